@@ -1,0 +1,60 @@
+# Every target installs what it needs first. Nothing is installed outside .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+PYTEST_ARGS ?=
+
+.PHONY: help install serve test soak lint format bench docs lock clean
+# An environment whose making broke off is made anew, not taken for whole.
+.DELETE_ON_ERROR:
+
+help: ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.installed ## Make .venv with the locked dependencies and the cacp command
+
+serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
+	$(BIN)/cacp serve
+
+test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
+	$(BIN)/pytest -n auto -m "not soak" $(PYTEST_ARGS)
+
+soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
+	$(BIN)/pytest -m soak $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev ## Let ruff format and mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.installed ## Renew docs/ from the code
+	$(BIN)/python -m cli.docs
+
+lock: ## Renew the locks from pyproject.toml (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	printf 'hatchling>=1.27\neditables\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header -c requirements-dev.lock - -o requirements-build.lock
+
+clean: ## Remove the environment and caches (never data/)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
+	$(PIP) --require-hashes -r requirements.lock -r requirements-build.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,169 @@
+"""`make bench`: speed as ratios, measured side by side in one run.
+
+Every figure of the node stands beside the same figure of a server that answers a constant body
+through the same HTTP stack, taken in turn in the same run; the median of the rounds is printed.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench import load
+from bench.fill import REPOS, Filler, fill, proposal
+from bench.load import Measured
+from bench.node import Node, bare, node
+from server.store.database import connect
+from server.store.migrate import prepare
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison")
+    parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
+    parser.add_argument("--contracts", type=int, default=1_000_000, help="size of the large node")
+    options = parser.parse_args()
+    load.require_wrk()
+    print(f"{os.cpu_count()} cores; wrk with {load.CONNECTIONS} connections, one worker process")
+    with tempfile.TemporaryDirectory(prefix="cacp-bench-") as name:
+        folder = Path(name)
+        hot_path(folder, options.rounds, options.seconds)
+        wide_read(folder, options.seconds)
+        size(folder, options.contracts, options.rounds, options.seconds)
+
+
+def hot_path(folder: Path, rounds: int, seconds: float) -> None:
+    """contract/get and a durable contract/propose beside the bare server."""
+    with bare() as constant, node(folder / "hot.db") as running:
+        project_id, contract_id = seeded(running)
+        bodies = {
+            "contract/get": get_body(project_id, contract_id),
+            "contract/propose": propose_body(project_id),
+        }
+        measured: dict[str, list[Measured]] = {"bare": [], **{name: [] for name in bodies}}
+        for _ in range(rounds):
+            measured["bare"].append(
+                load.post(constant.port, bodies["contract/get"], seconds, folder)
+            )
+            for name, body in bodies.items():
+                measured[name].append(load.post(running.port, body, seconds, folder))
+        print("\nHot path (aims: get 0.5 of bare; propose 0.3, p99 under 5 medians)")
+        for name, runs in measured.items():
+            against = [run.rate / one.rate for run, one in zip(runs, measured["bare"], strict=True)]
+            show(name, runs, against)
+
+
+def wide_read(folder: Path, seconds: float) -> None:
+    """p99 of /live, alone and while a project of 1,000 contracts is read all the time."""
+    path = folder / "wide.db"
+    prepare(path)
+    db = connect(path)
+    db.execute("BEGIN")
+    filler = Filler(db)
+    project_id = filler.project()
+    for _ in range(1_000):
+        filler.contract(project_id)
+    db.execute("COMMIT")
+    db.close()
+    with node(path) as running:
+        alone = load.get(running.port, "/live", seconds)
+        stop = threading.Event()
+        reads = 0
+
+        def read_on() -> None:
+            nonlocal reads
+            while not stop.is_set():
+                running.call("cacp/project/get", {"projectId": project_id})
+                reads += 1
+
+        reader = threading.Thread(target=read_on)
+        reader.start()
+        beside = load.get(running.port, "/live", seconds)
+        stop.set()
+        reader.join()
+    print("\nproject/get of 1,000 contracts (aim: p99 of /live under 50 ms beside it)")
+    print(f"  /live alone      p99 {alone.p99 * 1000:8.2f} ms")
+    print(
+        f"  /live beside it  p99 {beside.p99 * 1000:8.2f} ms   "
+        f"({reads / seconds:.0f} project/get a second)"
+    )
+
+
+def size(folder: Path, contracts: int, rounds: int, seconds: float) -> None:
+    """An empty node and a large one: start, get, propose, memory."""
+    projects = max(1, contracts // 100)
+    large_path, empty_path = folder / "large.db", folder / "empty.db"
+    project_id, contract_id = fill(large_path, projects, 100)
+    prepare(empty_path)
+    starts = {
+        path: [start_seconds(path) for _ in range(rounds)] for path in (empty_path, large_path)
+    }
+    with ExitStack() as stack:
+        empty = stack.enter_context(node(empty_path))
+        large = stack.enter_context(node(large_path))
+        ids = {id(empty): seeded(empty), id(large): (project_id, contract_id)}
+        get: dict[int, list[Measured]] = {id(empty): [], id(large): []}
+        propose: dict[int, list[Measured]] = {id(empty): [], id(large): []}
+        for one in in_turn(empty, large, rounds):
+            project, contract = ids[id(one)]
+            get[id(one)].append(load.post(one.port, get_body(project, contract), seconds, folder))
+            propose[id(one)].append(load.post(one.port, propose_body(project), seconds, folder))
+        memory = large.resident_bytes()
+        file_bytes = large_path.stat().st_size
+    print(f"\n{projects * 100:,} contracts in {projects:,} projects, beside an empty node")
+    print(f"  file {file_bytes / 2**20:,.0f} MiB")
+    for name, runs in (("contract/get", get), ("contract/propose", propose)):
+        pairs = zip(runs[id(large)], runs[id(empty)], strict=True)
+        show(f"{name} (aim 0.8)", runs[id(large)], [one.rate / two.rate for one, two in pairs])
+    first, second = (statistics.median(starts[path]) for path in (empty_path, large_path))
+    print(f"  start to first answer   empty {first:.2f} s (aim < 1)   large {second:.2f} s")
+    print(f"  start, large of empty   {second / first:.2f} (aim < 1.5)")
+    print(f"  resident memory         {memory / 2**20:.0f} MiB (aim < 200)")
+
+
+def seeded(running: Node) -> tuple[str, str]:
+    """A project and a contract in it, made over HTTP."""
+    project = running.call(
+        "cacp/project/create", {"name": "Bench", "objective": "Speed", "repos": REPOS}
+    )["projectId"]
+    contract = running.call("cacp/contract/propose", proposal(project))["contractId"]
+    return project, contract
+
+
+def start_seconds(path: Path) -> float:
+    with node(path) as running:
+        return running.start_seconds
+
+
+def in_turn(one: Node, other: Node, rounds: int) -> Iterator[Node]:
+    for number in range(rounds):
+        yield from (one, other) if number % 2 == 0 else (other, one)
+
+
+def get_body(project_id: str, contract_id: str) -> str:
+    return load.request("cacp/contract/get", {"projectId": project_id, "contractId": contract_id})
+
+
+def propose_body(project_id: str) -> str:
+    return load.request("cacp/contract/propose", proposal(project_id))
+
+
+def show(name: str, runs: list[Measured], ratios: list[float]) -> None:
+    rate = statistics.median(run.rate for run in runs)
+    median = statistics.median(run.median for run in runs)
+    p99 = statistics.median(run.p99 for run in runs)
+    failed = sum(run.failed for run in runs)
+    print(
+        f"  {name:28} {rate:8,.0f}/s   ratio {statistics.median(ratios):5.2f} "
+        f"({min(ratios):.2f}-{max(ratios):.2f})   median {median * 1000:6.2f} ms   "
+        f"p99 {p99 * 1000:7.2f} ms = {p99 / median:4.1f} medians"
+        + (f"   {failed} FAILED" if failed else "")
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The bare server: the node's own HTTP stack, gate and body limits, answering one constant body."""
+
+import sys
+
+import orjson
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from server.dispatch import Origin
+from server.identity import Identity
+from server.limits import Limits
+from server.serve import http_server, listen_on
+from server.settings import load
+from server.transport import Gate, LastResort, RpcEndpoint
+
+ANSWER = orjson.dumps(
+    {
+        "jsonrpc": "2.0",
+        "result": {
+            "contractId": "695296cc-d05a-4f43-99cd-ec3b6197461b",
+            "version": 1,
+            "status": "proposed",
+        },
+        "id": "request-123",
+    }
+)
+
+
+class Constant:
+    """Stands where the dispatcher stands."""
+
+    async def answer(self, body: bytes, origin: Origin) -> bytes:
+        return ANSWER
+
+
+def main(port: int) -> None:
+    settings = load(port=port)
+
+    def no_database(function: object) -> None:
+        raise AssertionError("callers over loopback need no look-up")
+
+    gate = Gate(Identity(settings, no_database, bytes(32)), Limits(0))  # type: ignore[arg-type]
+    rpc = RpcEndpoint(Constant(), gate, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
+    app = Starlette(routes=[Route("/", rpc, methods=["POST"])])
+    app.add_middleware(LastResort)
+    http_server(app, settings).run(sockets=listen_on(settings.host, port))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

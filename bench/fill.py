@@ -1,0 +1,92 @@
+"""Fill a database with many contracts, through the node's own methods."""
+
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from peers.signing import SigningKey
+from server.identity import Caller
+from server.methods import METHODS
+from server.methods.base import Context, Node
+from server.store.database import connect
+from server.store.migrate import prepare
+
+CONTENT = {
+    "method": "GET",
+    "path": "/api/v1/users/profile",
+    "headers": {"Authorization": "Bearer {token}"},
+    "responseBody": {
+        "type": "object",
+        "properties": {
+            "id": {"type": "integer"},
+            "email": {"type": "string"},
+            "name": {"type": "string"},
+        },
+    },
+}
+REPOS = [
+    {"name": "backend-api", "role": "backend", "language": "python"},
+    {"name": "frontend-app", "role": "frontend", "language": "typescript"},
+]
+AGENT = "aid://localhost/backend-api@1.0.0"
+FIRST_STAMP = 1_700_000_000_000_000
+
+
+class Filler:
+    """Calls methods on a database without a server between."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.stamp = FIRST_STAMP
+        self.caller = Caller(AGENT, "backend-api", "verified", "local")
+        self.node = Node(AGENT, "backend-api", True, True, SigningKey(bytes(32)))
+
+    def call(self, name: str, /, **params: Any) -> Any:
+        method = METHODS[name]
+        self.stamp += 1
+        context = Context(self.db, self.caller, self.node, name, self.stamp)
+        return method.run(context, method.params.model_validate(params, by_alias=True))
+
+    def project(self) -> str:
+        made = self.call("cacp/project/create", name="Bench", objective="Speed", repos=REPOS)
+        return str(made["projectId"])
+
+    def contract(self, project_id: str) -> str:
+        made = self.call("cacp/contract/propose", **proposal(project_id))
+        return str(made["contractId"])
+
+
+def proposal(project_id: str) -> dict[str, Any]:
+    """Params of the specification's own example of a proposal."""
+    return {
+        "projectId": project_id,
+        "type": "api_endpoint",
+        "name": "Get User Profile",
+        "content": CONTENT,
+    }
+
+
+def fill(path: Path, projects: int, contracts_each: int) -> tuple[str, str]:
+    """Make the database; ids of a project in its middle and of one of its contracts."""
+    prepare(path)
+    chosen = ("", "")
+    with closing(connect(path, durability="NORMAL")) as db:
+        filler = Filler(db)
+        for number in range(projects):
+            db.execute("BEGIN")
+            project_id = filler.project()
+            contract_id = ""
+            for _ in range(contracts_each):
+                contract_id = filler.contract(project_id)
+            db.execute("COMMIT")
+            if number == projects // 2:
+                chosen = (project_id, contract_id)
+            if number % 200 == 199:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                done = (number + 1) * contracts_each
+                print(f"\r  {done:,} contracts filled in", end="", file=sys.stderr, flush=True)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    print(file=sys.stderr)
+    return chosen

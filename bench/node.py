@@ -1,0 +1,95 @@
+"""Real server processes to measure."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 60.0
+
+
+class Node:
+    """A server process that answers on a port of its own."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, seconds: float) -> None:
+        self.process = process
+        self.port = port
+        self.start_seconds = seconds
+        """From the start of the process to its first answer."""
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        body = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)["result"]
+
+    def resident_bytes(self) -> int:
+        """Resident memory now (Linux)."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def node(db: Path) -> Iterator[Node]:
+    """`cacp serve` on this database."""
+    port = _free_port()
+    command = [sys.executable, "-m", "cli.main", "serve", "--db", str(db), "--port", str(port)]
+    with _running([*command, "--repo", "backend-api"], port, "/live") as running:
+        yield running
+
+
+@contextmanager
+def bare() -> Iterator[Node]:
+    """The bare server."""
+    port = _free_port()
+    with _running([sys.executable, "-m", "bench.bare", str(port)], port, "/") as running:
+        yield running
+
+
+@contextmanager
+def _running(command: list[str], port: int, path: str) -> Iterator[Node]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CACP_")}
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        _await_answer(process, port, path)
+        yield Node(process, port, time.monotonic() - started)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+
+
+def _await_answer(process: "subprocess.Popen[bytes]", port: int, path: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            _, errors = process.communicate()
+            raise SystemExit(f"The server did not start: {errors.decode()}")
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+                connection.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+                if connection.recv(4) == b"HTTP":
+                    return
+        except OSError:
+            time.sleep(0.002)
+    raise SystemExit("The server did not answer")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,206 @@
+"""A small synchronous JSON-RPC client for a node (CACP 2.0, Transport)."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Self
+from urllib.parse import urlsplit
+
+import typer
+
+from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail, one_line
+
+if TYPE_CHECKING:
+    import httpx
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+TIMEOUT = 30.0
+BATCH = 100
+_KEY = re.compile(r"cacp_sk_[A-Za-z0-9_-]{16,128}")
+
+UrlOption = Annotated[
+    str, typer.Option("--url", envvar="CACP_URL", metavar="URL", help="The node to call.")
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        envvar="CACP_KEY",
+        metavar="KEY",
+        help="The key to call with; on loopback none is needed. "
+        "Rather set the variable: others see a command's options.",
+    ),
+]
+
+
+class NodeError(Exception):
+    """A call that gave no result.
+
+    NodeError
+     ├── Unreachable    there is no node at the URL, or it doesn't answer
+     └── Refused        it answers with an error
+    """
+
+
+class Unreachable(NodeError):
+    pass
+
+
+class Refused(NodeError):
+    """`code` and `data` are those of the JSON-RPC error; `data` is None when it has none."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Client:
+    """One node. Raises Unreachable and Refused, and ValueError for what is no http(s) URL."""
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        import httpx
+
+        try:
+            parts = urlsplit(url)
+            near = parts.hostname in ("localhost", "127.0.0.1", "::1")
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError
+        except ValueError:
+            raise ValueError(f"{url} is no URL of a node, such as {DEFAULT_URL}") from None
+        if key and not _KEY.fullmatch(key):
+            raise ValueError(
+                "the key is malformed: it should be cacp_sk_ and 16 to 128 letters, digits, - and _"
+            )
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=TIMEOUT,
+            # A proxy must not stand between this machine and itself.
+            trust_env=not near,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """The result of one call."""
+        return _result(self._post(_request(method, params or {}, 1)))
+
+    def call_each(self, method: str, many: list[dict[str, Any]]) -> Iterator[Any]:
+        """The results of one method for many params, in their order, in as few requests as may
+        be."""
+        for start in range(0, len(many), BATCH):
+            requests = [_request(method, one, i) for i, one in enumerate(many[start:][:BATCH])]
+            answers = self._post(requests)
+            if not isinstance(answers, list):
+                _result(answers)
+                raise Unreachable(f"{self.url} doesn't answer batches as a CACP node does")
+            for answer in sorted(answers, key=lambda one: int(one["id"])):
+                yield _result(answer)
+
+    def get(self, path: str) -> Any:
+        """The JSON at one of the node's own paths; /health also when it is unwell."""
+        response = self._send("GET", path)
+        body = self._json(response)
+        if isinstance(body, dict) and "error" in body:
+            _result(body)
+        return body
+
+    def post(self, path: str, body: object) -> Any:
+        """What one of the node's own paths answers to JSON."""
+        answer = self._post(body, path)
+        if isinstance(answer, dict) and "error" in answer:
+            _result(answer)
+        return answer
+
+    @contextmanager
+    def stream(
+        self, path: str, headers: dict[str, str], silence: float
+    ) -> Iterator[Iterator[bytes]]:
+        """The chunks of an answer that doesn't end; Unreachable after `silence` seconds of it."""
+        import httpx
+
+        try:
+            with self._http.stream(
+                "GET", path, headers=headers, timeout=httpx.Timeout(TIMEOUT, read=silence)
+            ) as response:
+                if response.status_code != 200:
+                    response.read()
+                    _result(self._json(response))
+                yield response.iter_raw()
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+
+    def _post(self, body: object, path: str = "/") -> Any:
+        response = self._send(
+            "POST",
+            path,
+            content=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        return self._json(response)
+
+    def _send(self, method: str, path: str, **how: Any) -> "httpx.Response":
+        import httpx
+
+        try:
+            return self._http.request(method, path, **how)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(error) from None
+
+    def _json(self, response: "httpx.Response") -> Any:
+        try:
+            return response.json()
+        except ValueError:
+            raise Unreachable(
+                f"{self.url} answers, but not as a CACP node (HTTP {response.status_code})"
+            ) from None
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        import httpx
+
+        if isinstance(error, httpx.ConnectError):
+            return Unreachable(f"no node answers at {self.url}; `cacp serve` starts one")
+        if isinstance(error, httpx.TimeoutException):
+            return Unreachable(f"{self.url} doesn't answer in time")
+        return Unreachable(f"{self.url} broke off: {one_line(error, 200) or type(error).__name__}")
+
+
+@contextmanager
+def connected(url: str, key: str | None) -> Iterator[Client]:
+    """A client whose errors end the command with one line and the status that fits."""
+    try:
+        with Client(url, key) as client:
+            yield client
+    except ValueError as error:
+        fail(USAGE, str(error))
+    except Unreachable as error:
+        fail(UNREACHABLE, str(error))
+    except Refused as error:
+        fail(REFUSED, f"{error.message} ({error.code})")
+
+
+def own_url(host: str, port: int) -> str:
+    """Where this machine reaches a node that listens on `host`."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _request(method: str, params: dict[str, Any], id: int) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params, "id": id}
+
+
+def _result(answer: Any) -> Any:
+    if isinstance(answer, dict) and "result" in answer:
+        return answer["result"]
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if isinstance(error, dict):
+        raise Refused(error.get("code", 0), str(error.get("message")), error.get("data"))
+    raise Unreachable("the answer is not one of JSON-RPC 2.0: is it a CACP node?")

@@ -1,0 +1,267 @@
+"""`cacp demo`: two agents take a contract from proposal to verified, on a node of its own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.client import Client, NodeError
+from cli.terminal import REFUSED, fail, one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BACKEND = "backend-api"
+FRONTEND = "frontend-app"
+TONES = {BACKEND: "cyan", FRONTEND: "magenta"}
+PAUSE = 0.3
+START_SECONDS = 15.0
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6}([0-9a-f]{6})")
+
+ENDPOINT = {
+    "method": "POST",
+    "path": "/coupons/apply",
+    "request": {"cart_id": "string", "code": "string"},
+    "response": {"discount": "number"},
+}
+
+
+def demo(
+    fast: Annotated[bool, typer.Option("--fast", help="Without pauses to read by.")] = False,
+) -> None:
+    """Watch two agents agree on an endpoint, build it and verify it.
+
+    Takes a few seconds: it starts a real node on a free port with a database of its own, makes a
+    key for each agent, shows each call and its answer, then the story as `cacp show` tells it, and
+    cleans up.
+
+    Example: cacp demo
+    """
+    from cli import views
+    from cli.show import story, tell
+
+    out = views.console()
+    try:
+        with _scratch_node() as (url, agent_keys):
+            out.print(f"A node of its own listens on {url}.\n", style="dim")
+            with Client(url, agent_keys[BACKEND]) as one, Client(url, agent_keys[FRONTEND]) as two:
+                stage = Stage(out, {BACKEND: one, FRONTEND: two}, 0 if fast else PAUSE)
+                project_id, contract_id = play(stage)
+                out.rule(f"cacp show {contract_id}", style="dim")
+                out.print(story(tell(one, project_id, contract_id), out.width))
+    except (NodeError, OSError) as error:
+        fail(REFUSED, f"the demo broke off: {error}")
+    except KeyboardInterrupt:
+        raise typer.Exit from None
+    out.print("\nThat was it; nothing of it is left. Next:", style="bold")
+    out.print("  cacp serve --repo backend-api    your own node")
+    out.print("  cacp watch                       its changes, live, in another terminal")
+
+
+Ids = dict[str, str]
+
+
+class Stage:
+    """Where the agents act: each call is made and shown."""
+
+    def __init__(self, out: "Console", agents: dict[str, Client], pause: float) -> None:
+        self._out = out
+        self._agents = agents
+        self._pause = pause
+
+    def scene(self, title: str) -> None:
+        self._out.print(f"\n{title}", style="bold")
+
+    def call(self, repo: str, method: str, **params: Any) -> Any:
+        """Call `cacp/METHOD` as the agent of `repo`; the result."""
+        from rich.text import Text
+
+        what = {name: value for name, value in params.items() if not name.endswith("Id")}
+        width = max(40, self._out.width - len(method) - 20)
+        shown = _compact(what, width)
+        self._out.print(
+            Text.assemble((f"{repo:<13}", f"bold {TONES[repo]}"), f" {method} ", (shown, "dim"))
+        )
+        result = self._agents[repo].call(f"cacp/{method}", params)
+        self._out.print(
+            Text.assemble(
+                " " * 13, (" → ", "green"), (_compact(result, self._out.width - 17), "green")
+            )
+        )
+        time.sleep(self._pause)
+        return result
+
+
+def play(stage: Stage) -> tuple[str, str]:
+    """The whole walk (CACP 2.0, from project/create to implementation/verify); the ids of the
+    project and the contract."""
+    project = _begin(stage)
+    contract = _propose(stage, project)
+    _negotiate(stage, contract)
+    _build(stage, contract)
+    return project["projectId"], contract["contractId"]
+
+
+def _begin(stage: Stage) -> Ids:
+    stage.scene("A feature that spans two repositories")
+    made = stage.call(
+        BACKEND,
+        "project/create",
+        name="Coupons",
+        objective="Customers redeem a coupon at checkout",
+        repos=[
+            {"name": BACKEND, "role": "backend", "language": "python"},
+            {"name": FRONTEND, "role": "frontend", "language": "typescript"},
+        ],
+    )
+    project = {"projectId": str(made["projectId"])}
+    stage.call(FRONTEND, "project/join", **project, repoName=FRONTEND)
+    return project
+
+
+def _propose(stage: Stage, project: Ids) -> Ids:
+    stage.scene("The backend proposes an interface; the frontend asks about it")
+    proposed = stage.call(
+        BACKEND,
+        "contract/propose",
+        **project,
+        type="api_endpoint",
+        name="POST /coupons/apply",
+        content=ENDPOINT,
+    )
+    about = [proposed["contractId"]]
+    stage.call(
+        FRONTEND,
+        "context/askQuestion",
+        **project,
+        relatedContracts=about,
+        question="What does an expired coupon answer?",
+        options=["404", "422"],
+    )
+    stage.call(
+        BACKEND,
+        "context/recordDecision",
+        **project,
+        relatedContracts=about,
+        decision="An expired coupon",
+        chosen="422",
+        rationale="the code is known, it just no longer applies",
+    )
+    return project | {"contractId": str(proposed["contractId"])}
+
+
+def _negotiate(stage: Stage, contract: Ids) -> None:
+    stage.scene("It asks for a change, gets it, and agrees")
+    stage.call(
+        FRONTEND,
+        "contract/respond",
+        **contract,
+        action="request_change",
+        comment="a float loses cents; send whole cents, and the error",
+    )
+    better = ENDPOINT | {"response": {"discount_cents": "integer"}, "errors": {"422": "expired"}}
+    stage.call(
+        BACKEND, "contract/update", **contract, content=better, changeNote="cents, and the error"
+    )
+    stage.call(FRONTEND, "contract/respond", **contract, action="agree")
+
+
+def _build(stage: Stage, contract: Ids) -> None:
+    stage.scene("Both build against it, at the same time")
+    stage.call(BACKEND, "implementation/start", **contract, plan="a coupon service and its route")
+    stage.call(FRONTEND, "implementation/start", **contract, plan="a coupon field in the cart")
+    stage.call(BACKEND, "implementation/complete", **contract, files=["api/coupons.py"])
+    stage.call(FRONTEND, "implementation/complete", **contract, files=["src/CouponField.tsx"])
+    stage.scene("And the frontend verifies that it fits")
+    stage.call(
+        FRONTEND,
+        "implementation/verify",
+        **contract,
+        result="success",
+        notes="12 checkout tests pass against the real backend",
+    )
+
+
+@contextmanager
+def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
+    """A node process with a database that goes when it ends: its URL, and each repo's key."""
+    with tempfile.TemporaryDirectory(prefix="cacp-demo-") as folder:
+        db = Path(folder) / "demo.db"
+        agent_keys = _make_keys(db)
+        port = _free_port()
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("CACP_")
+        }
+        command = [sys.executable, "-m", "cli.main", "serve", "--host", "127.0.0.1"]
+        command += ["--port", str(port), "--db", str(db), "--repo", BACKEND]
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(url, process)
+            yield url, agent_keys
+        finally:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _make_keys(db: Path) -> dict[str, str]:
+    from server.store import keys
+    from server.store.database import connect
+    from server.store.migrate import prepare
+
+    prepare(db)
+    made = {repo: keys.new_key() for repo in (BACKEND, FRONTEND)}
+    with closing(connect(db)) as connection:
+        for repo, key in made.items():
+            agent_id = f"aid://demo.example/{repo}@1.0.0"
+            keys.add(connection, key, agent_id=agent_id, repo=repo, now=time.time_ns() // 1000)
+    return made
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + START_SECONDS
+    with Client(url) as node:
+        while True:
+            try:
+                node.get("/live")
+                return
+            except NodeError:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+
+def _compact(value: dict[str, Any], width: int) -> str:
+    """Members as name=value, ids by their end, on one line of at most `width` characters."""
+    parts = []
+    for name, one in value.items():
+        plain = isinstance(one, str) and " " not in one
+        parts.append(f"{name}={one if plain else json.dumps(one, ensure_ascii=False)}")
+    return one_line(_UUID.sub(r"…\1", " ".join(parts)), max(20, width))

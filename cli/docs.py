@@ -1,0 +1,220 @@
+"""The pages of docs/ that are made from the code.
+
+`make docs` writes them; a test fails when one of them is not what the code says.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cli import contract_page
+from server import openrpc
+from server.methods import METHODS
+from server.settings import Settings
+
+DOCS = Path(__file__).parent.parent / "docs"
+Json = dict[str, Any]
+
+
+def pages() -> dict[str, str]:
+    """Each page by its file's name."""
+    return {
+        "cli.md": _page(_cli()),
+        "settings.md": _page(_settings()),
+        "methods.md": _page(_methods()),
+        "contracts.md": _page(contract_page.page()),
+    }
+
+
+def write() -> None:
+    for name, text in pages().items():
+        (DOCS / name).write_text(text)
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+def _cli() -> Iterator[str]:
+    from cli.main import app
+
+    root = typer.main.get_command(app)
+    yield "# The `cacp` command\n"
+    yield f"{_split(root.help or '')[0].partition('Start here')[0].strip()}\n"
+    yield f"{root.epilog}\n"
+    yield "Every command that reads takes `--json`. Errors are one line on stderr.\n"
+    yield from _options(root)
+    yield from _commands(root, "cacp")
+
+
+def _commands(group: Any, path: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        full = f"{path} {name}"
+        yield f"{'#' * (len(full.split()))} `{full}`\n"
+        text, examples = _split(command.help or "")
+        yield f"{text}\n"
+        if hasattr(command, "commands"):
+            yield from _commands(command, full)
+            continue
+        yield f"```\n{full} {_usage(command)}\n```\n"
+        yield from _options(command)
+        if examples:
+            yield f"```sh\n{examples}\n```\n"
+
+
+def _split(help: str) -> tuple[str, str]:
+    """A command's help as prose, and its examples as lines of a shell."""
+    text, _, examples = re.sub(r"\x08\n?|\\b\n", "", help).partition("Example")
+    examples = re.sub(r"^s?:\s*", "", examples)
+    lines = [line.removeprefix("  ") for line in examples.splitlines()]
+    return "\n".join(line.strip() for line in text.strip().splitlines()), "\n".join(lines).strip()
+
+
+def _usage(command: Any) -> str:
+    words = ["[OPTIONS]"]
+    for param in command.params:
+        if param.param_type_name == "argument":
+            name = (param.metavar or param.name.upper()).strip("[]").removesuffix("]...")
+            words.append(name if param.required else f"[{name}]")
+    return " ".join(words)
+
+
+def _options(command: Any) -> Iterator[str]:
+    rows = []
+    for param in command.params:
+        if param.name == "help":
+            continue
+        if param.param_type_name == "argument":
+            names = (param.metavar or param.name.upper()).strip("[]").removesuffix("]...")
+        else:
+            names = "`, `".join(param.opts)
+        about = param.help or ""
+        if getattr(param, "envvar", None):
+            about += f" `{param.envvar}`."
+        if isinstance(param.default, str):
+            about += f" `{param.default}` by default."
+        rows.append((f"`{names}`", about))
+    if rows:
+        yield from _table(("", "what it is"), rows)
+
+
+# --- the settings -------------------------------------------------------------------------------
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings\n"
+    yield (
+        "Options of `cacp serve` win over `CACP_*` variables, variables over the TOML file that\n"
+        "`--config` or `CACP_CONFIG` names, and the file over the defaults. An empty variable\n"
+        "counts as none. In the file a setting has its name in lower case: `port = 9000`.\n"
+    )
+    properties = Settings.model_json_schema()["properties"]
+    rows = [
+        (
+            f"`CACP_{name.upper()}`",
+            _type(properties[name]),
+            _default(field.default),
+            field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+    yield from _table(("variable", "type", "default", "what it sets"), rows)
+
+
+def _default(value: Any) -> str:
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return f"`{shown}`" if str(value) not in ("None", "", "()") else ""
+
+
+# --- the methods --------------------------------------------------------------------------------
+
+
+def _methods() -> Iterator[str]:
+    document = json.loads(openrpc.document())
+    schemas = document["components"]["schemas"]
+    yield "# Methods\n"
+    yield (
+        "JSON-RPC 2.0 over `POST /`, params by name. `null` means absent. `GET /openrpc.json`,\n"
+        "`rpc.discover` and `cacp openrpc` give the same as a document for programs. Who has the\n"
+        "access that a method needs is in `server/domain/access.py`.\n"
+    )
+    errors = document["components"]["errors"].values()
+    yield from _table(("code", "meaning"), [(f"`{one['code']}`", one["message"]) for one in errors])
+    for method in document["methods"]:
+        yield f"## `{method['name']}`\n"
+        yield f"{method['summary']} Access: {METHODS[method['name']].access}.\n"
+        params = [
+            (
+                f"`{one['name']}`",
+                _type(one["schema"]) + ("" if one["required"] else ", optional"),
+                _default(one["schema"].get("default")),
+            )
+            for one in method["params"]
+        ]
+        if params:
+            yield from _table(("param", "type", "default"), params)
+        yield from _result(method["result"]["schema"], schemas)
+    yield "## Data types\n"
+    shown_above = {method.params.__name__ for method in METHODS.values()}
+    for name, schema in sorted(schemas.items()):
+        if name not in shown_above and not name.endswith("Result") and "properties" in schema:
+            yield f"### {name}\n"
+            about = schema.get("description", "").split("\n\n")[0].replace("\n", " ")
+            if about:
+                yield f"{about}\n"
+            yield from _members("member", schema)
+
+
+def _result(schema: Json, schemas: Json) -> Iterator[str]:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name.endswith("Result"):
+        yield from _members("result", schemas[name])
+    else:
+        yield f"Result: {_type(schema)}.\n"
+
+
+def _members(kind: str, schema: Json) -> Iterator[str]:
+    required = schema.get("required", [])
+    rows = [
+        (f"`{name}`", _type(member) + ("" if name in required else ", optional"))
+        for name, member in schema.get("properties", {}).items()
+    ]
+    if rows:
+        yield from _table((kind, "type"), rows)
+
+
+def _type(schema: Json) -> str:
+    """A JSON schema in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in schema:
+        return " \\| ".join(f"`{one}`" for one in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "anyOf" in schema or "oneOf" in schema:
+        kinds = [_type(one) for one in schema.get("anyOf") or schema["oneOf"]]
+        return " \\| ".join(kind for kind in dict.fromkeys(kinds) if kind != "null")
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    return str(schema.get("type", "any JSON"))
+
+
+# --- Markdown -----------------------------------------------------------------------------------
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    yield "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _page(parts: Iterator[str]) -> str:
+    made = "\n".join(parts)
+    return f"<!-- Made by `make docs` from the code. -->\n\n{made}"
+
+
+if __name__ == "__main__":
+    write()

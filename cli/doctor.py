@@ -1,0 +1,313 @@
+"""`cacp doctor`: is everything that a node needs in order, and how is it mended?"""
+
+import errno
+import os
+import shutil
+import socket
+import sqlite3
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from cli.client import own_url
+from cli.offline import DbOption
+from cli.terminal import REFUSED, JsonOption, one_line, print_json
+
+if TYPE_CHECKING:
+    from server.settings import Settings
+    from server.store.peers import Peer
+
+LOW_DISK = 1_000_000_000
+NO_DISK = 100 * 1024 * 1024
+YEARS = range(2025, 2100)
+PEER_SECONDS = 3.0
+
+State = Literal["ok", "warning", "broken"]
+SIGNS: dict[State, tuple[str, str]] = {
+    "ok": ("✓", "green"),
+    "warning": ("!", "yellow"),
+    "broken": ("✗", "red"),
+}
+
+
+class Check(NamedTuple):
+    """What was looked at, what was found, and how to mend it ("" when there is nothing to)."""
+
+    name: str
+    state: State
+    found: str
+    mend: str = ""
+
+
+def doctor(
+    db: DbOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(envvar="CACP_CONFIG", help="The TOML file that `cacp serve` is given."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check all that a node needs, and say how to mend it.
+
+    Looks at settings, clock, disk, database, peers and port, with the CACP_* variables that
+    `cacp serve` reads, and changes nothing. Exit status 1 when something is broken, not for a
+    warning.
+
+    \b
+    Examples:
+      cacp doctor
+      cacp doctor --db team.db --json
+    """
+    checks: list[Check] = []
+    for check in examine(db, config):
+        checks.append(check)
+        if not as_json:
+            _print(check)
+    broken = sum(check.state == "broken" for check in checks)
+    if as_json:
+        print_json({"healthy": not broken, "checks": [check._asdict() for check in checks]})
+    if broken:
+        raise typer.Exit(REFUSED)
+
+
+def examine(db: Path | None, config: Path | None) -> Iterator[Check]:
+    """Every check, one after the other."""
+    from server.settings import load
+
+    try:
+        settings = load(config, db=db)
+    except ValueError as error:
+        yield Check("settings", "broken", str(error), "set it as docs/settings.md says")
+        return
+    yield Check("settings", "ok", f"{settings.agent} on {settings.host}:{settings.port}")
+    yield from variable_checks(os.environ)
+    yield clock_check(time.time())
+    yield disk_check(settings.db)
+    yield from _database(settings)
+    yield _port(settings)
+
+
+def clock_check(now: float) -> Check:
+    """Is the year sane? `now` is in seconds since 1970."""
+    moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    if time.gmtime(now).tm_year not in YEARS:
+        return Check("clock", "broken", f"it is {moment}", "set the clock; use NTP")
+    return Check("clock", "ok", moment)
+
+
+def variable_checks(variables: Iterable[str]) -> Iterator[Check]:
+    """A warning for each name of a variable that begins as ours do and that nothing reads."""
+    from server.settings import misspelt
+
+    for name, meant in misspelt(variables).items():
+        mend = f"did you mean {meant}?" if meant else "docs/settings.md lists those that there are"
+        yield Check("variables", "warning", f"nothing reads {name}", mend)
+
+
+def disk_check(db: Path) -> Check:
+    """Is there room for the database to grow?"""
+    folder = next(parent for parent in db.resolve().parents if parent.exists())
+    free = shutil.disk_usage(folder).free
+    found = f"{free / 1e9:.1f} GB free where the database lies"
+    mend = "free some space: a full disk stops every write"
+    state: State = "broken" if free < NO_DISK else "warning" if free < LOW_DISK else "ok"
+    return Check("disk", state, found, "" if state == "ok" else mend)
+
+
+def _database(settings: "Settings") -> Iterator[Check]:
+    from server.store.export import snapshot
+
+    path = settings.db
+    if not path.exists():
+        yield _folder(path)
+        return
+    if not path.is_file():
+        yield Check("database", "broken", f"{path} is no file", "name the right one with --db")
+        return
+    try:
+        with snapshot(path) as db:
+            yield _schema(db)
+            yield _permissions(path)
+            yield from _soundness(db)
+            yield _stamps(db, time.time_ns() // 1000)
+            yield from _peers(db, settings)
+    except sqlite3.Error as error:
+        yield Check(
+            "database",
+            "broken",
+            f"{path}: {error}",
+            "stop the node and restore the file from a backup (`cacp backup` makes them)",
+        )
+
+
+def _folder(path: Path) -> Check:
+    folder = next(parent for parent in path.resolve().parents if parent.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Check(
+            "database", "broken", f"{path} can't be made", f"make {folder} writable for this user"
+        )
+    return Check("database", "ok", f"{path} is not there yet; the first start makes it")
+
+
+def _schema(db: sqlite3.Connection) -> Check:
+    from server.store import check
+
+    version, known = check.schema_version(db), check.known_version()
+    if version == 0:
+        return Check(
+            "schema", "broken", "this is no node's database", "name the right file with --db"
+        )
+    if version > known:
+        return Check(
+            "schema",
+            "broken",
+            f"version {version}; this release knows {known}",
+            "run the newer release, or restore an older backup",
+        )
+    if version < known:
+        found = f"version {version}; the next start migrates it to {known}"
+        return Check("schema", "warning", found, "start the node: it makes a backup first")
+    return Check("schema", "ok", f"version {version}")
+
+
+def _permissions(path: Path) -> Check:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if not (os.access(path, os.R_OK | os.W_OK) and os.access(path.resolve().parent, os.W_OK)):
+        return Check(
+            "permissions",
+            "broken",
+            f"{path} or its folder can't be written by this user",
+            "make both writable for the user that runs the node",
+        )
+    if mode & 0o007:
+        return Check(
+            "permissions",
+            "warning",
+            f"everybody on this machine may open {path} (mode {mode:04o})",
+            f"chmod 0600 {path}",
+        )
+    return Check("permissions", "ok", f"mode {mode:04o}")
+
+
+def _soundness(db: sqlite3.Connection) -> Iterator[Check]:
+    from server.store import check
+
+    restore = "stop the node and restore the file from a backup"
+    damage = check.damage(db)
+    if damage:
+        yield Check("integrity", "broken", "; ".join(damage[:3]), restore)
+        return
+    lost = check.broken_references(db)
+    if lost:
+        found = ", ".join(
+            f"{count} row{'s' if count > 1 else ''} of {table} refer{'' if count > 1 else 's'}"
+            for table, count in lost.items()
+        )
+        yield Check("integrity", "broken", f"{found} to nothing", restore)
+        return
+    yield Check("integrity", "ok", "the file is sound")
+
+
+def _stamps(db: sqlite3.Connection, now: int) -> Check:
+    from schemas.base import iso
+    from server.store import check
+
+    newest = check.newest_stamp(db)
+    if newest > now + 1_000_000:
+        return Check(
+            "stamps",
+            "warning",
+            f"the newest change is of {iso(newest)}, which is still to come",
+            "set the clock; use NTP",
+        )
+    return Check("stamps", "ok", f"newest change {iso(newest)}" if newest else "no change yet")
+
+
+def _peers(db: sqlite3.Connection, settings: "Settings") -> Iterator[Check]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from server.store import peers
+
+    known = peers.every(db)
+    if not known:
+        yield Check("peers", "ok", "none are registered")
+        return
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        yield from pool.map(_peer, known, [settings.loopback] * len(known))
+
+
+def _peer(peer: "Peer", loopback: bool) -> Check:
+    """Does the peer answer where it said it would?"""
+    import httpx
+
+    from server.domain.endpoints import check_endpoint
+    from server.domain.errors import Refusal
+
+    name = f"peer {peer.agent_id}"
+    try:
+        endpoint = check_endpoint(peer.endpoint, loopback_allowed=loopback)
+        card = httpx.get(
+            f"{endpoint.url.rstrip('/')}/.well-known/agent.json",
+            timeout=PEER_SECONDS,
+            follow_redirects=False,
+            trust_env=False,
+        )
+    except Refusal as refusal:
+        return Check(name, "broken", refusal.message, "it must register with another endpoint")
+    except httpx.HTTPError:
+        return Check(
+            name,
+            "warning",
+            f"no answer at {peer.endpoint}",
+            "start it, or open the way to it; what it misses waits for it",
+        )
+    if card.status_code != 200:
+        found = f"{peer.endpoint} answers with HTTP {card.status_code}"
+        return Check(name, "warning", found, "is it a CACP node? It should have an agent card")
+    return Check(name, "ok", f"answers at {peer.endpoint}")
+
+
+def _port(settings: "Settings") -> Check:
+    """Is the port free, or does this very node answer on it?"""
+    address = f"{settings.host}:{settings.port}"
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        with closing(socket.create_server((settings.host, settings.port), family=family)):
+            return Check("port", "ok", f"{address} is free: the node isn't running")
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return Check("port", "broken", f"{address}: {error.strerror}", "choose another host")
+    agent = _who_answers(settings)
+    if agent == settings.agent:
+        return Check("port", "ok", f"the node answers on {address}")
+    who = f"{agent} answers on {address}" if agent else f"another program has {address}"
+    return Check("port", "broken", who, "stop it, or choose another port with --port or CACP_PORT")
+
+
+def _who_answers(settings: "Settings") -> str | None:
+    import httpx
+
+    url = own_url(settings.host, settings.port)
+    with suppress(httpx.HTTPError, ValueError, AttributeError):
+        answer: Any = httpx.get(f"{url}/health", timeout=PEER_SECONDS, trust_env=False).json()
+        return one_line(answer.get("agentId") or "") or None
+    return None
+
+
+def _print(check: Check) -> None:
+    from rich.text import Text
+
+    from cli import views
+
+    sign, tone = SIGNS[check.state]
+    line = Text.assemble(
+        (f"{sign} ", tone), (f"{check.name:<12} ", "bold"), views.data(check.found)
+    )
+    if check.mend:
+        line.append(f"\n  {'':<12} → {one_line(check.mend)}", tone)
+    views.console().print(line, soft_wrap=True)

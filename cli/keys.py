@@ -1,0 +1,97 @@
+"""`cacp keys`: who may call a node (design §7)."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cli.offline import DbOption, checked_name, print_columns, transaction
+from cli.terminal import REFUSED, JsonOption, fail, print_json
+
+if TYPE_CHECKING:
+    from server.store.keys import Key
+
+app = typer.Typer(
+    name="keys", no_args_is_help=True, help="Make, list and revoke the keys that agents call with."
+)
+
+
+@app.command()
+def create(
+    agent_id: Annotated[
+        str, typer.Argument(metavar="AID", callback=checked_name, help="The agent that will call.")
+    ],
+    repo: Annotated[
+        str, typer.Option(callback=checked_name, help="The one repo that it speaks for.")
+    ],
+    trust: Annotated[
+        Literal["verified", "known"], typer.Option(help="verified may do all, known may read.")
+    ] = "verified",
+    db: DbOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key and print it, this once: the node keeps only its hash.
+
+    Works while the node runs, and before its first start.
+
+    Example: cacp keys create aid://example.com/frontend@1.0.0 --repo frontend-app
+    """
+    from server.store import keys
+
+    key = keys.new_key()
+    with transaction(db, make=True) as node:
+        key_id = keys.add(node.db, key, agent_id=agent_id, repo=repo, trust=trust, now=node.now)
+    if as_json:
+        print_json({"keyId": key_id, "key": key, "agentId": agent_id, "repo": repo, "trust": trust})
+        return
+    typer.echo(f"{key_id}: for {agent_id}, repo {repo}, {trust}. Shown this once:", err=True)
+    typer.echo(key)
+
+
+@app.command("list")
+def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
+    """List every key that was made, revoked ones too; never the key itself.
+
+    Example: cacp keys list --json
+    """
+    from server.store import keys
+
+    with transaction(db) as node:
+        rows = [_shown(key) for key in keys.every(node.db)]
+    if as_json:
+        print_json(rows)
+    else:
+        print_columns(
+            ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "REVOKED"),
+            [[value or "-" for value in row.values()] for row in rows],
+        )
+
+
+@app.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="As `cacp keys list` shows it.")],
+    db: DbOption = None,
+) -> None:
+    """Revoke a key for good: the node refuses it from the next request on.
+
+    Example: cacp keys revoke key_1f0c22aa9b3e
+    """
+    from server.store import keys
+
+    with transaction(db) as node:
+        revoked = keys.revoke(node.db, key_id, now=node.now)
+    if not revoked:
+        fail(REFUSED, f"there is no active key {key_id}; `cacp keys list` shows them")
+    typer.echo(f"{key_id} is revoked.", err=True)
+
+
+def _shown(key: "Key") -> dict[str, Any]:
+    from schemas.base import iso
+
+    return {
+        "keyId": key.key_id,
+        "agentId": key.agent_id,
+        "repo": key.repo,
+        "trust": key.trust,
+        "createdAt": iso(key.created_at),
+        "revokedAt": None if key.revoked_at is None else iso(key.revoked_at),
+    }

@@ -1,0 +1,83 @@
+"""What the commands share that work on a node's database file, whether the node is up or down."""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.terminal import REFUSED, USAGE, fail, one_line
+
+if TYPE_CHECKING:
+    from server.settings import Settings
+
+DbOption = Annotated[
+    Path | None,
+    typer.Option("--db", help="The node's SQLite file; CACP_DB or data/cacp.db by default."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """An open transaction on a node's file."""
+
+    db: sqlite3.Connection
+    settings: "Settings"
+    now: int
+    """Microseconds since 1970, UTC."""
+
+
+@contextmanager
+def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
+    """One transaction on the node's file, which is made first if it isn't there and `make` is set.
+
+    A running node sees what it writes with the next request. Ends the command with one line and
+    a status when that can't be.
+    """
+    from server.domain.errors import Unavailable
+    from server.settings import load
+    from server.store.database import connect
+    from server.store.migrate import prepare
+
+    try:
+        settings = load(db=path)
+    except ValueError as error:
+        fail(USAGE, str(error))
+    try:
+        if not settings.db.exists() or settings.db.stat().st_size == 0:
+            if not make:
+                fail(
+                    REFUSED,
+                    f"there is no {settings.db}; `cacp serve` or `cacp keys create` makes it",
+                )
+            settings.db.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            prepare(settings.db)
+            typer.echo(f"cacp: made a new database {one_line(settings.db)}", err=True)
+        with closing(connect(settings.db)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield Offline(db, settings, time.time_ns() // 1000)
+            db.execute("COMMIT")
+    except Unavailable as error:
+        fail(REFUSED, f"{settings.db}: {error.message} ({error.data['reason']})")
+    except (sqlite3.Error, OSError) as error:
+        fail(REFUSED, f"{settings.db} can't be used as a node's database: {error}")
+
+
+def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under their heads, aligned, for people and for `awk`."""
+    lines = [heads, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(padded).rstrip())
+
+
+def checked_name(value: str) -> str:
+    """An agent id or the name of a repo, as it can stand in a header and in a list."""
+    if not 1 <= len(value) <= 200 or not value.isprintable() or " " in value:
+        raise typer.BadParameter("should have 1 to 200 characters and no spaces")
+    return value

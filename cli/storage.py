@@ -1,0 +1,160 @@
+"""`cacp backup` and `cacp export`: what a node holds, in a file or in lines of JSON."""
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.offline import DbOption
+from cli.terminal import REFUSED, USAGE, JsonOption, fail, print_json
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+LINES_PER_STEP = 1_000
+
+
+def backup(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The copy to make; it must not exist yet.")
+    ],
+    db: DbOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a node's database, whether the node runs or not.
+
+    The copy is consistent, and holds all that the database holds, hashes of keys included: only
+    you can read it. To restore it, stop the node, put the copy in place of its file, remove what
+    ends in -wal and -shm beside it, and start it again.
+
+    \b
+    Examples:
+      cacp backup cacp-monday.db
+      cacp backup /backups/node.db --db team.db
+    """
+    from server.store.migrate import copy
+
+    source = _source(db)
+    part = file.with_name(f"{file.name}.part")
+    with _reported(source, file), _private():
+        if file.exists():
+            raise FileExistsError(f"{file} is there already")
+        if not file.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder")
+        part.unlink(missing_ok=True)
+        try:
+            with _progress() as progress:
+                progress.add_task(f"Copying {_size(source)}", total=None)
+                copy(source, part)
+            os.link(part, file)
+        finally:
+            part.unlink(missing_ok=True)
+    if as_json:
+        print_json({"file": str(file), "bytes": file.stat().st_size})
+    else:
+        typer.echo(f"Copied {source} to {file}: {_size(file)}.", err=True)
+
+
+def export(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder to fill; new, or empty.")
+    ],
+    db: DbOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what a node holds as JSON Lines.
+
+    A file for each kind of thing, all of one moment, also while the node runs. Keys, tokens and
+    the node's secret are left out.
+
+    \b
+    Examples:
+      cacp export dump
+      jq -r .name dump/contracts.jsonl
+    """
+    from server.store.export import ENTITIES, lines, snapshot
+
+    source = _source(db)
+    counts: dict[str, int] = {}
+    with _reported(source, folder), _private():
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise FileExistsError(f"{folder} is not empty")
+        with snapshot(source) as connection, _progress() as progress:
+            for entity in ENTITIES:
+                task = progress.add_task(entity, total=None)
+                counts[entity] = 0
+                with (folder / f"{entity}.jsonl").open("wb") as out:
+                    for line in lines(connection, entity):
+                        out.write(line)
+                        counts[entity] += 1
+                        if counts[entity] % LINES_PER_STEP == 0:
+                            progress.update(task, description=f"{entity} {counts[entity]:,}")
+                progress.remove_task(task)
+    if as_json:
+        print_json({"folder": str(folder), "lines": counts})
+    else:
+        held = ", ".join(
+            f"{entity.replace('_', ' ')} ({count:,})" for entity, count in counts.items() if count
+        )
+        typer.echo(f"Wrote {held or 'nothing: the node holds nothing yet'} to {folder}.", err=True)
+
+
+def _source(db: Path | None) -> Path:
+    from server.settings import load
+
+    try:
+        source = load(db=db).db
+    except ValueError as error:
+        fail(USAGE, str(error))
+    if not source.is_file():
+        fail(REFUSED, f"there is no database {source}; name it with --db or CACP_DB")
+    return source
+
+
+@contextmanager
+def _reported(source: Path, target: Path) -> Iterator[None]:
+    """End the command with one line when the source can't be read or the target written."""
+    try:
+        yield
+    except FileExistsError as error:
+        fail(REFUSED, str(error))
+    except sqlite3.Error as error:
+        fail(REFUSED, f"{source} can't be written to {target}: {error}; see `cacp doctor`")
+    except OSError as error:
+        fail(REFUSED, f"{target} can't be written: {error.strerror}")
+
+
+@contextmanager
+def _private() -> Iterator[None]:
+    """Files made meanwhile are their owner's only."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _progress() -> "Progress":
+    """Shown while the work goes on, on a terminal only; gone afterwards."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from cli import views
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    out = views.console(stderr=True)
+    return Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+
+
+def _size(file: Path) -> str:
+    size = float(file.stat().st_size)
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -1,0 +1,124 @@
+"""What the node tells of a contract, as moments in order. Pure: JSON in, moments out."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+TONES = {
+    "proposed": "yellow",
+    "negotiating": "magenta",
+    "agreed": "cyan",
+    "implemented": "blue",
+    "verified": "green",
+}
+"""The colour of each status of a contract, in the order that it goes through them."""
+
+_STEPS = {
+    "proposed": ("proposes version {version}", "yellow"),
+    "updated": ("writes version {version}", "yellow"),
+    "change_requested": ("asks for a change to version {version}", "magenta"),
+    "rejected": ("rejects version {version}", "red"),
+    "agreed": ("agrees to version {version}", "cyan"),
+    "started": ("starts to implement it", "blue"),
+    "needs_revision": ("must revise its implementation", "red"),
+    "completed": ("has implemented it", "blue"),
+    "failed": ("verifies, and it fails", "red"),
+    "partly_verified": ("verifies in part", "yellow"),
+    "verified": ("verifies: it works together", "green"),
+}
+
+
+class Moment(NamedTuple):
+    """One thing that somebody did. `why` is in their words; `diff` are lines that begin with + or
+    -, of the content that it changed."""
+
+    at: str
+    who: str
+    did: str
+    tone: str
+    why: str = ""
+    diff: tuple[str, ...] = ()
+
+
+def contract_moments(
+    contract: Json, timeline: Iterable[Json], packets: Iterable[Json], names: Mapping[str, str]
+) -> list[Moment]:
+    """A contract's steps and what was said about it, oldest first; `names` are of its repos."""
+    contents = {one["version"]: one["content"] for one in contract.get("history", [])}
+    contents[contract["version"]] = contract["content"]
+    moments = [_step(entry, contents, names) for entry in timeline]
+    return sorted([*moments, *packet_moments(packets, names)], key=lambda moment: moment.at)
+
+
+def packet_moments(packets: Iterable[Json], names: Mapping[str, str]) -> list[Moment]:
+    """What agents told each other."""
+    return [
+        Moment(packet["timestamp"], names.get(packet["from_repo"], packet["from_repo"]), *said)
+        for packet in packets
+        for said in [packet_said(packet)]
+    ]
+
+
+def packet_said(packet: Json) -> tuple[str, str, str]:
+    """What a packet says: (did, tone, why)."""
+    content = packet["content"]
+    if packet["type"] == "question":
+        options = " / ".join(map(str, content.get("options") or []))
+        asks = "asks urgently" if content.get("urgent") else "asks"
+        question = str(content.get("question", ""))
+        return asks, "white", f"{question} ({options})" if options else question
+    if packet["type"] == "decision":
+        decided = f"{content.get('decision', '')}: {content.get('chosen', '')}"
+        rationale = content.get("rationale")
+        return "decides", "white", f"{decided}, because {rationale}" if rationale else decided
+    did = "answers" if packet.get("reply_to") else f"shares {packet['type'].replace('_', ' ')}"
+    texts = [value for value in content.values() if isinstance(value, str)]
+    said = texts[0] if len(content) == 1 and texts else json.dumps(content, ensure_ascii=False)
+    return did, "white", said
+
+
+def content_diff(before: Json, after: Json) -> tuple[str, ...]:
+    """What differs, by path: what was, then what is.
+
+    >>> content_diff({"response": {"discount": "number"}}, {"response": {"cents": "integer"}})
+    ('- response.discount: number', '+ response.cents: integer')
+    """
+    was, now = dict(_leaves(before)), dict(_leaves(after))
+    lines = []
+    for path in [*was, *(path for path in now if path not in was)]:
+        if was.get(path) != now.get(path):
+            lines += [f"- {path}: {was[path]}"] if path in was else []
+            lines += [f"+ {path}: {now[path]}"] if path in now else []
+    return tuple(lines)
+
+
+def _step(entry: Json, contents: Mapping[int, Json], names: Mapping[str, str]) -> Moment:
+    version = entry["version"]
+    did, tone = _STEPS.get(entry["step"], (entry["step"], "white"))
+    diff: tuple[str, ...] = ()
+    if entry["step"] == "updated" and version in contents and version - 1 in contents:
+        diff = content_diff(contents[version - 1], contents[version])
+    if (entry.get("round") or 1) > 1:
+        did += f" (round {entry['round']})"
+    who = names.get(entry["repoId"], entry["repoId"])
+    return Moment(entry["timestamp"], who, did.format(version=version), tone, _why(entry), diff)
+
+
+def _why(entry: Json) -> str:
+    details = entry.get("details")
+    if entry["step"] == "completed" and isinstance(details, list):
+        more = ", ".join(map(str, details))
+    else:
+        more = json.dumps(details, ensure_ascii=False) if details else ""
+    return ": ".join(part for part in (entry.get("note") or "", more) if part)
+
+
+def _leaves(content: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every value that holds no other, by its path."""
+    if isinstance(content, dict) and content:
+        for name, value in content.items():
+            yield from _leaves(value, f"{path}.{name}" if path else name)
+    else:
+        yield path, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

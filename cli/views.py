@@ -1,0 +1,376 @@
+"""Tables and stories for people. What comes from agents is data: cleaned, never markup (§7)."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.story import TONES, Json, Moment
+from cli.terminal import clean, dump, one_line
+
+PIPED_WIDTH = 160
+WIDE = 120
+"""Columns from which ids are shown whole."""
+SHORT_ID = 18
+"""What is shown of an id otherwise: of a UUIDv7 its time, and 12 random bits."""
+FLEXIBLE = ("NAME", "TYPE", "AGENT", "ENDPOINT", "FILES", "PROPOSED BY")
+TRUST_TONES = {"verified": "green", "known": "yellow", "unkeyed": "yellow"}
+POLICIES = {"any": "one other party must agree", "all": "all other parties must agree"}
+HEALTH_TONES = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}
+
+
+def console(stderr: bool = False) -> Console:
+    """A console that takes nothing for markup; wide enough for ids when it is no terminal."""
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=False,
+        width=PIPED_WIDTH if piped else None,
+    )
+
+
+def table(*heads: str, rows: Iterable[Sequence[RenderableType]]) -> Table:
+    """A table without lines. A head that begins with # is of numbers; where the terminal is too
+    narrow, only the columns of `FLEXIBLE` are cut."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
+    for head in heads:
+        number = head.startswith("#")
+        made.add_column(
+            head.removeprefix("#"),
+            justify="right" if number else "left",
+            no_wrap=head not in FLEXIBLE,
+        )
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def data(value: object, style: str = "") -> Text:
+    """Text from the node, on one line."""
+    return Text(one_line(value), style, overflow="ellipsis", no_wrap=True)
+
+
+def short(id: str, width: int) -> Text:
+    """An id as `cacp show` takes it, in a terminal of `width` columns."""
+    return data(id if width >= WIDE else id[:SHORT_ID], "cyan")
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> count(1, "peer"), count(2_000, "peer")
+    ('1 peer', '2,000 peers')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def status_mark(status: str) -> Text:
+    return Text(f"● {one_line(status)}", TONES.get(status, "white"))
+
+
+def ago(timestamp: str, now: datetime | None = None) -> str:
+    """How long ago, in the largest unit that fits.
+
+    >>> ago("2026-01-01T00:00:00+00:00", datetime(2026, 1, 1, 3, tzinfo=UTC))
+    '3 h ago'
+    """
+    seconds = ((now or datetime.now(UTC)) - _moment(timestamp)).total_seconds()
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"
+
+
+def clock(timestamp: str) -> str:
+    """The local time of day, with the day unless it is today."""
+    moment = _moment(timestamp).astimezone()
+    today = moment.date() == datetime.now().astimezone().date()
+    return moment.strftime("%H:%M:%S" if today else "%d %b %H:%M:%S")
+
+
+def _moment(timestamp: str) -> datetime:
+    moment = datetime.fromisoformat(timestamp)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def listings(found: Iterable[Json]) -> Table:
+    """Agents as an ADP exchange lists them."""
+    return table(
+        "AGENT",
+        "NAME",
+        "ENDPOINT",
+        "KEYED",
+        rows=[
+            (
+                data(one["aid"], "cyan"),
+                data(one.get("name", ""), "bold"),
+                data(", ".join(_endpoints(one))),
+                data("yes" if one.get("verified") else "no"),
+            )
+            for one in found
+        ],
+    )
+
+
+def _endpoints(listing: Json) -> list[str]:
+    protocols = listing["manifest"].get("invocation", {}).get("protocols", [])
+    return [one["endpoint"] for one in protocols if "endpoint" in one]
+
+
+def projects(found: Iterable[Json], width: int) -> Table:
+    return table(
+        "PROJECT",
+        "NAME",
+        "STATUS",
+        "#REPOS",
+        "#CONTRACTS",
+        "UPDATED",
+        rows=[
+            (
+                short(one["projectId"], width),
+                data(one["name"], "bold"),
+                data(one["status"]),
+                data(one["repoCount"]),
+                data(one["contractCount"]),
+                Text(ago(one["updatedAt"]), "dim"),
+            )
+            for one in found
+        ],
+    )
+
+
+def contracts(found: Iterable[Json], names: dict[str, str], width: int) -> Table:
+    return table(
+        "CONTRACT",
+        "NAME",
+        "TYPE",
+        "#VERSION",
+        "STATUS",
+        "PROPOSED BY",
+        rows=[
+            (
+                short(one["contractId"], width),
+                data(one["name"], "bold"),
+                data(one["type"], "dim"),
+                data(one["version"]),
+                status_mark(one["status"]),
+                data(names.get(one["proposedBy"], one["proposedBy"])),
+            )
+            for one in found
+        ],
+    )
+
+
+def peers(found: Iterable[Json]) -> Table:
+    return table(
+        "AGENT",
+        "REPO",
+        "ENDPOINT",
+        "TRUST",
+        "LAST SEEN",
+        rows=[
+            (
+                data(one["agentId"], "cyan"),
+                data(one["repoName"] or "-", "bold"),
+                data(one["endpoint"]),
+                data(one["trust"], TRUST_TONES.get(one["trust"], "white")),
+                Text(ago(one["lastSeen"]), "dim"),
+            )
+            for one in found
+        ],
+    )
+
+
+def node(url: str, health: Json, card: Json, counts: str | None) -> Group:
+    """The node: how it is, who it is, how much it holds."""
+    own = card.get("extensions", {}).get("cacp", {})
+    reason = f" ({health['reason'].replace('_', ' ')})" if health.get("reason") else ""
+    state = Text(f"● {one_line(health['status'] + reason)}", HEALTH_TONES.get(health["status"], ""))
+    lines = [
+        Text.assemble(state, "  ", data(health["repo"], "bold"), "  ", data(url, "dim")),
+        Text.assemble(("  agent   ", "dim"), data(health["agentId"], "cyan")),
+        Text.assemble(
+            ("  repo    ", "dim"), data(f"{own.get('role', '-')}, {own.get('language', '-')}")
+        ),
+        Text.assemble(("  release ", "dim"), data(health["version"])),
+    ]
+    if counts is not None:
+        lines.append(Text.assemble(("  holds   ", "dim"), counts))
+    return Group(*lines)
+
+
+def project_story(project: Json, moments: list[Moment], left_out: int, width: int) -> Group:
+    """A project: its repos, its contracts, and what its agents told each other."""
+    names = repo_names(project)
+    parts: list[RenderableType] = [
+        Text.assemble(data(project["name"], "bold"), "  ", data(project["status"], "yellow")),
+        Text(clean(project["objective"]), "italic"),
+        Text.assemble(
+            ("project ", "dim"),
+            data(project["project_id"], "cyan"),
+            (f"   created {ago(project['created_at'])}", "dim"),
+            (f"   {POLICIES.get(project['agreement_policy'], '')}", "dim"),
+        ),
+        _head("Repos"),
+        table(
+            "REPO",
+            "ROLE",
+            "LANGUAGE",
+            "AGENT",
+            rows=[
+                (
+                    data(repo["name"], "bold"),
+                    data(repo["role"]),
+                    data(repo["language"]),
+                    data(repo["agent_id"], "cyan")
+                    if repo.get("agent_id")
+                    else Text("nobody yet", "dim"),
+                )
+                for repo in project["repos"]
+            ],
+        ),
+    ]
+    if project["contracts"]:
+        listed = [
+            {
+                "contractId": one["contract_id"],
+                "proposedBy": one["proposed_by"],
+                **{name: one[name] for name in ("name", "type", "version", "status")},
+            }
+            for one in project["contracts"]
+        ]
+        parts += [_head("Contracts"), contracts(listed, names, width)]
+    if moments:
+        earlier = f", {left_out} earlier left out" if left_out else ""
+        parts += [_head(f"What was said{earlier}"), timeline(moments)]
+    return Group(*parts)
+
+
+def contract_story(contract: Json, told: Json, project: Json, moments: list[Moment]) -> Group:
+    """A contract: where it stands, who is bound, how it came to be, what it says."""
+    names = repo_names(project)
+    parts: list[RenderableType] = [
+        Text.assemble(data(contract["name"], "bold"), "  ", data(contract["type"], "dim")),
+        _path(contract["status"]),
+        Text.assemble(
+            ("contract ", "dim"),
+            data(contract["contract_id"], "cyan"),
+            ("   version ", "dim"),
+            str(contract["version"]),
+            ("   project ", "dim"),
+            data(project["name"]),
+        ),
+        _head("Parties"),
+        _parties(contract, told, project),
+        _head("Story"),
+        timeline(moments),
+    ]
+    for lost in told["conflicts"]:
+        parts += [_head(f"Version {lost['version']} lost a race"), _conflict(lost, names)]
+    parts += [_head(f"Version {contract['version']}"), Text(dump(contract["content"]))]
+    return Group(*parts)
+
+
+def timeline(moments: Iterable[Moment]) -> Table:
+    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for moment in moments:
+        did = Text(one_line(moment.did), moment.tone)
+        if moment.why:
+            did.append(": ", "dim")
+            did.append(one_line(moment.why), "default")
+        for line in moment.diff:
+            did.append("\n" + one_line(line), "green" if line.startswith("+") else "red")
+        made.add_row(Text(clock(moment.at), "dim"), data(moment.who, "bold"), did)
+    return made
+
+
+def repo_names(project: Json) -> dict[str, str]:
+    """The name of each repo of a project, by id."""
+    return {repo["repo_id"]: repo["name"] for repo in project["repos"]}
+
+
+def short_agent(agent_id: str) -> str:
+    """An agent's name without its scheme, host and version.
+
+    >>> short_agent("aid://example.com/frontend@1.0.0")
+    'frontend'
+    """
+    return one_line(agent_id.rpartition("/")[2].partition("@")[0] or agent_id)
+
+
+def _path(status: str) -> Text:
+    """The states in order; those that it has reached in their colour."""
+    states = list(TONES)
+    reached = states.index(status) if status in states else -1
+    path = Text()
+    for place, (state, tone) in enumerate(TONES.items()):
+        if place:
+            path.append(" ─ ", "dim")
+        if place == reached:
+            path.append(f"● {state}", f"bold {tone}")
+        else:
+            path.append(state, "dim")
+    return path
+
+
+def _parties(contract: Json, told: Json, project: Json) -> Table:
+    answers: dict[str, Any] = {}
+    for entry in told["timeline"]:
+        if entry["version"] != contract["version"]:
+            continue
+        if entry["step"] in ("proposed", "updated"):
+            answers[entry["repoId"]] = Text("author", "dim")
+        elif entry["step"] in ("agreed", "change_requested", "rejected"):
+            tone = {"agreed": "cyan", "change_requested": "magenta"}.get(entry["step"], "red")
+            answers[entry["repoId"]] = Text(entry["step"].replace("_", " "), tone)
+    work = {one["repo_id"]: one for one in contract["implementations"]}
+    agents = {repo["repo_id"]: repo.get("agent_id") for repo in project["repos"]}
+    names = repo_names(project)
+    waiting = Text("-", "dim")
+    return table(
+        "REPO",
+        "AGENT",
+        "ANSWER",
+        "WORK",
+        "FILES",
+        rows=[
+            (
+                data(names.get(party, party), "bold"),
+                data(agents.get(party) or "nobody yet", "cyan" if agents.get(party) else "dim"),
+                answers.get(party, waiting),
+                _work(work[party]["status"]) if party in work else waiting,
+                data(", ".join(work[party]["files"]) or "-") if party in work else waiting,
+            )
+            for party in told["parties"]
+        ],
+    )
+
+
+def _work(status: str) -> Text:
+    tone = {"complete": "green", "needs_revision": "red"}.get(status, "blue")
+    return Text(one_line(status.replace("_", " ")), tone)
+
+
+def _conflict(lost: Json, names: dict[str, str]) -> Group:
+    by = one_line(names.get(lost["proposedBy"], lost["proposedBy"]))
+    note = f": {one_line(lost['changeNotes'])}" if lost.get("changeNotes") else ""
+    return Group(
+        Text(f"by {by} at {clock(lost['timestamp'])}{note}", "red"),
+        Text(clean(json.dumps(lost["content"], ensure_ascii=False, indent=2)), "dim"),
+    )
+
+
+def _head(title: str) -> Text:
+    return Text(f"\n{one_line(title)}", "bold underline")

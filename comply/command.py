@@ -1,0 +1,105 @@
+"""Tests of a program that reads standard input: a wire parser, one run of it per `run` step."""
+
+import asyncio
+import json
+import os
+import shlex
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from comply.files import Case
+from comply.providers import kill_group
+from comply.record import Record
+from comply.run import HarnessError, Unreachable
+from comply.template import fill
+from schemas.jsont import ComplianceTest, JsonObject, Step
+
+RUN_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class CommandTarget:
+    """A command line, split as a shell splits it; no shell runs it."""
+
+    line: str
+    facts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.line
+
+    @property
+    def argv(self) -> list[str]:
+        return shlex.split(self.line)
+
+    async def learn(self) -> None:
+        """Raises Unreachable when the command can't be started."""
+        with suppress(TimeoutError):
+            await run(self.argv, b"")
+
+    def missing(self, test: ComplianceTest) -> str | None:
+        if test.transport != "command":
+            return f"is for {test.transport}, not for a command"
+        return None
+
+    async def open(self, case: Case) -> "CommandSession":
+        return CommandSession(self.argv)
+
+    async def close(self) -> None:
+        """Nothing outlives its test."""
+
+
+class CommandSession:
+    """Runs of the command. Each is heard as `output`: status, stdout, and its JSON if it is."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.argv = argv
+        self.record = Record(unasked=False)
+        self.variables: dict[str, JsonValue] = {"unique": uuid.uuid4().hex[:12]}
+        self.log = ""
+
+    async def act(self, step: Step) -> None:
+        if step.run is None:
+            raise HarnessError("this step is not for a command")
+        stdin = str(fill(step.run.stdin, self.variables))
+        for frame in self.record.open():
+            # Only the latest run can meet what is said of it.
+            frame.matched = True
+        self.record.sent({"stdin": stdin}, "output")
+        try:
+            status, stdout, stderr = await run(self.argv, stdin.encode())
+        except TimeoutError:
+            self.record.end(f"the command did not end within {RUN_SECONDS:g} s")
+            return
+        heard: JsonObject = {"status": status, "stdout": stdout}
+        with suppress(ValueError, RecursionError):
+            heard["json"] = json.loads(stdout)
+        self.log += stderr
+        self.record.heard(heard, "output")
+
+    async def close(self) -> str:
+        return self.log
+
+
+async def run(argv: list[str], stdin: bytes) -> tuple[int, str, str]:
+    """Status, stdout and stderr of a command. Raises Unreachable, TimeoutError."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(os.environ),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Unreachable(f"can't start {argv[0]}: {error.strerror}") from None
+    try:
+        said, log = await asyncio.wait_for(process.communicate(stdin), RUN_SECONDS)
+    finally:
+        kill_group(process)
+        await process.wait()
+    return process.returncode or 0, said.decode(errors="replace"), log.decode(errors="replace")

@@ -1,0 +1,193 @@
+"""Tests over HTTP: JSON-RPC by `POST /`, and any other request, from up to two agents to up to
+two nodes."""
+
+import json
+import uuid
+from dataclasses import dataclass, field
+
+import httpx
+from pydantic import JsonValue
+
+from comply.files import Case
+from comply.matching import look_up
+from comply.record import Record
+from comply.run import HarnessError, Unreachable
+from comply.template import fill, text_of
+from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, Precondition, Step
+
+REQUEST_SECONDS = 30.0
+CARD = "/.well-known/agent.json"
+
+
+@dataclass(slots=True)
+class HttpTarget:
+    """A node, and what we hold to call it."""
+
+    url: str
+    key: str | None = None
+    key2: str | None = None
+    peer_url: str | None = None
+    repo: str | None = None
+    repo2: str | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+    card: JsonValue = None
+    methods: list[str] | None = None
+    client: httpx.AsyncClient = field(
+        default_factory=lambda: httpx.AsyncClient(timeout=REQUEST_SECONDS, trust_env=False)
+    )
+
+    @property
+    def name(self) -> str:
+        return self.url.partition("://")[2].rstrip("/")
+
+    async def learn(self) -> None:
+        """Ask for the card and the methods; a server need have neither. Raises Unreachable."""
+        self.card = await self._get(CARD)
+        listed = await self._get("/methods")
+        if isinstance(listed, dict) and isinstance(listed.get("methods"), list):
+            self.methods = [text_of(one) for one in listed["methods"]]  # type: ignore[union-attr]
+        for label, path in (
+            ("Name", "name"),
+            ("CACP", "protocols.cacp"),
+            ("Agent", "extensions.cacp.agentId"),
+            ("Repo", "extensions.cacp.repo"),
+        ):
+            value = _path(self.card, path)
+            if value is not None:
+                self.facts[label] = text_of(value)
+        if self.methods is not None:
+            self.facts["Methods"] = str(len(self.methods))
+        self.repo = self.repo or self.facts.get("Repo", "backend-api")
+        self.repo2 = self.repo2 or "frontend-app"
+
+    async def _get(self, path: str) -> JsonValue:
+        try:
+            answer = await self.client.get(self.url.rstrip("/") + path)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            raise Unreachable(f"nothing answers at {self.url}") from None
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            raise Unreachable(f"{self.url} is no URL such as http://127.0.0.1:8080") from None
+        except httpx.HTTPError:
+            return None
+        return _json(answer.text) if answer.status_code == httpx.codes.OK else None
+
+    def missing(self, test: ComplianceTest) -> str | None:
+        if test.transport != "http":
+            return f"is for {test.transport}, not for HTTP"
+        for step in test.steps:
+            if step.caller == "second" and self.key2 is None:
+                return "needs another agent: --key2"
+            if step.to == "peer" and self.peer_url is None:
+                return "needs a second node: --peer-url"
+        unmet = (one for one in test.preconditions if not self._holds(one))
+        return next((_say(one) for one in unmet), None)
+
+    def _holds(self, condition: Precondition) -> bool:
+        if condition.method is not None:
+            return (condition.method in (self.methods or ())) is condition.must_be
+        if condition.agent_cap is not None:
+            return bool(_path(self.card, condition.agent_cap)) is condition.must_be
+        return not condition.must_be
+
+    async def open(self, case: Case) -> "HttpSession":
+        return HttpSession(self)
+
+    async def close(self) -> None:
+        await self.client.aclose()
+
+
+class HttpSession:
+    """One test's requests, one after the other."""
+
+    def __init__(self, target: HttpTarget) -> None:
+        self.target = target
+        self.record = Record(unasked=False)
+        self.variables: dict[str, JsonValue] = {
+            "unique": uuid.uuid4().hex[:12],
+            "repo": target.repo,
+            "repo2": target.repo2,
+        }
+
+    async def act(self, step: Step) -> None:
+        headers = {name: str(fill(text, self.variables)) for name, text in step.headers.items()}
+        if step.send is not None:
+            frame = fill(step.send, self.variables)
+            assert isinstance(frame, dict)
+            frame.pop("expectError", None)
+            await self._exchange(step, HttpRequest(body=frame), headers)
+        elif step.request is not None:
+            given = step.request.model_dump()
+            filled = {name: fill(value, self.variables) for name, value in given.items()}
+            await self._exchange(step, HttpRequest.model_validate(filled), headers)
+        else:
+            raise HarnessError("this step is not for HTTP")
+
+    async def _exchange(self, step: Step, request: HttpRequest, given: dict[str, str]) -> None:
+        """Send a request; its answer is heard as `http` and as each JSON-RPC response in it."""
+        headers = httpx.Headers(self._credentials(step))
+        text = request.text
+        if text is None and request.body is not None:
+            text = json.dumps(request.body)
+        if text is not None:
+            headers["content-type"] = "application/json"
+        headers.update(given)
+        for frame in self.record.open():
+            # Only the answer to this request can meet what is said of it as HTTP.
+            frame.matched = frame.kind == "http"
+        shown = request.body if request.text is None else request.text
+        self.record.sent({"request": f"{request.method} {request.path}", "body": shown}, "http")
+        base = self.target.peer_url if step.to == "peer" else self.target.url
+        try:
+            answer = await self.target.client.request(
+                request.method,
+                f"{(base or '').rstrip('/')}{request.path}",
+                content=None if text is None else text.encode(),
+                headers=headers,
+            )
+        except httpx.TimeoutException:
+            self.record.end(f"no answer within {REQUEST_SECONDS:g} s")
+        except httpx.HTTPError as error:
+            self.record.end(f"the connection failed: {type(error).__name__}")
+        else:
+            self._hear(answer)
+
+    def _credentials(self, step: Step) -> dict[str, str]:
+        key = {"first": self.target.key, "second": self.target.key2, "nobody": None}[step.caller]
+        return {} if key is None else {"authorization": f"Bearer {key}"}
+
+    def _hear(self, answer: httpx.Response) -> None:
+        body = _json(answer.text)
+        heard: JsonObject = {
+            "status": answer.status_code,
+            "headers": dict(answer.headers),
+            "text": answer.text,
+        }
+        if body is not None:
+            heard["body"] = body
+        self.record.heard(heard, "http")
+        for message in body if isinstance(body, list) else [body]:
+            if isinstance(message, dict) and "jsonrpc" in message:
+                self.record.heard(message)
+
+    async def close(self) -> str:
+        return ""
+
+
+def _json(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _path(value: JsonValue, path: str) -> JsonValue:
+    try:
+        return look_up(value, path)
+    except KeyError:
+        return None
+
+
+def _say(condition: Precondition) -> str:
+    what = condition.method or condition.agent_cap or condition.cap
+    return f"{what} is not offered" if condition.must_be else f"{what} is offered"

@@ -1,0 +1,197 @@
+"""What a client offers an agent: files, terminals and permissions, jailed to the sandbox."""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from comply.matching import look_up
+from schemas.jsont import JsonObject, Policy
+
+METHOD_NOT_FOUND, INVALID_PARAMS, DENIED = -32601, -32602, -32000
+READING = frozenset({"read", "search", "fetch", "think"})
+WRITING = READING | {"edit", "delete", "move"}
+DEFAULT_OUTPUT_BYTES = 1 << 20
+LINE_LIMIT = 64 << 20
+
+
+class Refused(Exception):
+    """An error that the client answers with."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Terminal:
+    process: asyncio.subprocess.Process
+    limit: int
+    output: bytearray = field(default_factory=bytearray)
+    truncated: bool = False
+    reader: asyncio.Task[None] | None = None
+
+    async def collect(self) -> None:
+        """Keep the last `limit` bytes of what it prints."""
+        assert self.process.stdout is not None
+        while chunk := await self.process.stdout.read(65536):
+            self.output += chunk
+            if len(self.output) > self.limit:
+                del self.output[: len(self.output) - self.limit]
+                self.truncated = True
+
+    def status(self) -> dict[str, Any] | None:
+        code = self.process.returncode
+        if code is None:
+            return None
+        if code < 0:
+            return {"exitCode": None, "signal": signal.Signals(-code).name}
+        return {"exitCode": code, "signal": None}
+
+
+class Providers:
+    """The client's side of one test. `answer` raises Refused."""
+
+    def __init__(self, sandbox: Path, capabilities: JsonObject, policy: Policy) -> None:
+        self.sandbox = sandbox.resolve()
+        self.capabilities = capabilities
+        self.policy = policy
+        self.cancelled = False
+        self.terminals: dict[str, Terminal] = {}
+        self.table = {
+            "fs/read_text_file": ("fs.readTextFile", self.read),
+            "fs/write_text_file": ("fs.writeTextFile", self.write),
+            "session/request_permission": (None, self.permission),
+            "terminal/create": ("terminal", self.create),
+            "terminal/output": ("terminal", self.output),
+            "terminal/wait_for_exit": ("terminal", self.wait),
+            "terminal/kill": ("terminal", self.kill),
+            "terminal/release": ("terminal", self.release),
+        }
+
+    async def answer(self, method: str, params: Any) -> Any:
+        capability, handler = self.table.get(method, (None, None))
+        if handler is None or (capability is not None and not self.offers(capability)):
+            raise Refused(METHOD_NOT_FOUND, f"{method} is not offered")
+        if not isinstance(params, dict):
+            raise Refused(INVALID_PARAMS, "params must be an object")
+        try:
+            return await handler(params)
+        except (KeyError, TypeError) as error:
+            raise Refused(INVALID_PARAMS, f"missing or wrong: {error}") from None
+        except OSError as error:
+            raise Refused(INVALID_PARAMS, error.strerror or "the file can't be used") from None
+
+    def offers(self, capability: str) -> bool:
+        try:
+            return look_up(self.capabilities, capability) is True
+        except KeyError:
+            return False
+
+    def inside(self, path: str) -> Path:
+        found = Path(path)
+        if not found.is_absolute():
+            raise Refused(INVALID_PARAMS, "path must be absolute")
+        if not found.resolve().is_relative_to(self.sandbox):
+            raise Refused(DENIED, "path lies outside the workspace")
+        return found.resolve()
+
+    def allow(self, *policies: Policy) -> None:
+        if self.policy not in policies:
+            raise Refused(DENIED, f"denied: the permission policy is {self.policy}")
+
+    async def read(self, params: dict[str, Any]) -> Any:
+        self.allow("read", "write", "yolo")
+        text = self.inside(params["path"]).read_text(encoding="utf-8", errors="replace")
+        start = max(0, (params.get("line") or 1) - 1)
+        limit = params.get("limit")
+        lines = text.splitlines(keepends=True)[start:]
+        return {"content": "".join(lines if limit is None else lines[:limit])}
+
+    async def write(self, params: dict[str, Any]) -> Any:
+        self.allow("write", "yolo")
+        path, content = self.inside(params["path"]), params["content"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        return None
+
+    async def permission(self, params: dict[str, Any]) -> Any:
+        """Allow or reject once, by the policy; cancelled once the turn is (ACP, Cancellation)."""
+        if self.cancelled:
+            return {"outcome": {"outcome": "cancelled"}}
+        kind = params["toolCall"].get("kind") or "other"
+        allowed = {"none": False, "read": kind in READING, "write": kind in WRITING, "yolo": True}
+        wanted = "allow" if allowed[self.policy] else "reject"
+        for option in params["options"]:
+            if option["kind"].startswith(wanted):
+                return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
+        return {"outcome": {"outcome": "cancelled"}}
+
+    async def create(self, params: dict[str, Any]) -> Any:
+        self.allow("yolo")
+        folder = self.inside(params.get("cwd") or str(self.sandbox))
+        given = {one["name"]: one["value"] for one in params.get("env") or []}
+        process = await asyncio.create_subprocess_exec(
+            params["command"],
+            *(params.get("args") or []),
+            cwd=folder,
+            env={"PATH": os.environ.get("PATH", ""), "HOME": str(self.sandbox), **given},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        terminal = Terminal(process, params.get("outputByteLimit") or DEFAULT_OUTPUT_BYTES)
+        terminal.reader = asyncio.create_task(terminal.collect())
+        name = f"term-{len(self.terminals) + 1}"
+        self.terminals[name] = terminal
+        return {"terminalId": name}
+
+    def terminal(self, params: dict[str, Any]) -> Terminal:
+        found = self.terminals.get(params["terminalId"])
+        if found is None:
+            raise Refused(INVALID_PARAMS, "there is no such terminal")
+        return found
+
+    async def output(self, params: dict[str, Any]) -> Any:
+        terminal = self.terminal(params)
+        if terminal.process.returncode is not None and terminal.reader is not None:
+            await terminal.reader
+        text = terminal.output.decode(errors="replace")
+        said = {"output": text, "truncated": terminal.truncated}
+        return said | ({"exitStatus": status} if (status := terminal.status()) else {})
+
+    async def wait(self, params: dict[str, Any]) -> Any:
+        terminal = self.terminal(params)
+        await terminal.process.wait()
+        return terminal.status()
+
+    async def kill(self, params: dict[str, Any]) -> Any:
+        kill_group(self.terminal(params).process)
+        return None
+
+    async def release(self, params: dict[str, Any]) -> Any:
+        terminal = self.terminal(params)
+        kill_group(terminal.process)
+        await terminal.process.wait()
+        del self.terminals[params["terminalId"]]
+        return None
+
+    async def close(self) -> None:
+        """End every terminal that the agent left."""
+        for terminal in self.terminals.values():
+            kill_group(terminal.process)
+            await terminal.process.wait()
+            if terminal.reader is not None:
+                terminal.reader.cancel()
+
+
+def kill_group(process: asyncio.subprocess.Process) -> None:
+    """SIGKILL to a process and all that it started."""
+    if process.returncode is None and sys.platform != "win32":
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,127 @@
+"""What goes to and fro while a test runs, and what of it meets an expectation."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from comply.matching import Mismatch, assign, differences, matches
+from schemas.jsont import ExpectedMessage
+
+Kind = Literal["response", "notification", "clientRequest", "http", "output", "other"]
+
+
+@dataclass(slots=True)
+class Frame:
+    """One message: `sent` by us or heard, milliseconds after the test began."""
+
+    at: float
+    sent: bool
+    kind: Kind
+    message: JsonValue
+    matched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The message that came nearest to one that was expected, and what keeps it from meeting it."""
+
+    expected: JsonValue
+    message: JsonValue
+    mismatches: tuple[Mismatch, ...]
+
+
+def kind_of(message: JsonValue) -> Kind:
+    """Which JSON-RPC message it is (JSON-RPC 2.0, §4 and §5)."""
+    if not isinstance(message, dict):
+        return "other"
+    if "method" in message:
+        return "clientRequest" if "id" in message else "notification"
+    return "response" if "result" in message or "error" in message else "other"
+
+
+def expected_of(message: ExpectedMessage) -> tuple[Kind, dict[str, JsonValue]]:
+    """The kind and the partial message that an envelope holds."""
+    if message.client_request is not None:
+        partial = {key: item for key, item in message.client_request.items() if key != "reply"}
+        return "clientRequest", partial
+    if message.response is not None:
+        return "response", message.response
+    if message.notification is not None:
+        return "notification", message.notification
+    if message.http is not None:
+        return "http", message.http
+    return "output", message.output or {}
+
+
+@dataclass(slots=True)
+class Record:
+    """The frames of a running test. Those heard wake whoever waits."""
+
+    frames: list[Frame] = field(default_factory=list)
+    unasked: bool = True
+    """Whether something may come that is no answer; if not, there is nothing to wait for."""
+    ended: str | None = None
+    """Why nothing more will be heard, once that is so."""
+    _began: float = field(default_factory=time.monotonic)
+    _heard: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def sent(self, message: JsonValue, kind: Kind | None = None) -> None:
+        self._add(Frame(self._now(), True, kind or kind_of(message), message))
+
+    def heard(self, message: JsonValue, kind: Kind | None = None) -> None:
+        self._add(Frame(self._now(), False, kind or kind_of(message), message))
+
+    def end(self, reason: str) -> None:
+        self.ended = self.ended or reason
+        self._heard.set()
+
+    def open(self) -> list[Frame]:
+        """Frames heard that have met no expectation yet."""
+        return [frame for frame in self.frames if not frame.sent and not frame.matched]
+
+    async def until(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Wait until `done`, at most so long, or until nothing more will come; whether it is."""
+        if not self.unasked:
+            return done()
+        try:
+            async with asyncio.timeout(seconds):
+                while not done() and self.ended is None:
+                    self._heard.clear()
+                    await self._heard.wait()
+        except TimeoutError:
+            pass
+        return done()
+
+    def _add(self, frame: Frame) -> None:
+        self.frames.append(frame)
+        self._heard.set()
+
+    def _now(self) -> float:
+        return (time.monotonic() - self._began) * 1000
+
+
+def meet(expected: Sequence[tuple[Kind, JsonValue]], frames: Sequence[Frame]) -> dict[int, Frame]:
+    """Which frame meets which expectation, as many as can be; a frame meets one at most."""
+
+    def fits(wanted: JsonValue, frame: Frame) -> bool:
+        place = wanted if isinstance(wanted, int) else 0
+        kind, partial = expected[place]
+        return frame.kind == kind and matches(partial, frame.message)
+
+    found = assign(list(range(len(expected))), frames, fits)
+    return {wanted: frames[at] for wanted, at in found.items()}
+
+
+def nearest(kind: Kind, expected: JsonValue, frames: Sequence[Frame]) -> Nearest:
+    """Of the frames of this kind, the one with the fewest mismatches; the latest of several."""
+    best = Nearest(expected, None, ())
+    for frame in frames:
+        if frame.kind == kind:
+            found = tuple(differences(expected, frame.message))
+            if not best.mismatches or len(found) <= len(best.mismatches):
+                best = Nearest(expected, frame.message, found)
+    return best

@@ -1,0 +1,51 @@
+"""The report as JSON, for programs."""
+
+import json
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from comply.result import Result, Subject, Verdict
+
+VERSION = 1
+
+
+def as_json(subjects: Sequence[Subject]) -> str:
+    """`{version, subjects: [{name, facts, counts, tests: […]}]}`; transcripts only of the bad."""
+    report: JsonValue = {
+        "version": VERSION,
+        "subjects": [
+            {
+                "name": subject.name,
+                "facts": dict(subject.facts),
+                "counts": {verdict.value: subject.count(verdict) for verdict in Verdict},
+                "tests": [_test(result) for result in subject.results],
+            }
+            for subject in subjects
+        ],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _test(result: Result) -> JsonValue:
+    test: dict[str, JsonValue] = {
+        "test": result.key,
+        "title": result.case.test.title,
+        "area": result.area,
+        "severity": result.case.test.severity,
+        "verdict": result.verdict.value,
+        "seconds": round(result.seconds, 3),
+        "docs": list[JsonValue](result.case.test.docs),
+    }
+    if result.reason:
+        test["reason"] = result.reason
+    if result.near is not None:
+        test["expected"] = result.near.expected
+        test["nearest"] = result.near.message
+        test["mismatches"] = [str(one) for one in result.near.mismatches]
+    if result.bad:
+        test["transcript"] = [
+            {"at": round(frame.at, 1), "sent": frame.sent, "message": frame.message}
+            for frame in result.frames
+        ]
+    return test

@@ -1,0 +1,47 @@
+"""The report as JUnit XML, as CI servers read it: a suite per subject, a case per test."""
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from comply.result import Result, Subject, Verdict
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(subjects: Sequence[Subject], known: frozenset[str] = frozenset()) -> str:
+    """A failure is what makes the run fail: optional tests and `known` ones are skipped instead."""
+    root = ET.Element("testsuites", name="cacp comply")
+    for subject in subjects:
+        suite = ET.SubElement(root, "testsuite", name=_clean(subject.name))
+        for result in subject.results:
+            _case(suite, result, known)
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            suite.set(name, str(len(suite.findall(f"testcase/{tag}"))))
+        suite.set("tests", str(len(subject.results)))
+        suite.set("time", f"{sum(result.seconds for result in subject.results):.3f}")
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: ET.Element, result: Result, known: frozenset[str]) -> None:
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname=_clean(result.case.suite),
+        name=_clean(result.case.id),
+        time=f"{result.seconds:.3f}",
+    )
+    reason = _clean(result.reason)
+    if result.verdict is Verdict.ERROR:
+        ET.SubElement(case, "error", message=reason)
+    elif result.verdict is Verdict.FAIL and result.required and result.key not in known:
+        failure = ET.SubElement(case, "failure", message=reason)
+        if result.near is not None:
+            failure.text = "\n".join(_clean(str(one)) for one in result.near.mismatches)
+    elif result.verdict is not Verdict.PASS:
+        ET.SubElement(case, "skipped", message=f"{result.verdict}: {reason}")
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("", text)

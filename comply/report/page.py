@@ -1,0 +1,102 @@
+"""The report as one HTML page: the matrix, and for each failure what was expected, what came
+nearest, and the frames around it. No script, nothing from elsewhere."""
+
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from pydantic import JsonValue
+
+from comply.record import Frame
+from comply.result import Result, Subject, Verdict, results_of
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;
+color:#1b1b1b;background:#fff}
+table{border-collapse:collapse}th,td{text-align:left;padding:.25rem .75rem;
+border-bottom:1px solid #ddd;vertical-align:top}
+pre{background:#f5f5f5;padding:.5rem;overflow-x:auto;white-space:pre-wrap;
+overflow-wrap:anywhere;margin:.25rem 0}
+.PASS{color:#1b5e20}.FAIL,.ERROR{color:#b3261e;font-weight:600}.PARTIAL{color:#8a5a00}
+.NA{color:#666}.sent{border-left:4px solid #3367d6}.heard{border-left:4px solid #8a5a00}
+@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#242424}
+th,td{border-color:#444}.PASS{color:#81c784}.FAIL,.ERROR{color:#f2b8b5}.PARTIAL{color:#ffcc80}
+.NA{color:#aaa}}
+"""
+_SHOWN = 20_000
+
+
+def page(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report") -> str:
+    body = "\n".join(_body(subjects, title))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f"<style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def _body(subjects: Sequence[Subject], title: str) -> Iterator[str]:
+    yield f"<h1>{escape(title)}</h1>"
+    for subject in subjects:
+        counts = ", ".join(f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
+        facts = "; ".join(f"{label}: {value}" for label, value in subject.facts.items())
+        yield f"<p><strong>{escape(subject.name)}</strong>: {counts}. {escape(facts)}</p>"
+    yield from _table(subjects)
+    for number, (subject, result) in enumerate(results_of(subjects)):
+        if result.bad:
+            yield from _failure(number, subject, result)
+
+
+def _table(subjects: Sequence[Subject]) -> Iterator[str]:
+    yield "<table><thead><tr><th>Test</th><th>Area</th><th>Severity</th>"
+    yield from (f"<th>{escape(subject.name)}</th>" for subject in subjects)
+    yield "</tr></thead><tbody>"
+    rows: dict[str, tuple[Result, dict[str, str]]] = {}
+    for number, (subject, result) in enumerate(results_of(subjects)):
+        verdict = f'<span class="{result.verdict}">{result.verdict}</span>'
+        if result.bad:
+            verdict = f'<a href="#t{number}">{verdict}</a>'
+        elif result.reason:
+            verdict += f" {escape(result.reason)}"
+        rows.setdefault(result.key, (result, {}))[1][subject.name] = verdict
+    for key, (result, cells) in rows.items():
+        yield f"<tr><td>{escape(key)}</td><td>{escape(result.area)}</td>"
+        yield f"<td>{result.case.test.severity}</td>"
+        yield from (f"<td>{cells.get(subject.name, '')}</td>" for subject in subjects)
+        yield "</tr>"
+    yield "</tbody></table>"
+
+
+def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
+    heading = f"{result.key} on {subject.name}: {result.verdict}"
+    yield f'<h2 id="t{number}" class="{result.verdict}">{escape(heading)}</h2>'
+    yield f"<p>{escape(result.case.test.description)}</p><p>{escape(result.reason)}</p><p>"
+    yield " ".join(_link(link) for link in result.case.test.docs)
+    yield "</p>"
+    if result.near is not None:
+        yield f"<h3>Expected</h3>{_pre(result.near.expected)}"
+        if result.near.message is not None:
+            problems = "\n".join(str(one) for one in result.near.mismatches)
+            yield f"<h3>What came nearest</h3>{_pre(result.near.message)}"
+            yield f"<pre>{escape(problems)}</pre>"
+    yield "<h3>Transcript</h3>"
+    yield from (_frame(frame) for frame in result.frames)
+    if result.log:
+        yield f"<h3>What it wrote to stderr</h3><pre>{escape(result.log[-_SHOWN:])}</pre>"
+
+
+def _frame(frame: Frame) -> str:
+    way = ("sent", "→") if frame.sent else ("heard", "←")
+    return _pre(frame.message, way[0], f"{frame.at:8.0f} ms {way[1]} ")
+
+
+def _pre(value: JsonValue, css: str = "", prefix: str = "") -> str:
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\n… {len(text) - _SHOWN} more"
+    return f'<pre class="{css}">{escape(prefix + shown)}</pre>'
+
+
+def _link(link: str) -> str:
+    if not link.startswith(("https://", "http://")):
+        return escape(link)
+    return f'<a href="{escape(link)}">{escape(link)}</a>'

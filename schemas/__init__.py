@@ -1,0 +1,1 @@
+"""Every wire model, once. Imports none of our other packages."""

@@ -1,0 +1,84 @@
+"""What all wire models share: naming, strictness, limits, times."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+NAME_MAX = 200
+TEXT_MAX = 20_000
+LIST_MAX = 1_000
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=NAME_MAX)]
+"""An id or a name: 1 to 200 characters."""
+
+Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
+"""Prose: up to 20,000 characters."""
+
+Strings = Annotated[
+    list[Annotated[str, StringConstraints(max_length=4_000)]], Field(max_length=LIST_MAX)
+]
+"""Up to 1,000 strings (paths, ids, options) of up to 4,000 characters."""
+
+Endpoint = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+"""An http(s) URL. Whether the node may call it is `server.domain.endpoints`' decision."""
+
+JsonObject = dict[str, Any]
+"""Any JSON object; what arrives was parsed from JSON, so its values need no check."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def iso(stamp: int) -> str:
+    """A stamp (microseconds since 1970, UTC) as ISO 8601 with exactly six digits (design §5)."""
+    return (EPOCH + timedelta(microseconds=stamp)).isoformat(timespec="microseconds")
+
+
+def stamp_of(text: str) -> int:
+    """The stamp of an ISO 8601 time; without an offset it is UTC (design §5).
+
+    Raises ValueError when `text` is no time between the years 1970 and 9999.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    stamp = (moment - EPOCH) // timedelta(microseconds=1)
+    if stamp < 0:
+        raise ValueError(f"{text} is before 1970")
+    return stamp
+
+
+def _check_time(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            stamp_of(value)
+        except (ValueError, OverflowError):
+            raise ValueError(
+                "should be an ISO 8601 time such as 2026-02-21T09:30:00.000000+00:00"
+            ) from None
+    return value
+
+
+Timestamp = Annotated[str, StringConstraints(max_length=64), BeforeValidator(_check_time)]
+"""ISO 8601. We send UTC with six digits of fraction; without an offset it is read as UTC."""
+
+
+class WireObject(BaseModel):
+    """A data type of the protocol: snake_case members, as the spec's Data Types show them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Params(BaseModel):
+    """Params of a method: camelCase members; an unknown one, or one of another type, is refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
+
+
+class Result(BaseModel):
+    """Result of a method: camelCase members."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="forbid"
+    )

@@ -1,0 +1,200 @@
+"""Contract, its versions and implementations (CACP 2.0, Data Types; Contract Methods)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field
+
+from schemas.base import (
+    LIST_MAX,
+    Identifier,
+    JsonObject,
+    Params,
+    Result,
+    Strings,
+    Text,
+    Timestamp,
+    WireObject,
+)
+
+ContractType = Literal[
+    "api_endpoint", "event_schema", "data_model", "config_spec", "rpc_interface", "custom"
+]
+ContractStatus = Literal["proposed", "negotiating", "agreed", "implemented", "verified"]
+ImplementationStatus = Literal["pending", "in_progress", "complete", "needs_revision"]
+ResponseAction = Literal["agree", "request_change", "reject"]
+VerificationResult = Literal["success", "failure", "partial"]
+AgreementPolicy = Literal["any", "all"]
+TimelineStep = Literal[
+    "proposed",
+    "updated",
+    "change_requested",
+    "rejected",
+    "agreed",
+    "started",
+    "needs_revision",
+    "completed",
+    "failed",
+    "partly_verified",
+    "verified",
+]
+
+
+class Implementation(WireObject):
+    """One party's work on the current version of a contract."""
+
+    repo_id: Identifier
+    agent_id: Identifier
+    status: ImplementationStatus
+    plan: Text | None = None
+    files: Strings = []
+    notes: Text | None = None
+    test_endpoint: Text | None = None
+    started_at: Timestamp | None = None
+    completed_at: Timestamp | None = None
+
+
+class ContractVersion(WireObject):
+    """A version before the current one."""
+
+    version: Annotated[int, Field(ge=1)]
+    content: JsonObject
+    proposed_by: Identifier
+    timestamp: Timestamp
+    change_notes: Text | None = None
+
+
+class Contract(WireObject):
+    """An interface agreement. `history` holds the versions before the current one."""
+
+    contract_id: Identifier
+    type: ContractType
+    name: Identifier
+    version: Annotated[int, Field(ge=1)]
+    status: ContractStatus
+    content: JsonObject
+    proposed_by: Identifier
+    implementations: list[Implementation] = []
+    history: list[ContractVersion] = []
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ContractParams(Params):
+    project_id: Identifier
+    contract_id: Identifier
+
+
+class ProposeParams(Params):
+    project_id: Identifier
+    type: ContractType
+    name: Identifier
+    content: JsonObject
+    parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
+    """Names or ids of the repos that must agree and implement; all of the project's by default."""
+
+
+class ProposeResult(Result):
+    contract_id: Identifier
+    version: int
+    status: ContractStatus
+
+
+class RespondParams(ContractParams):
+    action: ResponseAction
+    comment: Text | None = None
+    suggested_change: Any = None
+    version: Annotated[int, Field(ge=1)] | None = None
+    """The version that the caller read; when it is no longer current, the response is refused."""
+
+
+class RespondResult(Result):
+    status: Literal["agreed", "change_requested", "rejected"]
+    version: int
+    contract_status: ContractStatus
+    contract_version: int
+
+
+class UpdateContractParams(ContractParams):
+    content: JsonObject
+    change_note: Annotated[
+        Text | None, Field(validation_alias=AliasChoices("changeNote", "changeNotes"))
+    ] = None
+    version: Annotated[int, Field(ge=1)] | None = None
+    """The version that the caller read; when it is no longer current, the update is refused."""
+    parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
+
+
+class UpdateContractResult(Result):
+    contract_id: Identifier
+    version: int
+    status: ContractStatus
+
+
+class GetContractParams(ContractParams):
+    include_history: bool = False
+
+
+class ListContractsParams(Params):
+    project_id: Identifier
+    status: ContractStatus | None = None
+    type: ContractType | None = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 1_000
+    cursor: Identifier | None = None
+
+
+class ContractSummary(Result):
+    contract_id: Identifier
+    type: ContractType
+    name: Identifier
+    version: int
+    status: ContractStatus
+    proposed_by: Identifier
+
+
+class ListContractsResult(Result):
+    contracts: list[ContractSummary]
+    next_cursor: Identifier | None = None
+
+
+class ConflictingVersion(Result):
+    """A version that lost a race, beside the current one (design §6)."""
+
+    contract_id: Identifier
+    version: int
+    content: JsonObject
+    proposed_by: Identifier
+    timestamp: Timestamp
+    change_notes: Text | None = None
+    current_version: int
+    current_content: JsonObject
+
+
+class ListConflictsParams(Params):
+    project_id: Identifier
+    contract_id: Identifier | None = None
+
+
+class ListConflictsResult(Result):
+    conflicts: list[ConflictingVersion]
+
+
+class TimelineEntry(Result):
+    """One step of a contract's life: who did what to which version, and why."""
+
+    timestamp: Timestamp
+    step: TimelineStep
+    version: int
+    round: int | None
+    """The round of implementation; None for steps that belong to none."""
+    repo_id: Identifier
+    agent_id: Identifier
+    note: Text | None
+    details: Any
+
+
+class TimelineResult(Result):
+    contract_id: Identifier
+    agreement_policy: AgreementPolicy
+    parties: list[Identifier]
+    """repo_ids that are bound by the current version."""
+    timeline: list[TimelineEntry]

@@ -1,0 +1,69 @@
+"""`heal_decision.v2`: what a healer proposes (agent-threader-v2 §7)."""
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from schemas.v2 import Reported, Version
+
+
+class Decision(StrEnum):
+    RETRY = "RETRY"
+    ESCALATE = "ESCALATE"
+    NOT_FIXABLE = "NOT_FIXABLE"
+
+
+Target = Literal["shared_context", "task_prompt", "runtime_patch", "contract_hint"]
+
+OPERATIONS: dict[Target, tuple[str, ...]] = {
+    "shared_context": ("replace", "append"),
+    "task_prompt": ("replace", "append"),
+    "runtime_patch": ("merge",),
+    "contract_hint": ("append", "merge"),
+}
+"""Text is replaced or appended, settings are merged, hints only ever add (§7)."""
+
+
+class Patch(Reported):
+    target: Target
+    operation: Literal["replace", "append", "merge"]
+    path: str | None = None
+    task_id: str | None = None
+    content: str | dict[str, JsonValue]
+
+    @model_validator(mode="after")
+    def _fields_fit_target(self) -> Self:
+        allowed = OPERATIONS[self.target]
+        if self.operation not in allowed:
+            raise ValueError(f"a {self.target} patch takes the operation {' or '.join(allowed)}")
+        if self.target == "shared_context" and not self.path:
+            raise ValueError("a shared_context patch needs a path")
+        if self.target == "task_prompt" and not self.task_id:
+            raise ValueError("a task_prompt patch needs a task_id")
+        if (self.target == "runtime_patch") != isinstance(self.content, dict):
+            kind = "an object" if self.target == "runtime_patch" else "a string"
+            raise ValueError(f"a {self.target} patch takes {kind} as content")
+        return self
+
+
+class Escalation(Reported):
+    task_id: str
+    reason: str = ""
+
+
+class HealRetryPolicy(Reported):
+    reset_tasks: list[str] | None = None
+    retry_window: Literal["same_window", "shrink_window", "next_epoch"] = "same_window"
+
+
+class HealDecision(Reported):
+    contract_version: Version
+    scope: Literal["task", "batch", "epoch"]
+    decision: Decision = Field(strict=False)
+    failure_class: str
+    root_cause: str
+    patches: list[Patch] = Field(max_length=1_000)
+    learned_rule: str | None = None
+    escalations: list[Escalation] = Field([])
+    retry_policy: HealRetryPolicy = HealRetryPolicy()

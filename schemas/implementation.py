@@ -1,0 +1,74 @@
+"""Implementation methods: start, complete, verify, report (CACP 2.0, Implementation Methods)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.base import Identifier, JsonObject, Result, Strings, Text, Timestamp
+from schemas.contract import (
+    ContractParams,
+    ContractStatus,
+    ImplementationStatus,
+    VerificationResult,
+)
+
+
+class StartParams(ContractParams):
+    plan: Text | None = None
+    estimated_files: Strings | None = None
+
+
+class StartResult(Result):
+    status: Literal["started"]
+    contract_status: ContractStatus
+    implementation_id: Identifier
+
+
+class CompleteParams(ContractParams):
+    files: Strings = []
+    notes: Text | None = None
+    test_endpoint: Text | None = None
+
+
+class CompleteResult(Result):
+    status: Literal["complete"]
+    contract_status: ContractStatus
+
+
+class VerifyParams(ContractParams):
+    result: VerificationResult
+    notes: Text | None = None
+    failure_details: JsonObject | None = None
+
+
+class VerifyResult(Result):
+    status: Literal["verified", "failed", "partial"]
+    contract_status: ContractStatus
+
+
+class ReportParams(ContractParams):
+    """A compact wire text, `STATUS:ok …`; the call that it stands for is made (wire format)."""
+
+    report: Annotated[str, Field(min_length=1, max_length=1_000_000)]
+
+
+class ReportResult(Result):
+    status: Literal["started", "complete", "needs_revision", "question_asked"]
+    contract_status: ContractStatus
+    report: JsonObject
+    packet_id: Identifier | None = None
+
+
+class ImplementationState(Result):
+    repo_id: Identifier
+    agent_id: Identifier
+    status: ImplementationStatus
+    files: Strings
+    started_at: Timestamp | None
+    completed_at: Timestamp | None
+
+
+class GetStatusResult(Result):
+    contract_id: Identifier
+    contract_status: ContractStatus
+    implementations: list[ImplementationState]

@@ -1,0 +1,155 @@
+"""A compliance test as it stands in a `.jsont` file (acpcomply, JSON Template Test Schema).
+
+Ours beside the specification: `transport` with the steps `request` and `run`, `as`, `to` and
+`headers` for HTTP, `captures`, and the operators `$absent`, `$every` and `$count` in what is
+expected. Unknown fields are ignored.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+JsonObject = dict[str, JsonValue]
+Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
+Severity = Literal["required", "optional"]
+Transport = Literal["stdio", "http", "command"]
+Policy = Literal["none", "read", "write", "yolo"]
+STEPS = ("newSession", "send", "request", "run", "expect", "forbid", "delayMs")
+KINDS = ("response", "notification", "clientRequest", "http", "output")
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, populate_by_name=True)
+
+
+class SandboxFile(Part):
+    path: str = Field(description="Relative to the sandbox.")
+    text: str | None = None
+    base64: str | None = None
+
+    @model_validator(mode="after")
+    def _one_content(self) -> Self:
+        if self.text is not None and self.base64 is not None:
+            raise ValueError("a file has text or base64, not both")
+        return self
+
+
+class Sandbox(Part):
+    files: list[SandboxFile] = []
+
+
+class Precondition(Part):
+    """One of three questions; when the answer is not `mustBe`, the test is NA."""
+
+    agent_cap: str | None = Field(
+        None, alias="agentCap", description="A path in the agent's capabilities, or node's card."
+    )
+    cap: str | None = Field(
+        None, description="A path in our capabilities, as client.fs.readTextFile"
+    )
+    method: str | None = Field(None, description="A method that the node lists at GET /methods.")
+    must_be: bool = Field(True, alias="mustBe")
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if sum(one is not None for one in (self.agent_cap, self.cap, self.method)) != 1:
+            raise ValueError("a precondition has exactly one of agentCap, cap and method")
+        return self
+
+
+class Init(Part):
+    client_capabilities: JsonObject | None = Field(None, alias="clientCapabilities")
+    permission_policy: Policy = Field("yolo", alias="permissionPolicy")
+
+
+class NewSession(Part):
+    mcp_servers: list[JsonObject] = Field([], alias="mcpServers")
+    capture: Variable = "sessionId"
+
+
+class HttpRequest(Part):
+    """Any HTTP request; `send` is the short form of a JSON-RPC frame to `POST /`."""
+
+    method: str = "POST"
+    path: str = "/"
+    body: JsonValue = Field(None, description="Sent as JSON.")
+    text: str | None = Field(None, description="Sent as it stands, in place of `body`.")
+
+
+class Run(Part):
+    """One run of the command under test, with this on its standard input."""
+
+    stdin: str
+
+
+class ExpectedMessage(Part):
+    """Exactly one kind of message, with the fields that matter; string leaves are regexes."""
+
+    response: JsonObject | None = None
+    notification: JsonObject | None = None
+    client_request: JsonObject | None = Field(None, alias="clientRequest")
+    http: JsonObject | None = Field(None, description="status, headers, body (JSON), text.")
+    output: JsonObject | None = Field(None, description="status, stdout, json.")
+    reply: JsonValue = Field(None, description="A canned result for a clientRequest.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = (self.response, self.notification, self.client_request, self.http, self.output)
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError(f"a message has exactly one of {', '.join(KINDS)}")
+        return self
+
+
+class Capture(Part):
+    path: str = Field(description="A path in a matched message, as result.repos.0.repo_id")
+    var: Variable
+
+
+class Expect(Part):
+    timeout_ms: Milliseconds = Field(10_000, alias="timeoutMs")
+    messages: list[ExpectedMessage]
+    captures: list[Capture] = []
+
+
+class Forbid(Part):
+    timeout_ms: Milliseconds = Field(alias="timeoutMs")
+    methods: list[str]
+
+
+class Step(Part):
+    new_session: NewSession | None = Field(None, alias="newSession")
+    send: JsonObject | None = None
+    request: HttpRequest | None = None
+    run: Run | None = None
+    expect: Expect | None = None
+    forbid: Forbid | None = None
+    delay_ms: Milliseconds | None = Field(None, alias="delayMs")
+    caller: Literal["first", "second", "nobody"] = Field(
+        "first", alias="as", description="Whose key an HTTP request carries."
+    )
+    to: Literal["node", "peer"] = "node"
+    headers: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_action(self) -> Self:
+        actions = (
+            *(self.new_session, self.send, self.request, self.run),
+            *(self.expect, self.forbid, self.delay_ms),
+        )
+        if sum(action is not None for action in actions) != 1:
+            raise ValueError(f"a step has exactly one of {', '.join(STEPS)}")
+        return self
+
+
+class ComplianceTest(Part):
+    title: str
+    description: str = ""
+    area: str = Field("", description="The row of the report; the title if empty.")
+    severity: Severity
+    docs: list[str] = Field([], description="Links to the clauses that it checks.")
+    transport: Transport = "stdio"
+    preconditions: list[Precondition] = []
+    sandbox: Sandbox = Sandbox()
+    init: Init = Init()
+    steps: list[Step] = Field(min_length=1)

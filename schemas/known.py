@@ -1,0 +1,46 @@
+"""The handshake behind trust level "known" (CACP 2.0, Trust Levels; `server.known`)."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, StringConstraints
+from pydantic.alias_generators import to_camel
+
+from schemas.base import Endpoint, Identifier, Params, Result
+from schemas.sync import PeerObject
+
+CHALLENGE_PATH = "/.well-known/cacp-challenge/"
+
+Nonce = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{32,128}$")]
+"""Made up by the caller for one request: 32 to 128 letters, digits, - and _."""
+
+
+class KnownParams(Params):
+    """Body of POST /known: who asks, and the nonce that it shows at its endpoint."""
+
+    agent_id: Identifier
+    nonce: Nonce
+
+
+class KnownGrant(Result):
+    """Answer of POST /known: a key that may read, good for `expiresIn` seconds."""
+
+    key: str
+    trust: Literal["known"] = "known"
+    expires_in: int
+
+
+class Challenge(PeerObject):
+    """What the caller's endpoint answers for a nonce: who asks, and which node it asks."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="ignore"
+    )
+
+    agent_id: Identifier
+    node: Endpoint
+
+
+class AskParams(Params):
+    """Body of POST /adp/known: the node that this one shall ask."""
+
+    url: Endpoint

@@ -1,0 +1,176 @@
+"""What nodes of our own make say to each other beside the specification (design §6, §7)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from schemas.base import Endpoint, Identifier, JsonObject, Params, Result, WireObject
+from schemas.facts import Fact
+
+MESH_VERSION = 1
+"""Peers whose card says so in `extensions.cacp.mesh` know facts, signatures and digests."""
+
+Hex = Annotated[str, StringConstraints(pattern="^[0-9a-f]{16,128}$")]
+Base64 = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Prefix = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,3}$")]
+EntityKind = Literal["project", "contract", "context"]
+
+
+# --- the handshake ------------------------------------------------------------------------------
+
+
+class Introduction(Params):
+    """Who one side of a handshake is. The nonce is 32 random bytes, hex."""
+
+    agent_id: Identifier
+    endpoint: Endpoint
+    repo_name: Identifier
+    public_key: Base64
+    nonce: Hex
+
+
+class Hello(Params):
+    """The first message: who calls, and which secret it knows, without telling it."""
+
+    introduction: Introduction
+    secret_id: Identifier
+    """The id of an invite, or the tag of the mesh token under this nonce."""
+
+
+class Welcome(Result):
+    """The answer to Hello: who answers, with proof of the secret and of its own key."""
+
+    introduction: Introduction
+    proof: Hex
+    signature: Base64
+
+
+class Confirm(Params):
+    """The last message: the caller's proof. `nonce` is the answering side's."""
+
+    nonce: Hex
+    proof: Hex
+    signature: Base64
+
+
+class Confirmed(Result):
+    status: Literal["registered"]
+    agent_id: Identifier
+
+
+# --- authorship ---------------------------------------------------------------------------------
+
+
+class Signature(WireObject):
+    """A node's word for a statement: Ed25519 over its canonical JSON."""
+
+    node: Identifier
+    """The agent id of the node."""
+    value: Base64
+    unkeyed: bool = False
+    """The author is a peer of another make, which has no key: the node only passes it on."""
+
+
+class SignedFact(WireObject):
+    fact: Fact
+    signature: Signature
+
+
+class Claim(WireObject):
+    """An agent's claim on a repo. Times are stamps."""
+
+    agent_id: Identifier
+    agent_endpoint: Endpoint | None = None
+    claimed_at: int
+    renewed_at: int
+    signature: Signature
+
+
+class RepoRegister(WireObject):
+    """A repo of a project and its claims, the one that holds first."""
+
+    repo_id: Identifier
+    name: Identifier
+    role: Identifier
+    language: Identifier
+    relevant_paths: list[str]
+    url: str | None
+    stamp: int
+    claims: list[Claim] = []
+
+
+class ProjectRegister(WireObject):
+    """A project's header and repos with their stamps."""
+
+    name: Identifier
+    objective: str
+    status: Literal["planning", "implementing", "integrating", "complete"]
+    agreement_policy: Literal["any", "all"]
+    created_at: int
+    stamp: int
+    repos: list[RepoRegister]
+
+
+# --- comparing ----------------------------------------------------------------------------------
+
+
+class Entity(WireObject):
+    """What is synchronised as one."""
+
+    entity: EntityKind
+    project_id: Identifier
+    entity_id: Identifier
+
+
+class DigestParams(Params):
+    """`prefixes` of 0 to 3 hex digits: the places to tell the digests of."""
+
+    source_agent: Annotated[Identifier, Field(alias="source_agent")]
+    prefixes: Annotated[list[Prefix], Field(min_length=1, max_length=256)]
+
+
+class DigestLeaf(WireObject):
+    entity: EntityKind
+    project_id: Identifier
+    entity_id: Identifier
+    digest: Hex
+
+
+class DigestResult(Result):
+    """`sums` by longer prefix for places of fewer than 3 digits, `leaves` for the others."""
+
+    time: int
+    """The node's own clock, uncorrected: microseconds since 1970."""
+    behind: bool
+    """Changes are not all counted yet: ask again in a while."""
+    sums: dict[str, Hex]
+    leaves: list[DigestLeaf]
+
+
+class PullParams(Params):
+    source_agent: Annotated[Identifier, Field(alias="source_agent")]
+    entities: Annotated[list[Entity], Field(min_length=1, max_length=500)]
+
+
+class SyncMessage(WireObject):
+    """A call of a `*/sync` method as the node would send it."""
+
+    method: Identifier
+    params: JsonObject
+
+
+class PullResult(Result):
+    """`messages` for the first of the entities that were asked for; `rest` is how many are left."""
+
+    messages: list[SyncMessage]
+    rest: int
+
+
+class PeerState(Result):
+    """How the exchange with a peer goes, as `GET /peers` tells it."""
+
+    health: Literal["up", "down", "unknown"]
+    backlog: int
+    lag_seconds: float
+    last_contact: str | None
+    last_error: str | None

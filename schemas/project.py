@@ -1,0 +1,129 @@
+"""Project and RepoContext (CACP 2.0, Data Types; Project Methods)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.base import (
+    LIST_MAX,
+    Endpoint,
+    Identifier,
+    Params,
+    Result,
+    Strings,
+    Text,
+    Timestamp,
+    WireObject,
+)
+from schemas.context import ContextPacket
+from schemas.contract import AgreementPolicy, Contract
+
+ProjectStatus = Literal["planning", "implementing", "integrating", "complete"]
+
+
+class RepoContext(WireObject):
+    """A repository that takes part in a project, and the agent that holds it."""
+
+    repo_id: Identifier
+    name: Identifier
+    role: Identifier
+    language: Identifier
+    agent_id: Identifier | None = None
+    agent_endpoint: Endpoint | None = None
+    relevant_paths: Strings = []
+    url: Text | None = None
+
+
+class Project(WireObject):
+    """A feature that spans repositories, whole: its repos, contracts and context."""
+
+    project_id: Identifier
+    name: Identifier
+    objective: Text
+    status: ProjectStatus
+    agreement_policy: AgreementPolicy = "any"
+    repos: list[RepoContext]
+    contracts: list[Contract]
+    context_history: list[ContextPacket]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class RepoParams(Params):
+    """A repository as `project/create` and `project/addRepo` take it."""
+
+    name: Identifier
+    role: Identifier
+    language: Identifier
+    relevant_paths: Strings | None = None
+    url: Text | None = None
+
+
+class CreateProjectParams(Params):
+    name: Identifier
+    objective: Text
+    repos: Annotated[list[RepoParams], Field(max_length=LIST_MAX)] = []
+    agreement_policy: AgreementPolicy = "any"
+
+
+class CreateProjectResult(Result):
+    project_id: Identifier
+    status: Literal["created"]
+    repo_count: int
+
+
+class JoinProjectParams(Params):
+    project_id: Identifier
+    repo_name: Identifier
+    agent_endpoint: Endpoint | None = None
+
+
+class JoinProjectResult(Result):
+    repo_id: Identifier
+    status: Literal["joined"]
+    project_name: Identifier
+
+
+class ProjectParams(Params):
+    project_id: Identifier
+
+
+class ListProjectsParams(Params):
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    cursor: Identifier | None = None
+    summary: bool = False
+
+
+class ProjectSummary(Result):
+    project_id: Identifier
+    name: Identifier
+    status: ProjectStatus
+    repo_count: int
+    contract_count: int
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ListProjectsResult(Result):
+    projects: list[Project | ProjectSummary]
+    next_cursor: Identifier | None = None
+
+
+class UpdateProjectStatusParams(Params):
+    project_id: Identifier
+    status: ProjectStatus
+
+
+class UpdateProjectStatusResult(Result):
+    project_id: Identifier
+    status: ProjectStatus
+
+
+class AddRepoParams(Params):
+    project_id: Identifier
+    repo: RepoParams
+
+
+class AddRepoResult(Result):
+    repo_id: Identifier
+    status: Literal["added"]

@@ -1,0 +1,41 @@
+"""Writes the published JSON Schemas from the models: `python -m schemas.publish`."""
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from schemas.heal_decision import HealDecision
+from schemas.jsont import ComplianceTest
+from schemas.manifest import Manifest
+from schemas.run_state import RunState
+from schemas.task_result import TaskResult
+from schemas.verify_profile import VerifyRegistry
+
+PUBLISHED: dict[str, type[BaseModel]] = {
+    "manifest.v2.json": Manifest,
+    "verify_profile.v2.json": VerifyRegistry,
+    "task_result.v2.json": TaskResult,
+    "heal_decision.v2.json": HealDecision,
+    "state.v2.json": RunState,
+    "jsont.schema.json": ComplianceTest,
+}
+
+
+def schema_text(name: str) -> str:
+    """The published text of the schema of this file name (agent-threader-v2 §7, acpcomply)."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": name,
+        **PUBLISHED[name].model_json_schema(),
+    }
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def main() -> None:
+    for name in PUBLISHED:
+        (Path(__file__).parent / name).write_text(schema_text(name))
+
+
+if __name__ == "__main__":
+    main()

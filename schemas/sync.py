@@ -1,0 +1,176 @@
+"""Sync methods, peer to peer (CACP 2.0, Sync Methods). Unknown members are ignored here."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from schemas.base import (
+    LIST_MAX,
+    Endpoint,
+    Identifier,
+    JsonObject,
+    Result,
+    Strings,
+    Text,
+    Timestamp,
+)
+from schemas.context import ContextType
+from schemas.contract import ContractStatus, ContractType, ImplementationStatus
+from schemas.mesh import PeerState, ProjectRegister, Signature, SignedFact
+from schemas.project import ProjectStatus
+
+ENTITIES_MAX = 5_000
+"""Contracts, and packets, in one whole project: more of them come one by one."""
+
+
+class SyncParams(BaseModel):
+    """Params of a `*/sync` method: `source_agent` is spelled so in the spec's text."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
+
+    source_agent: Annotated[Identifier, Field(alias="source_agent")]
+    keys: dict[str, str] = {}
+    """From peers of our own make: public keys of the nodes whose signatures go with it."""
+
+
+class PeerObject(BaseModel):
+    """An object as a peer of any make sends it: null and "" mean absent, unknown members are
+    ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: member for name, member in value.items() if member not in (None, "")}
+        return value
+
+
+class PeerRepo(PeerObject):
+    repo_id: Identifier
+    name: Identifier
+    role: Identifier = "shared"
+    language: Identifier = "unknown"
+    agent_id: Annotated[
+        Identifier | None, Field(validation_alias=AliasChoices("agent_id", "assigned_agent"))
+    ] = None
+    agent_endpoint: Endpoint | None = None
+    relevant_paths: Strings | None = None
+    url: Text | None = None
+
+
+class PeerImplementation(PeerObject):
+    repo_id: Identifier
+    agent_id: Identifier | None = None
+    status: ImplementationStatus
+    plan: Text | None = None
+    files: Strings | None = None
+    notes: Text | None = None
+    test_endpoint: Text | None = None
+    started_at: Timestamp | None = None
+    completed_at: Timestamp | None = None
+
+
+class PeerContract(PeerObject):
+    contract_id: Identifier
+    type: ContractType
+    name: Identifier
+    version: Annotated[int, Field(ge=1)]
+    status: ContractStatus
+    content: JsonObject
+    proposed_by: Identifier | None = None
+    implementations: Annotated[list[PeerImplementation], Field(max_length=LIST_MAX)] = []
+    created_at: Timestamp | None = None
+    updated_at: Timestamp | None = None
+
+
+class PeerPacket(PeerObject):
+    packet_id: Identifier
+    from_repo: Identifier
+    from_agent: Identifier
+    timestamp: Timestamp
+    type: ContextType
+    content: JsonObject
+    related_contracts: Strings | None = None
+    reply_to: Identifier | None = None
+
+
+class PeerProject(PeerObject):
+    project_id: Identifier
+    name: Identifier
+    objective: Text = ""
+    status: ProjectStatus = "planning"
+    repos: Annotated[list[PeerRepo], Field(max_length=LIST_MAX)] = []
+    contracts: Annotated[list[PeerContract], Field(max_length=ENTITIES_MAX)] = []
+    context_history: Annotated[list[PeerPacket], Field(max_length=ENTITIES_MAX)] = []
+    created_at: Timestamp | None = None
+    updated_at: Timestamp | None = None
+
+
+class ProjectSyncParams(SyncParams):
+    project: PeerProject
+    registers: ProjectRegister | None = None
+
+
+class ContractSyncParams(SyncParams):
+    project_id: Identifier
+    contract: PeerContract
+    facts: Annotated[list[SignedFact] | None, Field(max_length=100_000)] = None
+    created_at: int | None = None
+
+
+class ContextSyncParams(SyncParams):
+    project_id: Identifier
+    packet: PeerPacket
+    signature: Signature | None = None
+
+
+class RepoSyncParams(SyncParams):
+    project_id: Identifier
+    repo: PeerRepo
+
+
+class SyncResult(Result):
+    """`created` and `updated` changed something here; `skipped` says why nothing had to."""
+
+    status: Literal["created", "updated", "skipped"]
+    reason: str | None = None
+    skipped: list[dict[str, Any]] | None = None
+
+
+class AnnounceParams(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
+
+    agent_id: Identifier
+    endpoint: Endpoint
+    repo_name: Identifier | None = None
+
+
+class AnnounceResult(Result):
+    status: Literal["acknowledged"]
+    my_agent_id: Identifier
+    my_repo_name: Identifier
+
+
+class RegisterPeerResult(Result):
+    status: Literal["registered"]
+    agent_id: Identifier
+    repo_name: Identifier
+    peer_count: int
+
+
+class PeerSummary(Result):
+    agent_id: Identifier
+    endpoint: Endpoint
+    repo_name: Identifier | None
+    trust: Literal["verified", "unkeyed"]
+    registered_at: Timestamp
+    last_seen: Timestamp
+    sync: PeerState | None = None
+    """How the exchange goes; None while there is none."""
+
+
+class ListPeersResult(Result):
+    peers: list[PeerSummary]

@@ -1,0 +1,178 @@
+"""Compare with a peer and fetch what differs (design §6, Anti-entropy).
+
+On connection and now and then. Each side fetches what it lacks; a join on both makes them equal.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
+
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from peers import clock, digest
+from peers.backoff import delay
+from peers.client import PeerError
+from peers.digest import Name
+from schemas.mesh import DigestResult, PullResult
+from server.domain.errors import Refusal
+from server.links import MeshLink
+from server.methods.base import Node
+from server.store import digests
+from server.store.database import Database
+from server.store.peers import Peer
+
+log = structlog.get_logger()
+
+PREFIXES_MAX = 256
+PULL_MAX = 500
+BEHIND_SECONDS = 0.5
+
+M = TypeVar("M", bound=BaseModel)
+Apply = Callable[[Peer, dict[str, Any]], Awaitable[Any]]
+
+
+class Comparison:
+    """Keeps this node equal with one peer. `offset` is how far the peer's clock is ahead."""
+
+    def __init__(
+        self,
+        database: Database,
+        node: Node,
+        peer: Peer,
+        link: MeshLink,
+        seconds: float,
+        apply: Apply,
+    ) -> None:
+        self._database = database
+        self._node = node
+        self._peer = peer
+        self._link = link
+        self._seconds = seconds
+        self._apply = apply
+        self._wake = asyncio.Event()
+        self.offset: int | None = None
+        self.rounds = 0
+        self.fetched = 0
+
+    def wake(self) -> None:
+        """Compare at once."""
+        self._wake.set()
+
+    async def run(self, heard_time: Callable[[], None]) -> None:
+        """Never returns; cancel it. `heard_time` is called whenever `offset` is renewed."""
+        failures = 0
+        announced = False
+        while True:
+            self._wake.clear()
+            chance = random.random()  # noqa: S311 - no secret
+            pause = self._seconds * (0.5 + chance)
+            try:
+                if not announced:
+                    await self._announce()
+                    announced = True
+                if not await self.round(heard_time):
+                    pause = BEHIND_SECONDS
+                failures = 0
+            except PeerError:
+                failures += 1
+                pause = min(pause, delay(failures, chance))
+            try:
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _announce(self) -> None:
+        """Say where this node listens: it may have moved since it registered."""
+        await self._link.call(
+            "cacp/peer/announce",
+            agentId=self._node.agent_id,
+            endpoint=self._node.url,
+            repoName=self._node.repo,
+        )
+
+    async def round(self, heard_time: Callable[[], None]) -> bool:
+        """Compare once and fetch what differs; False when one side has yet to count its changes.
+
+        Raises PeerError.
+        """
+        counted = False
+        while not counted:
+            counted = await self._database.write(lambda one: digests.catch_up(one.connection))
+        prefixes, lacking = [""], list[Name]()
+        for _ in range(digest.DEPTH + 1):
+            below: list[str] = []
+            for chunk in _chunks(prefixes, PREFIXES_MAX):
+                found = await self._ask(chunk, heard_time)
+                if found.behind:
+                    return False
+                below += self._differing(chunk, found)
+                lacking += self._lacking(chunk, found)
+            prefixes = below
+            if not prefixes:
+                break
+        await self._fetch(lacking)
+        self.rounds += 1
+        return True
+
+    async def _ask(self, prefixes: list[str], heard_time: Callable[[], None]) -> DigestResult:
+        sent = time.time_ns() // 1000
+        answer = await self._link.call("cacp/sync/digest", prefixes=prefixes)
+        found = _checked(DigestResult, answer)
+        self.offset = clock.offset(sent, found.time, time.time_ns() // 1000)
+        heard_time()
+        return found
+
+    def _differing(self, prefixes: list[str], found: DigestResult) -> list[str]:
+        asked = [prefix for prefix in prefixes if len(prefix) < digest.DEPTH]
+        ours: dict[str, str] = {}
+        for prefix in asked:
+            ours |= self._database.read(lambda db, p=prefix: digests.sums_below(db, p))  # type: ignore[misc]
+        theirs = {
+            prefix: one for prefix, one in found.sums.items() if prefix[:-1] in asked and prefix
+        }
+        return digest.differing(ours, theirs)
+
+    def _lacking(self, prefixes: list[str], found: DigestResult) -> list[Name]:
+        ours: dict[Name, str] = {}
+        for place in prefixes:
+            if len(place) == digest.DEPTH:
+                ours |= self._database.read(lambda db, p=place: digests.leaves_at(db, p))  # type: ignore[misc]
+        return digest.lacking(ours, found.leaves)
+
+    async def _fetch(self, names: list[Name]) -> None:
+        names = sorted(names, key=lambda name: (name.entity != "project", name))
+        while names:
+            asked = [name._asdict() for name in names[:PULL_MAX]]
+            answer = await self._link.call("cacp/sync/pull", entities=asked)
+            found = _checked(PullResult, answer)
+            for kind in ("cacp/project/sync", "cacp/contract/sync", "cacp/context/sync"):
+                of_kind = [one.model_dump() for one in found.messages if one.method == kind]
+                await asyncio.gather(*(self._take(one) for one in of_kind))
+            done = len(asked) - found.rest
+            if done <= 0:
+                return
+            names = names[done:]
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        try:
+            result = await self._apply(self._peer, message)
+        except (Refusal, ValidationError) as error:
+            log.info("fetched_refused", peer=self._peer.agent_id, reason=str(error)[:200])
+            return
+        self.fetched += result["status"] != "skipped"
+
+
+def _checked(model: type[M], answer: Any) -> M:
+    try:
+        return model.model_validate(answer)
+    except ValidationError:
+        raise PeerError(f"it answers with what is no {model.__name__}") from None
+
+
+def _chunks(items: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

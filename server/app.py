@@ -1,0 +1,125 @@
+"""Composition root: settings → store → methods → app (design §2)."""
+
+import hmac
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from peers.sender import Sender
+from peers.signing import SigningKey
+from server.anti_entropy import Comparison
+from server.discovery import Discovery
+from server.discovery import routes as discovery_routes
+from server.dispatch import Dispatcher
+from server.handshake import Handshakes
+from server.health import Checkup
+from server.identity import Identity
+from server.limits import Limits
+from server.mesh import Mesh
+from server.methods import METHODS
+from server.methods.base import Node
+from server.metrics import Metrics
+from server.routes import Site, no_route, routes
+from server.settings import Settings
+from server.store.database import Database
+from server.store.migrate import Prepared
+from server.transport import Gate, LastResort, RpcEndpoint
+
+log = structlog.get_logger()
+
+
+def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette:
+    """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
+    database = Database(settings.db, settings.durability)
+    metrics = Metrics()
+    node = Node(
+        agent_id=settings.agent,
+        repo=settings.repo,
+        loopback=settings.loopback,
+        takes_unkeyed_peers=settings.takes_unkeyed_peers,
+        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
+        url=settings.url,
+        future_limit=settings.future_limit * 1_000_000,
+    )
+    mesh = Mesh(settings, database, node)
+    discovery = Discovery(settings, database)
+    identity = Identity(settings, database.read, secret, discovery.known_holder)
+    gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
+    dispatcher = Dispatcher(METHODS, database, node, settings.batch_limit, metrics.observe)
+    site = Site(
+        settings,
+        database,
+        dispatcher,
+        gate,
+        Checkup(database, lambda: mesh.clock_is_off),
+        metrics,
+        node,
+        prepared.epoch,
+        mesh,
+        Handshakes(settings, database, node),
+    )
+    _count(metrics, site)
+    _count_peers(metrics, mesh)
+    metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await database.open(prepared.last_stamp)
+        await mesh.start()
+        log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
+        discovery.start()
+        try:
+            yield
+        finally:
+            await discovery.close()
+            await mesh.stop()
+            await database.close()
+            log.info("stopped")
+
+    rpc = RpcEndpoint(dispatcher, gate, settings.body_limit, settings.file_body_limit)
+    app = Starlette(
+        routes=[
+            Route("/", rpc, methods=["POST"]),
+            *routes(site),
+            *discovery_routes(site, discovery),
+        ],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: no_route},
+    )
+    # It would redirect to whatever host the request names.
+    app.router.redirect_slashes = False
+    app.add_middleware(LastResort)
+    return app
+
+
+def _count_peers(metrics: Metrics, mesh: Mesh) -> None:
+    def of_each(value: Callable[[Sender], float]) -> Callable[[], dict[str, float]]:
+        return lambda: {agent_id: value(one) for agent_id, one in mesh.senders.items()}
+
+    def compared(value: Callable[[Comparison], float]) -> Callable[[], dict[str, float]]:
+        return lambda: {agent_id: value(one) for agent_id, one in mesh.comparisons.items()}
+
+    for name, help, values in (
+        ("up", "1 when the peer answers", of_each(lambda one: one.failures == 0)),
+        ("backlog", "Entities that wait for the peer", lambda: mesh.waiting(0)),
+        ("lag_seconds", "How long the oldest of them has waited", lambda: mesh.waiting(1)),
+        ("sent_total", "Entities that the peer has confirmed", of_each(lambda one: one.delivered)),
+        ("retries_total", "Deliveries that failed", of_each(lambda one: one.retries)),
+        ("digest_rounds_total", "Comparisons", compared(lambda one: one.rounds)),
+        ("fetched_total", "Entities fetched by comparing", compared(lambda one: one.fetched)),
+    ):
+        metrics.family(f"cacp_peer_{name}", help, "peer", values)
+    metrics.gauge("cacp_clock_correction_seconds", "Added to our clock", mesh.clock_correction)
+
+
+def _count(metrics: Metrics, site: Site) -> None:
+    database = site.database
+    metrics.gauge("cacp_commits_total", "Group commits", lambda: database.commits)
+    metrics.gauge("cacp_writes_total", "Writes that are on disk", lambda: database.writes)
+    metrics.gauge("cacp_waiting_writes", "Writes that wait", lambda: database.waiting)
+    metrics.gauge("cacp_wal_bytes", "Size of the write-ahead log", lambda: database.log_bytes)
+    metrics.gauge("cacp_event_streams", "Open event streams", lambda: site.streams)

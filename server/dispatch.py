@@ -1,0 +1,312 @@
+"""JSON-RPC: parse, find the method, validate its params, run it, map what it raises to codes.
+
+The only place that knows error codes (design §5). Calls go through jsonrpcserver, member by member
+and checked: its own parser and validator answer with exception texts, one bad member would make it
+refuse a whole batch, and it takes a method's signature anew on each call (design §4).
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import orjson
+import structlog
+from jsonrpcserver import JsonRpcError, Result, Success
+from jsonrpcserver.async_dispatcher import call as run_call
+from jsonrpcserver.dispatcher import to_response
+from jsonrpcserver.request import Request
+from jsonrpcserver.response import to_serializable_one
+from jsonrpcserver.sentinels import NOID
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from schemas import jsonrpc
+from schemas.errors import ErrorCode
+from server.domain import access
+from server.domain.errors import (
+    Conflict,
+    Forbidden,
+    IllegalTransition,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refusal,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+from server.identity import Caller
+from server.methods.base import Context, Method, Node
+from server.store import answers
+from server.store.database import Database, Transaction
+
+log = structlog.get_logger()
+
+CODES: dict[type[Refusal], ErrorCode] = {
+    InvalidInput: ErrorCode.INVALID_PARAMS,
+    NotFound: ErrorCode.INVALID_PARAMS,
+    IllegalTransition: ErrorCode.INVALID_PARAMS,
+    Unauthenticated: ErrorCode.UNAUTHENTICATED,
+    Forbidden: ErrorCode.FORBIDDEN,
+    Conflict: ErrorCode.CONFLICT,
+    RateLimited: ErrorCode.RATE_LIMITED,
+    TooLarge: ErrorCode.TOO_LARGE,
+    Unavailable: ErrorCode.SERVER_ERROR,
+}
+
+ERRORS_SHOWN = 5
+
+
+@dataclass(slots=True)
+class Origin:
+    """Where a call comes from: who, and what else its HTTP request says."""
+
+    caller: Caller
+    idempotency_key: str | None = None
+    large: bool = False
+    """The body is over the limit for methods that carry no file."""
+    member: int = 0
+    may_be_deep: bool = False
+    charge: Callable[[int], None] = lambda more: None
+    """Counts the further calls of a batch for the caller's rate."""
+
+
+class Dispatcher:
+    """The method table behind JSON-RPC."""
+
+    def __init__(
+        self,
+        methods: dict[str, Method],
+        database: Database,
+        node: Node,
+        batch_limit: int,
+        observe: Callable[[str, str], None],
+    ) -> None:
+        self._database = database
+        self._node = node
+        self._batch_limit = batch_limit
+        self._observe = observe
+        self._callables = {name: self._callable(method) for name, method in methods.items()}
+
+    async def answer(self, body: bytes, origin: Origin) -> bytes | None:
+        """The response to a request's body; None when it holds notifications only.
+
+        Raises TooLarge for a batch over the limit.
+        """
+        try:
+            request = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return orjson.dumps(
+                jsonrpc.error(ErrorCode.PARSE_ERROR, "Parse error: the body is not JSON")
+            )
+        origin.may_be_deep = body.count(b"[") + body.count(b"{") > jsonrpc.DEPTH_MAX
+        if type(request) is not list:
+            response = await self._answer_one(request, origin)
+            return None if response is None else orjson.dumps(response)
+        if not request:
+            return orjson.dumps(
+                jsonrpc.error(ErrorCode.INVALID_REQUEST, "Invalid request: the batch is empty")
+            )
+        if len(request) > self._batch_limit:
+            raise TooLarge(
+                f"A batch may have {self._batch_limit} members, this has {len(request)}",
+                limit=self._batch_limit,
+            )
+        origin.charge(len(request) - 1)
+        responses = await asyncio.gather(
+            *(
+                self._answer_one(member, replace(origin, member=place))
+                for place, member in enumerate(request)
+            )
+        )
+        given = [response for response in responses if response is not None]
+        return orjson.dumps(given) if given else None
+
+    async def _answer_one(self, request: Any, origin: Origin) -> dict[str, Any] | None:
+        try:
+            call = jsonrpc.check(request)
+        except jsonrpc.InvalidRequest as error:
+            return jsonrpc.error(
+                ErrorCode.INVALID_REQUEST, f"Invalid request: {error.message}", id=error.id
+            )
+        except jsonrpc.InvalidParams as error:
+            if error.notification:
+                return None
+            return jsonrpc.error(
+                ErrorCode.INVALID_PARAMS,
+                f"Invalid params: {error.message}",
+                {"reason": "invalid_params"},
+                error.id,
+            )
+        if call.method not in self._callables:
+            if call.notification:
+                return None
+            return jsonrpc.error(
+                ErrorCode.METHOD_NOT_FOUND,
+                f"Method not found: {call.method[:200]}; GET /methods lists them",
+                id=call.id,
+            )
+        asked = Request(call.method, call.params, NOID if call.notification else call.id)
+        result = await run_call(asked, origin, self._callables[call.method])
+        if call.notification:
+            return None
+        return cast(dict[str, Any], to_serializable_one(to_response(asked, result)))
+
+    def _callable(self, method: Method) -> Callable[..., Awaitable[Result]]:
+        """The method as jsonrpcserver calls it: params as keywords, refusals as its errors."""
+        run = self._write if method.writes else self._read_wide if method.wide else self._read
+
+        async def call(origin: Origin, /, **given: Any) -> Result:
+            try:
+                params = self._admit(method, origin, given)
+                result = await run(method, params, origin, given)
+            except Refusal as refusal:
+                self._observe(method.name, "refused")
+                raise _refused(refusal, method.name) from None
+            except Exception as error:
+                self._observe(method.name, "failed")
+                raise _failed(error, method.name) from None
+            self._observe(method.name, "ok")
+            return Success(result)
+
+        return call
+
+    def _admit(self, method: Method, origin: Origin, given: dict[str, Any]) -> Any:
+        """The params, checked. Raises Forbidden, TooLarge or InvalidInput."""
+        access.check(origin.caller.trust, method.access)
+        if origin.large and not method.large:
+            raise TooLarge(f"The body is too large for {method.name}")
+        if origin.may_be_deep and jsonrpc.is_deep(given):
+            raise InvalidInput(f"They are nested deeper than {jsonrpc.DEPTH_MAX} levels")
+        present = {name: value for name, value in given.items() if value is not None}
+        try:
+            return method.params.model_validate(present, by_alias=True)
+        except ValidationError as error:
+            raise invalid_input(error) from None
+
+    async def _read(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
+        return self._database.read(
+            lambda db: method.run(Context(db, origin.caller, self._node, method.name, 0), params)
+        )
+
+    async def _read_wide(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
+        def run(db: Any) -> Any:
+            result = method.run(Context(db, origin.caller, self._node, method.name, 0), params)
+            # Serialised here, off the event loop: it may be megabytes.
+            return orjson.Fragment(orjson.dumps(result))
+
+        return await self._database.read_wide(run)
+
+    async def _write(self, method: Method, params: Any, origin: Origin, given: Any) -> Any:
+        def run(transaction: Transaction) -> Any:
+            context = Context(
+                transaction.connection,
+                origin.caller,
+                self._node,
+                method.name,
+                transaction.stamp,
+                transaction,
+            )
+            return method.run(context, params)
+
+        if origin.idempotency_key is not None:
+            run = partial(_once, run, _scope(method, origin), _hash(given))
+        return await self._database.write(run)
+
+
+def _scope(method: Method, origin: Origin) -> str:
+    caller = origin.caller
+    parts = [
+        caller.agent_id,
+        caller.repo,
+        caller.project_id,
+        method.name,
+        origin.member,
+        origin.idempotency_key,
+    ]
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+
+
+def _hash(given: dict[str, Any]) -> str:
+    # Null means absent, so a retry may spell it out.
+    present = {name: value for name, value in given.items() if value is not None}
+    return hashlib.sha256(orjson.dumps(present, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _once(
+    run: Callable[[Transaction], Any], scope: str, params_hash: str, transaction: Transaction
+) -> Any:
+    """Run a write once per idempotency key: what was answered is kept in the same transaction."""
+    known = answers.find(transaction.connection, scope, transaction.stamp)
+    if known is not None:
+        if known.params_hash != params_hash:
+            raise Conflict(
+                "This Idempotency-Key was used with other params", reason="idempotency_key_reused"
+            )
+        return orjson.Fragment(known.result)
+    result = run(transaction)
+    text = orjson.dumps(result).decode()
+    answers.keep(transaction.connection, scope, params_hash, text, transaction.stamp)
+    return result
+
+
+def _problems(error: ValidationError) -> list[dict[str, str]]:
+    """What is wrong with an input, as {path, problem}; the input itself is not repeated."""
+    return [_problem(item) for item in error.errors(include_url=False, include_input=False)]
+
+
+def invalid_input(error: ValidationError) -> InvalidInput:
+    """A model's complaint as a refusal that names each place and what is wrong there."""
+    problems = _problems(error)
+    shown = "; ".join(f"{one['path']} {one['problem']}" for one in problems[:ERRORS_SHOWN])
+    if len(problems) > ERRORS_SHOWN:
+        shown += f"; and {len(problems) - ERRORS_SHOWN} more"
+    return InvalidInput(shown, errors=problems[: ERRORS_SHOWN * 4])
+
+
+def _problem(item: ErrorDetails) -> dict[str, str]:
+    path = ".".join(str(part)[:100] for part in item["loc"]) or "params"
+    if item["type"] == "missing":
+        return {"path": path, "problem": "required"}
+    if item["type"] == "extra_forbidden":
+        return {"path": path, "problem": "is not a param of this method"}
+    message = item["msg"].removeprefix("Value error, ")
+    return {"path": path, "problem": message[:1].lower() + message[1:]}
+
+
+def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:
+    """A refusal's code, message and data. Our own faults get an id to look up in the log."""
+    code = CODES[type(refusal)]
+    if code == ErrorCode.SERVER_ERROR:
+        error_id = secrets.token_hex(8)
+        log.error("unavailable", error_id=error_id, reason=refusal.data["reason"])
+        return code, f"Server error {error_id}: {refusal.message}", refusal.data | {"id": error_id}
+    if code == ErrorCode.INVALID_PARAMS:
+        return code, f"Invalid params: {refusal.message}", refusal.data
+    return code, refusal.message, refusal.data
+
+
+def _refused(refusal: Refusal, method: str) -> JsonRpcError:
+    code, message, data = error_of(refusal)
+    log.debug("refused", method=method, **data)
+    return JsonRpcError(int(code), message, data)
+
+
+def _failed(error: Exception, method: str) -> JsonRpcError:
+    code, message, data = server_error(error, method)
+    return JsonRpcError(int(code), message, data)
+
+
+def server_error(error: Exception, where: str) -> tuple[ErrorCode, str, dict[str, Any]]:
+    """An error that is our own fault: it goes to the log with an id, and only the id goes out."""
+    error_id = secrets.token_hex(8)
+    log.error("failed", error_id=error_id, where=where, exc_info=error)
+    return (
+        ErrorCode.SERVER_ERROR,
+        f"Server error {error_id}: something broke in the node; the operator finds it in the log",
+        {"reason": "internal_error", "id": error_id},
+    )

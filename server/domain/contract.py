@@ -1,0 +1,434 @@
+"""Contracts as facts: their join, their status, and which step is legal (design §5, §6).
+
+A contract is a set of single-author facts. `join` is commutative, associative and idempotent,
+and `status_of` is a pure function of the set: so nodes that hold the same facts, learnt in any
+order, agree on the status.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import orjson
+
+from schemas.base import JsonObject
+from schemas.contract import ContractStatus, ResponseAction, VerificationResult
+from schemas.facts import (
+    Fact,
+    ImplementationFact,
+    ResponseFact,
+    RoundFact,
+    VerificationFact,
+    VersionFact,
+)
+from server.domain.agents import same_agent
+from server.domain.errors import Conflict, Forbidden, IllegalTransition
+
+FactKey = tuple[str, str]
+Facts = Mapping[FactKey, Fact]
+"""Facts of one contract by (kind, key), one winner each."""
+
+Action = Literal["agree", "request_change", "reject", "update", "start", "complete", "verify"]
+
+ALLOWED: dict[Action, tuple[ContractStatus, ...]] = {
+    "agree": ("proposed", "negotiating"),
+    "request_change": ("proposed", "negotiating", "agreed", "implemented", "verified"),
+    "reject": ("proposed", "negotiating"),
+    "update": ("proposed", "negotiating"),
+    "start": ("agreed",),
+    "complete": ("agreed", "implemented"),
+    "verify": ("implemented", "verified"),
+}
+"""The states in which each action is legal; the diagram in docs/contracts.md is made from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """Who acts: an agent, and the repo of the project that it holds."""
+
+    repo_id: str
+    agent_id: str
+
+
+# --- the join -----------------------------------------------------------------------------------
+
+
+def winner(one: Fact, other: Fact) -> Fact:
+    """Which of two facts with one key stays (design §6, the table)."""
+    if isinstance(one, VersionFact):
+        return min(one, other, key=_order)
+    if isinstance(one, RoundFact):
+        return max(one, other, key=lambda fact: (cast(RoundFact, fact).number, _order(fact)))
+    return max(one, other, key=_order)
+
+
+def _order(fact: Fact) -> tuple[int, bytes]:
+    # The text settles stamps that are equal, alike on every node.
+    return fact.stamp, orjson.dumps(fact)
+
+
+def join(facts: Facts, more: Iterable[Fact]) -> dict[FactKey, Fact]:
+    """The union of both, with one winner per key. Never deletes a key."""
+    joined = dict(facts)
+    for fact in more:
+        at = (fact.kind, fact.key)
+        known = joined.get(at)
+        joined[at] = fact if known is None or known == fact else winner(known, fact)
+    return joined
+
+
+# --- what follows from the facts ----------------------------------------------------------------
+
+
+def versions_of(facts: Facts) -> list[VersionFact]:
+    """Every version known, the current one last: by (version, stamp, digest)."""
+    versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
+    return sorted(versions, key=_place)
+
+
+def current_of(facts: Facts) -> VersionFact:
+    """The version that counts: the largest (version, stamp, digest)."""
+    versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
+    return max(versions, key=_place)
+
+
+def ancestors_of(facts: Facts) -> list[VersionFact]:
+    """The versions that the current one grew from, oldest first.
+
+    Peers of other makes may skip versions: a parent is the nearest version below with its digest.
+    """
+    versions = versions_of(facts)
+    line = [versions[-1]]
+    for fact in reversed(versions):
+        if fact.version < line[-1].version and fact.digest == line[-1].parent:
+            line.append(fact)
+    return line[:0:-1]
+
+
+def conflicts_of(facts: Facts) -> list[VersionFact]:
+    """Versions that lost a race: neither current nor an ancestor of it (design §6)."""
+    kept = {fact.key for fact in ancestors_of(facts)} | {current_of(facts).key}
+    return [fact for fact in versions_of(facts) if fact.key not in kept]
+
+
+def round_of(facts: Facts, current: VersionFact) -> int:
+    """The round of implementation of the current version; the first is 1."""
+    fact = facts.get(("round", current.key))
+    return fact.number if isinstance(fact, RoundFact) else 1
+
+
+def status_of(facts: Facts) -> ContractStatus:
+    """The contract's status, from the facts for its current version and round (design §6)."""
+    current = current_of(facts)
+    responses = [
+        fact for fact in facts.values() if isinstance(fact, ResponseFact) and _is_for(fact, current)
+    ]
+    if any(response.action == "request_change" for response in responses):
+        return "negotiating"
+    if any(fact.action == "reject" and fact.repo_id in current.parties for fact in responses):
+        return "proposed"
+    if not _agreed(current, responses):
+        return "proposed"
+    number = round_of(facts, current)
+    if any(
+        isinstance(fact, VerificationFact)
+        and _is_for(fact, current)
+        and fact.round == number
+        and fact.result == "success"
+        and fact.repo_id in current.parties
+        for fact in facts.values()
+    ):
+        return "verified"
+    complete = {
+        fact.repo_id
+        for fact in facts.values()
+        if isinstance(fact, ImplementationFact)
+        and _is_for(fact, current)
+        and fact.round == number
+        and fact.status == "complete"
+    }
+    return "implemented" if complete.issuperset(current.parties) else "agreed"
+
+
+def others_of(version: VersionFact) -> frozenset[str]:
+    """The parties whose agreement counts: all but the author's, or the author's if alone."""
+    others = frozenset(version.parties) - {version.repo_id}
+    return others or frozenset({version.repo_id})
+
+
+def implementations_of(facts: Facts) -> list[ImplementationFact]:
+    """Each repo's work on the current version; of an older round it needs revision."""
+    current = current_of(facts)
+    number = round_of(facts, current)
+    latest: dict[str, ImplementationFact] = {}
+    for fact in facts.values():
+        if isinstance(fact, ImplementationFact) and _is_for(fact, current):
+            known = latest.get(fact.repo_id)
+            if known is None or fact.round > known.round:
+                latest[fact.repo_id] = fact
+    return [
+        fact if fact.round == number else replace(fact, status="needs_revision")
+        for fact in sorted(latest.values(), key=lambda fact: fact.repo_id)
+    ]
+
+
+def updated_at(facts: Facts) -> int:
+    """The largest stamp among the facts (design §6)."""
+    return max(fact.stamp for fact in facts.values())
+
+
+def _place(fact: VersionFact) -> tuple[int, int, str]:
+    return fact.version, fact.stamp, fact.digest
+
+
+def _is_for(fact: Fact, version: VersionFact) -> bool:
+    return fact.version == version.version and fact.digest == version.digest
+
+
+def _agreed(version: VersionFact, responses: list[ResponseFact]) -> bool:
+    agreeing = {response.repo_id for response in responses if response.action == "agree"}
+    needed = others_of(version)
+    if version.policy == "all":
+        return agreeing.issuperset(needed)
+    return not agreeing.isdisjoint(needed)
+
+
+# --- the steps: facts and a command in, facts or a refusal out ----------------------------------
+
+
+def respond(
+    facts: Facts,
+    who: Party,
+    action: ResponseAction,
+    stamp: int,
+    *,
+    comment: str | None = None,
+    suggested_change: Any = None,
+) -> ResponseFact:
+    """What `who` says of the current version.
+
+    Raises IllegalTransition, or Forbidden: to agree to one's own version, or to agree or reject as
+    no party of it.
+    """
+    current = current_of(facts)
+    check_allowed(facts, action)
+    if action != "request_change":
+        _check_party(current, who)
+    if action == "agree":
+        alone = others_of(current) == {current.repo_id}
+        if not alone and (
+            who.repo_id == current.repo_id or same_agent(who.agent_id, current.agent_id)
+        ):
+            raise Forbidden(
+                f"Version {current.version} is your own: another party must agree to it",
+                reason="own_version",
+                parties=sorted(others_of(current)),
+            )
+    return ResponseFact(
+        version=current.version,
+        digest=current.digest,
+        repo_id=who.repo_id,
+        agent_id=who.agent_id,
+        action=action,
+        comment=comment,
+        suggested_change=suggested_change,
+        stamp=stamp,
+    )
+
+
+def update(
+    facts: Facts,
+    who: Party,
+    content: JsonObject,
+    digest: str,
+    parties: tuple[str, ...],
+    stamp: int,
+    note: str | None = None,
+) -> VersionFact:
+    """The next version. What was said of the one before no longer counts (design §6).
+
+    Raises IllegalTransition, or Forbidden when it would leave out a party of the one before.
+    """
+    current = current_of(facts)
+    check_allowed(facts, "update")
+    left_out = sorted(set(current.parties) - set(parties))
+    if left_out:
+        raise Forbidden(
+            "A version binds at least the parties of the one before",
+            reason="party_left_out",
+            leftOut=left_out,
+        )
+    return VersionFact(
+        version=current.version + 1,
+        digest=digest,
+        content=content,
+        repo_id=who.repo_id,
+        agent_id=who.agent_id,
+        parties=parties,
+        policy=current.policy,
+        parent=current.digest,
+        note=note,
+        stamp=stamp,
+    )
+
+
+def implement(
+    facts: Facts,
+    who: Party,
+    status: Literal["in_progress", "complete", "needs_revision"],
+    stamp: int,
+    *,
+    plan: str | None = None,
+    files: tuple[str, ...] | None = None,
+    notes: str | None = None,
+    test_endpoint: str | None = None,
+) -> ImplementationFact:
+    """The party's work in this round, as it stands now; what is not said again is kept."""
+    current = current_of(facts)
+    check_allowed(facts, "complete" if status == "complete" else "start")
+    _check_party(current, who)
+    number = round_of(facts, current)
+    begun = ImplementationFact(
+        version=current.version,
+        digest=current.digest,
+        repo_id=who.repo_id,
+        agent_id=who.agent_id,
+        round=number,
+        status=status,
+        started_at=stamp,
+        stamp=stamp,
+    )
+    known = facts.get((begun.kind, begun.key))
+    before = known if isinstance(known, ImplementationFact) else begun
+    said: dict[str, Any] = {
+        "plan": plan,
+        "files": files,
+        "notes": notes,
+        "test_endpoint": test_endpoint,
+    }
+    # Said again, it was complete when it was first said.
+    completed_at = (before.completed_at or stamp) if status == "complete" else None
+    return replace(
+        before,
+        agent_id=who.agent_id,
+        status=status,
+        completed_at=completed_at,
+        stamp=stamp,
+        **{name: value for name, value in said.items() if value is not None},
+    )
+
+
+def verify(
+    facts: Facts,
+    who: Party,
+    result: VerificationResult,
+    stamp: int,
+    *,
+    notes: str | None = None,
+    details: JsonObject | None = None,
+) -> list[Fact]:
+    """What `who` found; a failure also opens the next round (design §5, state machine)."""
+    current = current_of(facts)
+    check_allowed(facts, "verify")
+    _check_party(current, who)
+    number = round_of(facts, current)
+    found: list[Fact] = [
+        VerificationFact(
+            version=current.version,
+            digest=current.digest,
+            repo_id=who.repo_id,
+            agent_id=who.agent_id,
+            round=number,
+            result=result,
+            notes=notes,
+            details=details,
+            stamp=stamp,
+        )
+    ]
+    if result == "failure":
+        found.append(
+            RoundFact(
+                version=current.version, digest=current.digest, number=number + 1, stamp=stamp
+            )
+        )
+    return found
+
+
+def admissible(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
+    """Of facts that a peer would write, in order, those that its repo may write.
+
+    A peer of another make tells of states, not of steps, so not every step can be held to
+    `ALLOWED`; but only a party rejects, agrees, builds and verifies, only what is implemented is
+    verified, and a repo that is no party writes a version only while the contract is open.
+    """
+    admitted: list[Fact] = []
+    for fact in more:
+        if _may_write(facts, fact):
+            admitted.append(fact)
+            facts = join(facts, [fact])
+    return admitted
+
+
+def _may_write(facts: Facts, fact: Fact) -> bool:
+    if isinstance(fact, RoundFact):
+        return any(
+            isinstance(found, VerificationFact)
+            and _is_for(found, current_of(facts))
+            and (found.result, found.round) == ("failure", fact.number - 1)
+            for found in facts.values()
+        )
+    current = current_of(facts)
+    status = status_of(facts)
+    if isinstance(fact, VersionFact):
+        is_open = status in ALLOWED["update"]
+        keeps = set(fact.parties) >= set(current.parties)
+        return keeps and (is_open or fact.repo_id in current.parties)
+    if isinstance(fact, ResponseFact) and fact.action == "request_change":
+        return True
+    if fact.repo_id not in current.parties:
+        return False
+    if isinstance(fact, VerificationFact):
+        return status in ALLOWED["verify"]
+    return True
+
+
+def check_version(facts: Facts, version: int | None) -> None:
+    """Raises Conflict when the version that the caller read is no longer the current one."""
+    current = current_of(facts)
+    if version is not None and version != current.version:
+        raise Conflict(
+            f"You read version {version}, but the contract is at version {current.version}: "
+            "get it again",
+            reason="stale_version",
+            currentVersion=current.version,
+        )
+
+
+def check_allowed(facts: Facts, action: Action) -> None:
+    """Raises IllegalTransition unless `action` is legal in the state that the facts are in."""
+    status = status_of(facts)
+    if status in ALLOWED[action]:
+        return
+    allowed = [name for name, states in ALLOWED.items() if status in states]
+    if status in ("proposed", "negotiating"):
+        way = "the parties must agree first"
+    elif status == "agreed" and action == "verify":
+        way = "every party must complete its implementation first"
+    else:
+        way = "request_change reopens it"
+    raise IllegalTransition(
+        f"A contract that is {status} takes no {action}: {way}. Allowed now: {', '.join(allowed)}",
+        action=action,
+        allowed=allowed,
+        **{"from": status},
+    )
+
+
+def _check_party(version: VersionFact, who: Party) -> None:
+    if who.repo_id not in version.parties:
+        raise Forbidden(
+            f"Your repo is no party of version {version.version}; request_change, "
+            "and the next version includes it",
+            reason="not_a_party",
+            parties=list(version.parties),
+        )

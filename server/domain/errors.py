@@ -1,0 +1,64 @@
+"""Why the node refuses. A refusal changes nothing.
+
+Refusal
+ ├── InvalidInput          what was sent can't be taken as it is
+ ├── NotFound              no such project, contract, packet, …
+ ├── IllegalTransition     not in this state; says which it is in and what is allowed
+ ├── Unauthenticated       no or unknown credentials
+ ├── Forbidden             known, but not allowed
+ ├── Conflict              somebody else holds it, or the caller's view is stale
+ ├── RateLimited           too many calls; says when to try again
+ ├── TooLarge              over a limit
+ └── Unavailable           our own fault or the disk's: nothing was written
+
+`server.dispatch` gives each its JSON-RPC code; `reason` and `data` are for programs (design §5).
+"""
+
+from typing import Any, ClassVar
+
+
+class Refusal(Exception):
+    """Base of all refusals: a message for people, `reason` and `data` for programs."""
+
+    reason: ClassVar[str]
+
+    def __init__(self, message: str, /, *, reason: str | None = None, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data: dict[str, Any] = {"reason": reason or self.reason, **data}
+
+
+class InvalidInput(Refusal):
+    reason = "invalid_params"
+
+
+class NotFound(Refusal):
+    reason = "not_found"
+
+
+class IllegalTransition(Refusal):
+    reason = "illegal_transition"
+
+
+class Unauthenticated(Refusal):
+    reason = "unauthenticated"
+
+
+class Forbidden(Refusal):
+    reason = "forbidden"
+
+
+class Conflict(Refusal):
+    reason = "conflict"
+
+
+class RateLimited(Refusal):
+    reason = "rate_limited"
+
+
+class TooLarge(Refusal):
+    reason = "too_large"
+
+
+class Unavailable(Refusal):
+    reason = "unavailable"

@@ -1,0 +1,29 @@
+"""How often a caller may call: a token bucket (CACP 2.0, Error Codes: -32005; design §7)."""
+
+from typing import NamedTuple
+
+
+class Bucket(NamedTuple):
+    """What a caller has left, in requests, at a time in seconds."""
+
+    left: float
+    at: float
+
+
+def full(now: float, per_minute: int) -> Bucket:
+    """What a caller starts with: a minute's requests, which it may spend at once."""
+    return Bucket(per_minute, now)
+
+
+def allow(bucket: Bucket, now: float, per_minute: int) -> tuple[Bucket, float | None]:
+    """Take one request out of the bucket: the bucket after it, and None.
+
+    When it holds none, the bucket as it is, and the seconds until it holds one. A clock that goes
+    backwards gives nothing and takes nothing.
+    """
+    elapsed = max(0.0, now - bucket.at)
+    left = min(per_minute, bucket.left + elapsed * per_minute / 60)
+    at = max(now, bucket.at)
+    if left >= 1:
+        return Bucket(left - 1, at), None
+    return Bucket(left, at), (1 - left) * 60 / per_minute

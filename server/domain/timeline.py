@@ -1,0 +1,70 @@
+"""A contract's facts as a story: who did what, when and why (design §6)."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args
+
+from schemas.contract import TimelineStep
+from schemas.facts import Fact, ImplementationFact, ResponseFact, VerificationFact, VersionFact
+from server.domain.contract import Facts
+
+_STEPS: dict[str, TimelineStep] = {
+    "agree": "agreed",
+    "request_change": "change_requested",
+    "reject": "rejected",
+    "success": "verified",
+    "failure": "failed",
+    "partial": "partly_verified",
+}
+_ORDER = {step: place for place, step in enumerate(get_args(TimelineStep))}
+
+
+class Entry(NamedTuple):
+    """One step. `at` is a stamp; `round` is None for what belongs to no round."""
+
+    at: int
+    step: TimelineStep
+    version: int
+    round: int | None
+    repo_id: str
+    agent_id: str
+    note: str | None
+    details: Any = None
+
+
+def timeline_of(facts: Facts) -> list[Entry]:
+    """Every step that the facts tell of, oldest first; of a repo's answers to one version, and of
+    its work in one round, the latest."""
+    entries = [entry for fact in facts.values() for entry in _entries(fact)]
+    return sorted(entries, key=lambda entry: (entry.at, _ORDER[entry.step], entry.repo_id))
+
+
+def _entries(fact: Fact) -> Iterator[Entry]:
+    if isinstance(fact, VersionFact):
+        step: TimelineStep = "updated" if fact.parent else "proposed"
+        yield _entry(fact, fact.stamp, step, None, fact.note)
+    elif isinstance(fact, ResponseFact):
+        yield _entry(
+            fact, fact.stamp, _STEPS[fact.action], None, fact.comment, fact.suggested_change
+        )
+    elif isinstance(fact, ImplementationFact):
+        if fact.started_at and fact.started_at != fact.completed_at:
+            yield _entry(fact, fact.started_at, "started", fact.round, fact.plan)
+        if fact.status == "complete":
+            yield _entry(fact, fact.stamp, "completed", fact.round, fact.notes, list(fact.files))
+        elif fact.status == "needs_revision":
+            yield _entry(fact, fact.stamp, "needs_revision", fact.round, fact.notes)
+    elif isinstance(fact, VerificationFact):
+        yield _entry(fact, fact.stamp, _STEPS[fact.result], fact.round, fact.notes, fact.details)
+
+
+def _entry(
+    fact: VersionFact | ResponseFact | ImplementationFact | VerificationFact,
+    at: int,
+    step: TimelineStep,
+    round: int | None,
+    note: str | None,
+    details: Any = None,
+) -> Entry:
+    return Entry(
+        at, step, fact.version, round, fact.repo_id, fact.agent_id, note or None, details or None
+    )

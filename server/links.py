@@ -1,0 +1,280 @@
+"""How entities reach a peer: in batches with facts, or whole and one by one (design §6)."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any
+
+import orjson
+import structlog
+
+from peers.client import Client, PeerError, Refused, result_of
+from peers.digest import Name
+from peers.foreign import Exchange
+from schemas.sync import PeerContract
+from server.domain.errors import Refusal
+from server.methods.base import Node
+from server.outbox import Outbox
+from server.store import contracts, packets, peers, projects
+from server.store.database import Database, Transaction
+from server.store.peers import Peer
+
+log = structlog.get_logger()
+
+BATCH_MESSAGES = 50
+BATCH_BYTES = 256 * 1024
+UNAVAILABLE = -32000
+"""The peer's own fault: it may take the same message later."""
+
+Heard = Callable[[], None]
+Lost = Callable[[PeerError], None]
+
+
+class MeshLink:
+    """To a node of our own make."""
+
+    def __init__(
+        self,
+        client: Client,
+        database: Database,
+        node: Node,
+        peer: Peer,
+        rejoin: Callable[[Peer], Awaitable[None]],
+    ) -> None:
+        self._client = client
+        self._database = database
+        self._node = node
+        self._peer = peer
+        self._rejoin = rejoin
+        self.heard: Heard = lambda: None
+        self.lost: Lost = lambda error: None
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """The result of a call in this node's name. Raises PeerError, which also counts."""
+        given = params | {"source_agent": self._node.agent_id}
+        try:
+            result = await self._client.call(self._peer.endpoint, method, given, self._peer.secret)
+        except PeerError as error:
+            await self._renew_keys(error)
+            self.lost(error)
+            raise
+        self.heard()
+        return result
+
+    async def deliver(self, names: list[Name]) -> None:
+        """Send entities; returns once the peer has taken or refused each. Raises PeerError."""
+        missing = await self._send(names)
+        if missing:
+            # The peer lacks the project or a claim: these first, then what needed them.
+            wanted = {Name("project", name.project_id, name.project_id) for name in missing}
+            await self._send(sorted(wanted))
+            for name in await self._send(missing):
+                log.info("peer_lacks_project", peer=self._peer.agent_id, project=name.project_id)
+
+    async def _send(self, names: list[Name]) -> list[Name]:
+        """Those of the entities that the peer can't take before it has their project."""
+        missing: list[Name] = []
+        made = await self._database.read_wide(partial(_messages, self._node, names))
+        for batch in _batches(made):
+            missing += await self._send_batch(batch)
+        return missing
+
+    async def _send_batch(self, batch: list[tuple[Name, bytes]]) -> list[Name]:
+        body = (
+            b"["
+            + b",".join(_request(number, message) for number, (_, message) in enumerate(batch))
+            + b"]"
+        )
+        try:
+            answers = await self._client.post(self._peer.endpoint, body, self._peer.secret)
+        except Refused as error:
+            await self._renew_keys(error)
+            raise
+        if not isinstance(answers, list) or len(answers) != len(batch):
+            raise Refused("it doesn't answer each member of a batch", status=200)
+        missing = []
+        for answer in answers:
+            number = answer.get("id") if isinstance(answer, dict) else None
+            if not isinstance(number, int) or not 0 <= number < len(batch):
+                raise Refused("it answers what was not asked", status=200)
+            try:
+                result_of(answer)
+            except Refused as refused:
+                if refused.code == UNAVAILABLE:
+                    raise
+                if refused.data.get("kind") in ("project", "claim"):
+                    missing.append(batch[number][0])
+                else:
+                    log.warning("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
+        return missing
+
+    async def _renew_keys(self, error: PeerError) -> None:
+        if isinstance(error, Refused) and error.status == 401:
+            try:
+                await self._rejoin(self._peer)
+            except (PeerError, Refusal, ValueError) as failed:
+                log.debug("rejoin_failed", peer=self._peer.agent_id, error=str(failed))
+
+
+def _messages(node: Node, names: list[Name], db: sqlite3.Connection) -> list[tuple[Name, bytes]]:
+    outbox = Outbox(db, node)
+    made = ((name, outbox.message(name)) for name in names)
+    return [(name, orjson.dumps(message)) for name, message in made if message is not None]
+
+
+def _request(number: int, message: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%d,' % number + message[1:]
+
+
+def _batches(made: list[tuple[Name, bytes]]) -> Iterator[list[tuple[Name, bytes]]]:
+    batch: list[tuple[Name, bytes]] = []
+    size = 0
+    for one in made:
+        if batch and (len(batch) == BATCH_MESSAGES or size + len(one[1]) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += len(one[1])
+    if batch:
+        yield batch
+
+
+class ForeignLink:
+    """To a peer of another make: whole objects, one for each request, as it writes to us."""
+
+    def __init__(
+        self,
+        client: Client,
+        database: Database,
+        node: Node,
+        peer: Peer,
+        apply: Callable[[Peer, dict[str, Any]], Awaitable[Any]],
+    ) -> None:
+        self._client = client
+        self._database = database
+        self._node = node
+        self._peer = peer
+        self._apply = apply
+        self.heard: Heard = lambda: None
+        self.lost: Lost = lambda error: None
+        self._announced = False
+
+    async def deliver(self, names: list[Name]) -> None:
+        """Send entities one by one. Raises PeerError when the peer doesn't answer."""
+        if not self._announced:
+            await self._announce()
+        whole: set[str] = set()
+        for name in names:
+            if name.project_id in whole:
+                continue
+            if name.entity == "project" or not await self._send(name):
+                whole.add(name.project_id)
+                await self._push_project(name.project_id)
+
+    async def _announce(self) -> None:
+        me = {
+            "agentId": self._node.agent_id,
+            "endpoint": self._node.url,
+            "repoName": self._node.repo,
+        }
+        try:
+            await self._client.call(self._peer.endpoint, "cacp/peer/announce", me)
+        except Refused as refused:
+            log.debug("announce_refused", peer=self._peer.agent_id, error=str(refused))
+        self._announced = True
+
+    async def _send(self, name: Name) -> bool:
+        """Whether the peer has taken a contract or a packet."""
+        read = _foreign_contract if name.entity == "contract" else _foreign_packet
+        found = self._database.read(partial(read, name))
+        if found is None:
+            return True
+        member = "contract" if name.entity == "contract" else "packet"
+        method = f"cacp/{name.entity}/sync"
+        params = {"projectId": name.project_id, member: as_foreign(found)}
+        if not await self._taken(method, params):
+            return False
+        if name.entity == "contract":
+            await self._database.write(partial(_sent, self._peer, name.entity_id, found))
+        return True
+
+    async def _push_project(self, project_id: str) -> None:
+        """Read and merge the peer's project before ours replaces it whole (design §6)."""
+        try:
+            theirs = await self._client.call(
+                self._peer.endpoint, "cacp/project/get", {"projectId": project_id}
+            )
+            params = {"project": theirs, "source_agent": self._peer.agent_id}
+            await self._apply(self._peer, {"method": "cacp/project/sync", "params": params})
+        except Refused:
+            pass
+        except (Refusal, ValueError) as error:
+            log.info("peer_project_not_merged", peer=self._peer.agent_id, reason=str(error)[:200])
+        ours = await self._database.read_wide(partial(_foreign_project, project_id))
+        if ours is None or not await self._taken(
+            "cacp/project/sync", {"project": as_foreign(ours)}
+        ):
+            return
+        for contract in ours["contracts"]:
+            await self._database.write(
+                partial(_sent, self._peer, contract["contract_id"], contract)
+            )
+
+    async def _taken(self, method: str, params: dict[str, Any]) -> bool:
+        """Whether the peer says that it took what was sent; a refusal may be a result."""
+        given = params | {"source_agent": self._node.agent_id}
+        try:
+            result = await self._client.call(self._peer.endpoint, method, given)
+        except Refused as refused:
+            log.info("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
+            return False
+        status = result.get("status") if isinstance(result, dict) else None
+        return status not in ("skipped", "error")
+
+
+def as_foreign(value: Any) -> Any:
+    """An object as peers of other makes write it: no offsets, "" for an absent text, and a
+    repo's agent also as `assigned_agent`. What is in `content` stays as it is."""
+    if isinstance(value, list):
+        return [as_foreign(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    written: dict[str, Any] = {}
+    for name, member in value.items():
+        if name.endswith("_at") or name == "timestamp":
+            written[name] = member.removesuffix("+00:00") if member else member
+        elif name == "content":
+            written[name] = member
+        else:
+            written[name] = "" if member is None else as_foreign(member)
+    if "agent_endpoint" in value:
+        written["assigned_agent"] = written.get("agent_id")
+    return written
+
+
+def _foreign_contract(name: Name, db: sqlite3.Connection) -> dict[str, Any] | None:
+    found = contracts.document(db, name.project_id, name.entity_id, history=True)
+    return None if found is None else orjson.loads(orjson.dumps(found))
+
+
+def _foreign_packet(name: Name, db: sqlite3.Connection) -> dict[str, Any] | None:
+    found = packets.signed(db, name.project_id, name.entity_id)
+    return None if found is None else orjson.loads(found[0])
+
+
+def _foreign_project(project_id: str, db: sqlite3.Connection) -> dict[str, Any] | None:
+    header = projects.header(db, project_id)
+    if header is None:
+        return None
+    return orjson.loads(orjson.dumps(projects.whole(db, header)))  # type: ignore[no-any-return]
+
+
+def _sent(peer: Peer, contract_id: str, document: Any, transaction: Transaction) -> None:
+    """Remember what the peer has confirmed: later differences are its own doing."""
+    db = transaction.connection
+    kept = peers.exchanged(db, peer.agent_id, contract_id)
+    exchange = Exchange.model_validate_json(kept) if kept is not None else Exchange()
+    said = PeerContract.model_validate(document)
+    peers.put_exchanged(
+        db, peer.agent_id, contract_id, exchange.after_sending(said).model_dump_json()
+    )

@@ -1,0 +1,190 @@
+"""What every method shares: its declaration, its context, and who acts in a project."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel
+from uuid_utils import uuid7
+
+from peers.signing import SigningKey
+from server.domain.agents import same_agent
+from server.domain.contract import Party
+from server.domain.errors import Forbidden, NotFound
+from server.identity import Caller
+from server.store import changes, projects
+from server.store.database import Transaction
+from server.store.projects import Membership
+
+P = TypeVar("P", bound=BaseModel)
+Access = Literal["read", "write", "sync"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Who this node is, as its methods need to know it."""
+
+    agent_id: str
+    repo: str
+    loopback: bool
+    takes_unkeyed_peers: bool
+    key: SigningKey
+    url: str = ""
+    future_limit: int = 300_000_000
+    """Microseconds that a stamp from elsewhere may be ahead of our time."""
+
+
+@dataclass(slots=True)
+class Context:
+    """One call: the database (inside a transaction when the method writes), the caller, and the
+    call's stamp (0 for reads)."""
+
+    db: sqlite3.Connection
+    caller: Caller
+    node: Node
+    method: str
+    stamp: int
+    transaction: Transaction | None = None
+    """None for reads."""
+    origin: str | None = None
+    """The node that the change comes from, when it came by sync."""
+
+    def record(self, entity: str, entity_id: str, project_id: str | None, outcome: str) -> None:
+        """Append to the change log what this call changed."""
+        seen = self.transaction.seen if self.transaction else 0
+        changes.append(
+            self.db,
+            # A start reads the last stamp from here: it must not be behind what was seen.
+            at=max(self.stamp, seen),
+            origin=self.origin or self.node.agent_id,
+            actor=self.caller.agent_id,
+            action=self.method,
+            entity=entity,
+            entity_id=entity_id,
+            project_id=project_id,
+            outcome=outcome,
+        )
+
+
+Run = Callable[[Context, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A JSON-RPC method: what it takes and gives, and how it is run.
+
+    `wide` reads run in a thread; others are a few rows and run on the event loop.
+    `large` methods may carry a body up to the limit for files.
+    """
+
+    name: str
+    params: type[BaseModel]
+    result: Any
+    access: Access
+    run: Run
+    summary: str
+    writes: bool
+    wide: bool = False
+    large: bool = False
+
+
+METHODS: dict[str, Method] = {}
+"""Every method by name, in the order of the specification."""
+
+
+def reads(
+    name: str, params: type[P], result: Any, *, wide: bool = False
+) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
+    """Declare a method that changes nothing."""
+    return _declare(name, params, result, "read", writes=False, wide=wide)
+
+
+def writes(
+    name: str,
+    params: type[P],
+    result: Any,
+    *,
+    access: Access = "write",
+    large: bool = False,
+) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
+    """Declare a method that runs in one write transaction. It decides before it writes."""
+    return _declare(name, params, result, access, writes=True, large=large)
+
+
+def _declare(
+    name: str, params: type[P], result: Any, access: Access, **how: bool
+) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
+    def declare(run: Callable[[Context, P], Any]) -> Callable[[Context, P], Any]:
+        summary = " ".join((run.__doc__ or "").split("\n\n")[0].split())
+        METHODS[name] = Method(name, params, result, access, run, summary, **how)
+        return run
+
+    return declare
+
+
+def new_id() -> str:
+    """A UUIDv7: unique, and in the order of time, which keeps inserts close together."""
+    return str(uuid7())
+
+
+def open_project(ctx: Context, project_id: str) -> Membership:
+    """A project that the caller may see.
+
+    Raises NotFound, or Forbidden when the caller's token is for another project.
+    """
+    check_scope(ctx, project_id)
+    found = projects.membership(ctx.db, project_id)
+    if found is None:
+        raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
+    return found
+
+
+def check_scope(ctx: Context, project_id: str) -> None:
+    """Raises Forbidden when the caller's token is for another project."""
+    only = ctx.caller.project_id
+    if only is not None and only != project_id:
+        raise Forbidden(
+            f"Your project token is for project {only}",
+            reason="other_project",
+            projectId=only,
+        )
+
+
+def check_unscoped(ctx: Context) -> None:
+    """Raises Forbidden when the caller's token is for one project, and this is for none."""
+    if ctx.caller.project_id is not None:
+        raise Forbidden("Your project token is for one project", reason="other_project")
+
+
+def party(ctx: Context, project_id: str, project: Membership) -> Party:
+    """The repo that the caller acts for: the one that its key is for. The node's own agent, who has
+    no key, acts for the repo of its name, else for the first that it holds.
+
+    Raises Forbidden when it holds none.
+    """
+    caller = ctx.caller
+    held = [
+        member
+        for member in project.members
+        if member.agent_id is not None
+        and same_agent(member.agent_id, caller.agent_id)
+        and (caller.via == "local" or member.name == caller.repo)
+    ]
+    if not held:
+        raise Forbidden(
+            f"You hold no repo in project {project_id}: call cacp/project/join first",
+            reason="not_a_member",
+            repos=[member.name for member in project.members],
+        )
+    own = next((member for member in held if member.name == caller.repo), held[0])
+    return Party(own.repo_id, caller.agent_id)
+
+
+def check_member(ctx: Context, project_id: str, project: Membership) -> None:
+    """Raises Forbidden unless the caller may change the project itself.
+
+    Once somebody holds a repo of it, those who do may, and the node's own agent.
+    """
+    if ctx.caller.via != "local" and any(member.agent_id for member in project.members):
+        party(ctx, project_id, project)

@@ -1,0 +1,64 @@
+"""cacp/sync/*: what nodes of our own make hold, compared and fetched (design §6)."""
+
+import time
+from typing import Any
+
+import orjson
+
+from peers import digest
+from peers.digest import Name
+from schemas.mesh import DigestParams, DigestResult, PullParams, PullResult
+from server.domain.agents import same_agent
+from server.domain.errors import Forbidden
+from server.methods.base import Context, check_unscoped, reads, writes
+from server.outbox import Outbox
+from server.store import digests, peers
+
+PULL_BYTES = 2 * 1024 * 1024
+"""An answer ends once it holds this much; what is left is asked for again."""
+
+
+@writes("cacp/sync/digest", DigestParams, DigestResult, access="sync")
+def compare(ctx: Context, params: DigestParams) -> dict[str, Any]:
+    """Digests of what this node holds, by place, for a peer that looks for differences."""
+    _check_source(ctx, params.source_agent)
+    done = digests.catch_up(ctx.db)
+    sums: dict[str, str] = {}
+    leaves: list[dict[str, str]] = []
+    for prefix in params.prefixes:
+        if len(prefix) < digest.DEPTH:
+            sums |= digests.sums_below(ctx.db, prefix)
+        else:
+            found = digests.leaves_at(ctx.db, prefix)
+            leaves += [name._asdict() | {"digest": one} for name, one in found.items()]
+    now = time.time_ns() // 1000
+    return {"time": now, "behind": not done, "sums": sums, "leaves": leaves}
+
+
+@reads("cacp/sync/pull", PullParams, PullResult, wide=True)
+def pull(ctx: Context, params: PullParams) -> dict[str, Any]:
+    """The `*/sync` calls that carry these entities, as many as fit into one answer."""
+    _check_source(ctx, params.source_agent)
+    outbox = Outbox(ctx.db, ctx.node)
+    messages: list[orjson.Fragment] = []
+    size = 0
+    for place, one in enumerate(params.entities):
+        if size > PULL_BYTES:
+            return {"messages": messages, "rest": len(params.entities) - place}
+        message = outbox.message(Name(one.entity, one.project_id, one.entity_id))
+        if message is not None:
+            text = orjson.dumps(message)
+            size += len(text)
+            messages.append(orjson.Fragment(text))
+    return {"messages": messages, "rest": 0}
+
+
+def _check_source(ctx: Context, source_agent: str) -> None:
+    """Raises Forbidden unless a node of our own make calls, in its own name."""
+    check_unscoped(ctx)
+    peer = peers.find(ctx.db, ctx.caller.agent_id)
+    if peer is None or peer.secret is None or not same_agent(source_agent, peer.agent_id):
+        raise Forbidden(
+            "Only a peer that has exchanged keys compares with this node, in its own name",
+            reason="unknown_peer",
+        )

@@ -1,0 +1,204 @@
+"""cacp/project/*: projects, their repos and who holds them (CACP 2.0, Project Methods)."""
+
+from typing import Any
+
+import orjson
+
+from schemas.project import (
+    AddRepoParams,
+    AddRepoResult,
+    CreateProjectParams,
+    CreateProjectResult,
+    JoinProjectParams,
+    JoinProjectResult,
+    ListProjectsParams,
+    ListProjectsResult,
+    Project,
+    ProjectParams,
+    RepoParams,
+    UpdateProjectStatusParams,
+    UpdateProjectStatusResult,
+)
+from server.domain.agents import same_agent
+from server.domain.endpoints import check_endpoint
+from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from server.domain.identifiers import repo_id_for
+from server.methods.base import (
+    Context,
+    check_member,
+    check_scope,
+    check_unscoped,
+    new_id,
+    open_project,
+    reads,
+    writes,
+)
+from server.store import projects
+from server.store.projects import Header, Repo
+
+PAGE_BYTES = 4 * 1024 * 1024
+"""A page of whole projects ends early once it holds this much."""
+
+
+@writes("cacp/project/create", CreateProjectParams, CreateProjectResult)
+def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
+    """Create a project; the repo whose name is the caller's own is claimed at once."""
+    check_unscoped(ctx)
+    names = [repo.name for repo in params.repos]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInput(f"repos: named twice: {', '.join(twice)}", path="repos")
+    project_id = new_id()
+    header = Header(
+        project_id=project_id,
+        name=params.name,
+        objective=params.objective,
+        status="planning",
+        agreement_policy=params.agreement_policy,
+        created_at=ctx.stamp,
+        stamp=ctx.stamp,
+    )
+    projects.insert(
+        ctx.db,
+        header,
+        [
+            _repo(ctx, project_id, repo, ctx.stamp + place, claim=True)
+            for place, repo in enumerate(params.repos)
+        ],
+    )
+    ctx.record("project", project_id, project_id, "created")
+    return {"projectId": project_id, "status": "created", "repoCount": len(names)}
+
+
+@writes("cacp/project/join", JoinProjectParams, JoinProjectResult)
+def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
+    """Join a project and claim a repository: the caller's own, or any free one as the node itself.
+
+    Of a repo that another agent holds it is refused (-32004); joining again renews the endpoint.
+    """
+    project = open_project(ctx, params.project_id)
+    member = next((one for one in project.members if one.name == params.repo_name), None)
+    if member is None:
+        raise NotFound(
+            f"Project {params.project_id} has no repo {params.repo_name}: "
+            "add it with cacp/project/addRepo",
+            kind="repo",
+            repos=[one.name for one in project.members],
+        )
+    caller = ctx.caller
+    if caller.via != "local" and params.repo_name != caller.repo:
+        raise Forbidden(
+            f"Your key is for repo {caller.repo}, not for {params.repo_name}",
+            reason="other_repo",
+            repo=caller.repo,
+        )
+    if member.agent_id is not None and not same_agent(member.agent_id, caller.agent_id):
+        raise Conflict(
+            f"Repo {params.repo_name} is held by another agent",
+            reason="repo_taken",
+            heldBy=member.agent_id,
+        )
+    if params.agent_endpoint is not None:
+        check_endpoint(params.agent_endpoint, loopback_allowed=ctx.node.loopback)
+    projects.update_claim(
+        ctx.db,
+        params.project_id,
+        member.repo_id,
+        caller.agent_id,
+        params.agent_endpoint,
+        ctx.stamp,
+    )
+    ctx.record("repo", member.repo_id, params.project_id, "joined")
+    return {"repoId": member.repo_id, "status": "joined", "projectName": project.name}
+
+
+@reads("cacp/project/get", ProjectParams, Project, wide=True)
+def get(ctx: Context, params: ProjectParams) -> dict[str, Any]:
+    """The whole project: repos, contracts with their history, and context."""
+    check_scope(ctx, params.project_id)
+    return projects.whole(ctx.db, _header(ctx, params.project_id))
+
+
+@reads("cacp/project/list", ListProjectsParams, ListProjectsResult, wide=True)
+def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
+    """Whole projects in the order of their creation, a page at a time; `summary` for short ones."""
+    only = ctx.caller.project_id
+    if only is not None:
+        headers = [_header(ctx, only)]
+    else:
+        after = _parse_cursor(params.cursor)
+        headers = projects.headers_after(ctx.db, *after, params.limit + 1)
+    page: list[Any] = []
+    size = 0
+    for header in headers[: params.limit]:
+        if params.summary:
+            page.append(projects.summary(ctx.db, header))
+            continue
+        if size > PAGE_BYTES:
+            break
+        document = orjson.dumps(projects.whole(ctx.db, header))
+        size += len(document)
+        page.append(orjson.Fragment(document))
+    result: dict[str, Any] = {"projects": page}
+    if len(page) < len(headers):
+        last = headers[len(page) - 1]
+        result["nextCursor"] = f"{last.created_at}.{last.project_id}"
+    return result
+
+
+@writes("cacp/project/updateStatus", UpdateProjectStatusParams, UpdateProjectStatusResult)
+def update_status(ctx: Context, params: UpdateProjectStatusParams) -> dict[str, Any]:
+    """Say how far the project is: planning, implementing, integrating or complete."""
+    check_member(ctx, params.project_id, open_project(ctx, params.project_id))
+    header = _header(ctx, params.project_id)
+    projects.update_header(ctx.db, header._replace(status=params.status, stamp=ctx.stamp))
+    ctx.record("project", params.project_id, params.project_id, params.status)
+    return {"projectId": params.project_id, "status": params.status}
+
+
+@writes("cacp/project/addRepo", AddRepoParams, AddRepoResult)
+def add_repo(ctx: Context, params: AddRepoParams) -> dict[str, Any]:
+    """Add a repository to a project; contracts proposed from now on bind it too."""
+    project = open_project(ctx, params.project_id)
+    check_member(ctx, params.project_id, project)
+    if any(member.name == params.repo.name for member in project.members):
+        raise Conflict(
+            f"Project {params.project_id} has a repo {params.repo.name} already",
+            reason="repo_exists",
+        )
+    repo = _repo(ctx, params.project_id, params.repo, ctx.stamp, claim=False)
+    projects.insert_repo(ctx.db, params.project_id, repo)
+    ctx.record("repo", repo.repo_id, params.project_id, "added")
+    return {"repoId": repo.repo_id, "status": "added"}
+
+
+def _repo(ctx: Context, project_id: str, repo: RepoParams, stamp: int, *, claim: bool) -> Repo:
+    """A new repo. Those of one call are stamped a microsecond apart, which keeps their order."""
+    claimed = claim and repo.name == ctx.caller.repo
+    return Repo(
+        repo_id=repo_id_for(project_id, repo.name),
+        name=repo.name,
+        role=repo.role,
+        language=repo.language,
+        relevant_paths=orjson.dumps(repo.relevant_paths or []).decode(),
+        url=repo.url,
+        stamp=stamp,
+        agent_id=ctx.caller.agent_id if claimed else None,
+        claimed_at=ctx.stamp if claimed else None,
+    )
+
+
+def _header(ctx: Context, project_id: str) -> Header:
+    header = projects.header(ctx.db, project_id)
+    if header is None:
+        raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
+    return header
+
+
+def _parse_cursor(cursor: str | None) -> tuple[int, str]:
+    if cursor is None:
+        return 0, ""
+    created_at, _, project_id = cursor.partition(".")
+    if not (created_at.isascii() and created_at.isdigit() and len(created_at) < 19 and project_id):
+        raise InvalidInput("cursor: not one that nextCursor gave", path="cursor")
+    return int(created_at), project_id

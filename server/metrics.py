@@ -1,0 +1,62 @@
+"""What the node counts, in Prometheus' text format."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import (
+    CollectorRegistry,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics(Collector):
+    """Counts calls in a plain dict, which is all that the hot path can afford."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.families: dict[str, tuple[str, str, Callable[[], Mapping[str, float]]]] = {}
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+
+    def observe(self, method: str, outcome: str) -> None:
+        """Count a call. Outcomes: ok, refused, failed."""
+        self.calls[method, outcome] += 1
+
+    def gauge(self, name: str, help: str, value: Callable[[], float]) -> None:
+        """Have `value` asked for at each scrape. A name that ends in _total is a counter."""
+        self.gauges[name] = (help, value)
+
+    def family(
+        self, name: str, help: str, label: str, values: Callable[[], Mapping[str, float]]
+    ) -> None:
+        """As `gauge`, with a value for each of what `label` names."""
+        self.families[name] = (help, label, values)
+
+    def collect(self) -> Iterator[Metric]:
+        calls = CounterMetricFamily(
+            "cacp_calls", "JSON-RPC calls by method and outcome", labels=("method", "outcome")
+        )
+        for (method, outcome), count in self.calls.items():
+            calls.add_metric((method, outcome), count)
+        yield calls
+        for name, (help, value) in self.gauges.items():
+            family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield family(name, help, value=value())
+        for name, (help, label, values) in self.families.items():
+            family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            labelled = family(name, help, labels=(label,))
+            for one, value_of_one in values().items():
+                labelled.add_metric((one,), value_of_one)
+            yield labelled
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,0 +1,111 @@
+"""The OpenRPC document, made from the models (OpenRPC 1.3.2)."""
+
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Literal
+
+import orjson
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from schemas.errors import ErrorCode
+from server.methods.base import METHODS, Method
+
+REF = "#/components/schemas/{model}"
+
+ERRORS = {
+    ErrorCode.INVALID_PARAMS: "Invalid params, not found, illegal transition; see data.reason",
+    ErrorCode.UNAUTHENTICATED: "Unauthenticated",
+    ErrorCode.FORBIDDEN: "Forbidden",
+    ErrorCode.CONFLICT: "Conflict",
+    ErrorCode.RATE_LIMITED: "Rate limited; see data.retryAfter",
+    ErrorCode.TOO_LARGE: "Too large",
+    ErrorCode.SERVER_ERROR: "Server error; data.id finds it in the node's log",
+}
+
+
+@cache
+def document() -> bytes:
+    """The whole document as JSON."""
+    params, results, definitions = _schemas()
+    return orjson.dumps(
+        {
+            "openrpc": "1.3.2",
+            "info": {
+                "title": "CACP 2.0 node",
+                "version": version("cacp-server"),
+                "license": {"name": "Apache-2.0"},
+            },
+            "methods": [
+                {
+                    "name": name,
+                    "summary": method.summary,
+                    "paramStructure": "by-name",
+                    "params": _params(params[name]),
+                    "result": {"name": "result", "schema": results[name]},
+                    "errors": [{"$ref": f"#/components/errors/{code.name}"} for code in ERRORS],
+                }
+                for name, method in METHODS.items()
+            ],
+            "components": {
+                "schemas": definitions,
+                "errors": {
+                    code.name: {"code": int(code), "message": message}
+                    for code, message in ERRORS.items()
+                },
+            },
+        }
+    )
+
+
+def verbose() -> list[dict[str, Any]]:
+    """Every method with its params' and result's schemas, each whole in itself."""
+    return [_describe(method) for method in METHODS.values()]
+
+
+def _describe(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "summary": method.summary,
+        "access": method.access,
+        "params": method.params.model_json_schema(by_alias=True),
+        "result": TypeAdapter(method.result).json_schema(by_alias=True, mode="serialization"),
+    }
+
+
+_Input = tuple[str, Literal["validation", "serialization"], Any]
+
+
+def _schemas() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    inputs: list[_Input] = [
+        (name, "validation", method.params.__pydantic_core_schema__)
+        for name, method in METHODS.items()
+    ]
+    outputs: list[_Input] = [
+        (name, "serialization", TypeAdapter(method.result).core_schema)
+        for name, method in METHODS.items()
+    ]
+    generator = GenerateJsonSchema(by_alias=True, ref_template=REF)
+    schemas, defined = generator.generate_definitions([*inputs, *outputs])
+    definitions: dict[str, Any] = {str(name): schema for name, schema in defined.items()}
+    return (
+        {name: _inline(schemas[name, "validation"], definitions) for name in METHODS},
+        {name: schemas[name, "serialization"] for name in METHODS},
+        definitions,
+    )
+
+
+def _inline(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    found: dict[str, Any] = definitions[reference.rpartition("/")[2]] if reference else schema
+    return found
+
+
+def _params(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    required = schema.get("required", [])
+    params = [
+        {"name": name, "required": name in required, "schema": member}
+        for name, member in schema.get("properties", {}).items()
+    ]
+    # Optional params must come after all required ones (OpenRPC, Method Object).
+    return sorted(params, key=lambda param: not param["required"])

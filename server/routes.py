@@ -1,0 +1,264 @@
+"""Everything beside POST /: discovery, health, peers, metrics, events (CACP 2.0, Discovery)."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import TypeVar
+
+import anyio
+import orjson
+import structlog
+from pydantic import BaseModel, ValidationError
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from schemas import jsonrpc
+from schemas.errors import ErrorCode
+from schemas.mesh import Confirm, Hello
+from schemas.sync import AnnounceParams
+from server import card, events, metrics, openrpc
+from server.dispatch import Dispatcher, invalid_input
+from server.domain.access import Access, check
+from server.domain.errors import RateLimited, Refusal
+from server.events import Filter
+from server.handshake import Handshakes
+from server.health import Checkup
+from server.identity import Caller
+from server.mesh import Mesh
+from server.methods import METHODS, peer
+from server.methods.base import Context, Node, open_project
+from server.metrics import Metrics
+from server.settings import Settings
+from server.store import changes, peers
+from server.store.database import Database, Transaction
+from server.transport import Disconnected, Gate, is_json, read_body, refusal_response
+
+log = structlog.get_logger()
+
+PING_SECONDS = 15
+STREAM_RETRY_SECONDS = 5
+REGISTER_LIMIT = 64 * 1024
+
+M = TypeVar("M", bound=BaseModel)
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(slots=True)
+class Site:
+    """What the routes work with."""
+
+    settings: Settings
+    database: Database
+    dispatcher: Dispatcher
+    gate: Gate
+    checkup: Checkup
+    metrics: Metrics
+    node: Node
+    epoch: str
+    mesh: Mesh
+    handshakes: Handshakes
+    streams: int = 0
+
+
+def routes(site: Site) -> list[Route]:
+    """The routes; the public ones are those that design §7 names."""
+    own_card = orjson.dumps(card.card(site.settings))
+    names = orjson.dumps({"methods": list(METHODS)})
+
+    async def agent_card(request: Request) -> Response:
+        return json_response(own_card)
+
+    async def live(request: Request) -> Response:
+        return json_response(b'{"status":"live"}')
+
+    async def ready(request: Request) -> Response:
+        health = await site.checkup.examine()
+        if health.status == "unhealthy":
+            return json_response({"status": "unready", "reason": health.reason}, 503)
+        return json_response({"status": "ready"})
+
+    async def health(request: Request) -> Response:
+        found = await site.checkup.examine()
+        body = {
+            "status": found.status,
+            "agentId": site.settings.agent,
+            "repo": site.settings.repo,
+            "peerCount": _peer_count(site) if found.status != "unhealthy" else 0,
+            "version": version("cacp-server"),
+        }
+        if found.reason is not None:
+            body["reason"] = found.reason
+        return json_response(body, 503 if found.status == "unhealthy" else 200)
+
+    async def methods(request: Request) -> Response:
+        if request.query_params.get("verbose") not in (None, "", "0", "false"):
+            return json_response({"methods": openrpc.verbose()})
+        return json_response(names)
+
+    async def discover(request: Request) -> Response:
+        return json_response(openrpc.document())
+
+    return [
+        Route("/.well-known/agent.json", agent_card),
+        Route("/.well-known/agent-card.json", agent_card),
+        Route("/health", health),
+        Route("/live", live),
+        Route("/ready", ready),
+        Route("/methods", methods),
+        Route("/openrpc.json", discover),
+        Route("/peers", guarded(site, _peers)),
+        Route("/peers/register", guarded(site, _register, wanted="sync"), methods=["POST"]),
+        Route("/peers/hello", answering(partial(_hello, site)), methods=["POST"]),
+        Route("/peers/confirm", answering(partial(_confirm, site)), methods=["POST"]),
+        Route("/metrics", guarded(site, _metrics)),
+        Route("/events", guarded(site, _events)),
+    ]
+
+
+GuardedHandler = Callable[[Site, Request, Caller], Awaitable[Response]]
+
+
+def guarded(site: Site, handler: GuardedHandler, *, wanted: Access = "read") -> Handler:
+    """Let only callers in that may do this, and answer refusals."""
+
+    async def handle(request: Request) -> Response:
+        _, caller = site.gate.enter(request.scope)
+        check(caller.trust, wanted)
+        return await handler(site, request, caller)
+
+    return answering(handle)
+
+
+def answering(handler: Handler) -> Handler:
+    """Answer what the handler refuses."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except NotJson:
+            return json_response({"error": "Send Content-Type: application/json"}, 415)
+        except Disconnected:
+            return Response(status_code=400)
+        except Refusal as refusal:
+            status, body, extra = refusal_response(refusal)
+            headers = {name.decode(): value.decode() for name, value in extra}
+            return json_response(body, status, headers)
+
+    return handle
+
+
+class NotJson(Exception):
+    """The body is of another type."""
+
+
+async def read_model(request: Request, model: type[M], limit: int) -> M:
+    """The body as a model. Raises NotJson, TooLarge over `limit` bytes, InvalidInput."""
+    headers = dict(request.scope["headers"])
+    if not is_json(headers.get(b"content-type")):
+        raise NotJson
+    body = await read_body(request.receive, headers, limit)
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise invalid_input(error) from None
+
+
+async def _peers(site: Site, request: Request, caller: Caller) -> Response:
+    found = site.database.read(peers.every)
+    states = [peer.describe(one) | {"sync": site.mesh.state(one)} for one in found]
+    return json_response({"peers": states})
+
+
+async def _hello(site: Site, request: Request) -> Response:
+    """A handshake's message: whoever sends it proves in it who it is."""
+    welcome = await site.handshakes.hello(await read_model(request, Hello, REGISTER_LIMIT))
+    return json_response(welcome.model_dump_json(by_alias=True).encode())
+
+
+async def _confirm(site: Site, request: Request) -> Response:
+    confirm = await read_model(request, Confirm, REGISTER_LIMIT)
+    confirmed = await site.handshakes.confirm(confirm)
+    return json_response(confirmed.model_dump_json(by_alias=True).encode())
+
+
+async def _register(site: Site, request: Request, caller: Caller) -> Response:
+    params = await read_model(request, AnnounceParams, REGISTER_LIMIT)
+
+    def register(transaction: Transaction) -> dict[str, object]:
+        context = Context(
+            transaction.connection, caller, site.node, "peers/register", transaction.stamp
+        )
+        return peer.register(context, params)
+
+    return json_response(await site.database.write(register))
+
+
+async def _metrics(site: Site, request: Request, caller: Caller) -> Response:
+    return Response(site.metrics.text(), media_type=metrics.CONTENT_TYPE)
+
+
+async def _events(site: Site, request: Request, caller: Caller) -> Response:
+    if site.streams >= site.settings.event_streams:
+        raise RateLimited(
+            f"The node has {site.streams} open event streams, which is its limit", retryAfter=5
+        )
+    project = request.query_params.get("project")
+    chosen = Filter(project, events.kinds_of(request.query_params.get("kind")), caller)
+    if project is not None:
+        context = partial(Context, caller=caller, node=site.node, method="/events", stamp=0)
+        site.database.read(lambda db: open_project(context(db), project))
+    last = request.headers.get("last-event-id") or request.query_params.get("after")
+    newest = site.database.read(changes.newest)
+    after = events.start_of(last, site.epoch, newest)
+
+    check_still = partial(site.gate.check_still, request.scope)
+    stopping = anyio.Event()
+
+    async def body() -> AsyncIterator[ServerSentEvent]:
+        site.streams += 1
+        try:
+            yield ServerSentEvent(comment="cacp changes", retry=STREAM_RETRY_SECONDS * 1000)
+            async for event in events.stream(
+                site.database, site.epoch, after, chosen, check_still, stopping
+            ):
+                yield event
+        except Refusal as refusal:
+            # The caller comes back, and is told why.
+            log.info("stream ended", reason=refusal.data["reason"], agent=caller.agent_id)
+        finally:
+            site.streams -= 1
+
+    return EventSourceResponse(
+        body(),
+        ping=PING_SECONDS,
+        send_timeout=60,
+        shutdown_event=stopping,
+        shutdown_grace_period=site.settings.shutdown_seconds / 2,
+    )
+
+
+async def no_route(request: Request, error: Exception) -> Response:
+    """404 and 405."""
+    assert isinstance(error, HTTPException)
+    allowed = (error.headers or {}).get("Allow")
+    said = f"This path takes {allowed}" if allowed else "There is nothing at this path"
+    body = jsonrpc.error(ErrorCode.INVALID_REQUEST, said)
+    return json_response(body, error.status_code, dict(error.headers or {}))
+
+
+def _peer_count(site: Site) -> int:
+    try:
+        return site.database.read(peers.count)
+    except Refusal:
+        return 0
+
+
+def json_response(
+    body: object, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    content = body if isinstance(body, bytes) else orjson.dumps(body)
+    return Response(content, status, headers, media_type="application/json")

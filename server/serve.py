@@ -1,0 +1,162 @@
+"""Run a node: make its database ready, check that it is safe to listen, serve."""
+
+import errno
+import gc
+import io
+import logging
+import signal
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import TextIO, cast
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from server.app import make_app
+from server.bootstrap import check_exposed, register_key_file
+from server.domain.errors import Refusal
+from server.http import HttpProtocol
+from server.settings import Settings
+from server.store import keys, tokens
+from server.store.database import claim, connect, unavailable
+from server.store.migrate import prepare
+
+MENDS = {
+    "storage_full": "free some space on its disk",
+    "storage_read_only": "make the file and its folder writable for this user",
+    "storage_locked": "another node or program holds it; stop that one",
+    "storage_corrupt": "restore it from a backup: `cacp doctor` says more",
+    "storage_failed": "check that its folder exists and can be written to",
+}
+
+
+def serve(settings: Settings, announce: Callable[[Settings], None] = lambda settings: None) -> None:
+    """Serve until SIGTERM or SIGINT. Raises ValueError, in a line or two, when it can't start.
+
+    `announce` is called once the node's database is ready and its port is taken, with the port
+    that it is.
+    """
+    configure_logs(settings)
+    listening = listen_on(settings.host, settings.port)
+    settings = settings.model_copy(update={"port": listening[0].getsockname()[1]})
+    try:
+        claim(settings.db)
+        prepared = prepare(settings.db)
+        with closing(connect(settings.db)) as db:
+            secret = _credentials(db, settings)
+    except Refusal as refusal:
+        reason = str(refusal.data["reason"])
+        raise ValueError(f"Can't use the database {settings.db}: {MENDS[reason]}") from None
+    announce(settings)
+    _collect_rarely()
+    # uvicorn drains, then raises the signal again; ended by it, the node has done its work.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    http_server(make_app(settings, prepared, secret), settings).run(sockets=listening)
+
+
+def _collect_rarely() -> None:
+    """Leave what start-up made out of garbage collection, and look for cycles less often: nearly
+    all that a call makes is freed by counting references."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+def http_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+    """The HTTP server, as every node runs it."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            loop="uvloop" if sys.platform != "win32" else "asyncio",
+            http=HttpProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=settings.shutdown_seconds,
+            timeout_keep_alive=75,
+        )
+    )
+
+
+def listen_on(host: str, port: int) -> list[socket.socket]:
+    """A listening socket for each address of `host`, all with one port."""
+    sockets: list[socket.socket] = []
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            bound = (address[0], port, *address[2:])
+            sockets.append(socket.create_server(bound, family=family, backlog=2048))
+            port = sockets[0].getsockname()[1]
+    except OSError as error:
+        in_use = error.errno == errno.EADDRINUSE
+        why = "another process listens there" if in_use else error.strerror
+        raise ValueError(f"Can't listen on {host}:{port}: {why}") from None
+    return sockets
+
+
+def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
+    """Enter the bootstrap key, check that an exposed node has one; the node's secret."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        register_key_file(db, settings, time.time_ns() // 1000)
+        secret = tokens.node_secret(db)
+        has_keys = keys.any_active(db)
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise unavailable(error) from error
+    check_exposed(settings, has_keys)
+    return secret
+
+
+class _Stderr(io.TextIOBase):
+    """stderr as far as it takes lines: a log on a full disk must not fail the call it tells of."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
+
+
+def configure_logs(settings: Settings) -> None:
+    """Structured log lines on stderr; the libraries' own logs join them."""
+    level = getattr(logging, settings.log_level.upper())
+    console = settings.log_format == "console" or (
+        settings.log_format == "auto" and sys.stderr.isatty()
+    )
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    render: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, render],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Stderr())),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(_Stderr())
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+    # They would log the exceptions that `server.dispatch` maps and logs itself.
+    logging.getLogger("jsonrpcserver").setLevel(logging.CRITICAL)

@@ -1,0 +1,287 @@
+"""Every setting, once: `CACP_*` variables, a TOML file (`--config`), and flags of `cacp serve`."""
+
+import difflib
+import ipaddress
+import socket
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from server.domain.endpoints import check_endpoint
+from server.domain.errors import Refusal
+
+MEBIBYTE = 1024 * 1024
+TOKEN_MIN = 24
+OTHER_VARIABLES = (
+    "CACP_CONFIG",
+    "CACP_KEY",
+    "CACP_URL",
+    "CACP_PROMPT_FILE",
+    "CACP_STAGING_DIR",
+    "CACP_TASK_ID",
+    "CACP_THREAD_RUN",
+)
+"""What the commands read, and what `cacp thread` gives to agents; no settings of a node."""
+
+
+class Settings(BaseSettings):
+    """Flags win over variables, variables over the file, the file over the defaults."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="CACP_", extra="ignore", frozen=True, env_ignore_empty=True
+    )
+
+    host: str = Field("127.0.0.1", description="Address to listen on; loopback by default")
+    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
+    db: Path = Field(
+        Path("data/cacp.db"),
+        description="The SQLite file; it and its folder are made when they are not there",
+    )
+    agent_id: str = Field(
+        "", max_length=200, description="This node's agent id (AID); made from repo by default"
+    )
+    repo: str = Field("local", min_length=1, max_length=200, description="This node's repository")
+    role: str = Field(
+        "shared", max_length=200, description="Its role: backend, frontend, mobile, shared, infra"
+    )
+    language: str = Field("unknown", max_length=200, description="Its main language")
+    public_url: str = Field(
+        "", description="URL at which others reach this node; http://HOST:PORT by default"
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Host names that calls with a key may name, besides loopback's "
+        "(comma-separated); any, when none is given",
+    )
+    bootstrap_key_file: Path | None = Field(
+        None, description="File with the first key; made with mode 0600 on first start if absent"
+    )
+    durability: Literal["FULL", "NORMAL"] = Field(
+        "FULL",
+        description="SQLite's synchronous mode; NORMAL may lose the last writes in a power cut",
+    )
+    trust_unkeyed_peers: bool | None = Field(
+        None,
+        description="Take a registered peer without a key at its word for its own repo's facts; "
+        "by default only while bound to loopback",
+    )
+    mesh_token: SecretStr = Field(
+        SecretStr(""),
+        description="Secret that nodes of one mesh share, 24 characters or more; while it is being "
+        "changed, the new one and the old one with a comma between",
+    )
+    peers: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="URLs of nodes to register with at start (comma-separated)"
+    )
+    sync_seconds: float = Field(
+        60.0, gt=0, description="Seconds between two comparisons with a peer, give or take half"
+    )
+    future_limit: int = Field(
+        300,
+        ge=0,
+        description="Seconds that a fact from elsewhere may be ahead of this node's time; "
+        "what is further ahead is put aside until it is due",
+    )
+    body_limit: int = Field(1 * MEBIBYTE, ge=1024, description="Bytes of a request's body, at most")
+    file_body_limit: int = Field(
+        14 * MEBIBYTE, ge=1024, description="Bytes of a request that carries a file, at most"
+    )
+    batch_limit: int = Field(100, ge=1, description="Members of a JSON-RPC batch, at most")
+    rate_limit: int | None = Field(
+        None,
+        ge=0,
+        description="Requests per caller and minute, at most; 0 sets no limit; by default none "
+        "while bound to loopback, 6000 otherwise",
+    )
+    event_streams: int = Field(200, ge=1, description="Open event streams, at most")
+    adp_url: str = Field(
+        "", description="The ADP exchange to search and register at; none by default"
+    )
+    adp_key: SecretStr | None = Field(
+        None, description="The key to call the exchange with, if it wants one"
+    )
+    adp_register: bool = Field(
+        False, description="Register this node at the exchange at start, and stay registered"
+    )
+    known_agents: bool = Field(
+        False,
+        description="Let agents read that ADP lists and that prove to be there, without a key",
+    )
+    exchange: bool = Field(
+        False, description="Serve as an ADP exchange for others: /v1/search/, /v1/register/, …"
+    )
+    shutdown_seconds: int = Field(
+        10, ge=1, description="Seconds that open requests get to finish at SIGTERM"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severity that is logged"
+    )
+    log_format: Literal["auto", "console", "json"] = Field(
+        "auto", description="Log lines for people or for machines; auto asks the terminal"
+    )
+
+    @field_validator("mesh_token")
+    @classmethod
+    def _check_tokens(cls, value: SecretStr) -> SecretStr:
+        if any(len(token) < TOKEN_MIN for token in _split(value.get_secret_value())):
+            raise ValueError(
+                f"should have {TOKEN_MIN} characters or more; `openssl rand -hex 24` makes one"
+            )
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_url(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            usable = parts.scheme in ("http", "https") and parts.hostname
+        except ValueError:
+            usable = False
+        if value and not usable:
+            raise ValueError("it should be a URL such as https://cacp.example")
+        return value
+
+    @model_validator(mode="after")
+    def _check_adp(self) -> Self:
+        if self.adp_url:
+            try:
+                check_endpoint(self.adp_url, loopback_allowed=self.loopback)
+            except Refusal as refusal:
+                raise ValueError(f"adp_url: {refusal.message}") from None
+        elif self.adp_register:
+            raise ValueError("adp_register needs adp_url, the exchange to register at")
+        elif self.known_agents and not self.exchange:
+            raise ValueError("known_agents needs adp_url, the exchange that lists them")
+        return self
+
+    @field_validator("allowed_hosts", "peers", mode="before")
+    @classmethod
+    def _split_list(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str):
+            return value
+        names = _split(value)
+        if not names and info.field_name == "allowed_hosts":
+            raise ValueError("it names no host; leave it out to let calls name any")
+        return names
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the node listens on loopback only."""
+        return is_loopback(self.host)
+
+    @property
+    def mesh_tokens(self) -> tuple[str, ...]:
+        """The mesh tokens that are taken; the first is the one to show."""
+        return _split(self.mesh_token.get_secret_value())
+
+    @property
+    def agent(self) -> str:
+        """The node's own agent id."""
+        return self.agent_id or f"aid://localhost/{self.repo}@1.0.0"
+
+    @property
+    def url(self) -> str:
+        """Where others reach this node."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        host = self.host
+        if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+            host = socket.gethostname()
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def requests_per_minute(self) -> int:
+        if self.rate_limit is None:
+            return 0 if self.loopback else 6_000
+        return self.rate_limit
+
+    @property
+    def takes_unkeyed_peers(self) -> bool:
+        return self.loopback if self.trust_unkeyed_peers is None else self.trust_unkeyed_peers
+
+
+def load(config: Path | None = None, **flags: Any) -> Settings:
+    """Read settings; flags that are None are left to the environment and the file.
+
+    Raises ValueError with one line per wrong setting, naming it and what would be right.
+    """
+    if config is not None and not config.is_file():
+        raise ValueError(f"--config: there is no file {config}")
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        return _with_file(config)(**given)
+    except ValidationError as error:
+        raise ValueError(
+            "\n".join(
+                f"{'.'.join(map(str, item['loc'])) or 'settings'} (CACP_"
+                f"{str(item['loc'][0]).upper() if item['loc'] else '…'}): "
+                f"{item['msg'].removeprefix('Value error, ')}"
+                for item in error.errors()
+            )
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"--config: {config} is no TOML: {error}") from None
+
+
+def misspelt(variables: Iterable[str]) -> dict[str, str]:
+    """Names among those of `variables` that begin as ours do and that nothing reads, each with
+    the one that may be meant ("" when none is like it)."""
+    known = [*OTHER_VARIABLES, *(f"CACP_{name.upper()}" for name in Settings.model_fields)]
+    unknown = sorted({name for name in variables if name.startswith("CACP_")} - {*known})
+    return {
+        name: next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.8)), "")
+        for name in unknown
+    }
+
+
+def _with_file(config: Path | None) -> type[Settings]:
+    if config is None:
+        return Settings
+
+    class FileSettings(Settings):
+        model_config = SettingsConfigDict(toml_file=config, extra="forbid")
+
+    return FileSettings
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` names only this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,29 @@
+"""What retried calls are answered with: the idempotency registry (design §4)."""
+
+import sqlite3
+from typing import NamedTuple
+
+from server.store.sql import SQL
+
+KEPT = 24 * 3600 * 1_000_000
+"""Microseconds for which an answer is kept."""
+
+
+class Answer(NamedTuple):
+    """The result, as JSON, of the first call with a key, and the hash of its params."""
+
+    params_hash: str
+    result: str
+    at: int
+
+
+def find(db: sqlite3.Connection, scope: str, now: int) -> Answer | None:
+    row = SQL.answer_for(db, scope=scope)
+    answer = Answer(*row) if row else None
+    return answer if answer and answer.at > now - KEPT else None
+
+
+def keep(db: sqlite3.Connection, scope: str, params_hash: str, result: str, now: int) -> None:
+    """Keep an answer, and forget those that are older than a day."""
+    SQL.forget_answers(db, before=now - KEPT)
+    SQL.put_answer(db, scope=scope, params_hash=params_hash, result=result, at=now)

@@ -1,0 +1,72 @@
+"""The change log: event stream, peers' cursors and audit in one (design §4)."""
+
+import sqlite3
+from typing import NamedTuple
+
+from server.store.sql import SQL
+
+# On the hot path: run as text, without aiosql's own call.
+_APPEND: str = SQL.append_change.sql
+
+
+class Change(NamedTuple):
+    """One change. `at` is a stamp, `origin` the node where it was made."""
+
+    seq: int
+    at: int
+    origin: str
+    actor: str
+    action: str
+    entity: str
+    entity_id: str
+    project_id: str | None
+    outcome: str
+
+
+def append(
+    db: sqlite3.Connection,
+    *,
+    at: int,
+    origin: str,
+    actor: str,
+    action: str,
+    entity: str,
+    entity_id: str,
+    project_id: str | None,
+    outcome: str,
+) -> None:
+    db.execute(
+        _APPEND,
+        {
+            "at": at,
+            "origin": origin,
+            "actor": actor,
+            "action": action,
+            "entity": entity,
+            "entity_id": entity_id,
+            "project_id": project_id,
+            "outcome": outcome,
+        },
+    )
+
+
+def after(db: sqlite3.Connection, seq: int, limit: int) -> list[Change]:
+    return [Change(*row) for row in SQL.changes_after(db, seq=seq, limit=limit)]
+
+
+def newest(db: sqlite3.Connection) -> int:
+    """The newest sequence number; 0 when nothing has changed yet."""
+    return int(SQL.newest_change(db))
+
+
+def epoch(db: sqlite3.Connection) -> str:
+    return str(SQL.meta_value(db, name="epoch"))
+
+
+def can_read(db: sqlite3.Connection) -> bool:
+    """Touches the file; raises as any read does when it can't be read."""
+    return int(SQL.can_read(db)) > 0
+
+
+def put_meta(db: sqlite3.Connection, name: str, value: str) -> None:
+    SQL.put_meta(db, name=name, value=value)

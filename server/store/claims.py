@@ -1,0 +1,33 @@
+"""Claims of agents on repos: the one that holds, and those that lost to an earlier one (§5)."""
+
+import sqlite3
+
+from server.domain.agents import same_agent
+from server.domain.registers import Claim
+from server.store.sql import SQL
+
+
+def holder(db: sqlite3.Connection, project_id: str, repo_id: str) -> Claim | None:
+    """The claim that holds."""
+    row = SQL.claim_of(db, project_id=project_id, repo_id=repo_id)
+    return Claim(*row) if row else None
+
+
+def lost(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[Claim]:
+    """The claims that came later than the one that holds."""
+    return [Claim(*row) for row in SQL.lost_claims(db, project_id=project_id, repo_id=repo_id)]
+
+
+def claimed_by(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
+    """Whether the agent has claimed the repo, in vain or not."""
+    held = holder(db, project_id, repo_id)
+    every = [*([held] if held else []), *lost(db, project_id, repo_id)]
+    return any(same_agent(one.agent_id, agent_id) for one in every)
+
+
+def settle(db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[Claim]) -> None:
+    """Keep exactly these claims of a repo, of which the first holds."""
+    SQL.drop_lost_claims(db, project_id=project_id, repo_id=repo_id)
+    for place, claim in enumerate(claims):
+        put = SQL.put_lost_claim if place else SQL.put_claim
+        put(db, project_id=project_id, repo_id=repo_id, **claim._asdict())

@@ -1,0 +1,262 @@
+"""Contracts: their facts, and the materialised copy that readers get (design §6)."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import TypeAdapter
+
+from schemas.base import iso
+from schemas.contract import ContractStatus, ContractType
+from schemas.facts import Fact, ImplementationFact, VersionFact
+from server.domain import contract as domain
+from server.domain.contract import FactKey, Facts
+from server.store.sql import SQL
+
+_FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
+
+# On the hot path: run as text, without aiosql's own call.
+_DOCUMENT: str = SQL.contract_document.sql
+_INSERT_CONTRACT: str = SQL.insert_contract.sql
+_PUT_FACT: str = SQL.put_fact.sql
+
+
+class Header(NamedTuple):
+    """What never changes of a contract. `created_at` is a stamp."""
+
+    type: ContractType
+    name: str
+    created_at: int
+
+
+def facts_of(db: sqlite3.Connection, contract_id: str) -> Facts:
+    """Every fact of a contract; empty when there is no such contract."""
+    facts = (
+        _FACT.validate_json(body) for (body,) in SQL.contract_facts(db, contract_id=contract_id)
+    )
+    return {(fact.kind, fact.key): fact for fact in facts}
+
+
+def header_of(db: sqlite3.Connection, project_id: str, contract_id: str) -> Header | None:
+    row = SQL.contract_header(db, project_id=project_id, contract_id=contract_id)
+    return Header(*row) if row else None
+
+
+def project_of(db: sqlite3.Connection, contract_id: str) -> str | None:
+    """The project of a contract, known by its id alone."""
+    return SQL.contract_project(db, contract_id=contract_id)  # type: ignore[no-any-return]
+
+
+def insert(
+    db: sqlite3.Connection,
+    project_id: str,
+    contract_id: str,
+    header: Header,
+    version: VersionFact,
+    signature: str | None = None,
+) -> None:
+    """A new contract: its first version, proposed. `signature` as for `add`."""
+    _put_fact(db, project_id, contract_id, version, signature)
+    document = _document(contract_id, header, version, "proposed", [], version.stamp)
+    db.execute(
+        _INSERT_CONTRACT,
+        {
+            "project_id": project_id,
+            "contract_id": contract_id,
+            "type": header.type,
+            "name": header.name,
+            "version": version.version,
+            "status": "proposed",
+            "proposed_by": version.repo_id,
+            "created_at": header.created_at,
+            "updated_at": version.stamp,
+            "document": document,
+            "history": "[]",
+        },
+    )
+
+
+def add(
+    db: sqlite3.Connection,
+    project_id: str,
+    contract_id: str,
+    header: Header,
+    facts: Facts,
+    more: Iterable[Fact],
+    signatures: Mapping[FactKey, str] | None = None,
+) -> Facts:
+    """Join `more` into a contract's facts, write what is new, renew the copy; the joined facts.
+
+    `signatures` are those of facts that another node vouches for (schemas.mesh.Signature, JSON).
+    """
+    joined = domain.join(facts, more)
+    fresh = [fact for at, fact in joined.items() if facts.get(at) != fact]
+    if fresh:
+        for fact in fresh:
+            signature = signatures.get((fact.kind, fact.key)) if signatures else None
+            _put_fact(db, project_id, contract_id, fact, signature)
+        _renew_copy(db, project_id, contract_id, header, joined)
+        # It may hold many large versions, and most steps add none.
+        if any(isinstance(fact, VersionFact) for fact in fresh):
+            history = [_version(version) for version in domain.ancestors_of(joined)]
+            SQL.update_history(
+                db,
+                project_id=project_id,
+                contract_id=contract_id,
+                history=orjson.dumps(history).decode(),
+            )
+    return joined
+
+
+def lower_created_at(
+    db: sqlite3.Connection, project_id: str, contract_id: str, created_at: int
+) -> None:
+    """A contract that two nodes made from one was made when the first of them did."""
+    SQL.lower_created_at(db, project_id=project_id, contract_id=contract_id, created_at=created_at)
+
+
+def document(
+    db: sqlite3.Connection, project_id: str, contract_id: str, *, history: bool
+) -> orjson.Fragment | None:
+    """The Contract as JSON, ready to send; `history` says whether its versions go with it."""
+    row = db.execute(_DOCUMENT, {"project_id": project_id, "contract_id": contract_id}).fetchone()
+    if row is None:
+        return None
+    return _whole(*row) if history else orjson.Fragment(row[0])
+
+
+def history_size(db: sqlite3.Connection, project_id: str, contract_id: str) -> int:
+    """Characters of the JSON of a contract's former versions."""
+    return int(SQL.contract_history_size(db, project_id=project_id, contract_id=contract_id))
+
+
+def documents(db: sqlite3.Connection, project_id: str) -> list[orjson.Fragment]:
+    """Every Contract of a project, whole, as JSON."""
+    return [_whole(*row) for row in SQL.contract_documents(db, project_id=project_id)]
+
+
+def summaries(
+    db: sqlite3.Connection,
+    project_id: str,
+    *,
+    after: str,
+    status: str | None,
+    type: str | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """Contracts of a project in short, by id, after the one named."""
+    rows = SQL.contract_rows_after(
+        db, project_id=project_id, after=after, status=status, type=type, limit=limit
+    )
+    return [
+        {
+            "contractId": contract_id,
+            "type": type_,
+            "name": name,
+            "version": version,
+            "status": status_,
+            "proposedBy": proposed_by,
+        }
+        for contract_id, type_, name, version, status_, proposed_by in rows
+    ]
+
+
+def updated(db: sqlite3.Connection, project_id: str) -> list[str]:
+    """Ids of the contracts of a project that have more than one version."""
+    return [row[0] for row in SQL.updated_contracts(db, project_id=project_id)]
+
+
+def _whole(document: str, history: str) -> orjson.Fragment:
+    return orjson.Fragment(f'{document[:-1]},"history":{history}}}')
+
+
+def signed_facts(db: sqlite3.Connection, contract_id: str) -> list[tuple[str, str | None]]:
+    """Each fact as JSON with the signature that it came with, None for our own; oldest first."""
+    return list(SQL.signed_facts(db, contract_id=contract_id))
+
+
+def _put_fact(
+    db: sqlite3.Connection, project_id: str, contract_id: str, fact: Fact, signature: str | None
+) -> None:
+    db.execute(
+        _PUT_FACT,
+        {
+            "contract_id": contract_id,
+            "kind": fact.kind,
+            "key": fact.key,
+            "project_id": project_id,
+            "stamp": fact.stamp,
+            "body": orjson.dumps(fact).decode(),
+            "signature": signature,
+        },
+    )
+
+
+def _renew_copy(
+    db: sqlite3.Connection, project_id: str, contract_id: str, header: Header, facts: Facts
+) -> None:
+    """All of the copy but its history."""
+    current = domain.current_of(facts)
+    status = domain.status_of(facts)
+    updated_at = domain.updated_at(facts)
+    work = domain.implementations_of(facts)
+    SQL.update_contract(
+        db,
+        project_id=project_id,
+        contract_id=contract_id,
+        version=current.version,
+        status=status,
+        proposed_by=current.repo_id,
+        updated_at=updated_at,
+        document=_document(contract_id, header, current, status, work, updated_at),
+    )
+
+
+def _document(
+    contract_id: str,
+    header: Header,
+    current: VersionFact,
+    status: ContractStatus,
+    work: list[ImplementationFact],
+    updated_at: int,
+) -> str:
+    """The Contract without its history, as JSON."""
+    return orjson.dumps(
+        {
+            "contract_id": contract_id,
+            "type": header.type,
+            "name": header.name,
+            "version": current.version,
+            "status": status,
+            "content": current.content,
+            "proposed_by": current.repo_id,
+            "implementations": [_implementation(fact) for fact in work],
+            "created_at": iso(header.created_at),
+            "updated_at": iso(updated_at),
+        }
+    ).decode()
+
+
+def _implementation(fact: ImplementationFact) -> dict[str, Any]:
+    return {
+        "repo_id": fact.repo_id,
+        "agent_id": fact.agent_id,
+        "status": fact.status,
+        "plan": fact.plan,
+        "files": fact.files,
+        "notes": fact.notes,
+        "test_endpoint": fact.test_endpoint,
+        "started_at": iso(fact.started_at) if fact.started_at else None,
+        "completed_at": iso(fact.completed_at) if fact.completed_at else None,
+    }
+
+
+def _version(fact: VersionFact) -> dict[str, Any]:
+    return {
+        "version": fact.version,
+        "content": fact.content,
+        "proposed_by": fact.repo_id,
+        "timestamp": iso(fact.stamp),
+        "change_notes": fact.note,
+    }

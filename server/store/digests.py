@@ -1,0 +1,81 @@
+"""What this node holds, in digests (`peers.digest`). Follows `changes`: a write pays nothing."""
+
+import sqlite3
+from collections.abc import Iterable
+
+import orjson
+
+from peers import digest
+from peers.digest import Name
+from server.store import changes
+from server.store.sql import SQL
+
+_CURSOR = "digest_cursor"
+_PAGE = 1_000
+_KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
+"""Which entity a change is of: a project's repos and claims are part of it."""
+
+
+def name_of(change: changes.Change) -> Name | None:
+    """The entity that a change is of; None when it is not one that nodes synchronise."""
+    kind = _KINDS.get(change.entity)
+    if kind is None or change.project_id is None:
+        return None
+    return Name(
+        kind, change.project_id, change.project_id if kind == "project" else change.entity_id
+    )
+
+
+def catch_up(db: sqlite3.Connection) -> bool:
+    """Count the changes that were not counted yet, a page of them; whether all are counted."""
+    after = int(SQL.meta_value(db, name=_CURSOR) or 0)
+    page = changes.after(db, after, _PAGE)
+    if not page:
+        return True
+    names = dict.fromkeys(name for change in page if (name := name_of(change)))
+    sums: dict[str, str] = {}
+    for name in names:
+        _count(db, name, sums)
+    for prefix, total in sums.items():
+        SQL.put_sum(db, prefix=prefix, digest=total)
+    changes.put_meta(db, _CURSOR, str(page[-1].seq))
+    return len(page) < _PAGE
+
+
+def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
+    """The sums of the prefixes that are one digit longer."""
+    rows = SQL.sums_below(db, low=prefix, high=prefix + "g", length=len(prefix) + 1)
+    return dict(rows)
+
+
+def leaves_at(db: sqlite3.Connection, place: str) -> dict[Name, str]:
+    """The digests of all entities at a place."""
+    return {Name(*row[:3]): row[3] for row in SQL.digests_at(db, place=place)}
+
+
+def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
+    place = digest.place_of(name)
+    before = SQL.digest_of(db, **name._asdict()) or digest.NOTHING
+    now = digest.leaf(name, _state(db, name))
+    if now == before:
+        return
+    SQL.put_digest(db, **name._asdict(), place=place, digest=now)
+    for prefix in digest.prefixes_of(place):
+        known = sums.get(prefix) or SQL.sum_of(db, prefix=prefix) or digest.NOTHING
+        sums[prefix] = digest.xor(known, digest.xor(before, now))
+
+
+def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
+    """The parts of an entity's state that every node that knows it all has alike."""
+    if name.entity == "project":
+        rows = [*SQL.project_state(db, project_id=name.project_id)]
+        rows += SQL.repo_states(db, project_id=name.project_id)
+        rows += SQL.lost_claim_states(db, project_id=name.project_id)
+        return [orjson.dumps(row) for row in rows]
+    if name.entity == "contract":
+        return [
+            f"{kind}\n{key}\n{body}".encode()
+            for kind, key, body in SQL.fact_states(db, contract_id=name.entity_id)
+        ]
+    # A packet is immutable: that it is there is all.
+    return [b"packet"]

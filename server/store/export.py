@@ -1,0 +1,69 @@
+"""Everything a node holds but its secrets, row by row, for `cacp export`."""
+
+import base64
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from schemas.base import iso
+from server.store.sql import SQL
+
+_TIMES = frozenset({"created_at", "claimed_at", "registered_at", "last_seen", "renewed_at", "at"})
+_JSON = frozenset({"relevant_paths", "related_contracts", "body", "manifest"})
+
+ENTITIES = (
+    "projects",
+    "repos",
+    "aliases",
+    "claim_conflicts",
+    "contracts",
+    "facts",
+    "packets",
+    "files",
+    "file_requests",
+    "changes",
+    "peers",
+    "directory",
+)
+"""What is exported. Keys, tokens and the node's secret are not."""
+
+
+@contextmanager
+def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
+    """One consistent view of a node's file, live or not, that can't change it."""
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+        db.execute("BEGIN")
+        yield db
+
+
+def lines(db: sqlite3.Connection, entity: str) -> Iterator[bytes]:
+    """Each row of an entity as a line of JSON. Times are ISO 8601; stamps stay microseconds, as
+    facts are merged by them; content of files is base64."""
+    with getattr(SQL, f"export_{entity}_cursor")(db) as cursor:
+        columns = [column[0] for column in cursor.description]
+        for row in cursor:
+            yield orjson.dumps(_shown(dict(zip(columns, row, strict=True)))) + b"\n"
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    if "document" in row:
+        whole: dict[str, Any] = orjson.loads(row.pop("document"))
+        if "history" in row:
+            whole["history"] = orjson.loads(row.pop("history"))
+        return row | whole
+    return {name: _value(name, value) for name, value in row.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name in _TIMES:
+        return iso(value)
+    if name in _JSON:
+        return orjson.Fragment(value)
+    return base64.b64encode(value).decode() if name == "content" else value

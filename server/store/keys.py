@@ -1,0 +1,96 @@
+"""Keys of callers (CACP 2.0, Headers; design §7): `cacp_sk_…`, of which only the hash is kept."""
+
+import re
+import secrets
+import sqlite3
+from hashlib import sha256
+from typing import Literal, NamedTuple
+
+from server.domain.agents import identity, same_agent
+from server.store.sql import SQL, Row
+
+KeyTrust = Literal["verified", "known", "peer"]
+
+PREFIX = "cacp_sk_"
+PATTERN = re.compile(rb"cacp_sk_[A-Za-z0-9_-]{16,128}")
+"""What a key looks like."""
+
+
+class Key(NamedTuple):
+    """A key as it is listed: everything but the key. Times are stamps."""
+
+    key_id: str
+    agent_id: str
+    repo: str
+    trust: KeyTrust
+    created_at: int
+    revoked_at: int | None
+
+
+class Holder(NamedTuple):
+    """Whom a key stands for."""
+
+    agent_id: str
+    repo: str
+    trust: KeyTrust
+    revoked_at: int | None
+
+
+def new_key() -> str:
+    """A key that nobody can guess: 256 random bits."""
+    return f"{PREFIX}live_{secrets.token_urlsafe(32)}"
+
+
+def hash_of(key: bytes) -> str:
+    """What is kept of a key. Random keys of 256 bits need no salt and no slow hash."""
+    return sha256(key).hexdigest()
+
+
+def add(
+    db: sqlite3.Connection,
+    key: str,
+    *,
+    agent_id: str,
+    repo: str,
+    trust: KeyTrust = "verified",
+    now: int,
+) -> str | None:
+    """Register `key` and return its id; None when it is registered, or revoked, already."""
+    key_id = f"key_{secrets.token_hex(6)}"
+    added = SQL.insert_key(
+        db,
+        key_id=key_id,
+        hash=hash_of(key.encode()),
+        agent_id=agent_id,
+        repo=repo,
+        trust=trust,
+        created_at=now,
+    )
+    return key_id if added else None
+
+
+def holder(db: sqlite3.Connection, hashed: str) -> Holder | None:
+    """Whom the key with this hash stands for, revoked or not."""
+    row: Row | None = SQL.key_by_hash(db, hash=hashed)
+    return Holder(*row) if row else None
+
+
+def every(db: sqlite3.Connection) -> list[Key]:
+    """Every key that was ever made, oldest first."""
+    return [Key(*row) for row in SQL.all_keys(db)]
+
+
+def revoke(db: sqlite3.Connection, key_id: str, *, now: int) -> bool:
+    """Revoke a key for good. False when there is no such active key."""
+    return bool(SQL.revoke_key(db, key_id=key_id, revoked_at=now))
+
+
+def any_active(db: sqlite3.Connection) -> bool:
+    """Whether anybody could call with a key."""
+    return SQL.any_active_key(db) is not None
+
+
+def is_keyed(db: sqlite3.Connection, agent_id: str) -> bool:
+    """Whether the agent, in any of its versions, has an active key."""
+    alike = SQL.agents_with_key(db, identity=identity(agent_id))
+    return any(same_agent(found, agent_id) for (found,) in alike)

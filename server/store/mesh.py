@@ -1,0 +1,144 @@
+"""Trust between nodes: pinned keys, homes of agents, invites, wanted peers; what is not due yet."""
+
+import secrets
+import sqlite3
+from typing import NamedTuple
+
+from server.domain.agents import identity
+from server.store.sql import SQL
+
+
+class NodeKey(NamedTuple):
+    """The key that an agent id is pinned to; `introduced_by` is None when it was proved."""
+
+    public_key: str
+    introduced_by: str | None
+
+
+class Invite(NamedTuple):
+    """An invite as it is listed. Times are stamps."""
+
+    invite_id: str
+    created_at: int
+    expires_at: int
+    used_by: str | None
+    revoked_at: int | None
+
+
+class Wanted(NamedTuple):
+    """A node that is to become a peer, by the mesh token or an invite's code."""
+
+    url: str
+    invite: str | None
+    error: str | None
+
+
+class Aside(NamedTuple):
+    """A message that was put aside until its stamps are due. `params` is JSON."""
+
+    digest: str
+    source: str
+    method: str
+    params: str
+
+
+# --- keys and homes, by the agent without its version -------------------------------------------
+
+
+def node_key(db: sqlite3.Connection, agent_id: str) -> NodeKey | None:
+    row = SQL.node_key(db, agent=identity(agent_id))
+    return NodeKey(*row) if row else None
+
+
+def pin(
+    db: sqlite3.Connection, agent_id: str, public_key: str, introduced_by: str | None = None
+) -> None:
+    SQL.put_node_key(
+        db, agent=identity(agent_id), public_key=public_key, introduced_by=introduced_by
+    )
+
+
+def unpin(db: sqlite3.Connection, agent_id: str) -> None:
+    """Forget a node's key and whom it speaks for, so that it may come with another key."""
+    SQL.forget_node_key(db, agent=identity(agent_id))
+    SQL.forget_homes(db, node=identity(agent_id))
+
+
+def home_of(db: sqlite3.Connection, agent_id: str) -> str | None:
+    """The node that speaks for an agent."""
+    return SQL.home_of(db, agent=identity(agent_id))  # type: ignore[no-any-return]
+
+
+def put_home(db: sqlite3.Connection, agent_id: str, node: str) -> None:
+    SQL.put_home(db, agent=identity(agent_id), node=identity(node))
+
+
+# --- invites and wanted peers -------------------------------------------------------------------
+
+
+def invite(db: sqlite3.Connection, *, now: int, expires_at: int) -> tuple[str, str]:
+    """Make an invite: (its id, its code). The code is ID.SECRET."""
+    invite_id, secret = f"inv_{secrets.token_hex(6)}", secrets.token_urlsafe(24)
+    SQL.insert_invite(db, invite_id=invite_id, secret=secret, created_at=now, expires_at=expires_at)
+    return invite_id, f"{invite_id}.{secret}"
+
+
+def invites(db: sqlite3.Connection) -> list[Invite]:
+    return [Invite(*row) for row in SQL.all_invites(db)]
+
+
+def invite_secret(db: sqlite3.Connection, invite_id: str, now: int) -> str | None:
+    """The secret of an invite that can still be used."""
+    return SQL.open_invite(db, invite_id=invite_id, now=now)  # type: ignore[no-any-return]
+
+
+def use_invite(db: sqlite3.Connection, invite_id: str, agent_id: str) -> bool:
+    """Use an invite up. False when it was used already."""
+    return bool(SQL.use_invite(db, invite_id=invite_id, agent=agent_id))
+
+
+def revoke_invite(db: sqlite3.Connection, invite_id: str, *, now: int) -> bool:
+    """False when there is no such open invite."""
+    return bool(SQL.revoke_invite(db, invite_id=invite_id, now=now))
+
+
+def want(db: sqlite3.Connection, url: str, code: str | None = None) -> None:
+    """Ask the node to register with the one at `url`, by the mesh token or an invite's code."""
+    SQL.put_wanted(db, url=url, invite=code)
+
+
+def wanted(db: sqlite3.Connection) -> list[Wanted]:
+    return [Wanted(*row) for row in SQL.all_wanted(db)]
+
+
+def want_failed(db: sqlite3.Connection, url: str, error: str) -> None:
+    SQL.fail_wanted(db, url=url, error=error)
+
+
+def want_done(db: sqlite3.Connection, url: str) -> bool:
+    return bool(SQL.drop_wanted(db, url=url))
+
+
+# --- what is not due yet ------------------------------------------------------------------------
+
+
+def put_aside(db: sqlite3.Connection, message: Aside, due: int) -> bool:
+    """Keep a message until `due`, a stamp. False when it is kept already."""
+    return bool(SQL.put_aside(db, due=due, **message._asdict()))
+
+
+def due(db: sqlite3.Connection, now: int, limit: int = 100) -> list[Aside]:
+    return [Aside(*row) for row in SQL.due_messages(db, now=now, limit=limit)]
+
+
+def postpone(db: sqlite3.Connection, digest: str, due: int) -> None:
+    """Keep a message until another time, a stamp."""
+    SQL.postpone_aside(db, digest=digest, due=due)
+
+
+def drop_aside(db: sqlite3.Connection, digest: str) -> None:
+    SQL.drop_aside(db, digest=digest)
+
+
+def count_aside(db: sqlite3.Connection) -> int:
+    return int(SQL.count_aside(db))

@@ -1,0 +1,91 @@
+"""Context packets: immutable, kept as the JSON that readers get."""
+
+import sqlite3
+from collections.abc import Iterable
+
+import orjson
+
+from schemas.context import ContextPacket
+from server.store.sql import SQL
+
+
+def insert(
+    db: sqlite3.Connection,
+    project_id: str,
+    packet: ContextPacket,
+    stamp: int,
+    signature: str | None = None,
+) -> None:
+    """Store a packet. `stamp` is when it came to be known here, which lists go by.
+
+    `signature` is that of another node that vouches for it (schemas.mesh.Signature, JSON).
+    """
+    SQL.insert_packet(
+        db,
+        project_id=project_id,
+        packet_id=packet.packet_id,
+        type=packet.type,
+        reply_to=packet.reply_to,
+        stamp=stamp,
+        document=orjson.dumps(packet.model_dump()).decode(),
+        signature=signature,
+    )
+    for contract_id in packet.related_contracts:
+        SQL.insert_packet_contract(
+            db,
+            project_id=project_id,
+            contract_id=contract_id,
+            stamp=stamp,
+            packet_id=packet.packet_id,
+        )
+
+
+def exists(db: sqlite3.Connection, project_id: str, packet_id: str) -> bool:
+    return bool(SQL.packet_exists(db, project_id=project_id, packet_id=packet_id))
+
+
+def documents(db: sqlite3.Connection, project_id: str) -> list[orjson.Fragment]:
+    """Every packet of a project as JSON, oldest first."""
+    return _fragments(SQL.packet_documents(db, project_id=project_id))
+
+
+def recent(
+    db: sqlite3.Connection,
+    project_id: str,
+    *,
+    type: str | None,
+    contract_id: str | None,
+    since: int,
+    limit: int,
+) -> list[orjson.Fragment]:
+    """The newest packets after the stamp `since`, oldest first."""
+    if contract_id is None:
+        rows = SQL.recent_packets(db, project_id=project_id, type=type, since=since, limit=limit)
+    else:
+        rows = SQL.recent_packets_of_contract(
+            db,
+            project_id=project_id,
+            contract_id=contract_id,
+            type=type,
+            since=since,
+            limit=limit,
+        )
+    return _fragments(rows)[::-1]
+
+
+def thread(db: sqlite3.Connection, project_id: str, packet_id: str) -> list[orjson.Fragment]:
+    """The whole conversation that a packet belongs to, oldest first."""
+    return _fragments(SQL.thread_documents(db, project_id=project_id, packet_id=packet_id))
+
+
+def signed(
+    db: sqlite3.Connection, project_id: str, packet_id: str
+) -> tuple[str, str | None] | None:
+    """A packet as JSON with the signature that it came with, None for our own."""
+    return SQL.signed_packet(  # type: ignore[no-any-return]
+        db, project_id=project_id, packet_id=packet_id
+    )
+
+
+def _fragments(rows: Iterable[tuple[str]]) -> list[orjson.Fragment]:
+    return [orjson.Fragment(document) for (document,) in rows]

@@ -1,0 +1,87 @@
+"""Registered peers."""
+
+import sqlite3
+from typing import NamedTuple
+
+from server.store.sql import SQL
+
+
+class Peer(NamedTuple):
+    """A peer as it registered. `trust` is verified or unkeyed; times are stamps."""
+
+    agent_id: str
+    endpoint: str
+    repo_name: str | None
+    trust: str
+    registered_at: int
+    last_seen: int
+    secret: str | None = None
+    """The key that this node calls the peer with; None for a peer of another make."""
+    key_id: str | None = None
+    """The last two keys that the peer calls this node with, by a comma."""
+    cursor: int = 0
+    """The last change that the peer has confirmed."""
+    retries: int = 0
+    """How often the operator has asked to try again at once."""
+
+
+def put(
+    db: sqlite3.Connection,
+    agent_id: str,
+    endpoint: str,
+    repo_name: str | None,
+    trust: str,
+    at: int,
+) -> None:
+    SQL.put_peer(db, agent_id=agent_id, endpoint=endpoint, repo_name=repo_name, trust=trust, at=at)
+
+
+def put_keys(db: sqlite3.Connection, agent_id: str, secret: str, key_id: str) -> None:
+    SQL.put_peer_keys(db, agent_id=agent_id, secret=secret, key_id=key_id)
+
+
+def put_cursor(db: sqlite3.Connection, agent_id: str, cursor: int, at: int) -> None:
+    """Remember what the peer has confirmed at `at`."""
+    SQL.put_peer_cursor(db, agent_id=agent_id, cursor=cursor, at=at)
+
+
+def find(db: sqlite3.Connection, agent_id: str) -> Peer | None:
+    row = SQL.peer_by_agent(db, agent_id=agent_id)
+    return Peer(*row) if row else None
+
+
+def every(db: sqlite3.Connection) -> list[Peer]:
+    return [Peer(*row) for row in SQL.all_peers(db)]
+
+
+def count(db: sqlite3.Connection) -> int:
+    return int(SQL.peer_count(db))
+
+
+def remove(db: sqlite3.Connection, agent_id: str) -> bool:
+    """Forget a peer. False when there is none."""
+    return bool(SQL.remove_peer(db, agent_id=agent_id))
+
+
+def retry(db: sqlite3.Connection, agent_id: str) -> bool:
+    """Have the peer tried again at once. False when there is none."""
+    return bool(SQL.retry_peer(db, agent_id=agent_id))
+
+
+def backlog(db: sqlite3.Connection, cursor: int, origin: str) -> tuple[int, int | None]:
+    """How many entities of this node wait after `cursor`, 10,000 at most, and since when."""
+    return (
+        int(SQL.backlog(db, cursor=cursor, origin=origin)),
+        SQL.oldest_waiting(db, cursor=cursor, origin=origin),
+    )
+
+
+def exchanged(db: sqlite3.Connection, peer_id: str, entity_id: str) -> str | None:
+    """What was last exchanged with a peer about an entity, as JSON (`peers.foreign`)."""
+    return SQL.exchanged_document(  # type: ignore[no-any-return]
+        db, peer_id=peer_id, entity_id=entity_id
+    )
+
+
+def put_exchanged(db: sqlite3.Connection, peer_id: str, entity_id: str, document: str) -> None:
+    SQL.put_exchanged(db, peer_id=peer_id, entity_id=entity_id, document=document)

@@ -1,0 +1,217 @@
+"""Projects, their repos and who holds them."""
+
+import sqlite3
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.base import iso
+from schemas.contract import AgreementPolicy
+from server.store import contracts, packets
+from server.store.sql import SQL
+
+# On the hot path: run as text, without aiosql's own call.
+_MEMBERSHIP: str = SQL.membership.sql
+
+
+class Header(NamedTuple):
+    """A project's header register. `created_at` and `stamp` are stamps."""
+
+    project_id: str
+    name: str
+    objective: str
+    status: str
+    agreement_policy: AgreementPolicy
+    created_at: int
+    stamp: int
+
+
+class Repo(NamedTuple):
+    """A repo of a project, with the claim on it."""
+
+    repo_id: str
+    name: str
+    role: str
+    language: str
+    relevant_paths: str
+    url: str | None
+    stamp: int
+    agent_id: str | None = None
+    agent_endpoint: str | None = None
+    claimed_at: int | None = None
+
+
+class Member(NamedTuple):
+    """A repo, and the agent that holds it, if any."""
+
+    repo_id: str
+    name: str
+    agent_id: str | None
+
+
+class Membership(NamedTuple):
+    """What a method needs of a project to decide."""
+
+    name: str
+    agreement_policy: AgreementPolicy
+    members: tuple[Member, ...]
+
+
+def membership(db: sqlite3.Connection, project_id: str) -> Membership | None:
+    rows = db.execute(_MEMBERSHIP, {"project_id": project_id}).fetchall()
+    if not rows:
+        return None
+    members = tuple(Member(*row[2:]) for row in rows if row[2] is not None)
+    return Membership(rows[0][0], rows[0][1], members)
+
+
+def header(db: sqlite3.Connection, project_id: str) -> Header | None:
+    row = SQL.project_header(db, project_id=project_id)
+    return Header(*row) if row else None
+
+
+def headers_after(
+    db: sqlite3.Connection, created_at: int, project_id: str, limit: int
+) -> list[Header]:
+    """Projects in the order of their creation, after the one named."""
+    rows = SQL.project_headers_after(db, created_at=created_at, project_id=project_id, limit=limit)
+    return [Header(*row) for row in rows]
+
+
+def repos(db: sqlite3.Connection, project_id: str) -> list[Repo]:
+    return [Repo(*row) for row in SQL.project_repos(db, project_id=project_id)]
+
+
+def insert(db: sqlite3.Connection, header: Header, repos: list[Repo]) -> None:
+    SQL.insert_project(db, **header._asdict())
+    for repo in repos:
+        insert_repo(db, header.project_id, repo)
+
+
+def update_header(db: sqlite3.Connection, header: Header) -> None:
+    SQL.update_project_header(db, **header._asdict())
+
+
+def insert_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
+    SQL.insert_repo(db, project_id=project_id, **repo._asdict())
+
+
+def update_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
+    """Renew what a repo is; its claim stays."""
+    said = {name: value for name, value in repo._asdict().items() if "agent" not in name}
+    SQL.update_repo(
+        db, project_id=project_id, **{n: v for n, v in said.items() if n != "claimed_at"}
+    )
+
+
+def update_claim(
+    db: sqlite3.Connection,
+    project_id: str,
+    repo_id: str,
+    agent_id: str,
+    agent_endpoint: str | None,
+    claimed_at: int,
+) -> None:
+    SQL.update_claim(
+        db,
+        project_id=project_id,
+        repo_id=repo_id,
+        agent_id=agent_id,
+        agent_endpoint=agent_endpoint,
+        claimed_at=claimed_at,
+    )
+
+
+def keep_lost_claim(
+    db: sqlite3.Connection,
+    project_id: str,
+    repo_id: str,
+    agent_id: str,
+    agent_endpoint: str | None,
+    claimed_at: int,
+) -> None:
+    """Record a claim that came later than another's (design §5)."""
+    SQL.insert_claim_conflict(
+        db,
+        project_id=project_id,
+        repo_id=repo_id,
+        agent_id=agent_id,
+        agent_endpoint=agent_endpoint,
+        claimed_at=claimed_at,
+    )
+
+
+def add_alias(db: sqlite3.Connection, project_id: str, alias: str, repo_id: str) -> None:
+    """Remember the id that a peer of another make gave to a repo of ours."""
+    SQL.insert_alias(db, project_id=project_id, alias=alias, repo_id=repo_id)
+
+
+def resolve_alias(db: sqlite3.Connection, project_id: str, alias: str) -> str | None:
+    return SQL.alias_repo(db, project_id=project_id, alias=alias)  # type: ignore[no-any-return]
+
+
+def whole(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
+    """The Project object, with its contracts and packets as JSON fragments."""
+    members = repos(db, header.project_id)
+    _, updated_at = _totals(db, header, members)
+    return bare(header, members) | {
+        "contracts": contracts.documents(db, header.project_id),
+        "context_history": packets.documents(db, header.project_id),
+        "updated_at": iso(updated_at),
+    }
+
+
+def bare(header: Header, repos: list[Repo]) -> dict[str, Any]:
+    """The Project object without its contracts and context, which are sent one by one."""
+    return {
+        "project_id": header.project_id,
+        "name": header.name,
+        "objective": header.objective,
+        "status": header.status,
+        "agreement_policy": header.agreement_policy,
+        "repos": [repo_context(repo) for repo in repos],
+        "contracts": [],
+        "context_history": [],
+        "created_at": iso(header.created_at),
+        "updated_at": iso(_own_time(header, repos)),
+    }
+
+
+def summary(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
+    """The short form of a project, for lists."""
+    members = repos(db, header.project_id)
+    contract_count, updated_at = _totals(db, header, members)
+    return {
+        "projectId": header.project_id,
+        "name": header.name,
+        "status": header.status,
+        "repoCount": len(members),
+        "contractCount": contract_count,
+        "createdAt": iso(header.created_at),
+        "updatedAt": iso(updated_at),
+    }
+
+
+def _totals(db: sqlite3.Connection, header: Header, members: list[Repo]) -> tuple[int, int]:
+    """How many contracts a project has, and the stamp of the newest thing in it."""
+    contract_count, contract_time = SQL.project_counts(db, project_id=header.project_id)
+    packet_time = SQL.project_packet_time(db, project_id=header.project_id)
+    return contract_count, max(_own_time(header, members), contract_time or 0, packet_time or 0)
+
+
+def _own_time(header: Header, repos: list[Repo]) -> int:
+    return max(header.stamp, *(repo.claimed_at or repo.stamp for repo in repos), 0)
+
+
+def repo_context(repo: Repo) -> dict[str, Any]:
+    """The RepoContext object."""
+    return {
+        "repo_id": repo.repo_id,
+        "name": repo.name,
+        "role": repo.role,
+        "language": repo.language,
+        "agent_id": repo.agent_id,
+        "agent_endpoint": repo.agent_endpoint,
+        "relevant_paths": orjson.Fragment(repo.relevant_paths),
+        "url": repo.url,
+    }

@@ -1,0 +1,32 @@
+-- name: append_change(at, origin, actor, action, entity, entity_id, project_id, outcome)!
+INSERT INTO changes (at, origin, actor, action, entity, entity_id, project_id, outcome)
+VALUES (:at, :origin, :actor, :action, :entity, :entity_id, :project_id, :outcome);
+
+-- name: changes_after(seq, limit)
+SELECT seq, at, origin, actor, action, entity, entity_id, project_id, outcome
+FROM changes WHERE seq > :seq ORDER BY seq LIMIT :limit;
+
+-- name: newest_change()$
+SELECT coalesce(max(seq), 0) FROM changes;
+
+-- name: forget_answers(before)!
+DELETE FROM idempotency WHERE at < :before;
+
+-- name: answer_for(scope)^
+SELECT params_hash, result, at FROM idempotency WHERE scope = :scope;
+
+-- name: put_answer(scope, params_hash, result, at)!
+INSERT INTO idempotency (scope, params_hash, result, at)
+VALUES (:scope, :params_hash, :result, :at)
+ON CONFLICT (scope) DO UPDATE SET params_hash = excluded.params_hash, result = excluded.result,
+                                  at = excluded.at;
+
+-- name: meta_value(name)$
+SELECT value FROM meta WHERE name = :name;
+
+-- name: can_read()$
+SELECT count(*) FROM meta;
+
+-- name: put_meta(name, value)!
+INSERT INTO meta (name, value) VALUES (:name, :value)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;

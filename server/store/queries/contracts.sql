@@ -1,0 +1,59 @@
+-- name: contract_document(project_id, contract_id)^
+SELECT document, history FROM contracts
+WHERE project_id = :project_id AND contract_id = :contract_id;
+
+-- name: contract_header(project_id, contract_id)^
+SELECT type, name, created_at FROM contracts
+WHERE project_id = :project_id AND contract_id = :contract_id;
+
+-- name: contract_history_size(project_id, contract_id)$
+SELECT length(history) FROM contracts
+WHERE project_id = :project_id AND contract_id = :contract_id;
+
+-- name: contract_documents(project_id)
+SELECT document, history FROM contracts WHERE project_id = :project_id ORDER BY contract_id;
+
+-- name: contract_rows_after(project_id, after, status, type, limit)
+SELECT contract_id, type, name, version, status, proposed_by FROM contracts
+WHERE project_id = :project_id AND contract_id > :after
+  AND (:status IS NULL OR status = :status) AND (:type IS NULL OR type = :type)
+ORDER BY contract_id
+LIMIT :limit;
+
+-- name: contract_project(contract_id)$
+SELECT project_id FROM facts WHERE contract_id = :contract_id LIMIT 1;
+
+-- name: contract_facts(contract_id)
+SELECT body FROM facts WHERE contract_id = :contract_id;
+
+-- name: updated_contracts(project_id)
+SELECT contract_id FROM contracts WHERE project_id = :project_id AND version > 1
+ORDER BY contract_id;
+
+-- name: insert_contract(project_id, contract_id, type, name, version, status, proposed_by, created_at, updated_at, document, history)!
+INSERT INTO contracts (project_id, contract_id, type, name, version, status, proposed_by,
+                       created_at, updated_at, document, history)
+VALUES (:project_id, :contract_id, :type, :name, :version, :status, :proposed_by,
+        :created_at, :updated_at, :document, :history);
+
+-- name: update_contract(version, status, proposed_by, updated_at, document, project_id, contract_id)!
+UPDATE contracts SET version = :version, status = :status, proposed_by = :proposed_by,
+                     updated_at = :updated_at, document = :document
+WHERE project_id = :project_id AND contract_id = :contract_id;
+
+-- name: update_history(history, project_id, contract_id)!
+UPDATE contracts SET history = :history
+WHERE project_id = :project_id AND contract_id = :contract_id;
+
+-- name: put_fact(contract_id, kind, key, project_id, stamp, body, signature)!
+INSERT INTO facts (contract_id, kind, key, project_id, stamp, body, signature)
+VALUES (:contract_id, :kind, :key, :project_id, :stamp, :body, :signature)
+ON CONFLICT (contract_id, kind, key) DO UPDATE SET stamp = excluded.stamp, body = excluded.body,
+                                                   signature = excluded.signature;
+
+-- name: signed_facts(contract_id)
+SELECT body, signature FROM facts WHERE contract_id = :contract_id ORDER BY stamp, kind, key;
+
+-- name: lower_created_at(created_at, project_id, contract_id)!
+UPDATE contracts SET created_at = :created_at
+WHERE project_id = :project_id AND contract_id = :contract_id AND created_at > :created_at;

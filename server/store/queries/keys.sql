@@ -1,0 +1,21 @@
+-- name: insert_key(key_id, hash, agent_id, repo, trust, created_at)!
+INSERT INTO keys (key_id, hash, agent_id, repo, trust, created_at)
+VALUES (:key_id, :hash, :agent_id, :repo, :trust, :created_at)
+ON CONFLICT (hash) DO NOTHING;
+
+-- name: key_by_hash(hash)^
+SELECT agent_id, repo, trust, revoked_at FROM keys WHERE hash = :hash;
+
+-- name: all_keys()
+SELECT key_id, agent_id, repo, trust, created_at, revoked_at
+FROM keys ORDER BY created_at, key_id;
+
+-- name: revoke_key(revoked_at, key_id)!
+UPDATE keys SET revoked_at = :revoked_at WHERE key_id = :key_id AND revoked_at IS NULL;
+
+-- name: any_active_key()^
+SELECT 1 FROM keys WHERE revoked_at IS NULL LIMIT 1;
+
+-- name: agents_with_key(identity)
+SELECT agent_id FROM keys
+WHERE revoked_at IS NULL AND substr(agent_id, 1, length(:identity)) = :identity;

@@ -1,0 +1,81 @@
+-- name: node_key(agent)^
+SELECT public_key, introduced_by FROM node_keys WHERE agent = :agent;
+
+-- name: put_node_key(agent, public_key, introduced_by)!
+INSERT INTO node_keys (agent, public_key, introduced_by)
+VALUES (:agent, :public_key, :introduced_by)
+ON CONFLICT (agent) DO UPDATE SET public_key = excluded.public_key,
+                                  introduced_by = excluded.introduced_by;
+
+-- name: forget_node_key(agent)!
+DELETE FROM node_keys WHERE agent = :agent;
+
+-- name: home_of(agent)$
+SELECT node FROM homes WHERE agent = :agent;
+
+-- name: put_home(agent, node)!
+INSERT INTO homes (agent, node) VALUES (:agent, :node) ON CONFLICT DO NOTHING;
+
+-- name: forget_homes(node)!
+DELETE FROM homes WHERE node = :node;
+
+-- name: insert_invite(invite_id, secret, created_at, expires_at)!
+INSERT INTO invites (invite_id, secret, created_at, expires_at)
+VALUES (:invite_id, :secret, :created_at, :expires_at);
+
+-- name: all_invites()
+SELECT invite_id, created_at, expires_at, used_by, revoked_at FROM invites
+ORDER BY created_at, invite_id;
+
+-- name: open_invite(invite_id, now)$
+SELECT secret FROM invites
+WHERE invite_id = :invite_id AND used_by IS NULL AND revoked_at IS NULL AND expires_at > :now;
+
+-- name: use_invite(invite_id, agent)!
+UPDATE invites SET used_by = :agent, secret = '' WHERE invite_id = :invite_id AND used_by IS NULL;
+
+-- name: revoke_invite(invite_id, now)!
+UPDATE invites SET revoked_at = :now, secret = ''
+WHERE invite_id = :invite_id AND used_by IS NULL AND revoked_at IS NULL;
+
+-- name: put_wanted(url, invite)!
+INSERT INTO wanted_peers (url, invite) VALUES (:url, :invite)
+ON CONFLICT (url) DO UPDATE SET invite = coalesce(excluded.invite, invite), error = NULL;
+
+-- name: all_wanted()
+SELECT url, invite, error FROM wanted_peers ORDER BY url;
+
+-- name: fail_wanted(url, error)!
+UPDATE wanted_peers SET error = :error WHERE url = :url;
+
+-- name: drop_wanted(url)!
+DELETE FROM wanted_peers WHERE url = :url;
+
+-- name: put_aside(digest, due, source, method, params)!
+INSERT INTO set_aside (digest, due, source, method, params)
+VALUES (:digest, :due, :source, :method, :params) ON CONFLICT DO NOTHING;
+
+-- name: due_messages(now, limit)
+SELECT digest, source, method, params FROM set_aside WHERE due <= :now ORDER BY due LIMIT :limit;
+
+-- name: postpone_aside(digest, due)!
+UPDATE set_aside SET due = :due WHERE digest = :digest;
+
+-- name: drop_aside(digest)!
+DELETE FROM set_aside WHERE digest = :digest;
+
+-- name: count_aside()$
+SELECT count(*) FROM set_aside;
+
+-- name: backlog(cursor, origin)$
+SELECT count(*) FROM (
+    SELECT DISTINCT entity, entity_id FROM changes
+    WHERE seq > :cursor AND origin = :origin
+      AND entity IN ('project', 'repo', 'contract', 'context')
+    LIMIT 10000
+);
+
+-- name: oldest_waiting(cursor, origin)$
+SELECT at FROM changes WHERE seq > :cursor AND origin = :origin
+  AND entity IN ('project', 'repo', 'contract', 'context')
+ORDER BY seq LIMIT 1;

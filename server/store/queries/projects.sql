@@ -1,0 +1,64 @@
+-- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp)!
+INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at, stamp)
+VALUES (:project_id, :name, :objective, :status, :agreement_policy, :created_at, :stamp);
+
+-- name: update_project_header(name, objective, status, agreement_policy, created_at, stamp, project_id)!
+UPDATE projects SET name = :name, objective = :objective, status = :status,
+                    agreement_policy = :agreement_policy, created_at = :created_at, stamp = :stamp
+WHERE project_id = :project_id;
+
+-- name: project_header(project_id)^
+SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
+FROM projects WHERE project_id = :project_id;
+
+-- name: project_headers_after(created_at, project_id, limit)
+SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
+FROM projects
+WHERE (created_at, project_id) > (:created_at, :project_id)
+ORDER BY created_at, project_id
+LIMIT :limit;
+
+-- name: project_counts(project_id)^
+SELECT count(*), max(updated_at) FROM contracts WHERE project_id = :project_id;
+
+-- name: project_packet_time(project_id)$
+SELECT max(stamp) FROM packets WHERE project_id = :project_id;
+
+-- name: project_repos(project_id)
+SELECT repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at
+FROM repos WHERE project_id = :project_id ORDER BY stamp, repo_id;
+
+-- name: membership(project_id)
+SELECT p.name, p.agreement_policy, r.repo_id, r.name, r.agent_id
+FROM projects p LEFT JOIN repos r ON r.project_id = p.project_id
+WHERE p.project_id = :project_id
+ORDER BY r.stamp, r.repo_id;
+
+-- name: insert_repo(project_id, repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at)!
+INSERT INTO repos (project_id, repo_id, name, role, language, relevant_paths, url, stamp,
+                   agent_id, agent_endpoint, claimed_at, renewed_at)
+VALUES (:project_id, :repo_id, :name, :role, :language, :relevant_paths, :url, :stamp,
+        :agent_id, :agent_endpoint, :claimed_at, :claimed_at);
+
+-- name: update_repo(name, role, language, relevant_paths, url, stamp, project_id, repo_id)!
+UPDATE repos SET name = :name, role = :role, language = :language, url = :url, stamp = :stamp,
+                 relevant_paths = :relevant_paths
+WHERE project_id = :project_id AND repo_id = :repo_id;
+
+-- name: update_claim(agent_id, agent_endpoint, claimed_at, project_id, repo_id)!
+UPDATE repos SET agent_id = :agent_id, agent_endpoint = :agent_endpoint,
+                 claimed_at = coalesce(claimed_at, :claimed_at), renewed_at = :claimed_at,
+                 claim_signature = NULL
+WHERE project_id = :project_id AND repo_id = :repo_id;
+
+-- name: insert_claim_conflict(project_id, repo_id, agent_id, agent_endpoint, claimed_at)!
+INSERT INTO claim_conflicts (project_id, repo_id, agent_id, agent_endpoint, claimed_at, renewed_at)
+VALUES (:project_id, :repo_id, :agent_id, :agent_endpoint, :claimed_at, :claimed_at)
+ON CONFLICT DO NOTHING;
+
+-- name: insert_alias(project_id, alias, repo_id)!
+INSERT INTO repo_aliases (project_id, alias, repo_id) VALUES (:project_id, :alias, :repo_id)
+ON CONFLICT DO NOTHING;
+
+-- name: alias_repo(project_id, alias)$
+SELECT repo_id FROM repo_aliases WHERE project_id = :project_id AND alias = :alias;

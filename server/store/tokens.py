@@ -1,0 +1,60 @@
+"""What the node remembers of project tokens, and the secret that signs them (design §7)."""
+
+import secrets
+import sqlite3
+from typing import NamedTuple
+
+from server.store.sql import SQL
+
+
+class Token(NamedTuple):
+    """A token as it is listed: the token itself is kept nowhere. Times are stamps."""
+
+    token_id: str
+    project_id: str
+    agent_id: str
+    created_at: int
+    expires_at: int
+    revoked_at: int | None
+
+
+def node_secret(db: sqlite3.Connection) -> bytes:
+    """The 32 bytes that sign this node's tokens, made when first asked for."""
+    SQL.insert_secret(db, value=secrets.token_hex(32))
+    return bytes.fromhex(SQL.node_secret(db))
+
+
+def add(
+    db: sqlite3.Connection, *, project_id: str, agent_id: str, now: int, expires_at: int
+) -> str:
+    """Record a token that is about to be issued and return its id."""
+    token_id = f"tok_{secrets.token_hex(6)}"
+    SQL.insert_token(
+        db,
+        token_id=token_id,
+        project_id=project_id,
+        agent_id=agent_id,
+        created_at=now,
+        expires_at=expires_at,
+    )
+    return token_id
+
+
+def is_active(db: sqlite3.Connection, token_id: str) -> bool:
+    """Whether the token was recorded here and isn't revoked."""
+    return SQL.active_token(db, token_id=token_id) is not None
+
+
+def every(db: sqlite3.Connection) -> list[Token]:
+    """Every token that was ever made, oldest first."""
+    return [Token(*row) for row in SQL.all_tokens(db)]
+
+
+def revoke(db: sqlite3.Connection, token_id: str, *, now: int) -> bool:
+    """Revoke a token for good. False when there is no such token, or it is revoked."""
+    return bool(SQL.revoke_token(db, token_id=token_id, revoked_at=now))
+
+
+def has_project(db: sqlite3.Connection, project_id: str) -> bool:
+    """Whether there is a project that a token could be for."""
+    return SQL.tokens_project(db, project_id=project_id) is not None

@@ -1,0 +1,262 @@
+"""Bytes in, bytes out: content type, limits, who calls, HTTP status (design §3, §5)."""
+
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+
+import orjson
+import structlog
+from starlette.types import Message, Receive, Scope, Send
+
+from schemas import jsonrpc
+from schemas.errors import ErrorCode
+from server.dispatch import Dispatcher, Origin, error_of, server_error
+from server.domain.errors import (
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refusal,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+from server.identity import Caller, Identity
+from server.limits import Limits
+
+log = structlog.get_logger()
+
+STATUS: dict[type[Refusal], int] = {
+    Unauthenticated: 401,
+    Forbidden: 403,
+    TooLarge: 413,
+    RateLimited: 429,
+    InvalidInput: 400,
+    NotFound: 404,
+    Unavailable: 503,
+}
+"""HTTP status where a whole request is refused; everything else that JSON-RPC answers is 200."""
+
+UNSUPPORTED = (
+    b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"Send Content-Type: application/json"},'
+    b'"id":null}'
+)
+JSON = (b"application/json", b"application/json-rpc")
+ONCE_ONLY = (b"authorization", b"host", b"x-agent-id", b"x-project-token", b"idempotency-key")
+IDEMPOTENCY_KEY_MAX = 200
+
+
+class InvalidRequest(Refusal):
+    """The HTTP request is wrong, whatever its JSON says."""
+
+    reason = "invalid_request"
+
+
+class Disconnected(Exception):
+    """The caller went away before its body was whole."""
+
+
+class RpcEndpoint:
+    """POST /: one JSON-RPC request or batch (CACP 2.0, Transport)."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        gate: "Gate",
+        body_limit: int,
+        large_body_limit: int,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._gate = gate
+        self._body_limit = body_limit
+        self._large_body_limit = large_body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            status, body, extra = await self._answer(scope, receive)
+        except Disconnected:
+            return
+        await respond(send, status, body, extra)
+
+    async def _answer(
+        self, scope: Scope, receive: Receive
+    ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+        try:
+            headers, caller = self._gate.enter(scope)
+            if not is_json(headers.get(b"content-type")):
+                return 415, UNSUPPORTED, []
+            body = await read_body(receive, headers, self._large_body_limit)
+            key = headers.get(b"idempotency-key")
+            origin = Origin(
+                caller,
+                idempotency_key=None if key is None else idempotency_key(key),
+                large=len(body) > self._body_limit,
+                charge=partial(self._gate.charge, caller),
+            )
+            answer = await self._dispatcher.answer(body, origin)
+        except Refusal as refusal:
+            return refusal_response(refusal)
+        if answer is None:
+            return 204, b"", []
+        return 200, answer, []
+
+
+class Gate:
+    """Lets a request in: finds out who calls, and holds each caller to its rate."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        limits: Limits,
+        heard_from: Callable[[str], None] = lambda agent_id: None,
+    ) -> None:
+        self._identity = identity
+        self._limits = limits
+        self._heard_from = heard_from
+
+    def enter(self, scope: Scope) -> tuple[dict[bytes, bytes], Caller]:
+        """The request's headers and its caller.
+
+        Raises Unauthenticated, Forbidden, RateLimited, or InvalidRequest for a header given twice.
+        """
+        raw = scope["headers"]
+        headers: dict[bytes, bytes] = dict(raw)
+        if len(headers) != len(raw):
+            _check_twice(raw)
+        address = _address(scope)
+        try:
+            caller = self._identity.identify(headers, address)
+        except Unauthenticated as refusal:
+            self._limits.check(f"address {address}", time.monotonic())
+            log.info("unauthenticated", reason=refusal.data["reason"], address=address)
+            raise
+        self._limits.check(caller.agent_id, time.monotonic())
+        if caller.via != "local":
+            self._heard_from(caller.agent_id)
+        return headers, caller
+
+    def check_still(self, scope: Scope) -> None:
+        """Raise Unauthenticated or Forbidden when a caller that was let in would be no more."""
+        self._identity.identify(dict(scope["headers"]), _address(scope))
+
+    def charge(self, caller: Caller, more: int) -> None:
+        """Count `more` requests of a caller that was let in for one."""
+        self._limits.charge(caller.agent_id, more)
+
+
+def _address(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None
+
+
+def _check_twice(raw: list[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _ in raw]
+    for name in ONCE_ONLY:
+        if names.count(name) > 1:
+            raise InvalidRequest(f"The header {name.decode()} is given twice")
+
+
+def is_json(content_type: bytes | None) -> bool:
+    """Whether a body of this type is read as JSON."""
+    if content_type == b"application/json":
+        return True
+    return content_type is not None and content_type.partition(b";")[0].strip().lower() in JSON
+
+
+def idempotency_key(value: bytes) -> str:
+    """The Idempotency-Key header (design §4): 1 to 200 printable ASCII characters."""
+    if not 1 <= len(value) <= IDEMPOTENCY_KEY_MAX or not all(32 < byte < 127 for byte in value):
+        raise InvalidInput("Idempotency-Key must be 1 to 200 printable ASCII characters")
+    return value.decode("ascii")
+
+
+async def read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
+    """The request's body. Raises TooLarge as soon as it is known to be over the limit."""
+    length = headers.get(b"content-length")
+    if length is not None and length.isdigit() and int(length[:20]) > limit:
+        raise _body_too_large(limit)
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > limit:
+            raise _body_too_large(limit)
+        return body
+    return await _read_rest(receive, message, limit)
+
+
+async def _read_rest(receive: Receive, message: Message, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] != "http.request":
+            raise Disconnected
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _body_too_large(limit)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
+
+
+def _body_too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body may have {limit} bytes at most", limit=limit)
+
+
+def refusal_response(refusal: Refusal) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+    """A refusal of the whole request: status, JSON-RPC error body, headers."""
+    if isinstance(refusal, InvalidRequest):
+        error = jsonrpc.error(ErrorCode.INVALID_REQUEST, refusal.message, refusal.data)
+    else:
+        error = jsonrpc.error(*error_of(refusal))
+    extra: list[tuple[bytes, bytes]] = []
+    if isinstance(refusal, Unauthenticated):
+        extra.append((b"www-authenticate", b'Bearer realm="cacp"'))
+    if isinstance(refusal, RateLimited):
+        extra.append((b"retry-after", str(refusal.data["retryAfter"]).encode()))
+    return STATUS.get(type(refusal), 400), orjson.dumps(error), extra
+
+
+async def respond(
+    send: Send,
+    status: int,
+    body: bytes,
+    extra: list[tuple[bytes, bytes]] | None = None,
+) -> None:
+    """Send a JSON response; without a body when the status is 204."""
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+    if status == 204:
+        headers = []
+    if extra:
+        headers += extra
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class LastResort:
+    """Around the routes: what none of them caught is logged with an id, and the caller gets the id.
+
+    What can't be answered any more, because an answer has begun, is raised to the server.
+    """
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if scope["type"] != "http" or started:
+                raise
+            code, message, data = server_error(error, scope.get("path", ""))
+            with suppress(OSError):
+                await respond(send, 500, orjson.dumps(jsonrpc.error(code, message, data)))

@@ -1,0 +1,79 @@
+"""Is what a node's file holds whole? Asked of SQLite, not of the node."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from server.domain import contract as domain
+from server.store import contracts
+from server.store.contracts import Header
+
+TABLES = ("projects", "repos", "contracts", "facts", "packets", "files", "changes", "idempotency")
+
+
+def check(path: Path) -> dict[str, int]:
+    """Rows in each table. Raises AssertionError where something is broken or half-written."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        _check_copies(db)
+        _check_log(db)
+        return {
+            table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES
+        }
+
+
+def _check_copies(db: sqlite3.Connection) -> None:
+    """Each contract has its facts, and its materialised copy is what they give (design §6)."""
+    columns = "project_id, contract_id, type, name, created_at, version, status, updated_at"
+    rows = db.execute(f"SELECT {columns}, document, history FROM contracts").fetchall()
+    for project, contract, kind, name, created, version, status, updated, *texts in rows:
+        facts = contracts.facts_of(db, contract)
+        assert facts, f"contract {contract} has no facts"
+        current = domain.current_of(facts)
+        assert (version, status, updated) == (
+            current.version,
+            domain.status_of(facts),
+            domain.updated_at(facts),
+        )
+        assert texts == _rendered(project, contract, Header(kind, name, created), facts)
+    known = {contract for _, contract, *_ in rows}
+    orphans = db.execute("SELECT DISTINCT contract_id FROM facts").fetchall()
+    assert {contract for (contract,) in orphans} == known
+
+
+def _rendered(project: str, contract: str, header: Header, facts: domain.Facts) -> list[Any]:
+    """The copy that the store makes of these facts, on a database of its own."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
+        scratch.execute(
+            "CREATE TABLE contracts (project_id, contract_id, version, status, proposed_by,"
+            " updated_at, document, history)"
+        )
+        scratch.execute(
+            "CREATE TABLE facts (contract_id, kind, key, project_id, stamp, body, signature,"
+            " PRIMARY KEY (contract_id, kind, key))"
+        )
+        scratch.execute(
+            "INSERT INTO contracts (project_id, contract_id) VALUES (?, ?)", (project, contract)
+        )
+        contracts.add(scratch, project, contract, header, {}, facts.values())
+        return list(scratch.execute("SELECT document, history FROM contracts").fetchone())
+
+
+def _check_log(db: sqlite3.Connection) -> None:
+    """What exists was logged when it was made, and the log has no gaps (design §4)."""
+    for entity, table, column in (
+        ("project", "projects", "project_id"),
+        ("contract", "contracts", "contract_id"),
+        ("context", "packets", "packet_id"),
+        ("file", "files", "file_id"),
+    ):
+        logged = {
+            row[0]
+            for row in db.execute("SELECT entity_id FROM changes WHERE entity = ?", (entity,))
+        }
+        made = {row[0] for row in db.execute(f"SELECT {column} FROM {table}")}
+        assert made == logged, f"{entity}: {made ^ logged}"
+    newest, count = db.execute("SELECT max(seq), count(*) FROM changes").fetchone()
+    assert (newest or 0) == count

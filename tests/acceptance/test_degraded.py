@@ -1,0 +1,366 @@
+"""Storage that fails: clear answers, reads where they can, recovery without a restart (design §4).
+
+The faults are real: full disks, limits of the kernel, locks of other processes, broken pages.
+"""
+
+import ctypes
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance import ledger
+from tests.node import Node, RpcError
+from tests.team import FRONTEND, FRONTEND_AGENT, Team
+
+BULK = {"text": "x" * 5_000}
+DISK_BYTES = 8 * 1024 * 1024
+PR_CAPBSET_DROP = 24
+CAP_DAC_OVERRIDE = 1
+
+
+def team_on(node: Node) -> tuple[Team, str]:
+    """A project of two, and a contract in it."""
+    team = Team.on(node, node.key(FRONTEND_AGENT, FRONTEND))
+    return team, team.proposed()
+
+
+def check_refused(team: Team, reasons: set[str]) -> str:
+    """A write is refused as our own fault, with an id to look up; the reason."""
+    with pytest.raises(RpcError) as refused:
+        team.proposed(content=BULK)
+    error = refused.value
+    assert error.code == -32000
+    assert error.data.keys() == {"reason", "id"}
+    assert error.data["id"] in error.message
+    assert error.reason in reasons
+    for secret in ("Traceback", "sqlite", str(team.node.folder)):
+        assert secret not in str(error)
+    return error.reason
+
+
+def check_degraded(team: Team, contract: str, reason: str) -> None:
+    """Unhealthy with that reason, alive, and reads go on."""
+    assert health(team.node) == (503, reason)
+    assert team.node.get("/ready").status_code == 503
+    assert team.node.get("/live").status_code == 200
+    assert team.contract(contract)["status"] == "proposed"
+    assert team.backend("project/get")["contracts"]
+
+
+def check_recovered(team: Team) -> None:
+    """Writes are taken again, by the same process."""
+    assert team.agreed(content=BULK)
+    assert team.node.get("/health").status_code == 200
+    assert team.node.get("/ready").status_code == 200
+
+
+def health(node: Node) -> tuple[int, str | None]:
+    response = node.get("/health")
+    return response.status_code, response.json().get("reason")
+
+
+def end(node: Node) -> None:
+    """Stop the node; what it leaves behind is whole."""
+    node.stop()
+    assert '"stopped"' in node.log.splitlines()[-1]
+    assert "Traceback" not in node.log
+    ledger.check(node.db)
+
+
+def until_refused(team: Team, reasons: set[str]) -> tuple[list[str], str]:
+    """Propose until a write is refused: what was acknowledged, and the reason."""
+    acked: list[str] = []
+    while len(acked) < 5_000:
+        try:
+            acked.append(team.proposed(content=BULK))
+        except RpcError:
+            return acked, check_refused(team, reasons)
+    raise AssertionError("the disk never filled up")
+
+
+# --- a full disk --------------------------------------------------------------------------------
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[bool]:
+    """Make `folder` a disk of 8 MB, where we may mount one; whether it is."""
+    folder.mkdir()
+    size = f"size={DISK_BYTES}"
+    command = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
+    mounted = shutil.which("mount") is not None
+    mounted = mounted and subprocess.run(command, capture_output=True).returncode == 0
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def full(node: Node, *, disk: bool) -> Iterator[None]:
+    """Leave no room for the node: fill its disk, else hold its files to the size they have."""
+    if not disk:
+        with file_size_limit(node, max(path.stat().st_size for path in node.folder.iterdir())):
+            yield
+        return
+    filler = node.folder / "filler"
+    with pytest.raises(OSError, match="No space"):
+        filler.write_bytes(b"x" * DISK_BYTES)
+    yield
+    filler.unlink()
+
+
+@contextmanager
+def file_size_limit(node: Node, size: int) -> Iterator[None]:
+    """The kernel refuses the node what it writes beyond `size` bytes of any file."""
+    assert node.process is not None
+    before = resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (size, before[1]))
+    yield
+    resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """The node's log is on the full disk too."""
+    with small_disk(tmp_path / "disk") as disk, Node(tmp_path / "disk") as node:
+        team, contract = team_on(node)
+        reasons = {"storage_full"} if disk else {"storage_failed"}
+        with full(node, disk=disk):
+            acked, reason = until_refused(team, reasons)
+            with ThreadPoolExecutor(8) as clients:
+                wait = [clients.submit(until_refused, team, reasons) for _ in range(8)]
+                for one in wait:
+                    acked += one.result(60)[0]
+            check_degraded(team, contract, reason)
+        check_recovered(team)
+        kept = {one["contract_id"] for one in team.backend("project/get")["contracts"]}
+        assert kept.issuperset(acked)
+        end(node)
+        node.start()
+
+
+def test_a_disk_that_takes_nothing_any_more(tmp_path: Path) -> None:
+    """As a file system that the kernel has turned read-only under open files: every write fails,
+    also the log's."""
+    with Node(tmp_path) as node:
+        team, contract = team_on(node)
+        with file_size_limit(node, 0):
+            for _ in range(3):
+                with pytest.raises(RpcError) as refused:
+                    team.proposed()
+                assert (refused.value.code, refused.value.reason) == (-32000, "storage_failed")
+            check_degraded(team, contract, "storage_failed")
+        check_recovered(team)
+        end(node)
+
+
+def test_a_restart_that_finds_the_disk_full_still_serves_reads(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, Node(tmp_path / "disk") as node:
+        team, contract = team_on(node)
+        node.kill()
+        node.start()
+        with full(node, disk=disk):
+            _, reason = until_refused(team, {"storage_full", "storage_failed"})
+            if disk:
+                node.kill()
+                node.start()
+                _, reason = until_refused(team, {"storage_full"})
+            check_degraded(team, contract, reason)
+        check_recovered(team)
+        end(node)
+
+
+# --- a database that can't be written -----------------------------------------------------------
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """No file of the folder may be written, and none made in it."""
+    files = list(folder.iterdir())
+    for path in files:
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    yield
+    folder.chmod(0o755)
+    for path in files:
+        path.chmod(0o644)
+
+
+def start_without_privileges(start: Callable[[], object]) -> None:
+    """Start a process that file modes bind, also where the tests run as root.
+
+    A bounding set belongs to a thread and what it starts, so only that process is without.
+    """
+    failed: list[int] = []
+
+    def run() -> None:
+        if os.geteuid() == 0:
+            libc = ctypes.CDLL(None, use_errno=True)
+            failed.append(libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0))
+        start()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert not any(failed)
+
+
+def check_refuses_to_start(node: Node, mend: str) -> None:
+    """One readable line with what mends it, and exit status 1."""
+    node.log_file.write_text("")
+    start_without_privileges(lambda: node.start(wait=False))
+    assert node.process is not None
+    process, node.process = node.process, None
+    assert process.wait(30) == 1
+    (line,) = node.log.splitlines()
+    assert line.startswith("cacp: ")
+    assert mend in line
+
+
+def test_a_read_only_database_at_the_start(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with Node(folder) as node:
+        node.log_file = tmp_path / "node.log"
+        team, contract = team_on(node)
+        node.stop()
+        with read_only(folder):
+            check_refuses_to_start(node, "writ")
+        node.start()
+        assert team.contract(contract)["status"] == "proposed"
+        check_recovered(team)
+
+
+# --- a database that another process holds ------------------------------------------------------
+
+_HOLD = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked(node: Node) -> Iterator[None]:
+    """Another process is in a write transaction."""
+    command = [sys.executable, "-c", _HOLD, str(node.db)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.stdin.close()
+        assert holder.wait(10) == 0
+
+
+def test_a_database_that_another_process_locks(tmp_path: Path) -> None:
+    with Node(tmp_path) as node:
+        team, contract = team_on(node)
+        with locked(node):
+            with ThreadPoolExecutor(1) as clients:
+                waiting = clients.submit(check_refused, team, {"storage_locked"})
+                assert team.contract(contract)["status"] == "proposed"
+                assert not waiting.done(), "reads don't wait for the lock, writes do"
+                assert waiting.result(60) == "storage_locked"
+            check_degraded(team, contract, "storage_locked")
+        check_recovered(team)
+        end(node)
+
+
+# --- a file that is broken ----------------------------------------------------------------------
+
+
+def break_pages(path: Path, first: int) -> None:
+    """Overwrite every page from `first` on."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = db.execute("PRAGMA page_size").fetchone()[0]
+    with path.open("r+b") as file:
+        file.seek(first * size)
+        file.write(b"\xa5" * (path.stat().st_size - file.tell()))
+
+
+def outcome(team: Team, method: str, **params: Any) -> tuple[int, str | None] | None:
+    """The code and reason with which a call is refused; None when it isn't."""
+    try:
+        team.backend(method, **params)
+    except RpcError as error:
+        return error.code, error.reason
+    return None
+
+
+def test_a_file_that_breaks_while_it_is_used(tmp_path: Path) -> None:
+    """Some calls go on from memory; once a broken page is met, the node says so until its end."""
+    with Node(tmp_path) as node:
+        team, contract = team_on(node)
+        for _ in range(20):
+            team.proposed(content=BULK)
+        node.restart()
+        break_pages(node.db, 1)
+        corrupt = (-32000, "storage_corrupt")
+        assert outcome(team, "project/get") == corrupt
+        assert health(node) == (503, "storage_corrupt")
+        for _ in range(5):
+            assert outcome(team, "contract/get", contractId=contract) in {None, corrupt}
+            assert outcome(team, "context/share", type="decision", content={}) in {None, corrupt}
+            assert health(node) == (503, "storage_corrupt")
+        assert node.get("/live").status_code == 200
+        assert "Traceback" not in node.log
+        node.stop()
+        check_refuses_to_start(node, "restore it from a backup")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"no database at all" * 1_000, b"SQLite format 3\x00" + b"\xff" * 8_000],
+)
+def test_a_file_that_is_no_database_at_the_start(tmp_path: Path, content: bytes) -> None:
+    node = Node(tmp_path)
+    node.db.write_bytes(content)
+    check_refuses_to_start(node, "restore it from a backup")
+    assert node.db.read_bytes() == content, "left as it was found"
+    node.http.close()
+
+
+def test_the_database_of_another_program(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    with closing(sqlite3.connect(node.db)) as db:
+        db.execute("CREATE TABLE songs (title)")
+    check_refuses_to_start(node, "another program")
+    node.http.close()
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    node.db.mkdir()
+    check_refuses_to_start(node, "check that its folder exists and can be written to")
+    node.http.close()
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    node = Node(tmp_path, db=tmp_path / "data" / "node.db")
+    check_refuses_to_start(node, "check that its folder exists and can be written to")
+    node.http.close()
+
+
+def test_a_file_that_is_taken_away(tmp_path: Path) -> None:
+    """What is written to it from now on, no start would find again: the node says so."""
+    with Node(tmp_path) as node:
+        team, contract = team_on(node)
+        node.db.rename(tmp_path / "elsewhere.db")
+        assert health(node) == (503, "storage_missing")
+        assert team.contract(contract)

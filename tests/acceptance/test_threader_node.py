@@ -1,0 +1,37 @@
+"""A run that reports to a real node (CACP 2.0 "Implementation Methods")."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.team import AGENT, FRONTEND_AGENT, Team
+from tests.threader.projects import Bench, heal_block, result_block, write
+from threader.drive import drive
+
+
+def test_a_contract_is_implemented_and_verified_by_a_run(
+    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CACP_KEY", raising=False)
+    contract = team.agreed()
+    team.frontend("implementation/complete", contractId=contract, files=["src/user.ts"])
+    bench = Bench(tmp_path / "p", [{"id": "A", "contract_id": contract}, "B"])
+    bench.manifest["node"] = {
+        "url": team.node.url,
+        "project_id": team.project,
+        "agent_id": AGENT,
+        "escalate_to": FRONTEND_AGENT,
+    }
+    bench.answer("A", result_block("A", writes=[write("src/user.py", "x = 1\n")]))
+    bench.answer("B", result_block("B", status="FAILED", summary="the same"))
+    bench.answer("healer", heal_block(learned_rule="Say how."))
+    code, _ = drive(bench.open(), plain=True, compat=None, as_json=False)
+    assert code == 1, "B is escalated"
+    found = team.contract(contract)
+    assert found["status"] == "verified"
+    assert "src/user.py" in str(found["implementations"])
+    packets = team.backend("context/list")["packets"]
+    assert {packet["type"] for packet in packets} == {"decision", "implementation_status"}
+    refused = bench.state_dir / "outbox.refused.jsonl"
+    if "acp/send" not in team.node.get("/methods").json():
+        assert "does not offer acp/send" in refused.read_text()

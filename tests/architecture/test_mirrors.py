@@ -1,0 +1,46 @@
+"""Every module has its mirrored test: server/domain/x.py → tests/server/domain/test_x.py (§8)."""
+
+from pathlib import Path
+
+from tests.architecture.source import OURS, ROOT, modules
+
+THROUGH_OTHERS = {
+    # Declarations that pydantic checks: every call of a method goes through them.
+    Path("schemas/base.py"),
+    # The example that `cacp thread scaffold` writes: threader/test_scaffold.py runs it whole.
+    Path("threader/example/worker.py"),
+    Path("threader/example/healer.py"),
+    Path("threader/example/repo/shop/catalog.py"),
+    Path("threader/example/repo/tests/test_shop.py"),
+}
+"""Modules that need no test of their own, and why."""
+
+
+def mirror(module: Path) -> Path:
+    return Path("tests") / module.with_name(f"test_{module.name}")
+
+
+def needs_test(module: Path) -> bool:
+    return module.name != "__init__.py" and module not in THROUGH_OTHERS
+
+
+def test_every_module_has_its_mirrored_test() -> None:
+    missing = [
+        f"{module} → {mirror(module)}"
+        for module in modules(*OURS)
+        if needs_test(module) and not (ROOT / mirror(module)).is_file()
+    ]
+    assert missing == [], "\n" + "\n".join(missing)
+
+
+def test_no_test_mirrors_a_module_that_is_gone() -> None:
+    """A mirrored test may have more files beside it: test_x_properties.py, test_x_time.py."""
+    known = {mirror(module) for module in modules(*OURS)}
+    stray = [
+        str(test)
+        for package in OURS
+        for test in modules(f"tests/{package}")
+        if test.name.startswith("test_")
+        and not any(test.parent == one.parent and test.stem.startswith(one.stem) for one in known)
+    ]
+    assert stray == []

@@ -1,0 +1,88 @@
+"""The client's errors, against a node and against what is none."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from cli.client import Client, Refused, Unreachable, own_url
+from tests.node import Node
+
+
+class _Stranger(BaseHTTPRequestHandler):
+    """Some other web server: answers with what its path asks for."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self._answer(b"[]")
+
+    def do_GET(self) -> None:
+        self._answer(b"<html>")
+
+    def _answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Stranger) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_another_web_server_is_no_node(stranger: str) -> None:
+    with Client(stranger) as client:
+        with pytest.raises(Unreachable, match="not as a CACP node"):
+            client.get("/health")
+        with pytest.raises(Unreachable, match=r"is it a CACP node\?"):
+            client.call("cacp/project/list")
+
+
+def test_many_calls_keep_their_order(node: Node) -> None:
+    with Client(node.url) as client:
+        answers = list(client.call_each("cacp/project/list", [{"limit": 1}] * 150))
+    assert len(answers) == 150
+    assert all("projects" in answer for answer in answers)
+
+
+def test_one_of_many_that_is_refused_raises(node: Node) -> None:
+    with Client(node.url) as client, pytest.raises(Refused) as refused:
+        list(client.call_each("cacp/project/get", [{"projectId": "nope"}]))
+    assert refused.value.code == -32602
+    assert refused.value.data["reason"] == "not_found"
+
+
+def test_refusals_of_a_whole_request_are_refusals_too(node: Node) -> None:
+    with Client(node.url, "cacp_sk_" + "y" * 32) as client, pytest.raises(Refused) as refused:
+        client.get("/peers")
+    assert refused.value.code == -32001
+
+
+@pytest.mark.parametrize("key", ["abc", "a b", "é", "x\n", "cacp_sk_" + "x" * 15])
+def test_a_malformed_key_is_not_sent(key: str) -> None:
+    with pytest.raises(ValueError, match="the key is malformed: it should be cacp_sk_"):
+        Client("http://127.0.0.1:1", key)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::", "http://[::1]:80"),
+        ("node.example", "http://node.example:80"),
+    ],
+)
+def test_own_url(host: str, url: str) -> None:
+    assert own_url(host, 80) == url

@@ -1,0 +1,76 @@
+"""The command as a whole: help, version, exit statuses, one-line errors."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.run import cacp, environment_of, process
+
+
+def test_help_lists_every_command_and_the_exit_statuses() -> None:
+    shown = cacp("--help").stdout
+    for command in (
+        *("serve", "demo", "status", "projects", "contracts", "show", "watch", "call", "openrpc"),
+        *("discover", "register", "known", "wire", "doctor", "backup", "export", "keys", "tokens"),
+    ):
+        assert f" {command} " in shown
+    assert "3 the node can't be reached" in shown
+
+
+def test_version() -> None:
+    assert cacp("--version").stdout.startswith("cacp 0.")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["show"], "cacp show: Missing argument 'ID'; see cacp show --help\n"),
+        (["bogus"], "cacp: No such command 'bogus'; see cacp --help\n"),
+        (["serve", "--port", "x"], "cacp serve: Invalid value for '--port'"),
+        (["call", "x", "y"], "cacp call: Invalid value for PARAMS: y: should be name=text"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(args: list[str], said: str) -> None:
+    done = process(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_node_that_is_not_there_is_one_line_and_status_3() -> None:
+    done = process("status", url="http://127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "cacp: no node answers at http://127.0.0.1:9; `cacp serve` starts one\n"
+
+
+def test_help_imports_nothing_that_it_does_not_show() -> None:
+    code = (
+        "import sys, cli.main; sys.argv = ['cacp', '--help']\n"
+        "try: cli.main.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pydantic', 'httpx', 'starlette', 'uvicorn', 'orjson', 'aiosql', 'jwt'}\n"
+        "heavy |= {'server', 'schemas', 'threader', 'jinja2'}\n"
+        "print(*(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.stderr.strip() == ""
+
+
+def test_help_answers_in_under_300_ms() -> None:
+    best = min(_seconds_of_help() for _ in range(5))
+    assert best < 0.3
+
+
+def _seconds_of_help() -> float:
+    """Of the processor: tests that run beside this one take none of them."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-m", "cli.main", "--help"],
+        env=environment_of(),
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -1,0 +1,106 @@
+"""Working on a node's file, node up or down."""
+
+import sqlite3
+import stat
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+import typer
+
+from cli.offline import checked_name, print_columns, transaction
+from cli.terminal import REFUSED, USAGE
+from server.store import keys
+from server.store.database import connect
+from server.store.migrate import prepare
+
+
+def ended(capsys: pytest.CaptureFixture[str], path: Path, *, make: bool = False) -> tuple[int, str]:
+    """The status and the line with which a command ends that can't open `path`."""
+    with pytest.raises(typer.Exit) as end, transaction(path, make=make):
+        pass
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    return end.value.exit_code, said
+
+
+def test_makes_the_file_only_if_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep" / "cacp.db"
+    status, said = ended(capsys, path)
+    assert (status, path.exists()) == (REFUSED, False)
+    assert "cacp serve" in said
+    with transaction(path, make=True) as node:
+        assert keys.every(node.db) == []
+    assert capsys.readouterr().err == f"cacp: made a new database {path}\n"
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    with transaction(path, make=True):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_an_empty_file_is_as_good_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "cacp.db"
+    path.touch()
+    with transaction(path, make=True) as node:
+        assert keys.every(node.db) == []
+
+
+def test_keeps_nothing_of_a_command_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "cacp.db"
+    with suppress(typer.Exit), transaction(path, make=True) as node:
+        keys.add(node.db, keys.new_key(), agent_id="a", repo="r", now=1)
+        raise typer.Exit(REFUSED)
+    with transaction(path) as node:
+        assert keys.every(node.db) == []
+
+
+def test_works_beside_a_node_that_has_the_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "cacp.db"
+    prepare(path)
+    with closing(connect(path)) as running:
+        with transaction(path) as node:
+            keys.add(node.db, keys.new_key(), agent_id="a", repo="r", now=1)
+        assert len(keys.every(running)) == 1
+
+
+@pytest.mark.parametrize("make", [True, False])
+def test_refuses_what_is_no_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], make: bool
+) -> None:
+    path = tmp_path / "cacp.db"
+    path.write_text("no database at all, but long enough to be looked into")
+    assert ended(capsys, path, make=make)[0] == REFUSED
+    assert ended(capsys, tmp_path, make=make)[0] == REFUSED
+
+
+def test_refuses_a_database_of_something_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE things (name TEXT)")
+    with pytest.raises(typer.Exit) as end, transaction(path) as node:
+        keys.every(node.db)
+    assert end.value.exit_code == REFUSED
+    assert "no such table" in capsys.readouterr().err
+
+
+def test_names_a_wrong_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CACP_PORT", "high")
+    status, said = ended(capsys, tmp_path / "cacp.db")
+    assert status == USAGE
+    assert "CACP_PORT" in said
+
+
+def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_columns(("A", "LONG"), [["wide", "b"], ["c", ""]])
+    assert capsys.readouterr().out == "A     LONG\nwide  b\nc\n"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\nb", "a\x00", "a" * 201])
+def test_a_name_can_stand_in_a_header(name: str) -> None:
+    assert checked_name("aid://example.com/ä@1.0.0")
+    with pytest.raises(typer.BadParameter):
+        checked_name(name)

@@ -1,0 +1,114 @@
+"""`cacp backup` and `cacp export`, of a node that runs."""
+
+import base64
+import json
+import re
+import shutil
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import cacp
+from tests.node import Node
+from tests.team import Team
+
+
+def test_a_backup_of_a_live_node_starts_as_a_node(tmp_path: Path, node: Node, team: Team) -> None:
+    contract = team.proposed()
+    copy = tmp_path / "copy" / "node.db"
+    copy.parent.mkdir()
+    done = cacp("backup", str(copy), "--db", str(node.db))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "Copied" in done.stderr
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [file.name for file in copy.parent.iterdir()] == ["node.db"]
+    with Node(copy.parent) as restored:
+        found = restored.call("cacp/contract/get", projectId=team.project, contractId=contract)
+        assert found["status"] == "proposed"
+
+
+def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_text("mine")
+    done = cacp("backup", str(copy), "--db", str(node.db))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "is there already" in done.stderr
+    assert copy.read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["backup", "export"])
+def test_without_a_database_there_is_nothing_to_copy(tmp_path: Path, command: str) -> None:
+    done = cacp(command, str(tmp_path / "out"), db=str(tmp_path / "none.db"))
+    assert done.exit_code == 1
+    assert "there is no database" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["backup", "export"])
+def test_what_is_no_database_leaves_nothing_half_made(tmp_path: Path, command: str) -> None:
+    (tmp_path / "bad.db").write_text("no database at all" * 50)
+    done = cacp(command, str(tmp_path / "out"), db=str(tmp_path / "bad.db"))
+    assert done.exit_code == 1
+    assert "file is not a database" in done.stderr
+    assert not (tmp_path / "out").is_file()
+    assert not (tmp_path / "out.part").exists()
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path, node: Node) -> None:
+    done = cacp("backup", str(tmp_path / "no" / "such" / "copy.db"), db=str(node.db))
+    assert done.exit_code == 1
+    assert done.stderr.endswith("copy.db can't be written: there is no such folder\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_export_holds_all_but_the_secrets(tmp_path: Path, node: Node, team: Team) -> None:
+    contract = team.agreed()
+    team.backend("context/askQuestion", question="Why?", relatedContracts=[contract])
+    content = base64.b64encode(b"\x00file").decode()
+    team.backend("file/share", file={"name": "a.bin", "content": content})
+    out = tmp_path / "dump"
+    done = cacp("export", str(out), "--json", db=str(node.db))
+    counts = json.loads(done.stdout)["lines"]
+
+    found = {file.stem: _lines(file) for file in out.iterdir()}
+    assert counts == {entity: len(lines) for entity, lines in found.items()}
+    assert contract in [one["contract_id"] for one in found["contracts"]]
+    assert {one["kind"] for one in found["facts"] if one["contract_id"] == contract} == {
+        "version",
+        "response",
+    }
+    assert content in [one["content"] for one in found["files"]]
+    assert "Why?" in [one["content"].get("question") for one in found["packets"]]
+    assert found["changes"][0]["seq"] == 1
+
+    whole = "".join(file.read_text() for file in out.iterdir())
+    with closing(sqlite3.connect(node.db)) as db:
+        secrets = [row[0] for row in db.execute("SELECT hash FROM keys")]
+        secrets += [row[0] for row in db.execute("SELECT value FROM meta WHERE name = 'secret'")]
+    assert secrets
+    assert not any(str(secret) in whole for secret in secrets)
+    assert team.key not in whole
+
+
+def test_an_export_says_what_it_wrote(tmp_path: Path, node: Node, team: Team) -> None:
+    team.agreed()
+    done = cacp("export", str(tmp_path / "dump"), db=str(node.db))
+    assert re.search(r"^Wrote projects \(\d+\), repos \(\d+\), .* to .*dump\.$", done.stderr)
+
+
+def test_an_export_fills_only_an_empty_folder(tmp_path: Path, node: Node) -> None:
+    (tmp_path / "mine").touch()
+    done = cacp("export", str(tmp_path), db=str(node.db))
+    assert done.exit_code == 1
+    assert "is not empty" in done.stderr
+    (tmp_path / "mine").unlink()
+    assert cacp("export", str(tmp_path), db=str(node.db)).exit_code == 0
+    shutil.rmtree(tmp_path)
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]

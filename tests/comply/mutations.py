@@ -1,0 +1,279 @@
+"""How a node can break one rule: for each shipped HTTP test, the mutants that it must find.
+
+A mutation changes one thing in what a right node answers; `tests.comply.mutant` serves them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from comply.files import SUITES
+from comply.source import SUFFIX, id_of
+
+
+@dataclass
+class Exchange:
+    """A request, and the right node's answer to it: its JSON, or None where it has no body."""
+
+    path: str
+    call: Any
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    forward: bool = True
+
+    def is_call(self, method: str) -> bool:
+        return isinstance(self.call, dict) and self.call.get("method") == f"cacp/{method}"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """`before` may take the request from the node; `after` changes what the node answered."""
+
+    before: Callable[[Exchange], None] = lambda exchange: None
+    after: Callable[[Exchange], None] = lambda exchange: None
+
+
+def put(value: Any, path: str, new: Any) -> None:
+    """Put `new` at a dotted path, `*` for every element; what is not there stays away."""
+    first, _, rest = path.partition(".")
+    if isinstance(value, list) and first == "*":
+        for item in value:
+            put(item, rest, new)
+    elif isinstance(value, dict):
+        if rest:
+            put(value.get(first), rest, new)
+        else:
+            value[first] = new(value.get(first)) if callable(new) else new
+
+
+def result(method: str, path: str, new: Any) -> Mutation:
+    """Something else at a place of a method's result."""
+
+    def after(exchange: Exchange) -> None:
+        if exchange.is_call(method) and isinstance(exchange.body, dict):
+            put(exchange.body.get("result"), path, new)
+
+    return Mutation(after=after)
+
+
+def see(path: str, new: Any) -> Mutation:
+    """Something else at a place of the project, as `cacp/project/get` shows it."""
+    return result("project/get", path, new)
+
+
+def page(path: str, place: str, new: Any) -> Mutation:
+    """Something else on a page of discovery."""
+
+    def after(exchange: Exchange) -> None:
+        if exchange.path == path:
+            put(exchange.body, place, new)
+
+    return Mutation(after=after)
+
+
+def accepts(method: str) -> Mutation:
+    """Refuses nothing."""
+
+    def after(exchange: Exchange) -> None:
+        if exchange.is_call(method) and "error" in exchange.body:
+            exchange.status = 200
+            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "result": {}}
+
+    return Mutation(after=after)
+
+
+def refuses(method: str, **params: Any) -> Mutation:
+    """Refuses what is right."""
+
+    def after(exchange: Exchange) -> None:
+        if exchange.is_call(method) and params.items() <= exchange.call["params"].items():
+            error = {"code": -32602, "message": "Invalid params"}
+            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "error": error}
+
+    return Mutation(after=after)
+
+
+def swallows(method: str, wanted: Callable[[Any], bool] = lambda params: True) -> Mutation:
+    """Says that it is done, and does nothing."""
+
+    def before(exchange: Exchange) -> None:
+        if exchange.is_call(method) and wanted(exchange.call["params"]):
+            exchange.forward = False
+            status = {"status": "updated"}
+            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "result": status}
+
+    return Mutation(before=before)
+
+
+def answers(change: Callable[[Any], Any]) -> Mutation:
+    """Another body to every `POST /`."""
+
+    def after(exchange: Exchange) -> None:
+        if exchange.path == "/":
+            exchange.body = change(exchange.body)
+
+    return Mutation(after=after)
+
+
+def error(field: str, new: Any) -> Mutation:
+    """Something else in every error."""
+
+    def change(body: Any) -> Any:
+        for one in body if isinstance(body, list) else [body]:
+            put(one, f"error.{field}", new) if isinstance(one, dict) and "error" in one else None
+        return body
+
+    return answers(change)
+
+
+def identity(new: Any) -> Mutation:
+    """Another id in every answer."""
+
+    def change(body: Any) -> Any:
+        put(body, "id", new)
+        return body
+
+    return answers(change)
+
+
+def header(name: str, value: str) -> Mutation:
+    return Mutation(after=lambda exchange: exchange.headers.update({name: value}))
+
+
+def status(path: str, code: int) -> Mutation:
+    def after(exchange: Exchange) -> None:
+        if exchange.path == path:
+            exchange.status = code
+
+    return Mutation(after=after)
+
+
+def twice(value: Any) -> Any:
+    return [*value, *value]
+
+
+WRONG = error("code", -32099)
+ANSWERED = {"jsonrpc": "2.0", "id": None, "result": 1}
+
+CACP: dict[str, list[Mutation]] = {
+    "context.ask-question": [see("context_history.*.type", "env_config")],
+    "context.record-decision": [see("context_history.*.type", "env_config")],
+    "context.share": [
+        see("context_history.*.related_contracts", []),
+        see("context_history.*.from_repo", "nobody"),
+        see("context_history.*.timestamp", "yesterday"),
+    ],
+    "context.share-invalid": [accepts("context/share")],
+    "contract.agree": [
+        see("contracts.*.status", "proposed"),
+        result("contract/respond", "version", 7),
+    ],
+    "contract.history": [see("contracts.*.history", [])],
+    "contract.object": [
+        see("contracts.*.proposed_by", "nobody"),
+        see("contracts.*.content", {}),
+        see("contracts.*.created_at", 0),
+    ],
+    "contract.propose": [result("contract/propose", "version", 0)],
+    "contract.propose-invalid": [accepts("contract/propose")],
+    "contract.propose-unknown-project": [accepts("contract/propose")],
+    "contract.reject": [see("contracts.*.status", "agreed")],
+    "contract.request-change": [see("contracts.*.status", "proposed")],
+    "contract.respond-invalid": [accepts("contract/respond")],
+    "contract.respond-unknown": [accepts("contract/respond")],
+    "contract.update": [
+        result("contract/update", "version", 1),
+        see("contracts.*.content", {"path": "/api/v1/users/profile"}),
+    ],
+    "contract.update-agreed": [accepts("contract/update")],
+    "contract.update-unknown": [accepts("contract/update")],
+    "contract.update-voids": [see("contracts.*.status", "agreed")],
+    "discovery.card": [page("/.well-known/agent.json", "protocols.cacp", "1.0")],
+    "discovery.health": [page("/health", "agentId", None), page("/health", "status", "degraded")],
+    "discovery.methods": [page("/methods", "methods", lambda names: names[1:])],
+    "discovery.register": [status("/peers/register", 404)],
+    "errors.batch": [answers(lambda body: body[:1] if isinstance(body, list) else body)],
+    "errors.invalid-params": [WRONG, error("message", "Invalid params")],
+    "errors.invalid-request": [WRONG],
+    "errors.method-not-found": [WRONG],
+    "errors.parse": [WRONG],
+    "implementation.complete": [see("contracts.*.status", "agreed")],
+    "implementation.complete-one": [
+        see("contracts.*.status", "implemented"),
+        see("contracts.*.implementations.*.files", []),
+    ],
+    "implementation.start": [see("contracts.*.implementations", [])],
+    "implementation.start-early": [accepts("implementation/start")],
+    "implementation.start-unknown": [accepts("implementation/start")],
+    "implementation.verify-early": [accepts("implementation/verify")],
+    "implementation.verify-failure": [see("contracts.*.status", "verified")],
+    "implementation.verify-invalid": [accepts("implementation/verify")],
+    "implementation.verify-success": [see("contracts.*.status", "implemented")],
+    "project.create": [
+        result("project/create", "repoCount", 1),
+        result("project/create", "projectId", "p1"),
+    ],
+    "project.create-invalid": [accepts("project/create")],
+    "project.get": [see("objective", ""), see("updated_at", None), see("repos", [])],
+    "project.get-unknown": [accepts("project/get")],
+    "project.join": [
+        see("repos.*.agent_endpoint", None),
+        result("project/join", "status", "ok"),
+    ],
+    "project.join-unknown": [accepts("project/join")],
+    "project.join-unknown-repo": [accepts("project/join")],
+    "project.list": [result("project/list", "projects", [])],
+    "security.not-ones-repo": [accepts("project/join")],
+    "security.unknown-key": [accepts("project/list")],
+    "sync.context": [swallows("context/sync"), see("context_history", twice)],
+    "sync.contract": [swallows("contract/sync")],
+    "sync.contract-newer": [
+        swallows("contract/sync", lambda params: params["contract"]["version"] == 2)
+    ],
+    "sync.contract-older": [see("contracts.*.version", 1)],
+    "sync.contract-twice": [see("contracts", twice)],
+    "sync.forged-source": [accepts("context/sync")],
+    "sync.project": [swallows("project/sync")],
+    "transport.content-type": [header("content-type", "text/plain")],
+    "transport.id": [identity("other")],
+}
+JSON_RPC: dict[str, list[Mutation]] = {
+    "batch.empty": [answers(lambda body: [body]), WRONG],
+    "batch.invalid": [answers(lambda body: body[:1]), WRONG],
+    "batch.mixed": [answers(lambda body: body[:1]), answers(lambda body: [*body, ANSWERED])],
+    "batch.notifications": [answers(lambda body: [])],
+    "id.null": [answers(lambda body: None)],
+    "id.number": [identity("7")],
+    "id.string": [identity(None)],
+    "id.zero": [answers(lambda body: None)],
+    "notification.silent": [answers(lambda body: ANSWERED)],
+    "error.parse-batch": [answers(lambda body: [body])],
+    "response.shape": [
+        error("message", {}),
+        error("code", "E1"),
+        header("content-type", "text/html"),
+    ],
+}
+
+
+def _ids(suite: str, prefix: str) -> list[str]:
+    return [id_of(path) for path in (SUITES / suite).glob(f"{prefix}*{SUFFIX}")]
+
+
+def _of_a_type(prefix: str, method: str) -> dict[str, list[Mutation]]:
+    """The tests of one type each: a node that doesn't know it."""
+    return {
+        id: [refuses(method, type=id.removeprefix(prefix).replace("-", "_"))]
+        for id in _ids("cacp-2.0", prefix)
+    }
+
+
+CACP |= _of_a_type("contract.type-", "contract/propose")
+CACP |= _of_a_type("context.type-", "context/share")
+JSON_RPC = {id: [WRONG] for id in _ids("json-rpc-2.0", "error.")} | JSON_RPC
+
+MUTATIONS: dict[str, list[Mutation]] = {
+    **{f"cacp-2.0/{id}": mutations for id, mutations in CACP.items()},
+    **{f"json-rpc-2.0/{id}": mutations for id, mutations in JSON_RPC.items()},
+}

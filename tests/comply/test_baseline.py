@@ -1,0 +1,22 @@
+"""Known failures, and entries that are no longer true."""
+
+from comply.baseline import as_text, entries, failures, stale
+from tests.comply.results import subjects
+
+
+def test_comments_and_empty_lines_are_no_entries() -> None:
+    assert entries("# all\n\nsuite/a  # why\n suite/b\n") == {"suite/a", "suite/b"}
+
+
+def test_what_is_written_is_what_fails_now() -> None:
+    known = entries(as_text(subjects()))
+    assert known == {"suite/cancel"}
+    assert failures(known, subjects()) == []
+    assert failures(frozenset(), subjects()) == ["agent-one: suite/cancel"]
+
+
+def test_an_entry_is_stale_when_its_test_passes_everywhere() -> None:
+    one, other = subjects()
+    assert stale(frozenset({"suite/cancel"}), [one, other]) == []
+    assert stale(frozenset({"suite/cancel"}), [other]) == ["suite/cancel"]
+    assert stale(frozenset({"suite/modes", "suite/unknown"}), [one]) == []

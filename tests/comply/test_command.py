@@ -1,0 +1,70 @@
+"""Tests of wire parsers behind a command: our own, a small right one, and mutants of it."""
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from comply.command import CommandTarget
+from comply.files import SUITES, Case, load
+from comply.result import Result, Verdict
+from comply.run import Unreachable, run_all, run_case
+from comply.source import SUFFIX, read
+
+CASES = {case.id: case for case in map(load, sorted((SUITES / "wire").glob(f"*{SUFFIX}")))}
+PARSER = Path(__file__).with_name("parser.py")
+OURS = shlex.join([sys.executable, "-m", "cli.main", "wire", "parse", "-", "--json"])
+
+
+def mutation(id: str) -> str:
+    """How the small parser breaks the rule of this test."""
+    kind, _, value = id.partition(".")
+    if kind == "status" or value == "count" or kind == "tolerance":
+        return value.replace("-", "_")
+    return f"{kind.upper()}:{value}"
+
+
+def outcome(case: Case, line: str) -> Result:
+    return asyncio.run(run_case(case, CommandTarget(line), 20))
+
+
+def test_our_parser_and_a_small_one_keep_every_rule() -> None:
+    async def whole(line: str) -> dict[str, str]:
+        target = CommandTarget(line)
+        await target.learn()
+        cases = list(CASES.values())
+        done = await run_all(cases, target, jobs=2, seconds=60, done=lambda result: None)
+        return {one.key: one.reason for one in done if one.verdict is not Verdict.PASS}
+
+    assert asyncio.run(whole(OURS)) == {}
+    assert asyncio.run(whole(shlex.join([sys.executable, str(PARSER)]))) == {}
+
+
+@pytest.mark.parametrize("id", CASES)
+def test_a_mutant_is_found(id: str) -> None:
+    result = outcome(CASES[id], shlex.join([sys.executable, str(PARSER), mutation(id)]))
+    assert result.verdict is Verdict.FAIL
+
+
+def made(steps: str, transport: str = "command") -> Case:
+    text = (
+        f'{{"title": "t", "severity": "required", "transport": "{transport}", "steps": [{steps}]}}'
+    )
+    return Case("t", "s", Path("t.jsont"), read(text))
+
+
+def test_only_the_latest_run_can_meet_an_expectation() -> None:
+    run = '{"run": {"stdin": "%s"}}'
+    output = '{"expect": {"messages": [{"output": {"stdout": "^one$"}}]}}'
+    case = made(f"{run % 'one'}, {run % 'two'}, {output}")
+    result = outcome(case, "cat")
+    assert (result.verdict, result.reason) == (Verdict.FAIL, "stdout: expected ^one$, got two")
+
+
+def test_what_is_not_for_a_command_is_said() -> None:
+    assert outcome(made('{"send": {}}'), "cat").verdict is Verdict.ERROR
+    assert outcome(made('{"send": {}}', "http"), "cat").verdict is Verdict.NA
+    with pytest.raises(Unreachable, match="can't start /no/such: No such file"):
+        asyncio.run(CommandTarget("/no/such").learn())

@@ -1,0 +1,35 @@
+"""Finding and loading tests."""
+
+from pathlib import Path
+
+import pytest
+
+from comply.files import BadTest, NotFound, find, load
+
+TEST = '{"title": "t", "severity": "required", "steps": [{"delayMs": 1}]}'
+
+
+def test_a_folder_and_a_file_in_it_are_each_taken_once(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.jsont").write_text(TEST)
+    found = find([str(tmp_path), str(tmp_path / "a.jsont")])
+    assert [path.name for path in found] == ["a.jsont", "b.jsont"]
+    case = load(found[0])
+    assert (case.id, case.suite, case.test.title) == ("a", tmp_path.name, "t")
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no suite, test or file nope; the suites are"):
+        find(["nope"])
+    with pytest.raises(NotFound, match=r"no \.jsont file in the folder"):
+        find([str(tmp_path)])
+
+
+def test_a_bad_file_is_named_with_its_line(tmp_path: Path) -> None:
+    bad = tmp_path / "x.jsont"
+    bad.write_text('{\n"title": 1}')
+    with pytest.raises(BadTest, match=r"x\.jsont:2: title: Input should be a valid string"):
+        load(bad)
+    bad.write_bytes(b"\xff")
+    with pytest.raises(BadTest, match=r"x\.jsont: can't be read: not UTF-8"):
+        load(bad)

@@ -1,0 +1,171 @@
+"""Tests of agents over stdio: each shipped test is proven by a right agent and a mutant of it."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from comply.files import SUITES, Case, load
+from comply.result import Result, Verdict
+from comply.run import Unreachable, run_all, run_case
+from comply.settings import AgentServer
+from comply.source import SUFFIX, read
+from comply.stdio import StdioTarget
+from schemas.jsont import JsonObject
+
+ROOT = Path(__file__).parents[2]
+CASES = {case.id: case for case in map(load, sorted((SUITES / "acp").glob(f"*{SUFFIX}")))}
+OFFERS: JsonObject = {
+    "loadSession": True,
+    "promptCapabilities": {"image": True, "embeddedContext": True},
+    "session": {
+        "sessionId": "session-1",
+        "modes": {
+            "currentModeId": "ask",
+            "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
+        },
+    },
+}
+MUTANTS = {
+    "required.initialize": ["gone"],
+    "required.initialize.version": ["any version"],
+    "required.session.new": ["no session"],
+    "required.session.distinct": ["one session"],
+    "required.prompt.turn": ["crash"],
+    "required.prompt.cancel": ["not cancelled"],
+    "required.error.method-not-found": ["any method"],
+    "required.capabilities.respect-fs-disabled": ["fs anyway"],
+    "required.capabilities.respect-terminal-disabled": ["terminal anyway"],
+    "optional.content.image": ["image"],
+    "optional.content.resource": ["resource"],
+    "optional.content.resource-link": ["resource_link"],
+    "optional.fs.read": ["own files", "relative path"],
+    "optional.fs.write": ["own files"],
+    "optional.modes": ["silent mode"],
+    "optional.permission.allow": ["unasked"],
+    "optional.permission.cancelled": ["not cancelled"],
+    "optional.permission.deny": ["deaf"],
+    "optional.plan": ["empty plan"],
+    "optional.session.load": ["no replay"],
+    "optional.slash-commands": ["no commands"],
+    "optional.terminal": ["no release"],
+    "optional.tool-call": ["open call"],
+}
+
+
+def agent(*args: str) -> StdioTarget:
+    command = ["-m", "tests.comply.agent", *args]
+    server = AgentServer(command=sys.executable, args=command, env={"PYTHONPATH": str(ROOT)})
+    return StdioTarget("agent", server)
+
+
+def outcome(case: Case, *args: str, seconds: float = 30) -> Result:
+    return asyncio.run(run_case(case, agent(*args), seconds))
+
+
+def test_every_shipped_test_has_a_mutant() -> None:
+    assert set(MUTANTS) == set(CASES)
+
+
+def test_a_right_agent_passes_every_test_and_its_offers_are_the_reports_header() -> None:
+    async def whole() -> tuple[StdioTarget, list[Result]]:
+        target = agent()
+        await target.learn()
+        cases = list(CASES.values())
+        done = await run_all(cases, target, jobs=4, seconds=60, done=lambda result: None)
+        return target, done
+
+    target, results = asyncio.run(whole())
+    assert {one.key: one.reason for one in results if one.verdict is not Verdict.PASS} == {}
+    assert target.offers == OFFERS
+    assert (target.facts["Modes"], target.facts["Commands"]) == ("ask/code", "web")
+    assert '"loadSession":true' in target.facts["Caps"]
+
+
+@pytest.mark.parametrize(
+    ("id", "mutation"), [(id, one) for id, mutations in MUTANTS.items() for one in mutations]
+)
+def test_a_mutant_is_found(id: str, mutation: str) -> None:
+    text = re.sub(r'"timeoutMs": \d{4,}', '"timeoutMs": 1500', CASES[id].path.read_text())
+    target = agent(mutation)
+    target.offers = OFFERS
+    case = Case(id, "acp", CASES[id].path, read(text))
+    result = asyncio.run(run_case(case, target, 30))
+    assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL), result.reason
+    assert not (result.required and result.verdict is Verdict.PARTIAL)
+
+
+def test_a_hung_agent_is_a_finding_and_leaves_no_process() -> None:
+    result = outcome(CASES["required.session.new"], "hung", seconds=3)
+    assert (result.verdict, result.reason) == (Verdict.FAIL, "the test took longer than 3 s")
+
+
+def test_an_agent_that_ends_at_once_is_a_finding_with_its_last_words() -> None:
+    result = outcome(CASES["required.initialize"], "gone")
+    assert result.reason == "no response came: the agent exited with status 1"
+    assert "no such model" in result.log
+
+
+def test_an_agent_that_does_not_start_is_no_finding() -> None:
+    target = StdioTarget("x", AgentServer(command="/no/such/agent"))
+    with pytest.raises(Unreachable, match="can't start /no/such/agent: No such file"):
+        asyncio.run(target.learn())
+
+
+def test_the_runners_own_ids_are_none_that_a_test_may_have() -> None:
+    result = outcome(CASES["required.error.method-not-found"])
+    own = [
+        str(frame.message["id"])
+        for frame in result.frames
+        if frame.sent and isinstance(frame.message, dict) and "id" in frame.message
+    ]
+    assert [id.startswith("comply-") for id in own] == [True, True, False]
+    assert len(set(own)) == 3
+
+
+def made(steps: str, more: str = "") -> Case:
+    text = f'{{"title": "t", "severity": "required", {more} "steps": [{{"newSession": {{}}}}'
+    return Case("t", "s", Path("t.jsont"), read(f"{text}, {steps}]}}"))
+
+
+PROMPT = (
+    '{"send": {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {"sessionId":'
+    ' "${sessionId}", "prompt": [{"type": "text", "text": "Read it"}]}}}'
+)
+
+
+def test_a_canned_reply_takes_the_place_of_the_provider() -> None:
+    asked = '{"clientRequest": {"method": "^fs/read"}, "reply": {"content": "canned"}}'
+    turn = '{"response": {"id": 1}}'
+    case = made(f'{PROMPT}, {{"expect": {{"messages": [{asked}, {turn}]}}}}')
+    result = outcome(case)
+    assert result.verdict is Verdict.PASS, result.reason
+    sent = [frame.message for frame in result.frames if frame.sent]
+    assert any(isinstance(one, dict) and one.get("result") == {"content": "canned"} for one in sent)
+
+
+def test_sandbox_files_are_written_as_text_and_as_bytes(tmp_path: Path) -> None:
+    files = '"sandbox": {"files": [{"path": "greeting.txt", "base64": "aGk="}]},'
+    turn = '{"expect": {"messages": [{"response": {"id": 1}}]}}'
+    result = outcome(made(f"{PROMPT}, {turn}", files))
+    sent = [frame.message for frame in result.frames if frame.sent]
+    assert any(isinstance(one, dict) and one.get("result") == {"content": "hi"} for one in sent)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ('"preconditions": [{"agentCap": "mcpCapabilities.http"}],', "mcpCapabilities.http is not"),
+        (
+            '"preconditions": [{"cap": "client.terminal", "mustBe": false}],',
+            "client.terminal is of",
+        ),
+        ('"transport": "http",', "is for http"),
+    ],
+)
+def test_what_does_not_apply_is_na(more: str, reason: str) -> None:
+    result = outcome(made(PROMPT, more))
+    assert result.verdict is Verdict.NA
+    assert result.reason.startswith(reason)

@@ -1,0 +1,47 @@
+"""Fixtures on real nodes. One node serves a whole session; each test gets a project of its own."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.node import Node
+from tests.scenarios.mesh import Meshed
+from tests.team import FRONTEND, FRONTEND_AGENT, Team
+
+# A slow machine is no failure; on CI the same examples every time.
+settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A running node that tests share: don't stop it, and leave no key or peer that others mind."""
+    with Node(tmp_path_factory.mktemp("node")) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="session")
+def frontend_key(node: Node) -> str:
+    """The key of the agent of repo frontend-app."""
+    return node.key(FRONTEND_AGENT, FRONTEND)
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Iterator[Meshed]:
+    """A mesh without nodes; those that are added end with the test."""
+    with ExitStack() as stack:
+        meshed = Meshed(tmp_path, stack)
+        yield meshed
+        for node in meshed.nodes.values():
+            assert "Traceback" not in node.log, node.log[-4000:]
+
+
+@pytest.fixture
+def team(node: Node, frontend_key: str) -> Team:
+    """A fresh project with two repos, each joined by its agent."""
+    return Team.on(node, frontend_key)

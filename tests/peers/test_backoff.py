@@ -1,0 +1,19 @@
+"""When to try a peer again (design §6, Senders)."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peers.backoff import CAP_SECONDS, FIRST_SECONDS, delay
+
+CHANCES = st.floats(0, 1)
+
+
+@given(st.integers(1, 10_000), CHANCES)
+def test_a_delay_is_never_nothing_and_never_over_the_cap(failures: int, chance: float) -> None:
+    assert FIRST_SECONDS / 2 <= delay(failures, chance) <= CAP_SECONDS
+
+
+@given(st.integers(1, 100), CHANCES, CHANCES)
+def test_it_grows_whatever_chance_says(failures: int, one: float, other: float) -> None:
+    assert delay(failures, one) <= delay(failures + 1, other) * 2
+    assert delay(failures, 0.5) <= delay(failures + 1, 0.5)

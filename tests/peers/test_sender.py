@@ -1,0 +1,93 @@
+"""One peer's sender, on a log in memory and a peer that fails when it is told to (design §6)."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from peers.client import Unreachable
+from peers.digest import Name
+from peers.sender import Page, Sender
+
+
+class Story:
+    """A log of changes, and what the peer was told of it."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.told: list[list[str]] = []
+        self.down = False
+        self.returned = 0
+        self._commit = asyncio.Event()
+        self.sender = Sender(
+            "peer",
+            0,
+            load=self._load,
+            deliver=self._deliver,
+            next_commit=lambda: self._commit,
+            returned=self._came_back,
+        )
+
+    def write(self, *ids: str) -> None:
+        self.log += ids
+        self._commit.set()
+        self._commit = asyncio.Event()
+
+    def _came_back(self) -> None:
+        self.returned += 1
+
+    async def _load(self, cursor: int) -> Page:
+        rows = self.log[cursor : cursor + 10]
+        names = [Name("contract", "p", one) for one in dict.fromkeys(rows)]
+        return Page(names, cursor + len(rows), len(rows) == 10)
+
+    async def _deliver(self, names: list[Name]) -> None:
+        if self.down:
+            raise Unreachable("down")
+        self.told.append([name.entity_id for name in names])
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+async def _run(story: Callable[[Story], Coroutine[None, None, None]]) -> None:
+    one = Story()
+    task = asyncio.create_task(one.sender.run())
+    await story(one)
+    task.cancel()
+
+
+def test_changes_of_one_entity_go_together() -> None:
+    async def story(one: Story) -> None:
+        one.write("a", "b", "a", "a")
+        await until(lambda: one.sender.cursor == 4)
+        assert one.told == [["a", "b"]]
+        one.write("a")
+        await until(lambda: one.sender.cursor == 5)
+        assert one.told[1:] == [["a"]]
+
+    asyncio.run(_run(story))
+
+
+def test_the_cursor_moves_only_on_a_confirmed_answer() -> None:
+    async def story(one: Story) -> None:
+        one.down = True
+        one.write("a")
+        await until(lambda: one.sender.failures == 1)
+        assert (one.sender.cursor, one.sender.last_error) == (0, "down")
+        one.down = False
+        one.sender.wake()
+        await until(lambda: one.sender.cursor == 1)
+        assert (one.told, one.sender.failures, one.returned) == ([["a"]], 0, 1)
+
+    asyncio.run(_run(story))
+
+
+def test_a_backlog_is_read_page_by_page_and_told_once() -> None:
+    async def story(one: Story) -> None:
+        one.write(*map(str, range(35)))
+        await until(lambda: one.sender.cursor == 35)
+        assert [id for page in one.told for id in page] == list(map(str, range(35)))
+
+    asyncio.run(_run(story))

@@ -1,0 +1,50 @@
+"""The wire format is read in linear time, whatever the input. Measured, hence in the soak."""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+import pytest
+
+from schemas.wire import WireError, parse
+
+pytestmark = pytest.mark.soak
+
+REPEATED = [
+    *("prose, and more of it\n", "STATUS\n", "\n", "\r", " ", "> ", "- ", "*", "`", "#", "9"),
+    *("A", "A_", ":", ",", "\x00", "\ud800", "\x1b", "\x1b[", "\x1b[1", "\x1b[1 ", "\x1b]"),
+    *("\x1b]0;x", "\x1bP\x1b", "STATUS:ok", "STATUS:ok\n", "**STATUS:", "LEARNED:x\n\n"),
+]
+OPENED = [
+    *(("\x1b[", "1"), ("\x1b[", "1 "), ("\x1b]0;", "title "), ("\x1b]", "\x1b["), ("**A:", "*")),
+    *(("STATUS:ok\n", "\n"), ("STATUS:ok\n", "FILES_CREATED:a,b\n")),
+    *(("STATUS:ok\nFILES_CREATED:", "a,"), ("STATUS:ok\nTESTS:pass:", "9")),
+]
+
+
+def assert_linear(text_of: Callable[[int], str]) -> None:
+    """Sixteen times the text takes some sixteen times as long; were it squared, 256 times."""
+
+    def seconds(size: int) -> float:
+        text = text_of(size)
+        started = time.process_time()
+        with contextlib.suppress(WireError):
+            parse(text)
+        return time.process_time() - started
+
+    before = min(seconds(1 << 12) for _ in range(4))
+    for size in (1 << 16, 1 << 20):
+        now = seconds(size)
+        assert now < 64 * before + 0.05
+        before = now
+
+
+@pytest.mark.parametrize(("head", "unit"), [("", unit) for unit in REPEATED] + OPENED)
+def test_one_thing_over_and_over(head: str, unit: str) -> None:
+    assert_linear(lambda size: head + unit * (size // len(unit)))
+
+
+def test_many_fields() -> None:
+    assert_linear(
+        lambda size: "STATUS:ok\n" + "".join(f"F{number}:x\n" for number in range(size // 8))
+    )

@@ -1,0 +1,179 @@
+"""Random contracts: sets of facts, and histories that several replicas play and merge."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from schemas.base import JsonObject
+from schemas.facts import (
+    Fact,
+    ImplementationFact,
+    ResponseFact,
+    RoundFact,
+    VerificationFact,
+    VersionFact,
+)
+from server.domain import contract
+from server.domain.canonical import digest
+from server.domain.contract import Facts, Party
+from server.domain.errors import Refusal
+
+API = Party("api", "aid://example.com/api@1.0.0")
+WEB = Party("web", "aid://example.com/web@1.0.0")
+IOS = Party("ios", "aid://example.com/ios@1.0.0")
+PARTIES = {who.repo_id: who for who in (API, WEB, IOS)}
+CONTENTS: tuple[JsonObject, ...] = ({"path": "/a"}, {"path": "/b"}, {"path": "/c"})
+
+
+def propose(
+    *parties: Party, content: JsonObject = CONTENTS[0], policy: Any = "any", stamp: int = 1
+) -> dict[contract.FactKey, Fact]:
+    """A contract that the first of `parties` has just proposed."""
+    first = VersionFact(
+        version=1,
+        digest=digest(content),
+        content=content,
+        repo_id=parties[0].repo_id,
+        agent_id=parties[0].agent_id,
+        parties=tuple(sorted(who.repo_id for who in parties)),
+        policy=policy,
+        stamp=stamp,
+    )
+    return contract.join({}, [first])
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command to one of the replicas; `merge` takes in all that the next replica holds."""
+
+    replica: int
+    who: Party
+    action: str
+    content: JsonObject
+
+
+def facts_of(facts: Facts, step: Step, stamp: int) -> list[Fact]:
+    """What the step would write. Raises Refusal where it is illegal."""
+    who = step.who
+    if step.action in ("agree", "request_change", "reject"):
+        return [contract.respond(facts, who, step.action, stamp)]  # type: ignore[arg-type]
+    if step.action == "update":
+        parties = contract.current_of(facts).parties
+        new = digest(step.content)
+        return [contract.update(facts, who, step.content, new, parties, stamp)]
+    if step.action in ("in_progress", "complete"):
+        return [contract.implement(facts, who, step.action, stamp)]  # type: ignore[arg-type]
+    return contract.verify(facts, who, step.action, stamp)  # type: ignore[arg-type]
+
+
+ACTIONS = (
+    "agree",
+    "agree",
+    "complete",
+    "complete",
+    "success",
+    "failure",
+    "partial",
+    "in_progress",
+    "request_change",
+    "reject",
+    "update",
+)
+
+
+def steps(replicas: int, *more: str) -> st.SearchStrategy[Step]:
+    return st.builds(
+        Step,
+        replica=st.integers(0, replicas - 1),
+        who=st.sampled_from(list(PARTIES.values())),
+        action=st.sampled_from(ACTIONS + more),
+        content=st.sampled_from(CONTENTS),
+    )
+
+
+def play(start: Facts, played: list[Step], replicas: int) -> list[dict[contract.FactKey, Fact]]:
+    """What each replica holds in the end. Refused steps change nothing."""
+    held = [dict(start) for _ in range(replicas)]
+    for stamp, step in enumerate(played, 10):
+        mine = held[step.replica]
+        if step.action == "merge":
+            held[step.replica] = contract.join(mine, held[step.replica - 1].values())
+            continue
+        try:
+            held[step.replica] = contract.join(mine, facts_of(mine, step, stamp))
+        except Refusal:
+            continue
+    return held
+
+
+def histories(replicas: int = 3) -> st.SearchStrategy[list[dict[contract.FactKey, Fact]]]:
+    """Replicas of one contract after a random legal history with concurrent branches."""
+    start = st.sampled_from(["any", "all"]).map(
+        lambda policy: propose(API, WEB, IOS, policy=policy)
+    )
+    played = st.lists(steps(replicas, "merge"), max_size=30)
+    return st.builds(lambda first, rest: play(first, rest, replicas), start, played)
+
+
+def _places() -> dict[str, st.SearchStrategy[Any]]:
+    return {
+        "version": st.integers(1, 3),
+        "digest": st.sampled_from([digest(content) for content in CONTENTS]),
+        "stamp": st.integers(1, 6),
+    }
+
+
+def _authored() -> dict[str, st.SearchStrategy[Any]]:
+    return _places() | {
+        "repo_id": st.sampled_from(list(PARTIES)),
+        "agent_id": st.sampled_from([who.agent_id for who in PARTIES.values()]),
+    }
+
+
+def versions() -> st.SearchStrategy[VersionFact]:
+    """Versions whose digest is that of their content."""
+    contents = {digest(content): content for content in CONTENTS}
+    return st.builds(
+        VersionFact,
+        **_authored(),
+        content=st.just(CONTENTS[0]),
+        parties=st.sampled_from([("api",), ("api", "web"), ("api", "ios", "web")]),
+        policy=st.sampled_from(["any", "all"]),
+        parent=st.none() | st.sampled_from(list(contents)),
+    ).map(lambda fact: replace(fact, content=contents[fact.digest]))
+
+
+def _others() -> st.SearchStrategy[Fact]:
+    rounds = {"round": st.integers(1, 3)}
+    return st.one_of(
+        st.builds(
+            ResponseFact,
+            **_authored(),
+            action=st.sampled_from(["agree", "request_change", "reject"]),
+            suggested_change=st.none(),
+        ),
+        st.builds(RoundFact, **_places(), number=st.integers(1, 3)),
+        st.builds(
+            ImplementationFact,
+            **_authored(),
+            **rounds,
+            status=st.sampled_from(["in_progress", "complete", "needs_revision"]),
+        ),
+        st.builds(
+            VerificationFact,
+            **_authored(),
+            **rounds,
+            result=st.sampled_from(["success", "failure", "partial"]),
+            details=st.none(),
+        ),
+    )
+
+
+def fact_sets() -> st.SearchStrategy[list[Fact]]:
+    """Facts that need no history behind them; at least one is a version."""
+    return st.builds(
+        lambda first, rest: [first, *rest],
+        versions(),
+        st.lists(versions() | _others(), max_size=14),
+    )

@@ -1,0 +1,44 @@
+"""Trust levels (CACP 2.0, Trust Levels; design §7)."""
+
+import pytest
+
+from server.domain.access import GRANTS, Access, Trust, check
+from server.domain.errors import Forbidden
+
+ALLOWED: list[tuple[Trust, Access]] = [
+    ("verified", "read"),
+    ("verified", "write"),
+    ("verified", "sync"),
+    ("known", "read"),
+    ("peer", "read"),
+    ("peer", "sync"),
+    ("unkeyed", "read"),
+    ("unkeyed", "sync"),
+]
+REFUSED: list[tuple[Trust, Access]] = [
+    ("known", "write"),
+    ("known", "sync"),
+    ("peer", "write"),
+    ("unkeyed", "write"),
+]
+
+
+@pytest.mark.parametrize(("trust", "access"), ALLOWED)
+def test_grants(trust: Trust, access: Access) -> None:
+    check(trust, access)
+
+
+@pytest.mark.parametrize(("trust", "access"), REFUSED)
+def test_refuses_and_says_what_is_missing(trust: Trust, access: Access) -> None:
+    with pytest.raises(Forbidden, match="verified key") as refusal:
+        check(trust, access)
+    assert refusal.value.data == {
+        "reason": "insufficient_trust",
+        "trust": trust,
+        "access": access,
+    }
+
+
+def test_every_level_and_access_is_decided() -> None:
+    decided = {*ALLOWED, *REFUSED}
+    assert {(trust, access) for trust in GRANTS for access in GRANTS["verified"]} == decided

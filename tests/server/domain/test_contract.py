@@ -1,0 +1,315 @@
+"""Contract facts: the story of each transition, and what it refuses (design §5, §6)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas.contract import ContractStatus
+from schemas.facts import Fact, VersionFact
+from server.domain import contract
+from server.domain.canonical import digest
+from server.domain.contract import ALLOWED, FactKey, Party, join, status_of
+from server.domain.errors import Conflict, Forbidden, IllegalTransition
+from tests.server.domain.histories import (
+    API,
+    CONTENTS,
+    IOS,
+    WEB,
+    Step,
+    facts_of,
+    propose,
+)
+
+
+class Story:
+    """A contract that is told step by step; each step is stamped one later."""
+
+    def __init__(self, *parties: Party, policy: Any = "any") -> None:
+        self.facts: dict[FactKey, Fact] = propose(*parties, policy=policy)
+        self.now = 1
+
+    def then(self, who: Party, action: str, content: Any = CONTENTS[1]) -> ContractStatus:
+        self.now += 1
+        step = Step(0, who, action, content)
+        self.facts = join(self.facts, facts_of(self.facts, step, self.now))
+        return self.status
+
+    @property
+    def status(self) -> ContractStatus:
+        return status_of(self.facts)
+
+    @property
+    def works(self) -> dict[str, str]:
+        return {work.repo_id: work.status for work in contract.implementations_of(self.facts)}
+
+
+ROADS: dict[ContractStatus, list[tuple[Party, str]]] = {
+    "proposed": [],
+    "negotiating": [(WEB, "request_change")],
+    "agreed": [(WEB, "agree")],
+    "implemented": [(WEB, "agree"), (WEB, "complete"), (API, "complete")],
+    "verified": [(WEB, "agree"), (WEB, "complete"), (API, "complete"), (WEB, "success")],
+}
+
+
+def story_in(status: ContractStatus) -> Story:
+    story = Story(API, WEB)
+    for who, action in ROADS[status]:
+        story.then(who, action)
+    assert story.status == status
+    return story
+
+
+# --- the state machine, a transition a test (design §5) -----------------------------------------
+
+
+def test_a_proposal_is_proposed_until_another_party_agrees() -> None:
+    story = Story(API, WEB)
+    assert story.status == "proposed"
+    assert story.then(WEB, "agree") == "agreed"
+
+
+@pytest.mark.parametrize("status", list(ROADS))
+def test_request_change_is_allowed_in_every_state_and_reopens(status: ContractStatus) -> None:
+    assert story_in(status).then(API, "request_change") == "negotiating"
+
+
+def test_an_update_answers_a_request_and_is_proposed() -> None:
+    story = story_in("negotiating")
+    assert story.then(API, "update") == "proposed"
+    current = contract.current_of(story.facts)
+    assert (current.version, current.content) == (2, CONTENTS[1])
+    assert current.parent == digest(CONTENTS[0])
+
+
+def test_who_requested_a_change_may_agree_after_all() -> None:
+    assert story_in("negotiating").then(WEB, "agree") == "agreed"
+
+
+def test_a_request_stands_until_its_own_author_takes_it_back() -> None:
+    story = Story(API, WEB, IOS)
+    story.then(WEB, "request_change")
+    assert story.then(IOS, "agree") == "negotiating"
+    assert story.then(WEB, "agree") == "agreed"
+
+
+def test_a_reject_is_recorded_and_back_to_proposed() -> None:
+    story = story_in("negotiating")
+    assert story.then(WEB, "reject") == "proposed"
+    assert ("response", f"1/{digest(CONTENTS[0])}/web") in story.facts
+
+
+def test_a_reject_outweighs_the_agreement_of_another() -> None:
+    story = Story(API, WEB, IOS)
+    story.then(WEB, "reject")
+    assert story.then(IOS, "agree") == "proposed"
+
+
+def test_it_is_implemented_when_every_party_is_complete() -> None:
+    story = story_in("agreed")
+    assert story.then(WEB, "in_progress") == "agreed"
+    assert story.then(WEB, "complete") == "agreed"
+    assert story.then(API, "complete") == "implemented"
+
+
+def test_it_is_verified_by_a_success() -> None:
+    assert story_in("implemented").then(WEB, "success") == "verified"
+
+
+def test_partial_is_recorded_and_moves_nothing() -> None:
+    assert story_in("implemented").then(WEB, "partial") == "implemented"
+    story = story_in("verified")
+    assert story.then(WEB, "partial") == "verified"
+    assert sum(kind == "verification" for kind, _ in story.facts) == 2
+
+
+@pytest.mark.parametrize("status", ["implemented", "verified"])
+def test_a_failure_opens_a_round_in_which_all_need_revision(status: ContractStatus) -> None:
+    story = story_in(status)
+    assert story.then(API, "failure") == "agreed"
+    assert contract.round_of(story.facts, contract.current_of(story.facts)) == 2
+    assert story.works == {"api": "needs_revision", "web": "needs_revision"}
+    story.then(API, "complete")
+    assert story.works == {"api": "complete", "web": "needs_revision"}
+    assert story.then(WEB, "complete") == "implemented"
+    assert story.then(WEB, "success") == "verified"
+
+
+def test_an_update_voids_agreement_and_work() -> None:
+    story = story_in("verified")
+    story.then(WEB, "request_change")
+    assert story.then(WEB, "update") == "proposed"
+    assert story.works == {}
+    assert story.then(API, "agree") == "agreed"
+
+
+def test_a_reopened_contract_keeps_its_work_when_its_content_stays() -> None:
+    story = story_in("implemented")
+    story.then(WEB, "request_change")
+    assert story.then(WEB, "agree") == "implemented"
+
+
+@pytest.mark.parametrize("status", list(ROADS))
+@pytest.mark.parametrize("action", list(ALLOWED))
+def test_an_illegal_step_says_what_is_allowed_and_changes_nothing(
+    status: ContractStatus, action: contract.Action
+) -> None:
+    if status in ALLOWED[action]:
+        return
+    story = story_in(status)
+    before = dict(story.facts)
+    called = {"start": "in_progress", "verify": "success"}.get(action, action)
+    with pytest.raises(IllegalTransition) as refused:
+        story.then(WEB, called)
+    assert refused.value.data == {
+        "reason": "illegal_transition",
+        "action": action,
+        "from": status,
+        "allowed": [name for name, states in ALLOWED.items() if status in states],
+    }
+    assert story.facts == before
+
+
+def test_a_refused_update_shows_the_way_forward() -> None:
+    story = story_in("agreed")
+    with pytest.raises(IllegalTransition) as refused:
+        story.then(API, "update")
+    assert refused.value.message == (
+        "A contract that is agreed takes no update: request_change reopens it. "
+        "Allowed now: request_change, start, complete"
+    )
+
+
+# --- agreement (design §5) ----------------------------------------------------------------------
+
+
+def test_the_author_of_the_current_version_cannot_agree_to_it() -> None:
+    story = Story(API, WEB)
+    with pytest.raises(Forbidden) as refused:
+        story.then(API, "agree")
+    assert refused.value.data == {"reason": "own_version", "parties": ["web"]}
+    story.then(API, "request_change")
+    story.then(WEB, "update")
+    with pytest.raises(Forbidden):
+        story.then(WEB, "agree")
+    assert story.then(API, "agree") == "agreed"
+
+
+def test_another_version_of_the_same_agent_is_no_other_party() -> None:
+    story = Story(API, WEB)
+    with pytest.raises(Forbidden):
+        story.then(Party("web", "aid://example.com/api@2.0.0"), "agree")
+
+
+def test_who_is_alone_may_agree_to_its_own() -> None:
+    assert Story(API).then(API, "agree") == "agreed"
+
+
+def test_a_policy_of_all_waits_for_every_other_party() -> None:
+    story = Story(API, WEB, IOS, policy="all")
+    assert story.then(WEB, "agree") == "proposed"
+    assert story.then(IOS, "agree") == "agreed"
+
+
+@pytest.mark.parametrize("action", ["agree", "in_progress", "complete", "success"])
+def test_who_is_no_party_neither_agrees_nor_implements(action: str) -> None:
+    status: ContractStatus = "proposed" if action == "agree" else "agreed"
+    story = story_in("implemented" if action == "success" else status)
+    with pytest.raises(Forbidden) as refused:
+        story.then(IOS, action)
+    assert refused.value.data == {"reason": "not_a_party", "parties": ["api", "web"]}
+
+
+def test_who_is_no_party_may_ask_for_a_change() -> None:
+    assert story_in("agreed").then(IOS, "request_change") == "negotiating"
+
+
+def test_a_view_that_is_stale_is_a_conflict() -> None:
+    story = story_in("negotiating")
+    story.then(API, "update")
+    contract.check_version(story.facts, 2)
+    contract.check_version(story.facts, None)
+    with pytest.raises(Conflict) as refused:
+        contract.check_version(story.facts, 1)
+    assert refused.value.data == {"reason": "stale_version", "currentVersion": 2}
+
+
+# --- work ---------------------------------------------------------------------------------------
+
+
+def test_what_is_not_said_again_of_the_work_is_kept() -> None:
+    story = story_in("agreed")
+    started = contract.implement(
+        story.facts, WEB, "in_progress", 10, plan="hooks", files=("a.ts",), test_endpoint="/t"
+    )
+    facts = join(story.facts, [started])
+    done = contract.implement(facts, WEB, "complete", 20, files=("a.ts", "b.ts"), notes="done")
+    assert (done.plan, done.files, done.notes) == ("hooks", ("a.ts", "b.ts"), "done")
+    assert (done.test_endpoint, done.started_at, done.completed_at) == ("/t", 10, 20)
+
+
+def test_work_begins_anew_in_a_new_round() -> None:
+    story = story_in("implemented")
+    story.then(API, "failure")
+    work = contract.implement(story.facts, WEB, "in_progress", 90)
+    assert (work.round, work.plan, work.files, work.started_at) == (2, None, (), 90)
+    assert work.completed_at is None
+
+
+def test_updated_at_is_the_largest_stamp() -> None:
+    story = story_in("implemented")
+    assert contract.updated_at(story.facts) == story.now == 4
+
+
+# --- races (design §6, Conflicts are kept) ------------------------------------------------------
+
+
+def updated(story: Story, who: Party, content: Any, stamp: int) -> VersionFact:
+    parties = contract.current_of(story.facts).parties
+    return contract.update(story.facts, who, content, digest(content), parties, stamp)
+
+
+def test_of_two_updates_made_apart_the_later_is_current_and_the_other_a_conflict() -> None:
+    story = story_in("negotiating")
+    one = updated(story, API, CONTENTS[1], 50)
+    other = updated(story, WEB, CONTENTS[2], 60)
+    facts = join(join(story.facts, [other]), [one])
+    assert contract.current_of(facts) == other
+    assert contract.conflicts_of(facts) == [one]
+    assert [fact.version for fact in contract.ancestors_of(facts)] == [1]
+
+
+def test_the_same_update_made_twice_is_one_and_the_earlier_author_stays() -> None:
+    story = story_in("negotiating")
+    one = updated(story, API, CONTENTS[1], 50)
+    other = updated(story, WEB, CONTENTS[1], 60)
+    facts = join(join(story.facts, [other]), [one])
+    assert contract.current_of(facts) == one
+    assert contract.conflicts_of(facts) == []
+
+
+def test_a_lost_race_stays_a_conflict_after_further_versions() -> None:
+    story = story_in("negotiating")
+    loser = updated(story, API, CONTENTS[1], 50)
+    story.facts = join(story.facts, [loser, updated(story, WEB, CONTENTS[2], 60)])
+    story.then(WEB, "update", CONTENTS[0])
+    assert [fact.version for fact in contract.ancestors_of(story.facts)] == [1, 2]
+    assert contract.conflicts_of(story.facts) == [loser]
+
+
+def test_a_version_that_skips_numbers_still_has_its_parent() -> None:
+    story = Story(API, WEB)
+    third = replace(updated(story, WEB, CONTENTS[1], 50), version=3)
+    facts = join(story.facts, [third])
+    assert [fact.version for fact in contract.ancestors_of(facts)] == [1]
+    assert contract.conflicts_of(facts) == []
+
+
+def test_a_version_whose_parent_is_not_known_yet_has_no_ancestors() -> None:
+    story = Story(API, WEB)
+    second = updated(story, WEB, CONTENTS[1], 50)
+    third = replace(second, version=3, parent=digest(CONTENTS[2]))
+    facts = join(story.facts, [third])
+    assert contract.ancestors_of(facts) == []
+    assert [fact.version for fact in contract.conflicts_of(facts)] == [1]

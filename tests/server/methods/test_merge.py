@@ -1,0 +1,218 @@
+"""What peers of our own make send, and what hostile ones try (design §6, §7)."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.node import Node, bearer
+from tests.scenarios.mesh import status
+from tests.stranger import SOME_TIME, TOKEN, Stranger, pulled
+
+ALPHA = "aid://example.com/alpha@1.0.0"
+HOUR = 3_600_000_000
+
+
+@pytest.fixture(scope="module")
+def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    folder = tmp_path_factory.mktemp("alpha")
+    with Node(folder, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="module")
+def beta(alpha: Node) -> Stranger:
+    return Stranger(alpha, "beta").register()
+
+
+@pytest.fixture
+def shared(alpha: Node, beta: Stranger) -> str:
+    """A project that beta told of, and that alpha has joined."""
+    project_id = str(uuid4())
+    beta.project(project_id)
+    repo = {"name": "alpha", "role": "service", "language": "python"}
+    alpha.call("cacp/project/addRepo", projectId=project_id, repo=repo)
+    alpha.call("cacp/project/join", projectId=project_id, repoName="alpha")
+    return project_id
+
+
+def proposed(beta: Stranger, project_id: str) -> str:
+    contract = str(uuid4())
+    result = beta.contract(project_id, contract, beta.fact(contract, beta.version(project_id)))
+    assert result == {"status": "created"} | result
+    return contract
+
+
+def test_a_project_and_its_contract_come_and_nothing_comes_twice(
+    alpha: Node, beta: Stranger, shared: str
+) -> None:
+    contract = proposed(beta, shared)
+    fact = beta.fact(contract, beta.version(shared))
+    assert beta.contract(shared, contract, fact)["status"] == "skipped"
+    alpha.call("cacp/contract/respond", projectId=shared, contractId=contract, action="agree")
+    assert beta.contract(shared, contract, fact)["status"] == "skipped"
+    assert status(alpha, shared, contract) == "agreed"
+
+
+def test_another_repos_agreement_is_not_forged_by_relay(
+    alpha: Node, beta: Stranger, shared: str
+) -> None:
+    """Design §6: a relay can't forge another repo's agreement."""
+    contract = proposed(beta, shared)
+    forged = beta.response(shared, "alpha", ALPHA)
+    claimed = beta.signed("fact", contract, forged, node=ALPHA)
+    for fact in (beta.fact(contract, forged), {"fact": forged, "signature": claimed}):
+        result = beta.contract(shared, contract, fact)
+        assert (result["status"], len(result["skipped"])) == ("skipped", 1)
+    assert status(alpha, shared, contract) == "proposed"
+    named = [line for line in alpha.log.splitlines() if contract in line]
+    assert len(named) == 2, "each is named in the log, once"
+    beta.contract(shared, contract, beta.fact(contract, forged))
+    assert len([line for line in alpha.log.splitlines() if contract in line]) == 2
+
+
+def test_a_relay_passes_on_what_others_signed(alpha: Node, beta: Stranger, shared: str) -> None:
+    contract = proposed(beta, shared)
+    alpha.call("cacp/contract/respond", projectId=shared, contractId=contract, action="agree")
+    carried = pulled(beta, "contract", shared, contract)["facts"]
+    gamma = Stranger(alpha, "gamma").register()
+    assert gamma.contract(shared, contract, *carried)["status"] == "skipped"
+    moved = str(uuid4())
+    result = gamma.contract(shared, moved, *carried)
+    assert result["status"] == "skipped", "what was said of one contract is said of no other"
+    assert status(alpha, shared, moved) is None
+
+
+def test_a_fact_changed_on_the_way_does_not_hold(beta: Stranger, shared: str) -> None:
+    contract = str(uuid4())
+    fact = beta.fact(contract, beta.version(shared))
+    fact["fact"] = fact["fact"] | {"content": {"path": "/changed"}}
+    result = beta.contract(shared, contract, fact)
+    assert "digest" in result["skipped"][0]["reason"]
+
+
+def test_a_new_agent_has_one_home(alpha: Node, beta: Stranger, shared: str) -> None:
+    """An agent that alpha's node serves is spoken for by no other node."""
+    agent = "aid://example.com/served@1.0.0"
+    alpha.key(agent, "served")
+    repo = {"name": "served", "role": "service", "language": "python"}
+    alpha.call("cacp/project/addRepo", projectId=shared, repo=repo)
+    key = alpha.key(agent, "served")
+    alpha.call("cacp/project/join", key=key, projectId=shared, repoName="served")
+    contract = proposed(beta, shared)
+    result = beta.contract(
+        shared, contract, beta.fact(contract, beta.response(shared, "served", agent))
+    )
+    assert "doesn't speak for" in result["skipped"][0]["reason"]
+
+
+def test_a_peer_writes_on_its_own_node(beta: Stranger, shared: str) -> None:
+    """This one could not sign in its name: what it wrote here would be refused elsewhere."""
+    params = {"projectId": shared, "type": "custom", "name": "n", "content": {}}
+    request = {"jsonrpc": "2.0", "method": "cacp/contract/propose", "params": params, "id": 1}
+    answer = beta.node.http.post("/", json=request, headers=bearer(beta.key)).json()
+    assert answer["error"]["data"]["reason"] == "insufficient_trust"
+
+
+def test_a_fact_needs_a_claim_on_its_repo(beta: Stranger, shared: str) -> None:
+    contract = proposed(beta, shared)
+    body = beta.response(shared, "alpha", beta.agent)
+    error = beta.refused(
+        "cacp/contract/sync",
+        projectId=shared,
+        contract={
+            "contract_id": contract,
+            "type": "custom",
+            "name": "n",
+            "version": 1,
+            "status": "proposed",
+            "content": {},
+        },
+        facts=[beta.fact(contract, body)],
+    )
+    assert (error.reason, error.data["kind"]) == ("not_found", "claim")
+
+
+def test_a_forged_source_agent_is_refused(beta: Stranger, shared: str) -> None:
+    packet: dict[str, Any] = {
+        "packet_id": "x",
+        "from_repo": "x",
+        "from_agent": ALPHA,
+        "timestamp": "2026-01-01T00:00:00",
+        "type": "question",
+        "content": {},
+    }
+    error = beta.refused("cacp/context/sync", source_agent=ALPHA, projectId=shared, packet=packet)
+    assert error.reason == "source_agent_mismatch"
+
+
+def test_a_claim_is_not_forged(alpha: Node, beta: Stranger, shared: str) -> None:
+    """Nor does a later claim take a repo: it is kept, and told (design §5)."""
+    forged = beta.claim(shared, 1, "alpha") | {"agent_id": ALPHA}
+    repos = pulled(beta, "project", shared, shared)["registers"]["repos"]
+    of_alpha = next(repo for repo in repos if repo["name"] == "alpha")
+    for claims in ([forged], [beta.claim(shared, time.time_ns() // 1000, "alpha")]):
+        beta.project(shared, repos=[of_alpha | {"claims": claims}])
+        whole = alpha.call("cacp/project/get", projectId=shared)
+        assert {repo["agent_id"] for repo in whole["repos"]} == {ALPHA, beta.agent}
+        held = next(repo for repo in whole["repos"] if repo["name"] == "alpha")
+        assert held["agent_id"] == ALPHA
+    told = alpha.query("SELECT outcome FROM changes WHERE entity = 'conflict'")
+    assert ("claim_lost",) in told
+
+
+def test_a_stamp_from_the_future_waits_until_it_is_due(
+    alpha: Node, beta: Stranger, shared: str
+) -> None:
+    """Design §6: it neither wins at once nor is lost."""
+    contract = proposed(beta, shared)
+    ahead = beta.response(shared, "beta", beta.agent, stamp=time.time_ns() // 1000 + HOUR)
+    ahead |= {"action": "request_change"}
+    soon = ahead | {"stamp": time.time_ns() // 1000 + 301_500_000}
+    for body in (ahead, soon):
+        result = beta.contract(shared, contract, beta.fact(contract, body))
+        assert "put aside" in result["reason"]
+    assert status(alpha, shared, contract) == "proposed"
+    assert alpha.query("SELECT count(*) FROM set_aside") == [(2,)]
+    deadline = time.monotonic() + 10
+    while status(alpha, shared, contract) != "negotiating":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert alpha.query("SELECT count(*) FROM set_aside") == [(1,)]
+
+
+def test_the_clock_is_not_dragged_along(alpha: Node, beta: Stranger, shared: str) -> None:
+    """What is written next is after what was seen, and what was seen is no more than due."""
+    seen = time.time_ns() // 1000 + 60_000_000
+    beta.project(shared, stamp=seen, status="implementing")
+    alpha.call("cacp/project/updateStatus", projectId=shared, status="integrating")
+    [(stamp,)] = alpha.query("SELECT stamp FROM projects WHERE project_id = ?", shared)
+    assert seen < stamp < seen + 300_000_000
+
+
+def test_a_packet_is_its_authors(alpha: Node, beta: Stranger, shared: str) -> None:
+    asked = alpha.call("cacp/context/askQuestion", projectId=shared, question="Why?")
+    carried = pulled(beta, "context", shared, asked["packetId"])
+    packet = carried["packet"] | {"packet_id": "another"}
+    result = beta.call(
+        "cacp/context/sync", projectId=shared, packet=packet, signature=carried["signature"]
+    )
+    assert result["status"] == "skipped"
+    own: dict[str, Any] = packet | {
+        "packet_id": str(uuid4()),
+        "from_agent": beta.agent,
+        "from_repo": beta.version(shared)["repo_id"],
+    }
+    signature = beta.signed("packet", shared, own)
+    result = beta.call("cacp/context/sync", projectId=shared, packet=own, signature=signature)
+    assert result["status"] == "created"
+    assert len(alpha.call("cacp/context/list", projectId=shared)["packets"]) == 2
+
+
+def test_the_earlier_of_two_created_times_stays(alpha: Node, beta: Stranger, shared: str) -> None:
+    beta.project(shared, created_at=SOME_TIME - 5)
+    [(created_at,)] = alpha.query("SELECT created_at FROM projects WHERE project_id = ?", shared)
+    assert created_at == SOME_TIME - 5

@@ -1,0 +1,50 @@
+"""A real SQLite file with the node's schema, for each test of the store."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from server.domain.identifiers import repo_id_for
+from server.store import projects
+from server.store.database import connect
+from server.store.migrate import prepare
+from server.store.projects import Header, Repo
+
+PROJECT = "f0ebc7e6-3b58-4d02-abb1-b63e1e0ba7ac"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A new database file."""
+    prepare(tmp_path / "cacp.db")
+    return tmp_path / "cacp.db"
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to it."""
+    with closing(connect(path)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def project(db: sqlite3.Connection) -> Header:
+    """A project with one repo, `backend-api`, that nobody holds."""
+    header = Header(PROJECT, "User Auth", "Login", "planning", "any", 1_000, 1_000)
+    projects.insert(db, header, [repo("backend-api", stamp=1_000)])
+    return header
+
+
+def repo(name: str, *, stamp: int) -> Repo:
+    return Repo(
+        repo_id=repo_id_for(PROJECT, name),
+        name=name,
+        role="backend",
+        language="python",
+        relevant_paths='["src/"]',
+        url=None,
+        stamp=stamp,
+    )

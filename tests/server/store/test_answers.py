@@ -1,0 +1,26 @@
+"""Answers that retried calls get (design §4, Idempotency-Key)."""
+
+import sqlite3
+
+from server.store import answers
+from server.store.answers import KEPT, Answer
+
+
+def test_an_answer_is_kept_for_24_hours(db: sqlite3.Connection) -> None:
+    answers.keep(db, "scope", "hash", '{"a":1}', 1_000)
+    assert answers.find(db, "scope", 1_000 + KEPT - 1) == Answer("hash", '{"a":1}', 1_000)
+    assert answers.find(db, "scope", 1_000 + KEPT) is None
+    assert answers.find(db, "other", 1_000) is None
+    assert KEPT == 24 * 3600 * 1_000_000
+
+
+def test_older_answers_are_forgotten_when_one_is_kept(db: sqlite3.Connection) -> None:
+    answers.keep(db, "old", "hash", "1", 1_000)
+    answers.keep(db, "new", "hash", "2", 1_001 + KEPT)
+    assert db.execute("SELECT scope FROM idempotency").fetchall() == [("new",)]
+
+
+def test_a_key_may_be_used_anew_once_its_answer_is_too_old(db: sqlite3.Connection) -> None:
+    answers.keep(db, "scope", "hash", "1", 1_000)
+    answers.keep(db, "scope", "another", "2", 1_000 + KEPT)
+    assert answers.find(db, "scope", 1_000 + KEPT) == Answer("another", "2", 1_000 + KEPT)

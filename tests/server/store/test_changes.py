@@ -1,0 +1,55 @@
+"""The change log (design §4)."""
+
+import sqlite3
+from pathlib import Path
+
+from server.store import changes
+from server.store.changes import Change
+from server.store.migrate import prepare
+
+
+def append(db: sqlite3.Connection, at: int, project_id: str | None = "p") -> None:
+    changes.append(
+        db,
+        at=at,
+        origin="node",
+        actor="agent",
+        action="cacp/contract/propose",
+        entity="contract",
+        entity_id="c1",
+        project_id=project_id,
+        outcome="proposed",
+    )
+
+
+def test_changes_are_numbered_in_order(db: sqlite3.Connection) -> None:
+    assert changes.newest(db) == 0
+    append(db, 10)
+    append(db, 11, project_id=None)
+    assert changes.newest(db) == 2
+    first, second = changes.after(db, 0, 10)
+    assert first == Change(
+        1, 10, "node", "agent", "cacp/contract/propose", "contract", "c1", "p", "proposed"
+    )
+    assert (second.seq, second.project_id) == (2, None)
+
+
+def test_they_are_read_after_a_number_and_a_page_at_a_time(db: sqlite3.Connection) -> None:
+    for at in range(5):
+        append(db, at)
+    assert [one.seq for one in changes.after(db, 2, 2)] == [3, 4]
+    assert changes.after(db, 5, 2) == []
+
+
+def test_a_change_that_is_rolled_back_leaves_no_gap(db: sqlite3.Connection) -> None:
+    append(db, 1)
+    db.execute("BEGIN IMMEDIATE")
+    append(db, 2)
+    db.execute("ROLLBACK")
+    append(db, 3)
+    assert [(one.seq, one.at) for one in changes.after(db, 0, 10)] == [(1, 1), (2, 3)]
+
+
+def test_the_epoch_is_the_databases(db: sqlite3.Connection, path: Path) -> None:
+    assert changes.epoch(db) == prepare(path).epoch
+    assert changes.can_read(db)

@@ -1,0 +1,425 @@
+"""One writer with group commit, and readers that don't wait for it (design §4)."""
+
+import asyncio
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.domain.errors import Conflict, Unavailable
+from server.store import changes, database
+from server.store.database import Database, Transaction, WriteFunction, claim, connect
+from server.store.migrate import prepare
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[Database]:
+    opened = Database(path)
+    await opened.open(last_stamp=0)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+def put(name: str, value: str = "") -> WriteFunction[str]:
+    def write(transaction: Transaction) -> str:
+        changes.put_meta(transaction.connection, name, value)
+        return name
+
+    return write
+
+
+def refuse(transaction: Transaction) -> None:
+    raise Conflict("taken")
+
+
+def put_and_refuse(transaction: Transaction) -> None:
+    changes.put_meta(transaction.connection, "half", "written")
+    raise Conflict("too late")
+
+
+def break_(transaction: Transaction) -> None:
+    transaction.connection.execute("SELECT nonsense")
+
+
+def names(path: Path) -> set[str]:
+    with closing(connect(path)) as db:
+        return {name for (name,) in db.execute("SELECT name FROM meta")}
+
+
+def end_writer() -> None:
+    [writer] = [task for task in asyncio.all_tasks() if task.get_name() == "cacp-writer"]
+    writer.cancel()
+
+
+async def gather(db: Database, *functions: WriteFunction[Any]) -> list[Any]:
+    """Outcomes of writes that come at once: results, and exceptions as their types."""
+    outcomes = await asyncio.gather(*map(db.write, functions), return_exceptions=True)
+    return [type(one) if isinstance(one, Exception) else one for one in outcomes]
+
+
+# --- durability ---------------------------------------------------------------------------------
+
+
+async def test_a_write_is_on_disk_when_it_returns(path: Path) -> None:
+    async with opened(path) as db:
+        assert await db.write(put("a")) == "a"
+        assert "a" in names(path)
+
+
+@pytest.mark.parametrize(("durability", "pragma"), [("FULL", 2), ("NORMAL", 1)])
+async def test_durability_is_full_unless_set_otherwise(
+    path: Path, durability: database.Durability, pragma: int
+) -> None:
+    def synchronous(transaction: Transaction) -> Any:
+        return transaction.connection.execute("PRAGMA synchronous").fetchone()[0]
+
+    db = Database(path, durability)
+    await db.open(0)
+    assert await db.write(synchronous) == pragma
+    await db.close()
+    assert Database(path).durability == "FULL"
+
+
+def test_a_connection_is_as_design_4_says(path: Path) -> None:
+    with closing(connect(path)) as db:
+        pragmas = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
+        found = [db.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
+    assert found == ["wal", 1, 5000, 2]
+
+
+# --- group commit -------------------------------------------------------------------------------
+
+
+async def test_writes_that_come_at_once_share_a_commit(path: Path) -> None:
+    async with opened(path) as db:
+        await gather(db, *(put(f"n{number}") for number in range(100)))
+        assert (db.writes, db.commits) == (100, 1)
+
+
+async def test_a_refused_member_leaves_the_others(path: Path) -> None:
+    async with opened(path) as db:
+        assert await gather(db, put("a"), refuse, put("b")) == ["a", Conflict, "b"]
+        assert db.commits == 1
+        assert names(path) >= {"a", "b"}
+
+
+async def test_a_member_that_fails_after_it_wrote_leaves_nothing_and_the_others_all(
+    path: Path,
+) -> None:
+    async with opened(path) as db:
+        assert await gather(db, put("a"), put_and_refuse, put("b")) == ["a", Conflict, "b"]
+        assert names(path) >= {"a", "b"}
+        assert "half" not in names(path)
+
+
+async def test_a_member_that_the_database_refuses_leaves_the_others(path: Path) -> None:
+    async with opened(path) as db:
+        assert await gather(db, put("a"), break_, put("b")) == ["a", Unavailable, "b"]
+        assert names(path) >= {"a", "b"}
+
+
+async def test_a_member_sees_what_those_before_it_wrote(path: Path) -> None:
+    def add(transaction: Transaction) -> int:
+        row = transaction.connection.execute("SELECT count(*) FROM meta").fetchone()
+        changes.put_meta(transaction.connection, f"n{row[0]}", "")
+        return int(row[0])
+
+    async with opened(path) as db:
+        counts = await gather(db, *(add for _ in range(20)))
+        assert counts == list(range(counts[0], counts[0] + 20))
+
+
+async def test_stamps_rise_and_are_after_the_last_known(path: Path) -> None:
+    """Design §6: stamps are never behind what the node has seen."""
+    db = Database(path)
+    await db.open(last_stamp=2**60)
+    stamps = await gather(db, *(lambda transaction: transaction.stamp for _ in range(50)))
+    await db.close()
+    assert stamps == list(range(2**60 + 1, 2**60 + 51))
+
+
+async def test_a_caller_that_gave_up_does_not_stop_its_group(path: Path) -> None:
+    async with opened(path) as db:
+        gone = asyncio.ensure_future(db.write(put("gone")))
+        stays = asyncio.ensure_future(db.write(put("stays")))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert await stays == "stays"
+
+
+async def test_too_many_waiting_writes_are_refused_at_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "WAITING_MAX", 3)
+    async with opened(path) as db:
+        outcomes = await gather(db, *(put(f"n{number}") for number in range(5)))
+        assert outcomes == ["n0", "n1", "n2", Unavailable, Unavailable]
+
+
+async def test_a_long_queue_goes_in_several_groups(path: Path) -> None:
+    async with opened(path) as db:
+        outcomes = await gather(db, *(put(f"n{number}") for number in range(600)))
+        assert outcomes == [f"n{number}" for number in range(600)]
+        assert db.commits >= 3
+
+
+async def test_a_slow_group_lets_the_rest_wait_for_the_next(path: Path) -> None:
+    pause = threading.Event()
+
+    def slow(transaction: Transaction) -> None:
+        pause.wait(database.GROUP_SECONDS * 2)
+
+    async with opened(path) as db:
+        await gather(db, slow, put("a"), put("b"))
+        assert db.commits == 2
+        assert names(path) >= {"a", "b"}
+
+
+# --- trouble ------------------------------------------------------------------------------------
+
+
+async def test_what_nobody_expected_fails_its_group_and_the_next_is_served(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def confused(last: int, now: int) -> int:
+        raise RuntimeError("what time is it?")
+
+    async with opened(path) as db:
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "tick", confused)
+            assert await gather(db, put("a"), put("b")) == [Unavailable, Unavailable]
+            assert db.trouble == "storage_failed"
+        assert await asyncio.wait_for(db.write(put("c")), 5) == "c"
+        assert db.trouble is None
+    assert "a" not in names(path)
+
+
+async def test_a_folder_that_was_replaced_does_not_end_the_writer(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "node.db"
+    prepare(path)
+    async with opened(path) as db:
+        path.parent.rename(tmp_path / "elsewhere")
+        path.parent.write_text("a file where the folder was")
+        for _ in range(2):
+            await asyncio.gather(asyncio.wait_for(db.write(put("a")), 5), return_exceptions=True)
+        assert db.log_bytes == 0
+        path.parent.unlink()
+        (tmp_path / "elsewhere").rename(path.parent)
+        assert await asyncio.wait_for(db.write(put("b")), 5) == "b"
+
+
+async def test_nobody_waits_for_a_writer_that_has_ended(path: Path) -> None:
+    go_on = threading.Event()
+
+    def slow(transaction: Transaction) -> None:
+        go_on.wait(5)
+
+    async with opened(path) as db:
+        waiting = asyncio.ensure_future(gather(db, slow, put("a")))
+        await asyncio.sleep(0.05)
+        end_writer()
+        assert await asyncio.wait_for(waiting, 5) == [Unavailable, Unavailable]
+        go_on.set()
+        with pytest.raises(Unavailable) as refused:
+            await asyncio.wait_for(db.write(put("b")), 5)
+        assert (refused.value.data["reason"], db.trouble) == ("writer_ended", "writer_ended")
+
+
+async def test_trouble_is_kept_until_a_write_succeeds(path: Path) -> None:
+    async with opened(path) as db:
+        assert db.trouble is None
+        await gather(db, break_)
+        assert db.trouble == "storage_failed"
+        await gather(db, refuse)
+        await db.write(put("a"))
+        assert db.trouble is None
+
+
+async def test_a_locked_database_says_so_and_recovers(path: Path) -> None:
+    def wait_less(transaction: Transaction) -> None:
+        transaction.connection.execute("PRAGMA busy_timeout=50")
+
+    async with opened(path) as db:
+        await db.write(wait_less)
+        with closing(connect(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Unavailable) as refused:
+                await db.write(put("a"))
+            assert refused.value.data["reason"] == "storage_locked"
+            assert db.read(changes.can_read), "readers don't wait for a writer"
+            other.execute("ROLLBACK")
+        assert await db.write(put("a")) == "a"
+
+
+async def test_a_full_disk_refuses_the_group_whole_and_recovers(path: Path) -> None:
+    """Design §4: when the disk is full SQLite rolls back the whole transaction."""
+
+    def limit(pages: int) -> WriteFunction[None]:
+        def write(transaction: Transaction) -> None:
+            transaction.connection.execute(f"PRAGMA max_page_count = {pages}")
+
+        return write
+
+    async with opened(path) as db:
+        await db.write(limit(1))
+        outcomes = await gather(db, put("small"), put("large", "x" * 1_000_000), put("later"))
+        assert outcomes == ["small", Unavailable, "later"]
+        with pytest.raises(Unavailable) as refused:
+            await db.write(put("large", "x" * 1_000_000))
+        assert refused.value.data["reason"] == "storage_full"
+        assert names(path) >= {"small", "later"}
+        assert "large" not in names(path)
+        await db.write(limit(1_000_000))
+        assert await db.write(put("large", "x" * 1_000_000)) == "large"
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+async def test_a_wide_read_sees_one_snapshot(path: Path) -> None:
+    between = threading.Event()
+    written = threading.Event()
+
+    def read_twice(connection: sqlite3.Connection) -> tuple[int, int]:
+        first = connection.execute("SELECT count(*) FROM meta").fetchone()[0]
+        between.set()
+        assert written.wait(5)
+        return first, connection.execute("SELECT count(*) FROM meta").fetchone()[0]
+
+    async with opened(path) as db:
+        reading = asyncio.ensure_future(db.read_wide(read_twice))
+        await asyncio.to_thread(between.wait, 5)
+        await db.write(put("a"))
+        written.set()
+        first, second = await reading
+        assert first == second
+        assert "a" in names(path)
+
+
+async def test_reads_fail_as_refusals(path: Path) -> None:
+    async with opened(path) as db:
+        with pytest.raises(Unavailable):
+            db.read(lambda connection: connection.execute("SELECT nonsense"))
+        with pytest.raises(Unavailable):
+            await db.read_wide(lambda connection: connection.execute("SELECT nonsense"))
+
+
+async def test_more_wide_reads_than_readers_take_turns(path: Path) -> None:
+    async with opened(path) as db:
+        found = await asyncio.gather(*(db.read_wide(changes.can_read) for _ in range(20)))
+        assert found == [True] * 20
+
+
+async def test_who_follows_the_log_hears_of_each_commit(path: Path) -> None:
+    async with opened(path) as db:
+        heard = db.next_commit
+        await db.write(put("a"))
+        assert heard.is_set()
+        assert not db.next_commit.is_set()
+
+
+# --- the log and the end ------------------------------------------------------------------------
+
+
+async def test_the_write_ahead_log_stays_bounded(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "WAL_CHECKPOINT", 1024 * 1024)
+    async with opened(path) as db:
+        for number in range(40):
+            await db.write(put("large", str(number) * 200_000))
+        assert db.log_bytes < 4 * 1024 * 1024
+
+
+async def test_close_finishes_what_waits(path: Path) -> None:
+    db = Database(path)
+    await db.open(0)
+    waiting = [asyncio.ensure_future(db.write(put(f"n{number}"))) for number in range(600)]
+    await asyncio.sleep(0)
+    await db.close()
+    assert await asyncio.gather(*waiting) == [f"n{number}" for number in range(600)]
+    assert names(path) >= {f"n{number}" for number in range(600)}
+
+
+async def test_close_waits_for_the_group_that_is_being_written(path: Path) -> None:
+    begun = threading.Event()
+    go_on = threading.Event()
+
+    def slow(transaction: Transaction) -> str:
+        begun.set()
+        go_on.wait(5)
+        return "done"
+
+    db = Database(path)
+    await db.open(0)
+    write = asyncio.ensure_future(db.write(slow))
+    await asyncio.to_thread(begun.wait, 5)
+    closing_ = asyncio.ensure_future(db.close())
+    await asyncio.sleep(0.01)
+    go_on.set()
+    await closing_
+    assert await asyncio.wait_for(write, 5) == "done"
+
+
+async def test_after_close_a_write_is_refused_and_the_log_is_folded_in(path: Path) -> None:
+    async with opened(path) as db:
+        await db.write(put("a"))
+    with pytest.raises(Unavailable) as refused:
+        await db.write(put("b"))
+    assert refused.value.data["reason"] == "stopping"
+    assert db.log_bytes == 0
+
+
+async def test_a_broken_page_is_not_forgotten_when_a_write_succeeds(path: Path) -> None:
+    def broken(connection: sqlite3.Connection) -> None:
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorname = "SQLITE_CORRUPT"
+        raise error
+
+    async with opened(path) as db:
+        assert not db.corrupt
+        with pytest.raises(Unavailable):
+            db.read(broken)
+        await db.write(put("a"))
+        assert db.corrupt
+
+
+# --- one node for a file ------------------------------------------------------------------------
+
+
+def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "node.db"
+    held = claim(path)
+    assert held is not None
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    (tmp_path / "other.db").symlink_to(path)
+    for name in (path, tmp_path / "other.db"):
+        with pytest.raises(Unavailable) as refused:
+            claim(name)
+        assert refused.value.data["reason"] == "storage_locked"
+    os.close(held)
+    again = claim(path)
+    assert again is not None
+    os.close(again)
+
+
+def test_a_folder_that_is_a_file_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable) as refused:
+        claim(tmp_path / "file" / "node.db")
+    assert refused.value.data["reason"] == "storage_failed"

@@ -1,0 +1,72 @@
+"""The export: everything but secrets, as lines of JSON, of one moment."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from server.store import files, peers
+from server.store.database import connect
+from server.store.export import ENTITIES, lines, snapshot
+from server.store.files import File
+from server.store.projects import Header
+from tests.server.store.conftest import PROJECT
+
+SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
+OF_THIS_NODE = {"node_keys", "homes", "set_aside"}
+"""Whom this node trusts, and what it has not taken in yet."""
+
+
+def exported(db: sqlite3.Connection, entity: str) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in lines(db, entity)]
+
+
+def test_times_are_readable_and_stamps_exact(db: sqlite3.Connection, project: Header) -> None:
+    assert exported(db, "projects") == [
+        {
+            "project_id": PROJECT,
+            "name": "User Auth",
+            "objective": "Login",
+            "status": "planning",
+            "agreement_policy": "any",
+            "created_at": "1970-01-01T00:00:00.001000+00:00",
+            "stamp": 1_000,
+        }
+    ]
+    [repo] = exported(db, "repos")
+    assert (repo["relevant_paths"], repo["claimed_at"]) == (["src/"], None)
+
+
+def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: Header) -> None:
+    file = File("f1", "a", "text/plain", 3, "ab", None, '["c1"]', "backend", "agent", 1)
+    files.insert(db, PROJECT, file, b"\x00\xff!")
+    [one] = exported(db, "files")
+    assert (one["content"], one["related_contracts"]) == ("AP8h", ["c1"])
+
+
+def test_it_is_of_one_moment_and_changes_nothing(
+    path: Path, db: sqlite3.Connection, project: Header
+) -> None:
+    with snapshot(path) as view:
+        assert exported(view, "peers") == []
+        with closing(connect(path)) as other:
+            peers.put(other, "agent", "http://x.example", None, "verified", 1)
+        assert exported(view, "peers") == []
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            view.execute("DELETE FROM repos")
+    assert len(exported(db, "peers")) == 1
+
+
+def test_every_table_is_exported_or_left_out_on_purpose(db: sqlite3.Connection) -> None:
+    tables = {
+        name
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        if not name.startswith("sqlite_")
+    }
+    shown = {{"aliases": "repo_aliases"}.get(entity, entity) for entity in ENTITIES}
+    derived = {"packet_contracts", "exchanged", "digests", "digest_sums"}
+    assert tables - shown == SECRET_TABLES | OF_THIS_NODE | derived
+    assert shown <= tables

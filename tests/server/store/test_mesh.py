@@ -1,0 +1,55 @@
+"""What the node knows of other nodes, on disk (design §7)."""
+
+import sqlite3
+
+from server.store import mesh
+from server.store.mesh import Aside, NodeKey, Wanted
+
+ALPHA = "aid://example.com/alpha@1.0.0"
+
+
+def test_a_key_is_pinned_for_every_version_of_an_agent(db: sqlite3.Connection) -> None:
+    mesh.pin(db, ALPHA, "introduced", introduced_by="beta")
+    mesh.pin(db, ALPHA, "proved")
+    mesh.put_home(db, "peer-7", ALPHA)
+    assert mesh.node_key(db, ALPHA.replace("1.0.0", "2.0.0")) == NodeKey("proved", None)
+    mesh.unpin(db, ALPHA)
+    assert (mesh.node_key(db, ALPHA), mesh.home_of(db, "peer-7")) == (None, None)
+
+
+def test_the_first_home_stays(db: sqlite3.Connection) -> None:
+    mesh.put_home(db, "peer-7", ALPHA)
+    mesh.put_home(db, "peer-7", "aid://example.com/beta@1.0.0")
+    assert mesh.home_of(db, "peer-7") == "aid://example.com/alpha"
+
+
+def test_an_invite_is_used_once_and_not_after_its_time(db: sqlite3.Connection) -> None:
+    invite, code = mesh.invite(db, now=1, expires_at=10)
+    assert code == f"{invite}.{mesh.invite_secret(db, invite, 9)}"
+    assert mesh.invite_secret(db, invite, 10) is None
+    assert mesh.use_invite(db, invite, ALPHA)
+    assert not mesh.use_invite(db, invite, ALPHA)
+    assert not mesh.revoke_invite(db, invite, now=3), "it is used already"
+    assert mesh.invite_secret(db, invite, 9) is None
+    [listed] = mesh.invites(db)
+    assert (listed.used_by, listed.revoked_at) == (ALPHA, None)
+    assert db.execute("SELECT secret FROM invites").fetchall() == [("",)]
+
+
+def test_a_wanted_peer_keeps_its_invite_and_its_error(db: sqlite3.Connection) -> None:
+    mesh.want(db, "http://a", "inv_1.x")
+    mesh.want_failed(db, "http://a", "down")
+    assert mesh.wanted(db) == [Wanted("http://a", "inv_1.x", "down")]
+    mesh.want(db, "http://a")
+    assert mesh.wanted(db) == [Wanted("http://a", "inv_1.x", None)]
+    assert mesh.want_done(db, "http://a")
+    assert mesh.wanted(db) == []
+
+
+def test_what_is_put_aside_comes_when_it_is_due(db: sqlite3.Connection) -> None:
+    message = Aside("d", ALPHA, "cacp/contract/sync", "{}")
+    assert mesh.put_aside(db, message, 10)
+    assert not mesh.put_aside(db, message, 12), "it is there already"
+    assert (mesh.due(db, 9), mesh.due(db, 10), mesh.count_aside(db)) == ([], [message], 1)
+    mesh.drop_aside(db, "d")
+    assert mesh.count_aside(db) == 0

@@ -1,0 +1,88 @@
+"""Context packets on disk."""
+
+import sqlite3
+from typing import Any
+
+import orjson
+
+from schemas.context import ContextPacket, ContextType
+from server.store import packets
+from server.store.projects import Header
+from tests.server.store.conftest import PROJECT
+
+
+def insert(
+    db: sqlite3.Connection,
+    packet_id: str,
+    stamp: int,
+    *,
+    type: ContextType = "question",
+    reply_to: str | None = None,
+    related: tuple[str, ...] = (),
+) -> ContextPacket:
+    packet = ContextPacket(
+        packet_id=packet_id,
+        from_repo="backend",
+        from_agent="agent",
+        timestamp="1970-01-01T00:00:00.001000+00:00",
+        type=type,
+        content={"a": "ü"},
+        related_contracts=list(related),
+        reply_to=reply_to,
+    )
+    packets.insert(db, PROJECT, packet, stamp)
+    return packet
+
+
+def ids(found: list[orjson.Fragment]) -> list[Any]:
+    return [one["packet_id"] for one in orjson.loads(orjson.dumps(found))]
+
+
+def recent(db: sqlite3.Connection, **chosen: Any) -> list[Any]:
+    given = {"type": None, "contract_id": None, "since": -1, "limit": 10} | chosen
+    return ids(packets.recent(db, PROJECT, **given))
+
+
+def test_a_packet_is_kept_as_it_is_sent(db: sqlite3.Connection, project: Header) -> None:
+    packet = insert(db, "a", 1_000, related=("c1", "c1"))
+    [found] = packets.documents(db, PROJECT)
+    assert orjson.loads(orjson.dumps(found)) == packet.model_dump()
+    assert packets.exists(db, PROJECT, "a")
+    assert not packets.exists(db, "other", "a")
+
+
+def test_the_newest_are_found_and_given_oldest_first(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    insert(db, "b", 2_000)
+    insert(db, "c", 3_000, type="decision", related=("c1",))
+    insert(db, "a", 1_000, related=("c1",))
+    assert recent(db) == ids(packets.documents(db, PROJECT)) == ["a", "b", "c"]
+    assert recent(db, limit=2) == ["b", "c"]
+    assert recent(db, since=1_000) == ["b", "c"]
+    assert recent(db, type="decision") == ["c"]
+    assert recent(db, contract_id="c1") == ["a", "c"]
+    assert recent(db, contract_id="c1", since=1_000, type="decision", limit=1) == ["c"]
+
+
+def test_a_thread_is_found_from_any_of_its_packets(db: sqlite3.Connection, project: Header) -> None:
+    insert(db, "root", 1_000)
+    insert(db, "left", 2_000, reply_to="root")
+    insert(db, "right", 3_000, reply_to="root")
+    insert(db, "leaf", 4_000, reply_to="left")
+    insert(db, "apart", 5_000)
+    for start in ("root", "left", "right", "leaf"):
+        assert ids(packets.thread(db, PROJECT, start)) == ["root", "left", "right", "leaf"]
+    assert ids(packets.thread(db, PROJECT, "apart")) == ["apart"]
+    assert packets.thread(db, "other", "root") == []
+
+
+def test_packets_that_reply_to_each_other_make_no_endless_thread(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    """What peers send may refer in a circle, or to what is not here."""
+    insert(db, "a", 1_000, reply_to="b")
+    insert(db, "b", 2_000, reply_to="a")
+    insert(db, "lost", 3_000, reply_to="nowhere")
+    assert ids(packets.thread(db, PROJECT, "a")) == ["a", "b"]
+    assert ids(packets.thread(db, PROJECT, "lost")) == ["lost"]

@@ -1,0 +1,85 @@
+"""Projects, their repos and who holds them."""
+
+import sqlite3
+
+from server.domain.identifiers import repo_id_for
+from server.store import packets, projects
+from server.store.projects import Header, Member
+from tests.server.store.conftest import PROJECT, repo
+
+
+def test_a_header_is_a_register(db: sqlite3.Connection, project: Header) -> None:
+    assert projects.header(db, PROJECT) == project
+    assert projects.header(db, "nothing") is None
+    newer = project._replace(name="Login", status="complete", stamp=2_000)
+    projects.update_header(db, newer)
+    assert projects.header(db, PROJECT) == newer
+
+
+def test_membership_names_the_repos_and_who_holds_them(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    backend = repo_id_for(PROJECT, "backend-api")
+    found = projects.membership(db, PROJECT)
+    assert found == ("User Auth", "any", (Member(backend, "backend-api", None),))
+    projects.update_claim(db, PROJECT, backend, "agent", "http://127.0.0.1:1", 3_000)
+    found = projects.membership(db, PROJECT)
+    assert found is not None
+    assert found.members == (Member(backend, "backend-api", "agent"),)
+    assert projects.membership(db, "nothing") is None
+
+
+def test_a_project_without_repos_has_no_members(db: sqlite3.Connection, project: Header) -> None:
+    projects.insert(db, project._replace(project_id="p2"), [])
+    assert projects.membership(db, "p2") == ("User Auth", "any", ())
+
+
+def test_repos_come_in_the_order_they_were_added(db: sqlite3.Connection, project: Header) -> None:
+    projects.insert_repo(db, PROJECT, repo("zebra", stamp=1_500))
+    projects.insert_repo(db, PROJECT, repo("ant", stamp=2_000))
+    assert [one.name for one in projects.repos(db, PROJECT)] == ["backend-api", "zebra", "ant"]
+    assert projects.repos(db, PROJECT)[1] == repo("zebra", stamp=1_500)
+
+
+def test_projects_come_in_the_order_of_their_creation(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    for number, name in [(3_000, "b"), (3_000, "a"), (2_000, "c")]:
+        projects.insert(db, project._replace(project_id=name, created_at=number), [])
+    found = projects.headers_after(db, 0, "", 10)
+    assert [one.project_id for one in found] == [PROJECT, "c", "a", "b"]
+    after = projects.headers_after(db, 3_000, "a", 10)
+    assert [one.project_id for one in after] == ["b"]
+    assert len(projects.headers_after(db, 0, "", 2)) == 2
+
+
+def test_a_whole_project_was_updated_when_anything_in_it_was(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    assert projects.whole(db, project)["updated_at"] == "1970-01-01T00:00:00.001000+00:00"
+    projects.update_claim(db, PROJECT, repo_id_for(PROJECT, "backend-api"), "agent", None, 5_000)
+    whole = projects.whole(db, project)
+    assert whole["updated_at"] == "1970-01-01T00:00:00.005000+00:00"
+    assert projects.summary(db, project)["updatedAt"] == whole["updated_at"]
+    assert (whole["contracts"], whole["context_history"]) == ([], [])
+    assert not packets.documents(db, PROJECT)
+
+
+def test_ids_from_elsewhere_are_kept_as_aliases(db: sqlite3.Connection, project: Header) -> None:
+    """Design §5, Repos."""
+    backend = repo_id_for(PROJECT, "backend-api")
+    assert projects.resolve_alias(db, PROJECT, "theirs") is None
+    projects.add_alias(db, PROJECT, "theirs", backend)
+    projects.add_alias(db, PROJECT, "theirs", backend)
+    assert projects.resolve_alias(db, PROJECT, "theirs") == backend
+    assert projects.resolve_alias(db, "other", "theirs") is None
+
+
+def test_a_claim_that_came_later_is_kept(db: sqlite3.Connection, project: Header) -> None:
+    """Design §5: of two claims made apart the other becomes a conflict record."""
+    backend = repo_id_for(PROJECT, "backend-api")
+    for _ in range(2):
+        projects.keep_lost_claim(db, PROJECT, backend, "late", None, 9_000)
+    assert db.execute("SELECT agent_id, claimed_at FROM claim_conflicts").fetchall() == [
+        ("late", 9_000)
+    ]

@@ -1,0 +1,48 @@
+"""Project tokens on a real file (design §7)."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from server.store import tokens
+from server.store.database import connect
+from server.store.migrate import prepare
+
+AGENT = "aid://example.com/backend@1.0.0"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    prepare(tmp_path / "cacp.db")
+    with closing(connect(tmp_path / "cacp.db")) as connection:
+        yield connection
+
+
+def test_a_token_is_active_until_it_is_revoked(db: sqlite3.Connection) -> None:
+    token_id = tokens.add(db, project_id="p", agent_id=AGENT, now=1, expires_at=9)
+    assert tokens.is_active(db, token_id)
+    assert tokens.revoke(db, token_id, now=2)
+    assert not tokens.is_active(db, token_id)
+    assert not tokens.revoke(db, token_id, now=3)
+    assert tokens.every(db) == [tokens.Token(token_id, "p", AGENT, 1, 9, 2)]
+
+
+def test_an_unknown_token_is_not_active(db: sqlite3.Connection) -> None:
+    assert not tokens.is_active(db, "tok_none")
+    assert not tokens.revoke(db, "tok_none", now=1)
+
+
+def test_the_secret_is_made_once(db: sqlite3.Connection, tmp_path: Path) -> None:
+    secret = tokens.node_secret(db)
+    assert len(secret) == 32
+    with closing(connect(tmp_path / "cacp.db")) as other:
+        assert tokens.node_secret(other) == secret
+
+
+def test_knows_which_projects_there_are(db: sqlite3.Connection) -> None:
+    assert not tokens.has_project(db, "p")
+    db.execute("INSERT INTO projects VALUES ('p', 'n', 'o', 'planning', 'any', 1, 1)")
+    assert tokens.has_project(db, "p")

@@ -1,0 +1,110 @@
+"""Comparing costs what differs, not what is there (design §6, Anti-entropy)."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from peers.signing import SigningKey
+from server.anti_entropy import Comparison
+from server.identity import Caller
+from server.methods import METHODS
+from server.methods.base import Context, Node
+from server.store import changes, digests, peers
+from server.store.database import Database, Transaction, connect
+from server.store.migrate import prepare
+from server.store.peers import Peer
+
+ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@1.0.0"
+ENTITIES = 2_000
+
+
+class Direct:
+    """A link that calls the methods of the other node's database, and counts the messages."""
+
+    def __init__(self, database: Database, node: Node, caller: Caller) -> None:
+        self._database = database
+        self._node = node
+        self._caller = caller
+        self.calls: list[str] = []
+
+    async def call(self, name: str, **params: Any) -> Any:
+        self.calls.append(name)
+        method = METHODS[name]
+        given = method.params.model_validate(params | {"source_agent": self._caller.agent_id})
+
+        def run(one: Transaction) -> Any:
+            context = Context(one.connection, self._caller, self._node, name, one.stamp, one)
+            return method.run(context, given)
+
+        return await self._database.write(run)
+
+
+def fill(path: Path, node: Node, other: str, packets: int) -> None:
+    prepare(path)
+    with closing(connect(path)) as db:
+        db.execute("BEGIN")
+        peers.put(db, other, "http://x", "x", "verified", 1)
+        peers.put_keys(db, other, "secret", "key")
+        for number in range(packets):
+            changes.append(
+                db,
+                at=1,
+                origin=node.agent_id,
+                actor=node.agent_id,
+                action="m",
+                entity="context",
+                entity_id=f"packet {number}",
+                project_id="p",
+                outcome="x",
+            )
+        while not digests.catch_up(db):
+            pass
+        db.execute("COMMIT")
+
+
+def compare(tmp_path: Path, ours: int, theirs: int) -> tuple[list[str], list[Any]]:
+    """The calls of one comparison, and what was taken in."""
+
+    async def run() -> tuple[list[str], list[Any]]:
+        taken: list[Any] = []
+
+        async def apply(peer: Peer, message: dict[str, Any]) -> Any:
+            taken.append(message)
+            return {"status": "created"}
+
+        ours_db, theirs_db = Database(tmp_path / "a.db"), Database(tmp_path / "b.db")
+        await ours_db.open(1)
+        await theirs_db.open(1)
+        caller = Caller(ALPHA, "alpha", "verified", "key")
+        link = Direct(theirs_db, beta, caller)
+        peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")
+        comparison = Comparison(ours_db, alpha, peer, link, 60, apply)  # type: ignore[arg-type]
+        assert await comparison.round(lambda: None)
+        assert comparison.offset is not None
+        assert abs(comparison.offset) < 5_000_000
+        await ours_db.close()
+        await theirs_db.close()
+        return link.calls, taken
+
+    alpha = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
+    beta = Node(BETA, "beta", True, True, SigningKey(bytes(32)))
+    fill(tmp_path / "a.db", alpha, BETA, ours)
+    fill(tmp_path / "b.db", beta, ALPHA, theirs)
+    return asyncio.run(run())
+
+
+def test_equal_nodes_need_one_message(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, ENTITIES, ENTITIES)
+    assert calls == ["cacp/sync/digest"]
+
+
+def test_one_difference_needs_one_message_for_each_level(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1)
+    assert calls == ["cacp/sync/digest"] * 4 + ["cacp/sync/pull"]
+
+
+def test_an_empty_node_needs_no_message_for_each_entity(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, 0, ENTITIES)
+    assert len(calls) < 30
+    assert calls.count("cacp/sync/pull") == ENTITIES / 500

@@ -1,0 +1,60 @@
+"""The composition root: one application, whole, on one database."""
+
+from pathlib import Path
+
+import pytest
+from starlette.routing import Route
+
+from server.app import make_app
+from server.settings import Settings
+from server.store.migrate import prepare
+from tests.node import Node
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> dict[str, set[str]]:
+    """The methods that each path takes."""
+    settings = Settings(db=tmp_path / "cacp.db")
+    app = make_app(settings, prepare(settings.db), b"secret" * 8)
+    routes = [route for route in app.routes if isinstance(route, Route)]
+    return {route.path: set(route.methods or ()) - {"HEAD"} for route in routes}
+
+
+def test_it_serves_what_the_specification_names(paths: dict[str, set[str]]) -> None:
+    """CACP 2.0, Endpoint and Discovery Endpoints; issue, Discovery."""
+    assert paths == {
+        "/": {"POST"},
+        "/.well-known/agent.json": {"GET"},
+        "/.well-known/agent-card.json": {"GET"},
+        "/health": {"GET"},
+        "/live": {"GET"},
+        "/ready": {"GET"},
+        "/methods": {"GET"},
+        "/openrpc.json": {"GET"},
+        "/peers": {"GET"},
+        "/peers/register": {"POST"},
+        "/peers/hello": {"POST"},
+        "/peers/confirm": {"POST"},
+        "/metrics": {"GET"},
+        "/events": {"GET"},
+        "/adp/search": {"POST"},
+        "/adp/register": {"POST"},
+        "/adp/known": {"POST"},
+        "/.well-known/cacp-challenge/{nonce}": {"GET"},
+        "/known": {"POST"},
+    }
+
+
+def test_a_node_answers_head_where_it_answers_get(node: Node) -> None:
+    for path in ("/health", "/live", "/methods", "/events"):
+        response = node.http.head(path)
+        assert (response.status_code, response.content) == (200, b"")
+
+
+def test_two_nodes_are_two(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with Node(tmp_path / "a", repo="a") as a, Node(tmp_path / "b", repo="b") as b:
+        a.call("cacp/project/create", name="n", objective="o")
+        assert b.call("cacp/project/list") == {"projects": []}
+        assert (a.get("/health").json()["repo"], b.get("/health").json()["repo"]) == ("a", "b")

@@ -1,0 +1,292 @@
+"""What uvicorn's own protocol lacks: limits on what is read, a response sent in one piece."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from server import http
+from server.http import HEAD_MAX, HttpProtocol, OnePiece
+from tests.node import Node
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CALL = b'{"jsonrpc":"2.0","method":"cacp/project/list","id":1}'
+
+
+class Wire:
+    """Stands where asyncio's transport stands, and keeps each write."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+
+async def written(*parts: bytes, then_close: bool = False) -> list[bytes]:
+    wire = Wire()
+    piece = OnePiece(cast(asyncio.Transport, wire), asyncio.get_running_loop())
+    for part in parts:
+        piece.write(part)
+    if then_close:
+        piece.close()
+        assert piece.is_closing()
+    await asyncio.sleep(0)
+    return wire.writes
+
+
+def test_what_is_written_in_one_turn_goes_out_together() -> None:
+    assert asyncio.run(written(b"head", b"body")) == [b"headbody"]
+
+
+def test_nothing_is_lost_when_the_connection_closes_at_once() -> None:
+    assert asyncio.run(written(b"head", b"body", then_close=True)) == [b"headbody"]
+
+
+def test_nothing_written_sends_nothing() -> None:
+    assert asyncio.run(written()) == []
+
+
+def test_head_and_body_arrive_in_one_read(node: Node) -> None:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+        for _ in range(20):
+            caller.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert caller.recv(65536).endswith(b'{"status":"live"}')
+
+
+def test_pipelined_requests_are_answered_in_order(node: Node) -> None:
+    ask = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
+    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+        caller.sendall(ask % (b"live", b"") + ask % (b"methods", b"Connection: close\r\n"))
+        answers = b"".join(iter(lambda: caller.recv(65536), b""))
+    assert answers.count(b"HTTP/1.1 200") == 2
+    assert answers.index(b'"live"') < answers.index(b'"methods"')
+
+
+# --- what is read -------------------------------------------------------------------------------
+
+
+def exchange(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
+    """All that comes back on a connection that sends these parts and then waits for its end."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
+        for part in parts:
+            caller.sendall(part)
+            time.sleep(pause)
+        return b"".join(iter(lambda: caller.recv(65536), b""))
+
+
+def refused(answer: bytes, status: int) -> str:
+    """The message of an answer of this status that refuses the request."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status), answer
+    assert b"connection: close" in head
+    error = json.loads(body)["error"]
+    assert error["code"] == -32600
+    return str(error["message"])
+
+
+def get(path: bytes, more: bytes = b"") -> bytes:
+    return b"GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n" % (path, more)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_a_head_over_64_kib_is_431(node: Node, pause: float) -> None:
+    huge = get(b"/live")[:-2] + b"X: " + b"a" * HEAD_MAX
+    message = refused(exchange(node.port, huge[:40_000], huge[40_000:], pause=pause), 431)
+    assert str(HEAD_MAX) in message
+
+
+def test_many_headers_are_a_large_head_too(node: Node) -> None:
+    refused(exchange(node.port, get(b"/live", b"X: a\r\n" * (HEAD_MAX // 6))), 431)
+
+
+def test_what_follows_a_chunked_body_is_limited_as_a_head_is(node: Node) -> None:
+    answer = exchange(
+        node.port,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n",
+        b"X: " + b"a" * HEAD_MAX,
+        pause=0.05,
+    )
+    refused(answer, 431)
+
+
+def test_a_large_head_under_the_limit_is_taken(node: Node) -> None:
+    more = b"X: " + b"a" * (HEAD_MAX - 100) + b"\r\nConnection: close\r\n"
+    assert exchange(node.port, get(b"/live", more)).startswith(b"HTTP/1.1 200")
+
+
+def test_each_head_of_a_connection_has_the_limit_to_itself(node: Node) -> None:
+    half = b"X: " + b"a" * (HEAD_MAX // 2) + b"\r\n"
+    last = get(b"/live", half + b"Connection: close\r\n")
+    answer = exchange(node.port, get(b"/live", half), get(b"/live", half) + last)
+    assert answer.count(b"HTTP/1.1 200") == 3
+
+
+def test_a_large_body_is_no_head(tmp_path: Path) -> None:
+    body = CALL + b" " * 300_000
+    head = HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with Node(tmp_path) as node:
+        assert b'"result"' in exchange(node.port, head + body)
+
+
+def test_what_is_no_http_is_400_in_json(node: Node) -> None:
+    assert "HTTP/1.1" in refused(exchange(node.port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 400)
+
+
+@pytest.mark.parametrize("target", [b"example.com:443", b"http://example.com/", b"/"])
+def test_a_node_is_no_proxy(node: Node, target: bytes) -> None:
+    refused(exchange(node.port, b"CONNECT %s HTTP/1.1\r\nHost: a\r\n\r\n" % target), 400)
+
+
+# --- an offer to upgrade ------------------------------------------------------------------------
+
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n"
+LENGTH = b"Content-Length: %d\r\n\r\n" % len(CALL)
+
+
+@pytest.mark.parametrize("cut", [None, 30, 150, -10])
+def test_an_offer_to_upgrade_is_passed_over(node: Node, cut: int | None) -> None:
+    """As `curl --http2 -d` sends it (RFC 9110, 7.8)."""
+    offered = HEAD + OFFER + LENGTH + CALL
+    parts = [offered] if cut is None else [offered[:cut], offered[cut:]]
+    answer = exchange(node.port, *parts, get(b"/live", b"Connection: close\r\n"), pause=0.05)
+    assert answer.count(b"HTTP/1.1 200") == 2
+    assert b'"result"' in answer
+    assert b'"live"' in answer
+
+
+def test_offers_of_pipelined_requests_are_passed_over(node: Node) -> None:
+    offered = HEAD + OFFER + LENGTH + CALL
+    answer = exchange(node.port, offered * 2 + get(b"/live", b"Connection: close\r\n"))
+    assert answer.count(b'"result"') == 2
+    assert b'"live"' in answer
+
+
+def test_an_offer_is_no_way_around_who_calls(node: Node) -> None:
+    websocket = b"Connection: Upgrade\r\nUpgrade: websocket\r\nOrigin: http://evil.com\r\n"
+    answer = exchange(
+        node.port, HEAD + websocket + LENGTH + CALL, get(b"/", b"Connection: close\r\n")
+    )
+    assert answer.startswith(b"HTTP/1.1 401")
+    assert "pip install" not in node.log
+
+
+# --- slow senders -------------------------------------------------------------------------------
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers the body, once it is whole."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        body += message["body"]
+        more = message["more_body"]
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def served(talk: Callable[[int], bytes], *, stop_after: float | None = None) -> tuple[bytes, float]:
+    """What `talk` gets of a server of `echo` on this port, and how many seconds it took."""
+    config = uvicorn.Config(echo, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+    made: list[HttpProtocol] = []
+
+    def protocol() -> HttpProtocol:
+        made.append(HttpProtocol(config, ServerState(), {}))
+        return made[-1]
+
+    async def run() -> tuple[bytes, float]:
+        server: Any = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+        begun = time.monotonic()
+        talking = asyncio.create_task(asyncio.to_thread(talk, server.sockets[0].getsockname()[1]))
+        if stop_after is not None:
+            await asyncio.sleep(stop_after)
+            made[0].shutdown()
+        answer = await talking
+        server.close()
+        return answer, time.monotonic() - begun
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(http, "BODY_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("sent", [HEAD, HEAD + LENGTH, HEAD + LENGTH + CALL[:5]])
+def test_who_stops_in_the_middle_of_a_request_gets_408(sent: bytes) -> None:
+    answer, seconds = served(lambda port: exchange(port, sent))
+    assert "in time" in refused(answer, 408)
+    assert seconds < 20
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_head_that_trickles_in_has_one_deadline() -> None:
+    def trickle(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
+            caller.settimeout(0.1)
+            for byte in HEAD:
+                caller.sendall(bytes([byte]))
+                try:
+                    return caller.recv(65536)
+                except TimeoutError:
+                    continue
+        raise AssertionError("the whole head was taken")
+
+    answer, seconds = served(trickle)
+    refused(answer, 408)
+    assert seconds < 20
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_body_may_take_long_while_it_makes_progress() -> None:
+    parts = [bytes([byte]) for byte in CALL[:10]]
+    head = HEAD + b"Connection: close\r\nContent-Length: 10\r\n\r\n"
+    answer, seconds = served(lambda port: exchange(port, head, *parts, pause=0.1))
+    assert answer.endswith(CALL[:10])
+    assert seconds > 0.9
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
+    answer, seconds = served(lambda port: exchange(port))
+    assert answer == b""
+    assert seconds < 20
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_answered_connection_is_kept_alive() -> None:
+    def talk(port: int) -> bytes:
+        return exchange(port, HEAD + LENGTH + CALL, get(b"/", b"Connection: close\r\n"), pause=0.6)
+
+    answer, _ = served(talk)
+    assert answer.count(b"HTTP/1.1 200") == 2
+
+
+def test_a_slow_sender_does_not_keep_the_node_from_stopping() -> None:
+    def trickle(port: int) -> bytes:
+        return exchange(port, HEAD + LENGTH, *[b"{"] * 6, pause=0.1)
+
+    answer, seconds = served(trickle, stop_after=0.2)
+    refused(answer, 408)
+    assert seconds < 20

@@ -1,0 +1,133 @@
+"""The OpenRPC document: complete, sound, and true of real answers (OpenRPC 1.3.2)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from schemas.errors import ErrorCode
+from server.methods import METHODS
+from server.openrpc import document, verbose
+from tests.team import CONTENT, Team
+
+DOCUMENT: dict[str, Any] = json.loads(document())
+BY_NAME = {method["name"]: method for method in DOCUMENT["methods"]}
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for item in value.values():
+            yield from references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def validator(schema: Any) -> Draft202012Validator:
+    return Draft202012Validator(schema | {"components": DOCUMENT["components"]})
+
+
+def params_schema(method: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {param["name"]: param["schema"] for param in method["params"]},
+        "required": [param["name"] for param in method["params"] if param["required"]],
+        "additionalProperties": False,
+    }
+
+
+def test_every_method_is_described_once() -> None:
+    assert [method["name"] for method in DOCUMENT["methods"]] == list(METHODS)
+    assert DOCUMENT["openrpc"] == "1.3.2"
+    assert DOCUMENT["info"]["version"]
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for reference in set(references(DOCUMENT)):
+        found = DOCUMENT
+        for step in reference.removeprefix("#/").split("/"):
+            found = found[step]
+        assert found
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_is_described_whole(name: str) -> None:
+    method = BY_NAME[name]
+    assert method["paramStructure"] == "by-name"
+    assert method["summary"]
+    # Optional params come after all required ones (OpenRPC, Method Object).
+    required = [param["required"] for param in method["params"]]
+    assert required == sorted(required, reverse=True)
+    Draft202012Validator.check_schema(params_schema(method))
+    Draft202012Validator.check_schema(method["result"]["schema"])
+
+
+def test_errors_are_the_codes_that_the_node_answers_with() -> None:
+    codes = {error["code"] for error in DOCUMENT["components"]["errors"].values()}
+    assert codes <= {int(code) for code in ErrorCode}
+
+
+def test_the_verbose_list_needs_no_other_document() -> None:
+    for method in verbose():
+        for schema in (method["params"], method["result"]):
+            Draft202012Validator.check_schema(schema)
+            assert all(one.startswith("#/$defs/") for one in references(schema))
+
+
+def test_real_calls_are_what_it_describes(team: Team) -> None:
+    """A contract's whole way: each call's params and result fit their published schemas."""
+    seen: set[str] = set()
+
+    def call(name: str, agent: Any = team.backend, /, **params: Any) -> Any:
+        method = BY_NAME[f"cacp/{name}"]
+        given = {"projectId": team.project} | params
+        if "projectId" not in {param["name"] for param in method["params"]}:
+            del given["projectId"]
+            result = team.node.call(f"cacp/{name}", **given)
+        else:
+            result = agent(name, **given)
+        validator(params_schema(method)).validate(given)
+        validator(method["result"]["schema"]).validate(result)
+        seen.add(f"cacp/{name}")
+        return result
+
+    call("project/create", name="n", objective="o", repos=[])
+    call("project/join", repoName="backend-api", agentEndpoint="http://127.0.0.1:1")
+    call("project/addRepo", repo={"name": "infra", "role": "infra", "language": "hcl"})
+    call("project/updateStatus", status="implementing")
+    contract = call("contract/propose", type="api_endpoint", name="n", content=CONTENT)
+    at = {"contractId": contract["contractId"]}
+    call("contract/respond", team.frontend, **at, action="request_change", comment="c")
+    call("contract/update", **at, content={"n": 1}, changeNote="why")
+    call("contract/respond", team.frontend, **at, action="agree")
+    call("implementation/start", **at, plan="p")
+    call("implementation/report", **at, report="STATUS:needs_decision\nQUESTION:Why?")
+    call("implementation/complete", **at, files=["a"])
+    call("implementation/getStatus", **at)
+    call("contract/get", **at, includeHistory=True)
+    call("contract/list", limit=1)
+    call("contract/conflicts")
+    call("contract/timeline", **at)
+    packet = call("context/share", type="decision", content={}, relatedContracts=[at["contractId"]])
+    call("context/askQuestion", question="q", options=["a"], replyTo=packet["packetId"])
+    call("context/recordDecision", decision="d", chosen="c", rationale="r")
+    call("context/list", limit=5)
+    call("context/getThread", packetId=packet["packetId"])
+    request = call("file/request", description="d")
+    call("file/listRequests")
+    file = {"name": "n", "content": "QUJD"}
+    shared = call("file/share", file=file)
+    call("file/fulfillRequest", requestId=request["requestId"], file=file)
+    call("file/list")
+    call("file/get", fileId=shared["fileId"])
+    call("project/get")
+    call("project/list", limit=2)
+    call("project/list", limit=2, summary=True)
+    elsewhere = {name for name in METHODS if name.endswith("/sync")}
+    elsewhere |= {"cacp/sync/digest", "cacp/sync/pull"}
+    elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}
+    assert seen | elsewhere == set(METHODS)

@@ -1,0 +1,179 @@
+"""GET and POST routes beside the endpoint (CACP 2.0, Discovery Endpoints; design §7)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from server.methods import METHODS
+from tests.node import AGENT, REPO, Node, bearer
+
+PUBLIC = [
+    "/.well-known/agent.json",
+    "/.well-known/agent-card.json",
+    "/health",
+    "/live",
+    "/ready",
+    "/methods",
+    "/openrpc.json",
+]
+CLOSED = ["/peers", "/metrics", "/events"]
+Peer = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node at which peers may register."""
+    with Node(tmp_path_factory.mktemp("mesh")) as node:
+        yield node
+
+
+@pytest.fixture
+def peer() -> Peer:
+    """A peer that is registered nowhere yet."""
+    return {
+        "agentId": f"aid://example.com/{uuid4()}@1.0.0",
+        "endpoint": "http://127.0.0.1:8081",
+        "repoName": "frontend-app",
+    }
+
+
+def listed(mesh: Node, peer: Peer) -> list[Any]:
+    """What the node lists of a peer."""
+    peers = mesh.get("/peers").json()["peers"]
+    return [one for one in peers if one["agentId"] == peer["agentId"]]
+
+
+def register(node: Node, body: Any, headers: dict[str, str] | None = None) -> Any:
+    content = body if isinstance(body, bytes) else json.dumps(body)
+    given = {"content-type": "application/json"} | (headers or {})
+    return node.http.post("/peers/register", content=content, headers=given)
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_discovery_is_public(node: Node, path: str) -> None:
+    response = node.http.get(path, headers={"host": "elsewhere.example", "x-forwarded-for": "1"})
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_all_else_needs_a_caller(node: Node, path: str) -> None:
+    response = node.http.get(path, headers={"host": "elsewhere.example"})
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"].startswith("Bearer")
+    assert response.json()["error"]["code"] == -32001
+
+
+def test_no_page_of_another_origin_may_read_an_answer(node: Node) -> None:
+    """Design §7: no CORS by default."""
+    response = node.http.get("/health", headers={"origin": "https://elsewhere.example"})
+    assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+def test_health(mesh: Node, peer: Peer) -> None:
+    """CACP 2.0, GET /health."""
+    before = mesh.get("/health").json()
+    fields = {"status": "healthy", "agentId": AGENT, "repo": REPO}
+    assert before | fields == before
+    assert register(mesh, peer).status_code == 200
+    assert mesh.get("/health").json()["peerCount"] == before["peerCount"] + 1
+
+
+def test_live_and_ready(node: Node) -> None:
+    assert node.get("/live").json() == {"status": "live"}
+    assert node.get("/ready").json() == {"status": "ready"}
+
+
+def test_methods_are_names_as_specified(node: Node) -> None:
+    """CACP 2.0, GET /methods."""
+    assert node.get("/methods").json() == {"methods": list(METHODS)}
+
+
+def test_methods_are_described_on_request(node: Node) -> None:
+    methods = node.get("/methods", verbose="1").json()["methods"]
+    assert [one["name"] for one in methods] == list(METHODS)
+    for one in methods:
+        assert one["summary"]
+        assert one["params"]["type"] == "object"
+        assert one["result"]
+
+
+def test_a_peer_registers_and_is_listed(mesh: Node, peer: Peer) -> None:
+    """CACP 2.0, POST /peers/register."""
+    assert register(mesh, peer).json() == {
+        "status": "registered",
+        "agentId": AGENT,
+        "repoName": REPO,
+        "peerCount": len(mesh.get("/peers").json()["peers"]),
+    }
+    [found] = listed(mesh, peer)
+    assert found | peer | {"trust": "unkeyed"} == found
+
+
+def test_registering_again_renews_the_endpoint(mesh: Node, peer: Peer) -> None:
+    register(mesh, peer)
+    register(mesh, peer | {"endpoint": "http://127.0.0.1:9999"})
+    [found] = listed(mesh, peer)
+    assert found["endpoint"] == "http://127.0.0.1:9999"
+
+
+def test_an_agent_with_a_key_registers_with_it(mesh: Node, peer: Peer) -> None:
+    """Design §7: an agent id is pinned to its key."""
+    key = mesh.key(peer["agentId"], peer["repoName"])
+    assert register(mesh, peer).status_code == 403
+    assert register(mesh, peer, bearer(key)).status_code == 200
+    [found] = listed(mesh, peer)
+    assert found["trust"] == "verified"
+    other = register(mesh, peer | {"agentId": "aid://example.com/other@1.0.0"}, bearer(key))
+    assert other.json()["error"]["data"]["reason"] == "other_agent"
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://169.254.169.254/", "ftp://peer", "http://0.0.0.0:80", "not a url"]
+)
+def test_no_endpoint_leads_where_the_node_must_not_call(
+    mesh: Node, peer: Peer, endpoint: str
+) -> None:
+    assert register(mesh, peer | {"endpoint": endpoint}).status_code in (400, 403)
+    assert listed(mesh, peer) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        ([], 400),
+        ({}, 400),
+        ({"agentId": "peer-7", "endpoint": 5}, 400),
+        ({"agentId": AGENT, "endpoint": "http://127.0.0.1:1"}, 403),
+        (b" " * 70_000, 413),
+    ],
+)
+def test_a_bad_registration_is_refused(mesh: Node, body: Any, status: int) -> None:
+    response = register(mesh, body)
+    assert response.status_code == status
+    assert response.json()["error"]["message"]
+
+
+def test_what_is_missing_from_a_registration_is_named(mesh: Node) -> None:
+    error = register(mesh, {"agentId": "a"}).json()["error"]
+    assert error["code"] == -32602
+    assert error["data"]["errors"] == [{"path": "endpoint", "problem": "required"}]
+
+
+def test_a_registration_is_json(mesh: Node, peer: Peer) -> None:
+    assert register(mesh, peer, {"content-type": "text/plain"}).status_code == 415
+
+
+def test_a_registration_without_a_repo_name(mesh: Node) -> None:
+    body = {"agentId": "peer-7", "endpoint": "http://127.0.0.1:1", "repoName": None, "extra": 1}
+    assert register(mesh, body).status_code == 200
+
+
+def test_a_known_caller_registers_nobody(mesh: Node, peer: Peer) -> None:
+    key = mesh.key(peer["agentId"], peer["repoName"], trust="known")
+    response = register(mesh, peer, bearer(key))
+    assert response.json()["error"]["data"]["reason"] == "insufficient_trust"

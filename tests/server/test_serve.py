@@ -1,0 +1,198 @@
+"""Start and stop of a node process (issue: SIGTERM drains; design §7: no credential, no start)."""
+
+import json
+import re
+import socket
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from server.serve import listen_on
+from tests.node import Node, bearer
+
+
+def refusal(node: Node) -> str:
+    """What a node says that does not start: one or two lines, without a traceback."""
+    node.start(wait=False)
+    assert node.process is not None
+    status = node.process.wait(20)
+    node.process = None
+    assert status == 1
+    assert "Traceback" not in node.log
+    return node.log
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    """A node that is not running yet."""
+    return Node(tmp_path)
+
+
+def test_a_cold_start_is_healthy(node: Node) -> None:
+    with node:
+        assert node.get("/health").json()["status"] == "healthy"
+
+
+def test_it_says_that_it_is_ready_in_one_structured_line(node: Node) -> None:
+    with node:
+        [line] = node.log.splitlines()
+    entry = json.loads(line)
+    assert (entry["event"], entry["level"], entry["url"]) == ("ready", "info", node.url)
+    assert str(node.folder) not in line
+
+
+def test_port_0_takes_a_free_one_and_says_which(tmp_path: Path) -> None:
+    node = Node(tmp_path, port=0)
+    node.start(wait=False)
+    try:
+        deadline = time.monotonic() + 20
+        while not (found := re.search(r'"url": "http://127.0.0.1:(\d+)"', node.log)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert int(found[1]) > 0
+    finally:
+        node.stop()
+        node.http.close()
+
+
+def test_a_port_that_is_taken_is_said(node: Node) -> None:
+    with socket.create_server(("127.0.0.1", node.port)):
+        assert f"127.0.0.1:{node.port}" in refusal(node)
+
+
+def test_a_port_is_free_again_at_once() -> None:
+    for _ in range(2):
+        [first] = listen_on("127.0.0.1", 0)
+        port = first.getsockname()[1]
+        first.close()
+        [again] = listen_on("127.0.0.1", port)
+        again.close()
+    with pytest.raises(ValueError, match="Can't listen on"):
+        listen_on("192.0.2.1", 0)
+
+
+def test_what_is_no_database_is_said(node: Node) -> None:
+    node.db.write_text("Dear all, " * 1000)
+    assert "Can't use the database" in refusal(node)
+    assert node.db.read_text().startswith("Dear all")
+
+
+def test_two_nodes_do_not_share_a_file(node: Node) -> None:
+    with node:
+        (node.folder / "second").mkdir()
+        said = refusal(Node(node.folder / "second", db=node.db))
+        assert "another node or program holds it" in said
+        assert len(said.splitlines()) == 1
+        node.kill()
+        node.restart()
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    node = Node(tmp_path, db=tmp_path / "file" / "node.db")
+    assert "node.db" in refusal(node)
+
+
+def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
+    node = Node(tmp_path, durability="SOMETIMES")
+    node.start(wait=False)
+    assert node.process is not None
+    assert node.process.wait(20) == 2
+    node.process = None
+    assert "CACP_DURABILITY" in node.log
+
+
+def test_exposed_and_without_a_credential_it_does_not_start(tmp_path: Path) -> None:
+    """Design §7: otherwise it refuses, with the command that makes one."""
+    assert "cacp keys create" in refusal(Node(tmp_path, host="0.0.0.0"))
+
+
+def test_exposed_with_a_bootstrap_key_file_it_starts_and_takes_its_key(tmp_path: Path) -> None:
+    """Design §7: made on first start with mode 0600 if absent."""
+    file = tmp_path / "secrets" / "key"
+    with Node(tmp_path, host="0.0.0.0", bootstrap_key_file=file) as node:
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        key = file.read_text().strip()
+        assert node.call("cacp/project/list", key=key) == {"projects": []}
+        assert node.raw("{}").status_code == 401
+        assert key not in node.log
+        node.restart()
+        assert file.read_text().strip() == key
+        assert node.get("/peers", key=key).status_code == 200
+
+
+def test_sigterm_lets_an_open_request_finish(node: Node) -> None:
+    body = b'{"jsonrpc":"2.0","method":"cacp/project/create","id":1,"params":'
+    body += b'{"name":"n","objective":"o"}}'
+    head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with node, socket.create_connection(("127.0.0.1", node.port), timeout=10) as slow:
+        slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:-5])
+        time.sleep(0.1)
+        assert node.process is not None
+        node.process.terminate()
+        time.sleep(0.2)
+        slow.sendall(body[-5:])
+        answer = b"".join(iter(lambda: slow.recv(65536), b""))
+        assert b" 200 OK" in answer
+        assert b'"created"' in answer
+        node.process.wait(20)
+        assert node.query("SELECT count(*) FROM projects") == [(1,)]
+        assert '"stopped"' in node.log
+        node.start()
+
+
+def test_a_stop_folds_the_log_into_the_database(node: Node) -> None:
+    with node:
+        node.call("cacp/project/create", name="n", objective="o")
+        node.stop()
+        assert not node.db.with_name("node.db-wal").exists()
+        node.start()
+        assert len(node.call("cacp/project/list")["projects"]) == 1
+
+
+def test_what_was_answered_is_there_after_a_crash(node: Node) -> None:
+    """Issue: on restart, everything acknowledged is there."""
+    with node:
+        made = [
+            node.call("cacp/project/create", name=f"n{number}", objective="o")["projectId"]
+            for number in range(50)
+        ]
+        node.kill()
+        node.restart()
+        assert node.query("PRAGMA integrity_check") == [("ok",)]
+        listed = node.call("cacp/project/list", summary=True)["projects"]
+        assert [one["projectId"] for one in listed] == made
+
+
+def test_two_starts_continue_one_sequence_and_epoch(node: Node) -> None:
+    with node:
+        node.call("cacp/project/create", name="n", objective="o")
+        with node.events(after="0") as events:
+            first = next(events)["id"]
+        node.restart()
+        node.call("cacp/project/create", name="n", objective="o")
+        with node.events(last_event_id=first) as events:
+            second = next(events)["id"]
+    epoch, _, number = first.partition(":")
+    assert second == f"{epoch}:{int(number) + 1}"
+
+
+def test_a_debug_log_holds_no_key(tmp_path: Path) -> None:
+    """Design §7: secrets appear in no log."""
+    with Node(tmp_path, log_level="debug") as node:
+        key = node.key("aid://example.com/frontend@1.0.0", "frontend-app")
+        node.call("cacp/project/list", key=key)
+        node.raw("{", bearer(key))
+        node.raw("{}", bearer("cacp_sk_" + "wrong" * 8))
+        assert key not in node.log
+        assert "wrongwrong" not in node.log
+
+
+def test_logs_are_json_when_nobody_looks_on(node: Node) -> None:
+    with node:
+        node.stop()
+        for line in node.log.splitlines():
+            assert json.loads(line)["timestamp"]
+        node.start()

@@ -1,0 +1,220 @@
+"""Settings: flags over variables over the file over the defaults."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.settings import Settings, is_loopback, load, misspelt
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("CACP_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "cacp.toml"
+    path.write_text('port = 1111\nrepo = "from-file"\nallowed_hosts = ["a.example"]\n')
+    return path
+
+
+def test_defaults_are_a_private_node() -> None:
+    settings = load()
+    assert settings.host == "127.0.0.1"
+    assert settings.db == Path("data/cacp.db")
+    assert settings.loopback
+    assert settings.takes_unkeyed_peers
+    assert settings.durability == "FULL"
+    assert settings.agent == "aid://localhost/local@1.0.0"
+    assert settings.url == "http://127.0.0.1:8080"
+
+
+def test_the_file_wins_over_the_defaults(file: Path) -> None:
+    settings = load(file)
+    assert (settings.port, settings.repo) == (1111, "from-file")
+    assert settings.allowed_hosts == ("a.example",)
+
+
+def test_variables_win_over_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACP_PORT", "2222")
+    monkeypatch.setenv("CACP_ALLOWED_HOSTS", "b.example, c.example,")
+    settings = load(file)
+    assert (settings.port, settings.repo) == (2222, "from-file")
+    assert settings.allowed_hosts == ("b.example", "c.example")
+
+
+def test_flags_win_over_all(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACP_PORT", "2222")
+    assert load(file, port=3333).port == 3333
+
+
+def test_a_flag_that_is_not_given_leaves_the_rest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACP_PORT", "2222")
+    assert load(port=None, repo="mine").port == 2222
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACP_PORT", "")
+    assert load().port == 8080
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "right"),
+    [
+        ("port", "65536", "less than or equal to 65535"),
+        ("port", "http", "valid integer"),
+        ("repo", "r" * 201, "at most 200 characters"),
+        ("durability", "OFF", "'FULL' or 'NORMAL'"),
+        ("log_level", "loud", "'debug'"),
+        ("body_limit", "10", "greater than or equal to 1024"),
+        ("rate_limit", "-1", "greater than or equal to 0"),
+        ("trust_unkeyed_peers", "perhaps", "boolean"),
+        ("allowed_hosts", ",,", "names no host"),
+        ("public_url", "ftp://cacp.example", "https://cacp.example"),
+        ("public_url", "cacp.example", "https://cacp.example"),
+        ("public_url", "http://[::1", "https://cacp.example"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_would_be_right(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, right: str
+) -> None:
+    monkeypatch.setenv(f"CACP_{name.upper()}", value)
+    with pytest.raises(ValueError, match=right) as error:
+        load()
+    assert str(error.value).startswith(f"{name} (CACP_{name.upper()}): ")
+    assert "Value error" not in str(error.value)
+
+
+def test_each_wrong_value_gets_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACP_PORT", "-1")
+    monkeypatch.setenv("CACP_BATCH_LIMIT", "0")
+    with pytest.raises(ValueError, match="port") as error:
+        load()
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_a_misspelt_name_in_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cacp.toml"
+    path.write_text("prot = 1\n")
+    with pytest.raises(ValueError, match="prot"):
+        load(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"--config: there is no file .*none\.toml"):
+        load(tmp_path / "none.toml")
+
+
+def test_a_file_that_is_no_toml_is_refused_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "cacp.toml"
+    path.write_text("port: 1\n")
+    with pytest.raises(ValueError, match=r"cacp\.toml is no TOML: .*line 1"):
+        load(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"cacp\.toml is no TOML"):
+        load(path)
+
+
+def test_a_variable_that_nothing_reads_is_named_with_the_one_that_may_be_meant() -> None:
+    read = {"CACP_PORT": "1", "CACP_KEY": "k", "CACP_TASK_ID": "t", "PATH": "/bin"}
+    assert misspelt(read) == {}
+    assert misspelt({**read, "CACP_PROT": "1", "CACP_X": "1"}) == {
+        "CACP_PROT": "CACP_PORT",
+        "CACP_X": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.example", False),
+        ("", False),
+    ],
+)
+def test_which_hosts_are_loopback(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+    assert Settings(host=host).loopback is loopback
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "taken"),
+    [
+        ("127.0.0.1", None, True),
+        ("0.0.0.0", None, False),
+        ("127.0.0.1", False, False),
+        ("0.0.0.0", True, True),
+    ],
+)
+def test_unkeyed_peers_are_taken_by_default_only_on_loopback(
+    host: str, given: bool | None, taken: bool
+) -> None:
+    assert Settings(host=host, trust_unkeyed_peers=given).takes_unkeyed_peers is taken
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "limit"),
+    [("127.0.0.1", None, 0), ("0.0.0.0", None, 6_000), ("0.0.0.0", 0, 0), ("127.0.0.1", 7, 7)],
+)
+def test_requests_are_limited_by_default_only_when_exposed(
+    host: str, given: int | None, limit: int
+) -> None:
+    assert Settings(host=host, rate_limit=given).requests_per_minute == limit
+
+
+def test_the_url_is_what_others_can_reach() -> None:
+    assert Settings(public_url="https://cacp.example/").url == "https://cacp.example"
+    assert Settings(host="::1", port=1).url == "http://[::1]:1"
+    assert "0.0.0.0" not in Settings(host="0.0.0.0").url
+
+
+def test_an_agent_id_wins_over_the_one_made_from_the_repo() -> None:
+    assert Settings(repo="web").agent == "aid://localhost/web@1.0.0"
+    assert Settings(repo="web", agent_id="aid://x.example/web@2.0.0").agent.endswith("2.0.0")
+
+
+def test_a_mesh_token_is_long_and_is_not_shown() -> None:
+    """Design §7: a short one could be guessed from what a false endpoint sees."""
+    with pytest.raises(ValueError, match="24 characters") as refused:
+        load(mesh_token="too short to be one")
+    assert "too short" not in str(refused.value)
+    settings = load(mesh_token=f"{'a' * 24}, {'b' * 24}", peers=("http://a",))
+    assert settings.mesh_tokens == ("a" * 24, "b" * 24)
+    assert "aaa" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"adp_url": "ftp://x"}, "adp_url: An endpoint should start with http://"),
+        ({"adp_url": "http://169.254.169.254"}, "metadata service's address"),
+        ({"adp_url": "http://127.0.0.1", "host": "0.0.0.0"}, "only a node that listens on loopb"),
+        ({"adp_register": True}, "adp_register needs adp_url"),
+        ({"known_agents": True}, "known_agents needs adp_url"),
+    ],
+)
+def test_settings_of_adp_that_can_not_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load(**given)
+
+
+def test_an_exchange_of_its_own_is_enough_to_know_agents() -> None:
+    assert load(known_agents=True, exchange=True).known_agents
+
+
+def test_the_key_for_the_exchange_is_not_shown() -> None:
+    settings = load(adp_key="cacp_sk_secret")
+    assert settings.adp_key is not None
+    assert settings.adp_key.get_secret_value() == "cacp_sk_secret"
+    assert "cacp_sk_secret" not in f"{settings!r} {settings.model_dump_json()}"

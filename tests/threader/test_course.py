@@ -1,0 +1,172 @@
+"""The course of a run, told: each file in scenarios/ is a script and the story that follows it.
+
+To record a new or changed story, run with RECORD=1 and read the difference before committing it.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.run_state import RunState, RunStatus, TaskStatus
+from tests.threader.builders import NOW, Story, make_manifest, outcome_of, record
+from threader.course import Course, new_state
+
+SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
+
+
+def read_story(text: str) -> Story:
+    """`tasks`: ids with `<A,B` for dependencies; `policy`: key=value; `worker X`: outcomes."""
+    tasks: list[dict[str, Any]] = []
+    policy: dict[str, Any] = {}
+    worker: dict[str, list[str]] = {}
+    heals: list[str] = []
+    healer = True
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if line.startswith("#") or not value:
+            continue
+        if key == "tasks":
+            for word in value.split():
+                name, _, deps = word.partition("<")
+                tasks.append({"id": name, "depends_on": deps.split(",") if deps else []})
+        elif key == "policy":
+            policy = dict(pair.split("=") for pair in value.split())
+        elif key == "healer":
+            heals = [word.strip() for word in value.split(",")]
+            healer = heals != ["none"]
+        else:
+            for name in key.removeprefix("worker ").split():
+                worker[name] = [word.strip() for word in value.split(",")]
+    return Story(make_manifest(tasks, policy), worker, heals, healer=healer)
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_scenario(path: Path) -> None:
+    script, _, told = path.read_text().partition("---\n")
+    lines = "\n".join(read_story(script).play()) + "\n"
+    if os.environ.get("RECORD"):
+        path.write_text(f"{script}---\n{lines}")
+    else:
+        assert lines == told
+
+
+WORDS = st.sampled_from(
+    [
+        "ok",
+        "contract!",
+        "prompt_gap one",
+        "prompt_gap two",
+        "test_error one",
+        "real_bug one",
+        "blocked_external one",
+        "timeout idle",
+    ]
+)
+HEALS = st.sampled_from(["retry", "shrink", "next_epoch", "escalate", "not_fixable", "invalid"])
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Story:
+    count = draw(st.integers(1, 12))
+    names = [f"T{index}" for index in range(count)]
+    tasks = [
+        {
+            "id": name,
+            "depends_on": draw(st.lists(st.sampled_from(names[:index]), max_size=2, unique=True))
+            if index
+            else [],
+            "priority": draw(st.integers(0, 2)),
+        }
+        for index, name in enumerate(names)
+    ]
+    schedule = draw(st.sampled_from(["auto", "off", "task", "batch", "epoch"]))
+    policy = {"heal_schedule": schedule, "batch_size": draw(st.integers(1, 4))}
+    worker = {name: draw(st.lists(WORDS, min_size=1, max_size=4)) for name in names}
+    heals = draw(st.lists(HEALS, min_size=1, max_size=4))
+    return Story(make_manifest(tasks, policy), worker, heals, healer=True)
+
+
+@given(stories())
+@settings(max_examples=300, deadline=None)
+def test_every_run_ends_within_its_budgets(story: Story) -> None:
+    """§6: no unbounded loops; §10: an abort has a reason, and no task is dropped."""
+    story.play()
+    state = story.course.state
+    assert state.run_status is not RunStatus.RUNNING
+    assert (state.run_status is RunStatus.ABORTED) == bool(state.abort_reason)
+    assert len(state.healing_rounds) <= state.policy.max_total_heal_rounds
+    assert len(state.tasks) == len(story.course.manifest.tasks)
+    if state.run_status is RunStatus.COMPLETED:
+        assert all(task.status is not TaskStatus.PENDING for task in state.tasks.values())
+    for task in state.tasks.values():
+        assert task.contract_retries <= 1
+        assert (task.status is TaskStatus.ESCALATED) == bool(task.escalation_reason)
+    assert RunState.model_validate_json(state.model_dump_json()) == state
+
+
+@given(stories())
+@settings(max_examples=200, deadline=None)
+def test_no_task_starts_before_its_dependencies_are_done(story: Story) -> None:
+    """§5 "Stable Ordering Rules"."""
+    story.play()
+    done: set[str] = set()
+    for line in story.lines:
+        words = line.split()
+        if len(words) >= 2 and words[0] in story.course.definitions and line.startswith("  "):
+            assert set(story.course.definitions[words[0]].depends_on) <= done
+            if words[1] == "DONE":
+                done.add(words[0])
+
+
+def test_a_crash_leaves_running_tasks_pending() -> None:
+    manifest = make_manifest(["A"])
+    course = Course(manifest, new_state(manifest, NOW))
+    course.open_window()
+    course.start("A")
+    again = Course(manifest, course.state)
+    assert again.state.tasks["A"].status is TaskStatus.PENDING
+    assert again.runnable() == ["A"]
+    assert again.state.tasks["A"].worker_attempts == 0
+
+
+def test_an_interrupted_attempt_is_not_counted() -> None:
+    manifest = make_manifest(["A"])
+    course = Course(manifest, new_state(manifest, NOW))
+    course.open_window()
+    course.start("A")
+    course.interrupt("A")
+    assert course.runnable() == ["A"]
+    assert (course.state.tasks["A"].runs, course.state.tasks["A"].worker_attempts) == (1, 0)
+
+
+def test_a_resumed_sweep_runs_its_pending_tasks_once() -> None:
+    """The tasks of the open window are not handed out a second time as others end."""
+    manifest = make_manifest(["A", "B", "C"], {"heal_schedule": "epoch"})
+    course = Course(manifest, new_state(manifest, NOW))
+    course.open_window()
+    again = Course(manifest, course.state)
+    assert again.runnable() == ["A", "B", "C"]
+    again.start("A")
+    _, joined = again.settle("A", None, [record("A")])
+    assert joined == []
+    assert again.runnable() == ["B", "C"]
+
+
+@pytest.mark.soak
+def test_ten_thousand_tasks_cost_the_same_first_and_last() -> None:
+    """The course's own time per task stays well under a millisecond."""
+    import time
+
+    manifest = make_manifest([f"T{index}" for index in range(10_000)])
+    course = Course(manifest, new_state(manifest, NOW))
+    began = time.perf_counter()
+    while course.open_window():
+        for task_id in course.runnable():
+            course.start(task_id)
+            course.settle(task_id, outcome_of("ok"), [record(task_id)])
+        course.close_pass(NOW, healer=True)
+    assert time.perf_counter() - began < 10

@@ -1,0 +1,60 @@
+"""Short answers about a run."""
+
+import asyncio
+import io
+import threading
+from pathlib import Path
+
+import pytest
+
+from schemas.run_state import RunStatus, TaskStatus
+from schemas.v2 import FailureClass
+from tests.threader.projects import Bench, heal_block, result_block
+from threader.errors import NoSuchRun, ThreaderError
+from threader.overview import explanations, find_logs, follow_logs, overview, overview_lines
+from threader.parsing import ParserErrorCode
+
+
+def test_every_word_is_explained() -> None:
+    words = {*ParserErrorCode, *FailureClass, *TaskStatus, *RunStatus}
+    assert {str(word) for word in words} <= set(explanations())
+
+
+def test_overview_and_logs(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A.b", "C"])
+    bench.answer("C", result_block("C", status="BLOCKED", summary="no key"))
+    bench.answer("A.b", result_block("A.b", status="FAILED"), result_block("A.b"))
+    bench.answer("healer", heal_block())
+    state = asyncio.run(bench.run())
+    facts = overview(state)
+    assert facts["tasks"] == {"DONE": 1, "BLOCKED": 1}
+    assert facts["troubled"]["C"]["signature"] == "blocked_external:no_key"
+    assert "  C BLOCKED: blocked_external:no_key" in overview_lines(facts)
+
+    def names(task: str | None, phase: str | None) -> list[str]:
+        return [path.name for path in find_logs(bench.state_dir, task, phase)]
+
+    assert names("A.b", "worker") == ["A.b.worker.1.log", "A.b.worker.2.log"]
+    assert names(None, "healer") == ["@healer.1.log"]
+    assert len(names(None, None)) == 4
+    with pytest.raises(NoSuchRun):
+        find_logs(tmp_path, None, None)
+    with pytest.raises(ThreaderError, match="no phase werker"):
+        find_logs(bench.state_dir, None, "werker")
+
+
+def test_follow_prints_what_is_added(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "A.worker.1.log"
+    log.write_text("old\n")
+
+    def add() -> None:
+        with log.open("a") as file:
+            file.write("new\n")
+
+    timer = threading.Timer(0.3, add)
+    timer.start()
+    out = io.StringIO()
+    follow_logs(tmp_path, None, None, out, rounds=5)
+    timer.join()
+    assert out.getvalue() == "==> A.worker.1.log <==\nnew\n"

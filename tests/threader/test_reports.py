@@ -1,0 +1,68 @@
+"""What a node hears of a run."""
+
+from typing import Any
+
+from schemas.manifest import Manifest
+from schemas.run_state import LearnedRule, RunState, TaskStatus
+from tests.threader.builders import NOW, make_manifest, record
+from threader.course import new_state
+from threader.reports import all_calls
+
+NODE = {"url": "http://n", "project_id": "p", "agent_id": "a", "escalate_to": "boss"}
+
+
+def make(**node: Any) -> tuple[Manifest, RunState]:
+    tasks: list[str | dict[str, Any]] = [{"id": "A", "contract_id": "c-1"}, "B"]
+    manifest = make_manifest(tasks, node={**NODE, **node})
+    return manifest, new_state(manifest, NOW)
+
+
+def methods(manifest: Manifest, state: RunState) -> list[str]:
+    return [call.method.rpartition("/")[2] for call in all_calls(manifest, state)]
+
+
+def test_a_contracts_task_as_it_moves() -> None:
+    manifest, state = make()
+    assert methods(manifest, state) == []
+    state.tasks["A"].runs = 1
+    state.tasks["B"].runs = 1
+    assert methods(manifest, state) == ["start"]
+    state.tasks["A"].status = TaskStatus.DONE
+    state.tasks["A"].history = [record("A").model_copy(update={"files": ["a.py"]})]
+    calls = list(all_calls(manifest, state))
+    assert [call.method.rpartition("/")[2] for call in calls] == ["start", "complete", "verify"]
+    base = {"projectId": "p", "contractId": "c-1"}
+    assert calls[1].params == {**base, "files": ["a.py"]}
+    assert calls[2].params == {
+        **base, "result": "success", "notes": "Verified by the profile none.",
+    }  # fmt: skip
+
+
+def test_escalations_and_learned_rules() -> None:
+    manifest, state = make()
+    state.tasks["B"].status = TaskStatus.ESCALATED
+    state.tasks["B"].escalation_reason = "stuck"
+    state.learned_rules = [LearnedRule(round_number=2, rule="Say how.")]
+    shared, alert, rule = all_calls(manifest, state)
+    assert shared.params["type"] == "implementation_status"
+    assert (alert.method, alert.params["to"]) == ("acp/send", ["boss"])
+    assert rule.params["content"]["decision"] == "Say how."
+    quiet, state_too = make(escalate_to=None)
+    state_too.tasks["B"].status = TaskStatus.ESCALATED
+    assert methods(quiet, state_too) == ["share"]
+
+
+def test_keys_are_unique_and_stable() -> None:
+    manifest, state = make()
+    for task in state.tasks.values():
+        task.runs, task.status = 3, TaskStatus.DONE
+    keys = [call.key for call in all_calls(manifest, state)]
+    assert keys == ["start:A", "complete:A:3", "verify:A:3"]
+    assert keys == [call.key for call in all_calls(manifest, state)]
+
+
+def test_without_a_node_there_is_nothing_to_tell() -> None:
+    manifest = make_manifest([{"id": "A", "contract_id": "c"}])
+    state = new_state(manifest, NOW)
+    state.tasks["A"].runs = 1
+    assert list(all_calls(manifest, state)) == []

@@ -1,0 +1,114 @@
+"""Opening runs (agent-threader-v2 §10 "Resume Semantics")."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from schemas.run_state import TaskStatus
+from tests.threader.projects import Bench, result_block
+from threader.errors import NoSuchRun, RunExists, RunLocked, ThreaderError
+from threader.load import load_project
+from threader.run import Interrupted
+from threader.session import load_state, resume_run, start_run
+from threader.transaction import Transaction
+from threader.writes import FileChange
+
+
+def test_a_run_is_not_started_twice_by_accident(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    asyncio.run(bench.run())
+    project = load_project(bench.save())
+    with pytest.raises(RunExists, match="--fresh"):
+        start_run(project)
+    asyncio.run(start_run(project, fresh=True).go())
+    assert bench.calls("A") == 2
+    assert (bench.state_dir.parent / "run-1.old-1" / "state.json").exists()
+    assert load_state(project).tasks["A"].status is TaskStatus.DONE
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    first = bench.open()
+    first.store.prepare()
+    first.store.lock.acquire()
+    with pytest.raises(RunLocked):
+        asyncio.run(bench.open().go())
+    assert bench.calls("A") == 0
+    first.store.lock.release()
+
+
+def test_resuming_what_never_ran(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    with pytest.raises(NoSuchRun):
+        resume_run(load_project(bench.save()))
+
+
+def test_the_operator_retries_an_escalated_task(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A", {"id": "B", "depends_on": ["A"]}])
+    failed = result_block("A", status="FAILED", failure_class="real_bug")
+    bench.answer("A", failed, result_block("A"))
+    state = asyncio.run(bench.run())
+    assert state.run_status == "ABORTED"
+    assert "A did not end DONE, which holds back 1 of 2" in (state.abort_reason or "")
+    project = load_project(bench.save())
+    opened, _ = resume_run(project)
+    assert asyncio.run(opened.go()).tasks["A"].status is TaskStatus.ESCALATED
+    assert bench.calls("A") == 1
+    with pytest.raises(ThreaderError, match="Z is no task"):
+        resume_run(project, retry=["Z"])
+    opened, _ = resume_run(project, retry=["A"])
+    state = asyncio.run(opened.go())
+    assert [task.status for task in state.tasks.values()] == ["DONE", "DONE"]
+    assert state.run_status == "COMPLETED"
+
+
+def test_reconcile_runs_what_changed(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A", "B", "C"])
+    asyncio.run(bench.run())
+    (bench.root / "prompts" / "new.md").write_text("Do it anew.")
+    bench.manifest["tasks"][1]["prompt_ref"] = "prompts/new.md"
+    del bench.manifest["tasks"][2]
+    opened, changes = resume_run(load_project(bench.save()), reconciling=True)
+    state = asyncio.run(opened.go())
+    assert changes.lines() == ["removed: C", "changed: B"]
+    assert (bench.calls("A"), bench.calls("B")) == (1, 2)
+    assert list(state.tasks) == ["A", "B"]
+
+
+def test_starting_over_undoes_what_a_crash_left_half_done(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    asyncio.run(bench.run())
+    changes = [FileChange("half.txt", None, b"half")]
+    crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
+    crashed.begin(changes)
+    crashed.apply(changes)
+    (bench.state_dir / "state.json").write_text("{")
+    asyncio.run(start_run(load_project(bench.save()), fresh=True).go())
+    assert bench.tree() == {}
+
+
+def test_a_state_that_moved_on_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    slow = bench.open()
+    asyncio.run(bench.run())
+    late, _ = resume_run(load_project(bench.save()))
+    asyncio.run(resume_run(load_project(bench.save()))[0].go())
+    for opened in (slow, late):
+        with pytest.raises(RunLocked, match="meanwhile"):
+            asyncio.run(opened.go())
+    assert bench.calls("A") == 1
+
+
+def test_a_retry_while_the_window_waits_for_the_healer(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    bench.answer("A", result_block("A", status="FAILED"))
+    bench.script("healer", "sleep 30")
+    opened = bench.open()
+    opened.listeners.append(lambda event, _: opened.stop.set() if event.kind == "healing" else None)
+    with pytest.raises(Interrupted):
+        asyncio.run(opened.go())
+    bench.answer("A", result_block("A"))
+    opened, _ = resume_run(load_project(bench.save()), retry=["A"])
+    assert asyncio.run(opened.go()).tasks["A"].status is TaskStatus.DONE
+    assert bench.calls("healer") <= 1

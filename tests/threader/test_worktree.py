@@ -1,0 +1,180 @@
+"""`isolation: worktree`: a tree per task, merged in order and verified again."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.run_state import RunState, TaskStatus
+from tests.threader.projects import Bench, heal_block, result_block, write
+from threader.errors import NotReady
+
+
+def git(bench: Bench, *args: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+    return subprocess.run(
+        ["git", *identity, *args], cwd=bench.workspace, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def make(tmp_path: Path, tasks: list[str | dict[str, Any]], **fields: Any) -> Bench:
+    bench = Bench(tmp_path / "p", tasks, isolation="worktree", **fields)
+    (bench.workspace / "base.txt").write_text("one\ntwo\nthree\n")
+    git(bench, "init", "-q")
+    git(bench, "add", ".")
+    git(bench, "commit", "-qm", "start")
+    return bench
+
+
+def run(bench: Bench) -> RunState:
+    return asyncio.run(bench.run())
+
+
+def test_merges_come_in_order_whoever_finishes_first(tmp_path: Path) -> None:
+    names = ["A", "B", "C"]
+    bench = make(tmp_path, list(names), policy={"concurrency": 3, "heal_schedule": "epoch"})
+    for index, name in enumerate(names):
+        bench.answer(name, result_block(name, writes=[write(f"{name}.txt", name)]))
+        bench.script(name, f"sleep 0.{4 - index * 2}")
+    state = run(bench)
+    assert all(task.status is TaskStatus.DONE for task in state.tasks.values())
+    merges = git(bench, "log", "--merges", "--reverse", "--format=%s").split("\n")
+    assert merges[:3] == ["Merge task A", "Merge task B", "Merge task C"]
+    assert set(bench.tree()) == {"base.txt", "A.txt", "B.txt", "C.txt"}
+    assert git(bench, "worktree", "list").count("\n") == 1
+    assert git(bench, "status", "--porcelain") == ""
+
+
+def test_a_conflict_is_a_failure_class_and_heals_on_the_new_base(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A", "B"], policy={"concurrency": 2, "heal_schedule": "epoch"})
+    for name in ("A", "B"):
+        text = f"one\n{name}\nthree\n"
+        bench.answer(name, result_block(name, writes=[write("base.txt", text, "replace")]))
+        bench.script(name, "sleep 0.3")
+    bench.answer("healer", heal_block())
+    state = run(bench)
+    failed = [record.failure_signature for record in state.tasks["B"].history]
+    assert failed[0] == "merge_conflict:base_txt"
+    assert state.tasks["B"].status is TaskStatus.DONE
+    assert bench.tree()["base.txt"] == "one\nB\nthree\n"
+
+
+def test_verified_again_after_the_merge(tmp_path: Path) -> None:
+    """Each change passes alone; together they fail, and the second is taken back."""
+    bench = make(
+        tmp_path,
+        [{"id": "A", "verify_profile": "few"}, {"id": "B", "verify_profile": "few"}],
+        policy={"concurrency": 2, "heal_schedule": "off"},
+        healer=None,
+    )
+    bench.profile("few", ("test", 'test "$(ls new-* | wc -l)" -le 1'))
+    for name in ("A", "B"):
+        bench.answer(name, result_block(name, writes=[write(f"new-{name}", "x")]))
+        bench.script(name, "sleep 0.3")
+    state = run(bench)
+    assert state.tasks["A"].status is TaskStatus.DONE
+    assert state.tasks["B"].last_failure_class == "test_error"
+    assert set(bench.tree()) == {"base.txt", "new-A"}
+    assert git(bench, "status", "--porcelain") == ""
+
+
+def test_what_a_worker_edits_by_itself_is_discarded(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"])
+    bench.script("A", "echo mine > base.txt; echo x > stray.txt")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    state = run(bench)
+    assert bench.tree() == {"a.txt": "a", "base.txt": "one\ntwo\nthree\n"}
+    assert any("only its writes" in note for note in state.tasks["A"].history[0].notes)
+
+
+def test_a_folder_within_a_repository(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"], workspace="work/sub")
+    (bench.workspace / "sub").mkdir()
+    (bench.workspace / "sub" / "x.txt").write_text("x")
+    git(bench, "add", ".")
+    git(bench, "commit", "-qm", "sub")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    assert run(bench).tasks["A"].status is TaskStatus.DONE
+    assert "sub/a.txt" in bench.tree()
+
+
+def test_the_workspace_must_be_a_clean_git_tree(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"])
+    (bench.workspace / "base.txt").write_text("edited")
+    with pytest.raises(NotReady, match="uncommitted changes"):
+        run(bench)
+    plain = Bench(tmp_path / "q", ["A"], isolation="worktree")
+    with pytest.raises(NotReady, match="must be a git tree"):
+        run(plain)
+
+
+def test_links_within_the_tree_are_written_where_they_lead(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"])
+    (bench.workspace / "real").mkdir()
+    (bench.workspace / "real" / "x.txt").write_text("x")
+    (bench.workspace / "alias").symlink_to("real")
+    git(bench, "add", ".")
+    git(bench, "commit", "-qm", "links")
+    writes = [write("alias/new.txt", "new"), write("./a/../b.txt", "b")]
+    bench.answer("A", result_block("A", writes=writes))
+    assert run(bench).tasks["A"].status is TaskStatus.DONE
+    assert {"real/new.txt", "b.txt"} <= set(bench.tree())
+
+
+def test_when_git_fails_the_task_fails_and_the_run_goes_on(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A", "B"], healer=None)
+    bench.script("A", "rm .git")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    state = run(bench)
+    assert state.tasks["A"].last_failure_class == "transient_infra"
+    assert state.tasks["B"].status is TaskStatus.DONE
+
+
+@pytest.mark.parametrize("start", ["", "git checkout -qb mine; "])
+def test_what_a_worker_commits_by_itself_is_discarded(tmp_path: Path, start: str) -> None:
+    bench = make(tmp_path, ["A"])
+    commit = "git -c user.name=w -c user.email=w@localhost commit -qam mine"
+    bench.script("A", f"{start}echo evil > base.txt; {commit}")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    state = run(bench)
+    assert state.tasks["A"].status is TaskStatus.DONE
+    assert "by itself" in "".join(state.tasks["A"].history[0].notes)
+    assert bench.tree() == {"base.txt": "one\ntwo\nthree\n", "a.txt": "a"}
+    assert "mine" not in git(bench, "log", "--format=%s")
+
+
+def test_a_tree_without_its_git_is_no_part_of_the_repository_around_it(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"], healer=None)
+    git(bench, "init", "-q", str(bench.root))
+    bench.script("A", "rm .git; git init -q --bare x; rm -r x")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    assert run(bench).tasks["A"].last_failure_class == "transient_infra"
+    assert not (bench.root / ".git" / "index").exists()
+
+
+def test_a_summary_of_control_characters_is_committed_without_them(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"])
+    bench.answer("A", result_block("A", summary="a\0b\n#c", writes=[write("a.txt", "a")]))
+    assert run(bench).tasks["A"].status is TaskStatus.DONE
+    assert "A: ab #c" in git(bench, "log", "--format=%s")
+
+
+def test_no_tasks_name_is_that_of_anothers_journal(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A", "A.journal"], policy={"concurrency": 2, "heal_schedule": "epoch"})
+    bench.profile("slow", ("test", "sleep 0.4"))
+    bench.manifest["tasks"][0]["verify_profile"] = "slow"
+    for name in ("A", "A.journal"):
+        bench.answer(name, result_block(name, writes=[write(f"{name}.txt", "x")]))
+    bench.script("A.journal", "sleep 0.2")
+    assert {task.status for task in run(bench).tasks.values()} == {TaskStatus.DONE}
+
+
+def test_the_variables_of_a_git_hook_do_not_mislead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = make(tmp_path, ["A"])
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert run(bench).tasks["A"].status is TaskStatus.DONE

@@ -1,0 +1,67 @@
+"""CLIs that take one prompt and answer once: `command`, `claude`, `opencode`, `agent` (§9)."""
+
+from typing import ClassVar
+
+from threader.adapters.base import Adapter, RunContext
+from threader.adapters.streams import claude_text, opencode_text, transcript
+from threader.parsing import Buffer
+
+
+class CommandAdapter(Adapter):
+    """Any program: the prompt on stdin (or as the last argument), the answer on stdout."""
+
+    id = "command"
+
+    def arguments(self, ctx: RunContext) -> list[str]:
+        return []
+
+
+class ClaudeAdapter(Adapter):
+    """`claude -p`: print mode, the prompt on stdin or as the last argument."""
+
+    id = "claude"
+    default_command: ClassVar[tuple[str, ...]] = ("claude",)
+
+    def arguments(self, ctx: RunContext) -> list[str]:
+        argv = ["-p", "--output-format", self.spec.output]
+        if self.spec.output == "stream-json":
+            argv.append("--verbose")
+        if self.spec.model:
+            argv += ["--model", self.spec.model]
+        return argv
+
+    def transcript(self, log: Buffer) -> Buffer:
+        return log if self.spec.output == "text" else transcript(log, claude_text)
+
+
+class AgentAdapter(Adapter):
+    """Cursor's `agent -p`: like `claude`, and told to trust the workspace it is started in."""
+
+    id = "agent"
+    default_command: ClassVar[tuple[str, ...]] = ("agent",)
+    default_prompt: ClassVar[str] = "argument"
+
+    def arguments(self, ctx: RunContext) -> list[str]:
+        argv = ["-p", "--output-format", self.spec.output, "--trust"]
+        if self.spec.model:
+            argv += ["--model", self.spec.model]
+        return argv
+
+    def transcript(self, log: Buffer) -> Buffer:
+        return log if self.spec.output == "text" else transcript(log, claude_text)
+
+
+class OpencodeAdapter(Adapter):
+    """`opencode run`: the message on stdin or as the last argument, plain or JSON events."""
+
+    id = "opencode"
+    default_command: ClassVar[tuple[str, ...]] = ("opencode",)
+
+    def arguments(self, ctx: RunContext) -> list[str]:
+        argv = ["run", "--format", "default" if self.spec.output == "text" else "json"]
+        if self.spec.model:
+            argv += ["--model", self.spec.model]
+        return argv
+
+    def transcript(self, log: Buffer) -> Buffer:
+        return log if self.spec.output == "text" else transcript(log, opencode_text)

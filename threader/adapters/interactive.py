@@ -1,0 +1,206 @@
+"""CLIs that talk to a terminal (agent-threader-v2 §9 "Interactive CLIs").
+
+The child sees a wide terminal. What it asks is answered by the manifest's `rescues`, a bounded
+number of times; silence is bounded; it is done when a complete contract stands in its output.
+"""
+
+import asyncio
+import fcntl
+import os
+import struct
+import termios
+import time
+from contextlib import suppress
+
+from threader.adapters.base import (
+    HEALER,
+    Adapter,
+    Capabilities,
+    ExecutionArtifact,
+    PreparedInvocation,
+    RunContext,
+)
+from threader.outcome import Ending
+from threader.parsing import (
+    HEAL_FENCE,
+    RESULT_FENCE,
+    Buffer,
+    Fence,
+    Parsed,
+    last_block,
+    parse_decision,
+)
+from threader.process import Exit, limited, stop_group
+from threader.signatures import strip_ansi
+
+ROWS, COLUMNS = 50, 8_000
+"""Wide, so that no program wraps a line of JSON."""
+
+QUIET_SEC = 0.3
+SCREEN = 4_000
+ENTER = "\r"
+
+
+class _Idle(Exception):
+    """No output, and no rescue left."""
+
+
+def plain(log: bytes) -> bytes:
+    """Terminal output as text: no control sequences, one kind of line end."""
+    text = strip_ansi(log.decode("utf-8", "replace")).replace("\r\n", "\n").replace("\r", "\n")
+    return text.encode("utf-8", "replace")
+
+
+class _Terminal:
+    """The master side of a pseudo-terminal; all that comes is written to the log first."""
+
+    def __init__(self, master: int, log: int) -> None:
+        self._master = master
+        self._log = log
+        self._screen = b""
+        self.received = asyncio.Event()
+        self.closed = False
+        asyncio.get_running_loop().add_reader(master, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._master, 65_536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+        os.write(self._log, data)
+        self._screen = (self._screen + data)[-SCREEN:]
+        self.received.set()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            asyncio.get_running_loop().remove_reader(self._master)
+            self.received.set()
+
+    def screen(self) -> str:
+        return plain(self._screen).decode()
+
+    def clear(self) -> None:
+        self._screen = b""
+
+    async def type(self, keys: str) -> None:
+        data = keys.encode()
+        while data and not self.closed:
+            with suppress(BlockingIOError):
+                data = data[os.write(self._master, data) :]
+            await asyncio.sleep(0)
+
+    async def quiet(self, seconds: float) -> bool:
+        """Wait for output; True when there was none for `seconds`."""
+        self.received.clear()
+        try:
+            await asyncio.wait_for(self.received.wait(), seconds)
+        except TimeoutError:
+            return True
+        return False
+
+
+class InteractiveAdapter(Adapter):
+    id = "interactive"
+    capabilities = Capabilities(pty=True, interactive=True)
+
+    def arguments(self, ctx: RunContext) -> list[str]:
+        return ["--model", self.spec.model] if self.spec.model else []
+
+    def environment(self, ctx: RunContext) -> dict[str, str]:
+        return {"TERM": "xterm-256color", **super().environment(ctx)}
+
+    def transcript(self, log: Buffer) -> Buffer:
+        return plain(log[0 : len(log)])
+
+    async def execute(self, invocation: PreparedInvocation, ctx: RunContext) -> ExecutionArtifact:
+        began = time.monotonic()
+        master, slave = os.openpty()
+        os.set_blocking(master, False)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        log = os.open(ctx.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            ending, code = await self._session(invocation, ctx, master, slave, log)
+        finally:
+            os.close(log)
+            os.close(master)
+        return ExecutionArtifact(ctx.log_path, Exit(ending, code, time.monotonic() - began))
+
+    async def _session(
+        self, invocation: PreparedInvocation, ctx: RunContext, master: int, slave: int, log: int
+    ) -> tuple[Ending, int | None]:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *invocation.argv, cwd=invocation.cwd, env=dict(invocation.env),
+                stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            os.write(log, f"cannot start {invocation.argv[0]}: {error.strerror}\n".encode())
+            return Ending.NOT_STARTED, None
+        finally:
+            os.close(slave)
+        terminal = _Terminal(master, log)
+        typed = invocation.stdin_path is not None
+        try:
+            work = self._converse(terminal, process, ctx, typed=typed)
+            ending = await limited(work, log, invocation.timeout_sec, ctx.max_log_bytes)
+        except _Idle:
+            ending = Ending.IDLE
+        finally:
+            terminal.close()
+            ended_itself = process.returncode is not None
+            await asyncio.shield(stop_group(process))
+        # A CLI that was told to go after its answer was complete has done what it should.
+        code = process.returncode if ended_itself else 0
+        return ending, code if ending is Ending.EXITED else None
+
+    async def _converse(
+        self,
+        terminal: _Terminal,
+        process: asyncio.subprocess.Process,
+        ctx: RunContext,
+        *,
+        typed: bool,
+    ) -> None:
+        """Until the child ends or has answered. Raises _Idle when it is stuck."""
+        fence = HEAL_FENCE if ctx.task_id == HEALER else RESULT_FENCE
+        rescues = 0
+        silent_since = time.monotonic()
+        while not terminal.closed and process.returncode is None:
+            if not await terminal.quiet(QUIET_SEC):
+                silent_since = time.monotonic()
+                continue
+            if self._complete(ctx, fence):
+                return
+            keys = self._answer(terminal.screen())
+            if keys is None and typed:
+                typed = False
+                terminal.clear()
+                await terminal.type(f"Read the file {ctx.prompt_path} and do what it says.{ENTER}")
+                continue
+            waited = time.monotonic() - silent_since >= self.spec.idle_sec
+            if keys is None and not waited:
+                continue
+            if rescues >= self.spec.max_rescues:
+                raise _Idle
+            rescues += 1
+            silent_since = time.monotonic()
+            terminal.clear()
+            await terminal.type(keys if keys is not None else ENTER)
+        await process.wait()
+
+    def _answer(self, screen: str) -> str | None:
+        return next((keys for text, keys in self.spec.rescues.items() if text in screen), None)
+
+    def _complete(self, ctx: RunContext, fence: Fence) -> bool:
+        """Whether a valid contract stands in the output; an echoed example is not valid."""
+        text = plain(ctx.log_path.read_bytes())
+        if last_block(text, fence)[0] is None:
+            return False
+        if fence is HEAL_FENCE:
+            return isinstance(parse_decision(text), Parsed)
+        return isinstance(ctx.read_result(text, ctx.task_id), Parsed)

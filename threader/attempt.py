@@ -1,0 +1,218 @@
+"""One worker attempt, from its prompt to its place in the state (agent-threader-v2 §5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.manifest import ManifestTask
+from schemas.run_state import HistoryRecord, TaskState
+from schemas.task_result import TaskResult
+from schemas.v2 import FailureClass
+from threader.adapters.base import (
+    Adapter,
+    ExecutionArtifact,
+    ResultReader,
+    RunContext,
+    child_environment,
+)
+from threader.files import remove_tree, tail
+from threader.landing import Cargo, Landing, Site, SiteFailed
+from threader.load import Project
+from threader.outcome import Failure, classify_execution
+from threader.parsing import Parsed, ParserFailure
+from threader.prompt import worker_prompt
+from threader.store import now
+
+Settle = Callable[[Failure | None, list[HistoryRecord], TaskResult | None], None]
+"""Books the attempt's end: what failed, the records, and the result if there is a valid one."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What every attempt of a run shares."""
+
+    project: Project
+    folder: Path
+    adapter: Adapter
+    site: Site
+    read_result: ResultReader
+
+    def relative(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
+
+
+@dataclass(frozen=True)
+class _Papers:
+    """The files of one attempt."""
+
+    prompt: Path
+    log: Path
+    verify_log: Path
+    staging: Path
+    diff: Path
+
+
+def _papers(shop: Workshop, task_id: str, number: int) -> _Papers:
+    papers = _Papers(
+        prompt=shop.folder / "prompts" / f"{task_id}.{number}.md",
+        log=shop.folder / "logs" / f"{task_id}.worker.{number}.log",
+        verify_log=shop.folder / "logs" / f"{task_id}.verify.{number}.log",
+        staging=shop.folder / "staging" / f"{task_id}.{number}",
+        diff=shop.folder / "diffs" / f"{task_id}.{number}.diff",
+    )
+    # An attempt that a crash cut short had the same number: what it left must not be read.
+    for path in (papers.log, papers.verify_log):
+        path.unlink(missing_ok=True)
+    remove_tree(papers.staging)
+    papers.staging.mkdir()
+    papers.log.touch()
+    return papers
+
+
+def assemble_prompt(project: Project, task: ManifestTask, state: TaskState) -> str:
+    references = [*project.manifest.context_refs, *task.context_refs]
+    contexts = {
+        name: (project.root / name).read_text(errors="replace")
+        for name in dict.fromkeys(references)
+    }
+    prompt = (project.root / task.prompt_ref).read_text(errors="replace")
+    return worker_prompt(task.id, prompt, contexts, state.hints)
+
+
+def _record(
+    shop: Workshop, papers: _Papers, state: TaskState, task_id: str, artifact: ExecutionArtifact
+) -> HistoryRecord:
+    return HistoryRecord(
+        task_id=task_id,
+        phase="worker",
+        attempt_number=state.runs,
+        log_path=shop.relative(papers.log),
+        exit_code=artifact.exit.exit_code,
+        applied_patch_ids=state.applied_patch_ids,
+        duration_sec=round(artifact.exit.duration_sec, 3),
+        timestamp=now(),
+    )
+
+
+def _no_prompt(
+    shop: Workshop, papers: _Papers, state: TaskState, task_id: str, error: OSError
+) -> tuple[Failure, list[HistoryRecord]]:
+    """The prompt or a context file went away since the manifest was checked."""
+    name = Path(error.filename or "").name
+    record = _blank_record(shop, papers, state, task_id, [f"cannot read {name}: {error.strerror}"])
+    return Failure(FailureClass.MISSING_PATHS, f"cannot read {name}"), [record]
+
+
+def _blank_record(
+    shop: Workshop, papers: _Papers, state: TaskState, task_id: str, notes: list[str]
+) -> HistoryRecord:
+    """The record of an attempt that no worker made."""
+    return HistoryRecord(
+        task_id=task_id,
+        phase="worker",
+        attempt_number=state.runs,
+        log_path=shop.relative(papers.log),
+        timestamp=now(),
+        notes=notes,
+    )
+
+
+def _landed(
+    shop: Workshop, papers: _Papers, record: HistoryRecord, landing: Landing
+) -> list[HistoryRecord]:
+    """The worker's record completed, and one each for verification and rollback."""
+    records = [record]
+    record.notes += landing.notes
+    record.files = landing.files
+    if landing.diff:
+        papers.diff.write_text(landing.diff)
+        record.diff_path = shop.relative(papers.diff)
+    if landing.verify_sec is not None:
+        record.verify_log_path = shop.relative(papers.verify_log)
+        records.append(
+            HistoryRecord(
+                task_id=record.task_id,
+                phase="verify",
+                attempt_number=record.attempt_number,
+                log_path=record.verify_log_path,
+                applied_patch_ids=record.applied_patch_ids,
+                duration_sec=landing.verify_sec,
+                timestamp=now(),
+            )
+        )
+        if landing.rolled_back:
+            undone = {"phase": "rollback", "duration_sec": None, "timestamp": now()}
+            records.append(records[-1].model_copy(update=undone))
+    return records
+
+
+async def run_attempt(shop: Workshop, task: ManifestTask, state: TaskState, settle: Settle) -> None:
+    """Run one attempt; `settle` is called exactly once, unless the attempt is cancelled."""
+    papers = _papers(shop, task.id, state.runs)
+    try:
+        text = assemble_prompt(shop.project, task, state)
+    except OSError as error:
+        settle(*_no_prompt(shop, papers, state, task.id, error), None)
+        return
+    papers.prompt.write_text(text)
+    try:
+        await _work(shop, task, state, papers, settle)
+    except SiteFailed as error:
+        record = _blank_record(shop, papers, state, task.id, [str(error)])
+        settle(Failure(FailureClass.TRANSIENT_INFRA, str(error)), [record], None)
+    finally:
+        await shop.site.release(task.id)
+        remove_tree(papers.staging)
+
+
+async def _work(
+    shop: Workshop, task: ManifestTask, state: TaskState, papers: _Papers, settle: Settle
+) -> None:
+    cwd = await shop.site.prepare(task.id)
+    ctx = RunContext(
+        task_id=task.id,
+        cwd=cwd,
+        staging=papers.staging,
+        prompt_path=papers.prompt,
+        log_path=papers.log,
+        timeout_sec=state.timeout_sec or task.timeout_sec,
+        max_log_bytes=shop.project.manifest.policy.max_log_bytes,
+        marker=str(shop.folder),
+        environ=child_environment(shop.project.manifest),
+        read_result=shop.read_result,
+    )
+    artifact = await shop.adapter.execute(shop.adapter.prepare(ctx), ctx)
+    parsed = shop.adapter.extract_result(artifact, ctx)
+    record = _record(shop, papers, state, task.id, artifact)
+    record.notes += shop.site.inspect()
+    failure = _classify(parsed, artifact, record)
+    if failure is not None or isinstance(parsed, ParserFailure):
+        result = parsed.value if isinstance(parsed, Parsed) else None
+        settle(failure, [record], result)
+        return
+    cargo = Cargo(
+        task=task,
+        key=f"{task.id}.{state.runs}",
+        writes=parsed.value.writes,
+        profile=shop.project.profiles[task.verify_profile],
+        staging=papers.staging,
+        verify_log=papers.verify_log,
+        summary=parsed.value.summary,
+    )
+    result = parsed.value
+    await shop.site.land(
+        cargo,
+        lambda landing: settle(landing.failure, _landed(shop, papers, record, landing), result),
+    )
+
+
+def _classify(
+    parsed: Parsed[TaskResult] | ParserFailure, artifact: ExecutionArtifact, record: HistoryRecord
+) -> Failure | None:
+    if isinstance(parsed, ParserFailure):
+        record.notes.append(f"{parsed.code}: {parsed.message}")
+        end = tail(artifact.log_path, 8_192)
+    else:
+        record.notes += [*parsed.warnings, parsed.value.summary[:500]]
+        end = ""
+    return classify_execution(artifact.exit.ending, artifact.exit.exit_code, parsed, end)

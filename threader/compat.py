@@ -1,0 +1,69 @@
+"""Compatibility plugins: other formats of a worker's result. Non-normative, off by default (§11).
+
+A plugin is asked only when the output has no TASK_RESULT_V2 block; a broken block stays an error.
+"""
+
+from schemas import wire
+from schemas.task_result import Evidence, ResultStatus, TaskResult
+from schemas.v2 import FailureClass
+from threader.adapters.base import ResultReader
+from threader.errors import ThreaderError
+from threader.parsing import Buffer, Parsed, ParserErrorCode, ParserFailure, parse_result
+
+MAX_READ = 1024 * 1024
+"""A report is looked for in the last mebibyte of the output."""
+
+_STATUSES: dict[str, tuple[ResultStatus, FailureClass | None]] = {
+    "ok": (ResultStatus.DONE, None),
+    "no_changes": (ResultStatus.DONE, None),
+    "fail": (ResultStatus.FAILED, FailureClass.PROMPT_GAP),
+    "partial": (ResultStatus.FAILED, FailureClass.PROMPT_GAP),
+    "decomposed": (ResultStatus.FAILED, FailureClass.PROMPT_GAP),
+    "retry": (ResultStatus.FAILED, FailureClass.TRANSIENT_INFRA),
+    "fixture_gap": (ResultStatus.FAILED, FailureClass.MISSING_PATHS),
+    "needs_decision": (ResultStatus.BLOCKED, None),
+    "rejected": (ResultStatus.BLOCKED, None),
+}
+
+
+def _result(report: wire.Report, task_id: str) -> TaskResult:
+    status, failure_class = _STATUSES[report.status]
+    said = report.error or report.question or report.learned or f"STATUS:{report.status}"
+    ran = {"tests": report.tests, "build": report.build}
+    notes = [f"{name}: {value}" for name, value in ran.items() if value]
+    return TaskResult(
+        contract_version="2.0",
+        task_id=task_id,
+        status=status,
+        summary=said,
+        changed_files=[*report.files_created, *report.files_modified, *report.files_deleted],
+        evidence=Evidence(notes=notes),
+        failure_class=failure_class,
+    )
+
+
+def read_wire(log: Buffer, task_id: str) -> Parsed[TaskResult] | ParserFailure:
+    """A canonical result, else the last compact report (`STATUS:ok`), which names no task."""
+    parsed = parse_result(log, task_id)
+    if isinstance(parsed, Parsed) or parsed.code is not ParserErrorCode.NO_SENTINEL:
+        return parsed
+    text = log[max(0, len(log) - MAX_READ) : len(log)].decode("utf-8", "replace")
+    try:
+        report = wire.parse_report(text)
+    except wire.WireError as error:
+        return ParserFailure(ParserErrorCode.SCHEMA_VIOLATION, f"compact report: {error}")
+    if report is None:
+        return parsed
+    return Parsed(_result(report, task_id), ("a compact report stood in for the result block",))
+
+
+PLUGINS: dict[str, ResultReader] = {"wire": read_wire}
+
+
+def result_reader(compat: str | None) -> ResultReader:
+    """The reader that `--compat` names; without it only the canonical contract is read."""
+    if compat is None:
+        return parse_result
+    if compat not in PLUGINS:
+        raise ThreaderError(f"--compat: there is no format {compat}; there is {', '.join(PLUGINS)}")
+    return PLUGINS[compat]

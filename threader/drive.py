@@ -1,0 +1,91 @@
+"""Runs an opened run under signals, with something to watch, to its report."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from schemas.run_state import RunState, TaskStatus
+from threader.compat import result_reader
+from threader.errors import ThreaderError
+from threader.overview import overview
+from threader.report import write_report
+from threader.run import Event, Interrupted, Listener, Run
+from threader.view import LiveView, PlainView
+
+INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _print_event(event: Event, _: RunState) -> None:
+    line = {"event": event.kind, "text": event.text, "task": event.task_id}
+    print(json.dumps(line), flush=True)
+
+
+def _watcher(
+    opened: Run, *, plain: bool, as_json: bool
+) -> tuple[Listener, AbstractContextManager[object]]:
+    if as_json:
+        return _print_event, nullcontext()
+    if plain or not sys.stdout.isatty():
+        return PlainView(), nullcontext()
+    from rich.console import Console
+
+    live = LiveView(Console(), opened.state)
+    return live, live
+
+
+async def _supervised(opened: Run) -> None:
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, opened.stop.set)
+    manifest = opened.project.manifest
+    if manifest.node is None:
+        await opened.go()
+        return
+    import httpx
+
+    from threader.node import HttpNode, NodeReporter
+
+    opened.store.prepare()
+    async with httpx.AsyncClient(timeout=10, trust_env=False) as client:
+        with opened.store.lock.held():
+            port = HttpNode(manifest.node, client)
+            started_at = opened.state.started_at
+            folder = opened.store.folder
+            reporter = NodeReporter(manifest, manifest.node, folder, port, started_at)
+            opened.listeners.append(reporter)
+            async with reporter.delivering():
+                reporter.catch_up(opened.state)
+                await opened.go()
+
+
+def drive(
+    opened: Run, *, plain: bool, compat: str | None, as_json: bool
+) -> tuple[int, dict[str, Any]]:
+    """Run to the end; returns the exit code and a summary with the report's path."""
+    opened.read_result = result_reader(compat)
+    listener, context = _watcher(opened, plain=plain, as_json=as_json)
+    opened.listeners.append(listener)
+    interrupted = False
+    with context:
+        try:
+            asyncio.run(_supervised(opened))
+        except Interrupted:
+            interrupted = True
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ThreaderError(
+                f"the run stopped: {reason}; mend that and go on with `cacp thread resume`"
+            ) from error
+    html, _ = write_report(opened.project.manifest, opened.state, opened.store.folder)
+    summary = {**overview(opened.state), "report": str(html), "interrupted": interrupted}
+    if interrupted:
+        manifest = os.path.relpath(opened.project.path)
+        print(f"interrupted; go on with `cacp thread resume {manifest}`", file=sys.stderr)
+        return INTERRUPTED, summary
+    done = all(task.status is TaskStatus.DONE for task in opened.state.tasks.values())
+    return 0 if done else 1, summary

@@ -1,0 +1,103 @@
+"""What a CACP node should hear of a run, from its state alone. Pure.
+
+Each report has a key, so that what was written to the outbox before is not written again, whatever
+crash came between.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.manifest import Manifest, ManifestTask, NodeSpec
+from schemas.run_state import RunState, TaskState, TaskStatus
+
+MAX_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class Call:
+    """One JSON-RPC call (CACP 2.0 "Implementation Methods", "Context Methods")."""
+
+    key: str
+    method: str
+    params: dict[str, Any]
+
+
+def _landed_files(task: TaskState) -> list[str]:
+    return next((record.files for record in reversed(task.history) if record.files), [])
+
+
+def _on_contract(
+    node: NodeSpec, contract_id: str, definition: ManifestTask, task: TaskState
+) -> Iterator[Call]:
+    base = {"projectId": node.project_id, "contractId": contract_id}
+    task_id = definition.id
+    if task.runs:
+        plan = f"Task {task_id}: {definition.prompt_ref}"
+        yield Call(f"start:{task_id}", "cacp/implementation/start", {**base, "plan": plan})
+    if task.status is TaskStatus.DONE:
+        files = {"files": _landed_files(task)}
+        key = f"{task_id}:{task.runs}"
+        yield Call(f"complete:{key}", "cacp/implementation/complete", {**base, **files})
+        notes = f"Verified by the profile {definition.verify_profile}."
+        verdict = {"result": "success", "notes": notes}
+        yield Call(f"verify:{key}", "cacp/implementation/verify", {**base, **verdict})
+
+
+def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
+    key = f"{definition.id}:{task.runs}"
+    reason = (task.escalation_reason or "")[:MAX_TEXT]
+    content = {"task": definition.id, "status": "escalated", "reason": reason}
+    related = [definition.contract_id] if definition.contract_id else []
+    yield Call(
+        f"escalated:{key}",
+        "cacp/context/share",
+        {
+            "projectId": node.project_id,
+            "type": "implementation_status",
+            "content": content,
+            "relatedContracts": related,
+        },
+    )
+    if node.escalate_to:
+        yield Call(
+            f"alert:{key}",
+            "acp/send",
+            {
+                "to": [node.escalate_to],
+                "type": "status.blocked",
+                "topic": f"task {definition.id} escalated",
+                "priority": "high",
+                "payload": content,
+                "policy": {"visibility": "team", "sensitivity": "low", "human_gate": "none"},
+            },
+        )
+
+
+def task_calls(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
+    """All that is to be told of one task as it stands."""
+    if definition.contract_id:
+        yield from _on_contract(node, definition.contract_id, definition, task)
+    if task.status is TaskStatus.ESCALATED:
+        yield from _on_escalation(node, definition, task)
+
+
+def rule_calls(node: NodeSpec, state: RunState) -> Iterator[Call]:
+    """Learned rules, shared as decisions for others to read; nobody need follow them."""
+    for number, rule in enumerate(state.learned_rules):
+        content = {
+            "decision": rule.rule[:MAX_TEXT],
+            "source": f"heal round {rule.round_number} of run {state.run_id}",
+            "canonical": False,
+        }
+        params = {"projectId": node.project_id, "type": "decision", "content": content}
+        yield Call(f"rule:{number}", "cacp/context/share", params)
+
+
+def all_calls(manifest: Manifest, state: RunState) -> Iterator[Call]:
+    """All that is to be told of a run as it stands; nothing without a node."""
+    if manifest.node is None:
+        return
+    for definition in manifest.tasks:
+        yield from task_calls(manifest.node, definition, state.tasks[definition.id])
+    yield from rule_calls(manifest.node, state)

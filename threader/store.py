@@ -1,0 +1,112 @@
+"""A run's folder: state, checkpoints, logs (agent-threader-v2 §10 "Atomic State Writes").
+
+A checkpoint is one task's small file, written after each attempt. `state.json` is the whole
+`state.v2`, written at every window, round, signal and end; what it holds of unchanged tasks is
+not serialised again. A load reads both, and the larger `revision` of a task wins.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.run_state import RunState, TaskState
+from threader.errors import NoSuchRun, RunLocked, ThreaderError
+from threader.files import RunLock, sync_folder, write_atomic
+
+FOLDERS = ("tasks", "logs", "prompts", "staging", "backups", "diffs")
+
+
+def now() -> str:
+    """The time as state.v2 spells it: ISO 8601, UTC, microseconds."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+class RunStore:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lock = RunLock(folder / "lock")
+        self._fragments: dict[str, orjson.Fragment] = {}
+        self._windows: list[orjson.Fragment] = []
+        self._read: tuple[int, int] | None = None
+
+    @property
+    def state_path(self) -> Path:
+        return self.folder / "state.json"
+
+    def prepare(self) -> None:
+        for name in FOLDERS:
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+
+    def exists(self) -> bool:
+        return self.state_path.exists()
+
+    def _mark(self) -> tuple[int, int] | None:
+        try:
+            info = self.state_path.stat()
+        except FileNotFoundError:
+            return None
+        return info.st_ino, info.st_mtime_ns
+
+    def check_unchanged(self) -> None:
+        """Raises RunLocked when another process wrote the state since it was read, under lock."""
+        if self._mark() != self._read:
+            raise RunLocked("another process ran this manifest meanwhile; give the command again")
+
+    def write_state(self, state: RunState, changed: Iterable[str]) -> None:
+        """Write the whole state; `changed` names the tasks that differ from the last time."""
+        for task_id in changed:
+            data = state.tasks[task_id].model_dump_json().encode()
+            self._fragments[task_id] = orjson.Fragment(data)
+        # Records of windows are only ever added, so those written before stand as they are.
+        self._windows += [
+            orjson.Fragment(record.model_dump_json().encode())
+            for record in state.windows[len(self._windows) :]
+        ]
+        head = state.model_dump(mode="json", exclude={"tasks", "windows"})
+        head["windows"] = self._windows
+        head["tasks"] = {
+            task_id: self._fragments.get(task_id) or state.tasks[task_id].model_dump(mode="json")
+            for task_id in state.tasks
+        }
+        write_atomic(self.state_path, orjson.dumps(head))
+        sync_folder(self.folder)
+
+    def write_task(self, task_id: str, task: TaskState) -> None:
+        """The checkpoint after an attempt."""
+        write_atomic(self.folder / "tasks" / f"{task_id}.json", task.model_dump_json().encode())
+
+    def load(self) -> RunState:
+        """The state with newer checkpoints merged in. Raises NoSuchRun, or says what is broken."""
+        self._read = self._mark()
+        try:
+            state = RunState.model_validate_json(self.state_path.read_bytes())
+        except FileNotFoundError:
+            raise NoSuchRun("this manifest has not been run yet") from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ThreaderError(f"state.json is not state.v2: {where}: {first['msg']}") from None
+        for path in (self.folder / "tasks").glob("[!.]*.json"):
+            self._merge(state, path)
+        return state
+
+    @staticmethod
+    def _merge(state: RunState, path: Path) -> None:
+        known = state.tasks.get(path.stem)
+        if known is None:
+            return
+        try:
+            data = path.read_bytes()
+            if orjson.loads(data)["revision"] <= known.revision:
+                return
+            state.tasks[path.stem] = TaskState.model_validate_json(data)
+        except (ValueError, KeyError, TypeError):
+            raise ThreaderError(
+                f"tasks/{path.name} is not a task of state.v2; without that file the run goes on "
+                "from state.json"
+            ) from None
+        if state.window is not None and path.stem not in state.window.task_ids:
+            state.window.task_ids.append(path.stem)

@@ -1,0 +1,78 @@
+"""Runs a task's verification profile; the verdict is the runner's alone (agent-threader-v2 §8).
+
+The first layer, after parsing, is `writes.plan_writes`. Here are the other two: build, test and
+lint steps after the writes, then the smoke steps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.v2 import FailureClass
+from schemas.verify_profile import VerifyProfile, VerifyStep
+from threader.files import tail
+from threader.outcome import Ending, Failure
+from threader.process import MARKER, run_process
+from threader.signatures import primary_signal
+
+_CLASSES = {
+    "build": FailureClass.BUILD_ERROR,
+    "lint": FailureClass.BUILD_ERROR,
+    "test": FailureClass.TEST_ERROR,
+    "smoke": FailureClass.SMOKE_ERROR,
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """Where and how a verification runs."""
+
+    cwd: Path
+    log_path: Path
+    marker: str
+    max_log_bytes: int
+    environ: Mapping[str, str]
+
+
+def base_environment(profile: VerifyProfile, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the steps inherit of the runner's environment."""
+    if profile.inherit_env is True:
+        kept = dict(environ)
+    else:
+        names = ["PATH", "HOME"] if profile.inherit_env is False else profile.inherit_env
+        kept = {name: environ[name] for name in names if name in environ}
+    return {**kept, **profile.env}
+
+
+async def _run_step(step: VerifyStep, env: dict[str, str], check: Check) -> Failure | None:
+    with check.log_path.open("ab") as log:
+        log.write(f"\n=== {step.name}: {step.cmd}\n".encode())
+        start = log.tell()
+    ended = await run_process(
+        ["/bin/sh", "-c", step.cmd],
+        cwd=check.cwd / step.cwd,
+        env={**env, **step.env, MARKER: check.marker},
+        log_path=check.log_path,
+        timeout_sec=step.timeout_sec,
+        max_log_bytes=check.max_log_bytes,
+    )
+    with check.log_path.open("ab") as log:
+        said = f"exit code {ended.exit_code}" if ended.ending is Ending.EXITED else ended.ending
+        log.write(f"=== {step.name}: {said} after {ended.duration_sec:.1f} s\n".encode())
+        written = log.tell() - start
+    if ended.ending is Ending.EXITED and ended.exit_code == 0:
+        return None
+    if ended.ending is not Ending.EXITED:
+        return Failure(_CLASSES[step.layer], f"{step.name} {ended.ending}")
+    own = tail(check.log_path, min(written, 64 * 1024)).rpartition("\n=== ")[0]
+    return Failure(_CLASSES[step.layer], f"{step.name} {primary_signal(own)}")
+
+
+async def verify(profile: VerifyProfile, check: Check) -> Failure | None:
+    """The first failing step's failure, or None when the profile passes."""
+    env = base_environment(profile, check.environ)
+    for step in sorted(profile.steps, key=lambda step: step.layer == "smoke"):
+        failure = await _run_step(step, env, check)
+        if failure is not None:
+            return failure
+    return None
