@@ -14,17 +14,20 @@ def test_a_peer_says_how_its_exchange_goes(mesh: Meshed) -> None:
     eventually(lambda: bool(peers(beta)) and (peers(beta)[0]["sync"] or {}).get("health") == "up")
     [found] = peers(beta)
     assert (found["agentId"], found["trust"]) == (agent_of("alpha"), "verified")
-    assert found["sync"] | {"lastContact": None} == {
+    assert found["sync"] | {"lastContact": None, "digestRounds": 0} == {
         "health": "up",
         "backlog": 0,
         "lagSeconds": 0.0,
         "lastContact": None,
         "lastError": None,
+        "retries": 0,
+        "digestRounds": 0,
     }
     project(beta)
     eventually(lambda: equal(alpha, beta))
     metrics = beta.get("/metrics").text
-    for name in ("backlog", "lag_seconds", "retries_total", "digest_rounds_total", "up"):
+    names = ("up", "backlog", "lag_seconds", "retries_total", "conflicts_total")
+    for name in (*names, "digest_rounds_total"):
         assert f'cacp_peer_{name}{{peer="{agent_of("alpha")}"}}' in metrics
 
 
