@@ -19,7 +19,7 @@ WIDE = 120
 """Columns from which ids are shown whole."""
 SHORT_ID = 18
 """What is shown of an id otherwise: of a UUIDv7 its time, and 12 random bits."""
-FLEXIBLE = ("NAME", "TYPE", "AGENT", "ENDPOINT", "FILES", "PROPOSED BY")
+FLEXIBLE = ("NAME", "TYPE", "AGENT", "ENDPOINT", "FILES", "PROPOSED BY", "LAST ERROR")
 TRUST_TONES = {"verified": "green", "known": "yellow", "unkeyed": "yellow"}
 POLICIES = {"any": "one other party must agree", "all": "all other parties must agree"}
 HEALTH_TONES = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}

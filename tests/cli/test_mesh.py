@@ -16,6 +16,8 @@ from tests.cli.run import ROOT, environment_of
 from tests.node import START_SECONDS, free_port
 from tests.waiting import eventually
 
+CACP = [sys.executable, "-m", "cli.main"]
+
 
 @contextmanager
 def running(folder: Path, port: int, *options: str) -> Iterator[Callable[[], str]]:
@@ -23,17 +25,7 @@ def running(folder: Path, port: int, *options: str) -> Iterator[Callable[[], str
     output = folder / "output"
     with output.open("w") as file:
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "cli.main",
-                "mesh",
-                "--dir",
-                str(folder / "mesh"),
-                "--port",
-                str(port),
-                *options,
-            ],
+            [*CACP, "mesh", "--dir", str(folder / "mesh"), "--port", str(port), *options],
             env=environment_of(),
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
@@ -80,14 +72,7 @@ def test_kill_one_go_on_start_it_again_and_all_become_equal(tmp_path: Path) -> N
         eventually(lambda: projects(last(printed())) == [1, 1, None], 30)
         assert last(printed())["equal"] is False
         again = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "cli.main",
-                "serve",
-                "--config",
-                str(tmp_path / "mesh" / "mobile" / "node.toml"),
-            ],
+            [*CACP, "serve", "--config", str(tmp_path / "mesh" / "mobile" / "node.toml")],
             env=environment_of(),
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
@@ -114,17 +99,7 @@ def projects(picture: dict[str, Any]) -> list[int | None]:
 
 def test_once_prints_the_equal_mesh_and_ends_it(tmp_path: Path) -> None:
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "cli.main",
-            "mesh",
-            "--dir",
-            str(tmp_path),
-            "--once",
-            "--port",
-            str(free_port()),
-        ],
+        [*CACP, "mesh", "--dir", str(tmp_path), "--port", str(free_port()), "--once"],
         env=environment_of(),
         cwd=ROOT,
         capture_output=True,
