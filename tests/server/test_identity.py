@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from server.domain.errors import Forbidden, Refusal, Unauthenticated
 from server.identity import Caller, Identity, issue_token
 from server.settings import Settings
-from server.store import keys, mesh, peers, tokens
+from server.store import keys, peers, tokens
 from server.store.database import connect
 from server.store.migrate import prepare
 
@@ -488,40 +488,3 @@ def refused(kind: type[Refusal], reason: str, call: Callable[[], object]) -> Ref
         call()
     assert refusal.value.data["reason"] == reason
     return refusal.value
-
-
-def test_who_registers_over_loopback_may_be_new(node: Node) -> None:
-    """Design §7, Peers of other makes. It could act as the node's own agent as well."""
-    headers = {**HOST, b"x-agent-id": b"mobile"}
-    identity = Identity(Settings(), node.read, node.secret)
-    new = Caller("mobile", "", "unkeyed", "peer")
-    assert identity.identify(headers, "127.0.0.1", registers=True) == new
-    refused(Unauthenticated, "unknown_agent", lambda: identity.identify(headers, "127.0.0.1"))
-
-
-@pytest.mark.parametrize(
-    ("settings", "client", "reason"),
-    [
-        ({"trust_unkeyed_peers": False}, "127.0.0.1", "unkeyed_peers_off"),
-        ({}, "192.0.2.1", "no_credentials"),
-        ({"host": "192.0.2.9", "trust_unkeyed_peers": True}, "192.0.2.1", "unknown_agent"),
-        ({"host": "192.0.2.9", "trust_unkeyed_peers": True}, "127.0.0.1", "unknown_agent"),
-    ],
-)
-def test_nobody_registers_by_its_name_from_elsewhere(
-    node: Node, settings: dict[str, Any], client: str, reason: str
-) -> None:
-    headers = {**HOST, b"x-agent-id": b"mobile"}
-    identity = Identity(Settings(**settings), node.read, node.secret)
-    refused(Unauthenticated, reason, lambda: identity.identify(headers, client, registers=True))
-
-
-def test_a_node_whose_key_is_known_does_not_come_without_it(node: Node) -> None:
-    mesh.pin(node.db, "mobile", "its public key")
-    headers = {**HOST, b"x-agent-id": b"mobile"}
-    identity = Identity(Settings(), node.read, node.secret)
-    refused(
-        Unauthenticated,
-        "key_required",
-        lambda: identity.identify(headers, "127.0.0.1", registers=True),
-    )
