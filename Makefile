@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTEST_ARGS ?=
 
-.PHONY: help install serve test soak lint format bench docs lock clean
+.PHONY: help install serve mesh test soak lint format bench docs lock clean
 # An environment whose making broke off is made anew, not taken for whole.
 .DELETE_ON_ERROR:
 
@@ -19,6 +19,9 @@ serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 
 test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
 	$(BIN)/pytest -n auto -m "not soak" $(PYTEST_ARGS)
+
+mesh: install ## Run a mesh of three nodes on this machine, and show who has what
+	$(BIN)/cacp mesh
 
 soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
 	$(BIN)/pytest -m soak $(PYTEST_ARGS)

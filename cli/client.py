@@ -60,7 +60,7 @@ class Refused(NodeError):
 class Client:
     """One node. Raises Unreachable and Refused, and ValueError for what is no http(s) URL."""
 
-    def __init__(self, url: str, key: str | None = None) -> None:
+    def __init__(self, url: str, key: str | None = None, timeout: float = TIMEOUT) -> None:
         import httpx
 
         try:
@@ -78,7 +78,7 @@ class Client:
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=TIMEOUT,
+            timeout=timeout,
             # A proxy must not stand between this machine and itself.
             trust_env=not near,
         )
@@ -87,6 +87,9 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._http.close()
 
     def call(self, method: str, params: dict[str, Any] | None = None) -> Any:

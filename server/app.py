@@ -23,8 +23,10 @@ from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
 from server.metrics import Metrics
+from server.notices import Notices
 from server.routes import Site, no_route, routes
 from server.settings import Settings
+from server.store import changes
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.transport import Gate, LastResort, RpcEndpoint
@@ -48,13 +50,15 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
     identity = Identity(settings, database.read, secret, discovery.known_holder)
-    gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
+    notices = Notices()
+    gate = Gate(identity, Limits(settings.requests_per_minute), notices, mesh.heard_from)
     dispatcher = Dispatcher(METHODS, database, node, settings.batch_limit, metrics.observe)
     site = Site(
         settings,
         database,
         dispatcher,
         gate,
+        notices,
         Checkup(database, lambda: mesh.clock_is_off),
         metrics,
         node,
@@ -63,7 +67,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         Handshakes(settings, database, node),
     )
     _count(metrics, site)
-    _count_peers(metrics, mesh)
+    _count_peers(metrics, mesh, database)
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
@@ -96,12 +100,16 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     return app
 
 
-def _count_peers(metrics: Metrics, mesh: Mesh) -> None:
+def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
     def of_each(value: Callable[[Sender], float]) -> Callable[[], dict[str, float]]:
         return lambda: {agent_id: value(one) for agent_id, one in mesh.senders.items()}
 
     def compared(value: Callable[[Comparison], float]) -> Callable[[], dict[str, float]]:
         return lambda: {agent_id: value(one) for agent_id, one in mesh.comparisons.items()}
+
+    def conflicts() -> dict[str, float]:
+        found = database.read(changes.conflicts_by_origin)
+        return {agent_id: found.get(agent_id, 0) for agent_id in mesh.senders}
 
     for name, help, values in (
         ("up", "1 when the peer answers", of_each(lambda one: one.failures == 0)),
@@ -110,6 +118,7 @@ def _count_peers(metrics: Metrics, mesh: Mesh) -> None:
         ("sent_total", "Entities that the peer has confirmed", of_each(lambda one: one.delivered)),
         ("retries_total", "Deliveries that failed", of_each(lambda one: one.retries)),
         ("digest_rounds_total", "Comparisons", compared(lambda one: one.rounds)),
+        ("conflicts_total", "Conflicts found in what the peer sent", conflicts),
         ("fetched_total", "Entities fetched by comparing", compared(lambda one: one.fetched)),
     ):
         metrics.family(f"cacp_peer_{name}", help, "peer", values)

@@ -14,6 +14,7 @@ from peers.foreign import Exchange
 from schemas.sync import PeerContract
 from server.domain.errors import Refusal
 from server.methods.base import Node
+from server.notices import Notices
 from server.outbox import Outbox
 from server.store import contracts, packets, peers, projects
 from server.store.database import Database, Transaction
@@ -46,6 +47,7 @@ class MeshLink:
         self._node = node
         self._peer = peer
         self._rejoin = rejoin
+        self._notices = Notices()
         self.heard: Heard = lambda: None
         self.lost: Lost = lambda error: None
 
@@ -105,8 +107,13 @@ class MeshLink:
                 if refused.data.get("kind") in ("project", "claim"):
                     missing.append(batch[number][0])
                 else:
-                    log.warning("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
+                    self._name(refused)
         return missing
+
+    def _name(self, refused: Refused) -> None:
+        cause = (refused.code, refused.data.get("reason"))
+        reason = str(refused)[:200]
+        self._notices.refused("peer_refuses", cause, peer=self._peer.agent_id, reason=reason)
 
     async def _renew_keys(self, error: PeerError) -> None:
         if isinstance(error, Refused) and error.status == 401:
@@ -158,6 +165,7 @@ class ForeignLink:
         self.heard: Heard = lambda: None
         self.lost: Lost = lambda error: None
         self._announced = False
+        self._notices = Notices()
 
     async def deliver(self, names: list[Name]) -> None:
         """Send entities one by one. Raises PeerError when the peer doesn't answer."""
@@ -226,7 +234,10 @@ class ForeignLink:
         try:
             result = await self._client.call(self._peer.endpoint, method, given)
         except Refused as refused:
-            log.info("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
+            reason = str(refused)[:200]
+            self._notices.refused(
+                "peer_refuses", (method, refused.code), peer=self._peer.agent_id, reason=reason
+            )
             return False
         status = result.get("status") if isinstance(result, dict) else None
         return status not in ("skipped", "error")

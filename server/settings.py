@@ -30,6 +30,7 @@ from server.domain.errors import Refusal
 
 MEBIBYTE = 1024 * 1024
 TOKEN_MIN = 24
+TOKEN_FILE_MAX = 4096
 OTHER_VARIABLES = (
     "CACP_CONFIG",
     "CACP_KEY",
@@ -88,6 +89,9 @@ class Settings(BaseSettings):
         description="Secret that nodes of one mesh share, 24 characters or more; while it is being "
         "changed, the new one and the old one with a comma between",
     )
+    mesh_token_file: Path | None = Field(
+        None, description="File that holds the mesh token, such as a secret of a container"
+    )
     peers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of nodes to register with at start (comma-separated)"
     )
@@ -137,6 +141,24 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "console", "json"] = Field(
         "auto", description="Log lines for people or for machines; auto asks the terminal"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_token(cls, values: dict[str, Any]) -> dict[str, Any]:
+        file = values.get("mesh_token_file")
+        if not file:
+            return values
+        if values.get("mesh_token"):
+            raise ValueError("CACP_MESH_TOKEN and CACP_MESH_TOKEN_FILE are both given; drop one")
+        try:
+            with Path(file).open() as text:
+                token = text.read(TOKEN_FILE_MAX).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} can't be read: {why}") from None
+        if not token:
+            raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} is empty")
+        return values | {"mesh_token": token}
 
     @field_validator("mesh_token")
     @classmethod
