@@ -62,7 +62,7 @@ class Common(ACPParams):
     priority: ACPPriority = "normal"
     sequence: Sequence | None = None
     expires_at: Timestamp | None = None
-    policy: ACPPolicy = ACPPolicy()
+    policy: ACPPolicy | None = None
     context: ACPGivenContext | None = None
     client_id: ClientId | None = None
 

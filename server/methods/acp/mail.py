@@ -154,9 +154,14 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     messages.insert(ctx.db, message, ready.payload_bytes)
     thread_id = cast(str, message.thread_id)
     messages.put_thread(ctx.db, thread_id, ready.thread._replace(rounds=ready.thread.rounds + 1))
+    # What has no turn and no gate goes straight into the boxes.
+    waits = message.held is not None or message.sequence is not None
     for address in ready.addresses:
-        mailboxes.hold(ctx.db, message.id, address)
-    if message.held is None:
+        if waits:
+            mailboxes.hold(ctx.db, message.id, address)
+        else:
+            mailboxes.put(ctx.db, message.id, address, now)
+    if waits and message.held is None:
         let_through(ctx, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
