@@ -225,7 +225,11 @@ def test_limits_of_mail_are_tightened_only() -> None:
     rules = load(acp_direct_per_minute=3, acp_coordinators="aid://x/a@1.0.0, b").acp_rules
     assert (rules.limits["direct"].most, rules.limits["broadcast"].most) == (3, 5)
     assert rules.coordinators == {"aid://x/a", "b"}
-    for wider in ({"acp_direct_per_minute": 11}, {"acp_broadcasts_per_hour": 6}):
+    wrong: tuple[dict[str, Any], ...] = (
+        {"acp_direct_per_minute": 11},
+        {"acp_broadcasts_per_hour": 6},
+    )
+    for wider in wrong:
         with pytest.raises(ValueError, match="less than or equal"):
             load(**wider)
     assert load(acp_bench_unlimited=True).acp_rules.limits == {}
