@@ -35,7 +35,8 @@ def test_every_method_is_declared_whole() -> None:
         assert method.name == name
         assert method.summary
         assert not method.summary.endswith(("\n", " "))
-        assert method.writes == (method.access != "read")
+        # Mail is read by its recipient alone, who must have the access to acknowledge it.
+        assert method.writes == (method.access != "read") or name.startswith("acp/")
 
 
 def test_the_methods_of_the_specification_are_all_there() -> None:
