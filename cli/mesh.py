@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.terminal import REFUSED, JsonOption, dump, fail, one_line, print_json
+from cli.terminal import REFUSED, JsonOption, dump, fail, print_json
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from cli.mesh_nodes import Box

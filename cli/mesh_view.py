@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli import views
-from cli.terminal import one_line
+from schemas.plain import one_line
 
 Json = dict[str, Any]
 

@@ -12,7 +12,8 @@ import typer
 from cli import views
 from cli.client import Client, NodeError, Unreachable
 from cli.mesh_view import EVENTS, Event, Node, exchanges, peer_events, say
-from cli.terminal import clean, dump, one_line
+from cli.terminal import dump
+from schemas.plain import clean, one_line
 
 LOOK_SECONDS = 1.0
 SHOWN = 12
