@@ -9,7 +9,7 @@ import os
 import statistics
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="cacp-bench-") as name:
         folder = Path(name)
         rounds, seconds = options.rounds, options.seconds
-        parts = {
+        parts: dict[str, Callable[[], None]] = {
             "hot": lambda: hot_path(folder, rounds, seconds),
             "wide": lambda: wide_read(folder, seconds),
             "mail": lambda: letters(folder, options.letters, rounds, seconds),
