@@ -19,6 +19,8 @@ from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
 from server.limits import Limits
+from server.mcp_endpoint import PATH as MCP_PATH
+from server.mcp_endpoint import McpEndpoint
 from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
@@ -62,6 +64,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         mesh,
         Handshakes(settings, database, node),
     )
+    mcp = McpEndpoint(dispatcher, gate, settings.body_limit)
     _count(metrics, site)
     _count_peers(metrics, mesh)
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
@@ -75,6 +78,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         try:
             yield
         finally:
+            await mcp.stop()
             await discovery.close()
             await mesh.stop()
             await database.close()
@@ -84,6 +88,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app = Starlette(
         routes=[
             Route("/", rpc, methods=["POST"]),
+            Route(MCP_PATH, mcp, methods=["GET", "POST", "DELETE"]),
             *routes(site),
             *discovery_routes(site, discovery),
         ],

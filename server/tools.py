@@ -1,0 +1,314 @@
+"""The MCP tools: a table over the JSON-RPC methods. No SDK in here, and no network.
+
+A tool is a method with words for a model: one call of it is one call of the method, through the
+same door, so that authority, validation and limits are the same. Its input schema is made from the
+method's params. What it answers is text: the node's own words at the margin, agents' text fenced
+(`server.domain.untrusted`).
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.plain import one_line
+from server import shown
+from server.methods import METHODS
+
+Json = dict[str, Any]
+Call = Callable[[str, Json], Awaitable[Any]]
+"""Calls a JSON-RPC method of a node and gives its result. Raises CallFailed."""
+
+
+class CallFailed(Exception):
+    """A call that gave no result; `data` as in the JSON-RPC error, if it came to one."""
+
+    def __init__(self, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+
+
+class UnknownTool(Exception):
+    """There is no tool of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `steps` are the methods by the value of the argument `chooser`; a tool for one
+    method has no chooser, and the one step "". `fixed` are params that it sets itself, and
+    `left_out` those that it keeps from models."""
+
+    name: str
+    title: str
+    description: str
+    steps: Mapping[str, str]
+    show: Callable[[Json, Any], str] = shown.facts
+    chooser: str = ""
+    reads: bool = False
+    idempotent: bool = False
+    destructive: bool = False
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+
+    def method(self, given: Json) -> str:
+        """The method that these arguments ask for. Raises CallFailed."""
+        if not self.chooser:
+            return self.steps[""]
+        step = given.get(self.chooser)
+        if not isinstance(step, str) or step not in self.steps:
+            raise CallFailed(
+                f"{self.chooser} should be one of {', '.join(self.steps)}",
+                {"reason": "invalid_params"},
+            )
+        return self.steps[step]
+
+    def params(self, given: Json) -> Json:
+        return {name: value for name, value in given.items() if name != self.chooser} | self.fixed
+
+
+_TABLE = (
+    Tool(
+        "cacp_project_create",
+        "Create a project",
+        "Create a project: one feature that spans repositories. Name the repositories that take "
+        "part. Then cacp_project_join takes your own.",
+        {"": "cacp/project/create"},
+    ),
+    Tool(
+        "cacp_project_list",
+        "List projects",
+        "List the projects of this node with their ids. Start here without a projectId.",
+        {"": "cacp/project/list"},
+        shown.projects,
+        reads=True,
+        fixed={"summary": True},
+        left_out=frozenset({"summary"}),
+    ),
+    Tool(
+        "cacp_project_get",
+        "Look at a project",
+        "Show a project in short: its objective, its repositories and who holds each, and its "
+        "contracts with their status. cacp_contract_get shows a contract's content.",
+        {"": "cacp/project/get"},
+        shown.project,
+        reads=True,
+    ),
+    Tool(
+        "cacp_project_join",
+        "Join a project",
+        "Take a repository of a project as yours. Do so before you propose, respond, share or "
+        "implement there. Joining again changes nothing.",
+        {"": "cacp/project/join"},
+        idempotent=True,
+    ),
+    Tool(
+        "cacp_contract_propose",
+        "Propose a contract",
+        "Propose an interface between repositories (an endpoint, an event, a data model): content "
+        "is any JSON object that says it exactly. Another party must agree before it holds.",
+        {"": "cacp/contract/propose"},
+    ),
+    Tool(
+        "cacp_contract_respond",
+        "Respond to a contract",
+        "Agree to a contract that another party proposed, ask for a change (say which in comment), "
+        "or reject it. Read it with cacp_contract_get first, and give the version you read.",
+        {"": "cacp/contract/respond"},
+        idempotent=True,
+    ),
+    Tool(
+        "cacp_contract_update",
+        "Write a new version of a contract",
+        "Put a new version of a contract on the table: the whole content, not a difference. It "
+        "voids earlier agreement. Give the version you read; it is refused when that is outdated.",
+        {"": "cacp/contract/update"},
+    ),
+    Tool(
+        "cacp_contract_get",
+        "Read a contract",
+        "Show a contract: status, version, content, and how far each party has implemented it.",
+        {"": "cacp/contract/get"},
+        shown.contract,
+        reads=True,
+    ),
+    Tool(
+        "cacp_context_share",
+        "Share context",
+        "Tell the other agents of a project something they need: code, types, an API's errors, "
+        "an environment, or the answer to a question (replyTo its packet id).",
+        {"": "cacp/context/share"},
+    ),
+    Tool(
+        "cacp_context_ask",
+        "Ask the project",
+        "Ask the other agents of a project a question. Look for the answer with cacp_context_list.",
+        {"": "cacp/context/askQuestion"},
+    ),
+    Tool(
+        "cacp_context_list",
+        "Read shared context",
+        "Show what agents shared with a project, oldest first: questions, answers, decisions, "
+        "code. Narrow it by type, contract or time.",
+        {"": "cacp/context/list"},
+        shown.packets,
+        reads=True,
+    ),
+    Tool(
+        "cacp_implementation_report",
+        "Report on an implementation",
+        "Report your work on an agreed contract. start: you begin, with a plan. complete: your "
+        "side is done, with its files. verify: you tested both sides together, with the result.",
+        {
+            "start": "cacp/implementation/start",
+            "complete": "cacp/implementation/complete",
+            "verify": "cacp/implementation/verify",
+        },
+        chooser="step",
+        idempotent=True,
+    ),
+)
+
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in _TABLE}
+"""Every tool by name, in the order in which they are listed."""
+
+ABOUT = {
+    "projectId": "The project's id, as cacp_project_list shows it",
+    "contractId": "The contract's id, as cacp_project_get shows it",
+    "repoName": "The repository to take: your own",
+    "agentEndpoint": "URL of your own node, if you run one; leave it out otherwise",
+    "parties": "Names of the repositories that must agree and implement; all by default",
+    "version": "The version that you read",
+    "comment": "Why, in a sentence or two",
+    "suggestedChange": "What it should be instead, in any form",
+    "changeNote": "What changed, and why",
+    "includeHistory": "Also show earlier versions",
+    "relatedContracts": "Ids of contracts that it concerns",
+    "replyTo": "Id of the packet that it answers",
+    "content": "A JSON object that says it exactly",
+    "options": "Answers to choose from",
+    "since": "Only what is newer than this ISO 8601 time",
+    "cursor": "Where to go on: nextCursor of the answer before",
+    "limit": "How many at most",
+    "objective": "What the feature should do, in a few sentences",
+    "repos": "The repositories that take part, with role (backend, frontend, …) and language",
+    "plan": "How you will do it",
+    "files": "Paths that you changed",
+    "notes": "What the others should know",
+    "testEndpoint": "URL at which the others can try it",
+    "result": "Whether both sides work together",
+}
+"""What a param means, for models; the same in every tool."""
+
+
+# --- what a client is told of a tool ------------------------------------------------------------
+
+
+def input_schema(tool: Tool) -> Json:
+    """The arguments as one JSON object schema, whole in itself: clients differ in what they make of
+    `$ref`, `anyOf` and `null`, so none of these is used where it can be avoided."""
+    schemas = {step: _params_schema(method) for step, method in tool.steps.items()}
+    takes: dict[str, list[str]] = {}
+    properties: Json = {}
+    for step, schema in schemas.items():
+        for name, member in schema["properties"].items():
+            if name not in tool.left_out:
+                takes.setdefault(name, []).append(step)
+                properties.setdefault(name, dict(member))
+    for name, member in properties.items():
+        about = ABOUT.get(name, member.get("description", ""))
+        only = "" if len(takes[name]) == len(schemas) else f" (for {', '.join(takes[name])})"
+        if about or only:
+            member["description"] = f"{about}{only}".strip()
+    required = [
+        name
+        for name in properties
+        if all(name in schema.get("required", ()) for schema in schemas.values())
+    ]
+    if tool.chooser:
+        chooser = {"type": "string", "enum": [*tool.steps], "description": "What to report"}
+        properties = {tool.chooser: chooser, **properties}
+        required = [tool.chooser, *required]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _params_schema(method: str) -> Json:
+    schema = METHODS[method].params.model_json_schema(by_alias=True)
+    plain: Json = _plain(schema, schema.get("$defs", {}))
+    return {"properties": {}, **plain}
+
+
+def _plain(schema: Any, defined: Json) -> Any:
+    """A schema without references, titles, and the null that means absent."""
+    if isinstance(schema, list):
+        return [_plain(one, defined) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _plain(defined[schema["$ref"].rpartition("/")[2]], defined)
+    kinds = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+    if len(kinds) == 1:
+        rest = {name: value for name, value in schema.items() if name != "anyOf"}
+        return _plain({**kinds[0], **rest}, defined)
+    made: Json = {}
+    for name, value in schema.items():
+        if name in ("$defs", "title", "discriminator") or (name == "default" and value is None):
+            continue
+        if name == "properties":
+            made[name] = {one: _plain(member, defined) for one, member in value.items()}
+        else:
+            made[name] = _plain(value, defined)
+    return made
+
+
+# --- a call -------------------------------------------------------------------------------------
+
+
+async def run(name: str, given: Json, call: Call) -> str:
+    """What a tool answers. Raises UnknownTool, and CallFailed, which `problem` puts into words."""
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise UnknownTool(f"There is no tool {one_line(name, 80)}; tools/list names them")
+    params = tool.params(given)
+    result = await call(tool.method(given), params)
+    return tool.show(params, result)
+
+
+NEXT = {
+    "invalid_params": "Mend the arguments and call again.",
+    "not_found": "cacp_project_list shows the projects, cacp_project_get what is in one.",
+    "illegal_transition": "cacp_contract_get shows where it stands.",
+    "not_a_member": "Then call again.",
+    "conflict": "Read what is there now, then decide again.",
+    "rate_limited": "Wait, then call again.",
+    "insufficient_trust": "Your operator must give you a verified key.",
+    "unreachable": "Tell your user, and go on without it for now; nothing was changed.",
+}
+"""What to do next, by the error's `data.reason`."""
+
+_METHOD = re.compile("|".join(map(re.escape, sorted(METHODS, key=len, reverse=True))))
+
+
+def problem(failed: CallFailed) -> str:
+    """An error in words that tell a model what to do next."""
+    data = failed.data if isinstance(failed.data, dict) else {}
+    said = one_line(_METHOD.sub(_tool_of, failed.message), 1_000)
+    next_step = NEXT.get(str(data.get("reason", "")), "")
+    after = data.get("retryAfter")
+    if isinstance(after, int | float):
+        next_step = f"Wait {after} seconds, then call again."
+    ended = said if said.endswith((".", "!", "?")) else f"{said}."
+    return f"{ended} {next_step}".strip()
+
+
+def _tool_of(match: re.Match[str]) -> str:
+    """The tool for a method, so that an error speaks of what the model can call."""
+    return next(
+        (tool.name for tool in _TABLE if match[0] in tool.steps.values()),
+        match[0],
+    )
