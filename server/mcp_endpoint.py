@@ -15,11 +15,20 @@ import anyio
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
+from schemas import jsonrpc
 from server.dispatch import Dispatcher, Origin
 from server.domain.errors import Refusal
 from server.identity import Caller
 from server.tools import Call, CallFailed, Json
-from server.transport import Disconnected, Gate, read_body, refusal_response, respond
+from server.transport import (
+    Disconnected,
+    Gate,
+    InvalidRequest,
+    is_json,
+    read_body,
+    refusal_response,
+    respond,
+)
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -46,6 +55,8 @@ class McpEndpoint:
         try:
             headers, caller = self._gate.enter(scope)
             body = await read_body(receive, headers, self._body_limit)
+            if scope["method"] == "POST":
+                _check(headers, body)
         except Disconnected:
             return
         except Refusal as refusal:
@@ -100,6 +111,27 @@ async def call(dispatcher: Dispatcher, caller: Caller, method: str, params: Json
     if "error" in response:
         raise CallFailed(response["error"]["message"], response["error"].get("data"))
     return response["result"]
+
+
+def _check(headers: dict[bytes, bytes], body: bytes) -> None:
+    """Raise InvalidRequest for what is no JSON-RPC message, of which the SDK would tell what its
+    models complain of. What passes is JSON, and no deeper than `POST /` takes it."""
+    if not is_json(headers.get(b"content-type")):
+        raise InvalidRequest("Send Content-Type: application/json")
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise InvalidRequest("The body is not JSON") from None
+    if isinstance(message, dict) and "method" not in message and "id" in message:
+        return  # a response, of which a stateless server has no use
+    try:
+        asked = jsonrpc.check(message)
+    except (jsonrpc.InvalidRequest, jsonrpc.InvalidParams) as error:
+        raise InvalidRequest(
+            f"The body should be one JSON-RPC message (MCP has no batches): {error.message}"
+        ) from None
+    if jsonrpc.is_deep(asked.params):
+        raise InvalidRequest(f"params are nested deeper than {jsonrpc.DEPTH_MAX} levels")
 
 
 def _again(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:

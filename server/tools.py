@@ -64,7 +64,8 @@ class Tool:
         return self.steps[step]
 
     def params(self, given: Json) -> Json:
-        return {name: value for name, value in given.items() if name != self.chooser} | self.fixed
+        asked = {name: value for name, value in given.items() if name != self.chooser}
+        return {**asked, **self.fixed}
 
 
 _TABLE = (
