@@ -30,12 +30,6 @@ INSTRUCTIONS = (
 PROGRESS_SECONDS = 5.0
 """Between two signs of life, while a call waits."""
 
-PROJECT = "cacp://projects/{projectId}"
-CONTRACT = "cacp://projects/{projectId}/contracts/{contractId}"
-TEMPLATES = (
-    (PROJECT, "project", "A project", "Its objective, repositories and contracts, in short"),
-    (CONTRACT, "contract", "A contract", "Its status, content and implementations"),
-)
 MARKDOWN = "text/markdown"
 
 
@@ -68,6 +62,8 @@ def make_server(call_of: Callable[[Context], Call]) -> Server[Any]:
         except CallFailed as failed:
             raise MCPError(types.INTERNAL_ERROR, tools.problem(failed)) from None
         listed = [_project_resource(one) for one in found["projects"]]
+        if params is None or params.cursor is None:
+            listed = [*_fixed_resources(), *listed]
         return types.ListResourcesResult(resources=listed, next_cursor=found.get("nextCursor"))
 
     async def list_templates(
@@ -76,13 +72,14 @@ def make_server(call_of: Callable[[Context], Call]) -> Server[Any]:
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
-                    uri_template=uri,
-                    name=name,
-                    title=title,
-                    description=about,
+                    uri_template=one.uri,
+                    name=one.name,
+                    title=one.title,
+                    description=one.about,
                     mime_type=MARKDOWN,
                 )
-                for uri, name, title, about in TEMPLATES
+                for one in tools.RESOURCES
+                if "{" in one.uri
             ]
         )
 
@@ -161,21 +158,34 @@ async def _alive(ctx: Context, wait: Any) -> AsyncIterator[None]:
 
 def _resource(uri: str) -> tuple[str, Json]:
     """The tool, and its arguments, that show a resource. Raises MCPError when there is none."""
-    scheme, _, path = uri.partition("://")
-    match scheme, path.split("/"):
-        case "cacp", ["projects", project] if project:
-            return "cacp_project_get", {"projectId": project}
-        case "cacp", ["projects", project, "contracts", contract] if project and contract:
-            return "cacp_contract_get", {"projectId": project, "contractId": contract}
-    known = ", ".join(template for template, *_ in TEMPLATES)
+    for one in tools.RESOURCES:
+        given = one.arguments(uri)
+        if given is not None:
+            return one.tool, given
+    known = ", ".join(one.uri for one in tools.RESOURCES)
     raise MCPError(
         NOT_FOUND, f"There is no resource {one_line(uri, 200)}; there are {known}", {"uri": uri}
     )
 
 
+def _fixed_resources() -> list[types.Resource]:
+    """Those whose address has no name to fill in."""
+    return [
+        types.Resource(
+            uri=one.uri,
+            name=one.name,
+            title=one.title,
+            description=one.about,
+            mime_type=MARKDOWN,
+        )
+        for one in tools.RESOURCES
+        if "{" not in one.uri
+    ]
+
+
 def _project_resource(project: Json) -> types.Resource:
     return types.Resource(
-        uri=PROJECT.format(projectId=project["projectId"]),
+        uri=tools.RESOURCES[0].uri.format(projectId=project["projectId"]),
         name=one_line(project["name"], 120) or project["projectId"],
         mime_type=MARKDOWN,
     )

@@ -202,6 +202,42 @@ ABOUT = {
 """What a param means, for models; the same in every tool."""
 
 
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What clients may read by address; the tool of its kind shows it. `uri` is a template whose
+    names are the tool's arguments."""
+
+    uri: str
+    name: str
+    title: str
+    about: str
+    tool: str
+
+    def arguments(self, uri: str) -> Json | None:
+        """The tool's arguments, when `uri` is one of these."""
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/?#]+)", re.escape(self.uri))
+        match = re.fullmatch(pattern, uri)
+        return None if match is None else dict(match.groupdict())
+
+
+RESOURCES = (
+    Resource(
+        "cacp://projects/{projectId}",
+        "project",
+        "A project",
+        "Its objective, repositories and contracts, in short.",
+        "cacp_project_get",
+    ),
+    Resource(
+        "cacp://projects/{projectId}/contracts/{contractId}",
+        "contract",
+        "A contract",
+        "Its status, content and implementations.",
+        "cacp_contract_get",
+    ),
+)
+
+
 # --- what a client is told of a tool ------------------------------------------------------------
 
 
