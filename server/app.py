@@ -88,7 +88,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app = Starlette(
         routes=[
             Route("/", rpc, methods=["POST"]),
-            Route(MCP_PATH, mcp, methods=["GET", "POST", "DELETE"]),
+            Route(MCP_PATH, mcp, methods=["POST"]),
             *routes(site),
             *discovery_routes(site, discovery),
         ],

@@ -2,7 +2,8 @@
 
 Stateless: there are no sessions, so nothing outlives a request that another caller could take over,
 and clients don't notice a node's restart. Who calls is found out for each request, by the same door
-as `POST /`. The SDK is imported at the first request, in a thread.
+as `POST /`. A GET, which would open a stream that never says anything, and a DELETE get 405 (MCP
+2025-11-25, Transports). The SDK is imported at the first request, in a thread.
 """
 
 import asyncio
@@ -55,8 +56,7 @@ class McpEndpoint:
         try:
             headers, caller = self._gate.enter(scope)
             body = await read_body(receive, headers, self._body_limit)
-            if scope["method"] == "POST":
-                _check(headers, body)
+            _check(headers, body)
         except Disconnected:
             return
         except Refusal as refusal:

@@ -10,12 +10,14 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from schemas.plain import one_line
 from server import tools
+from server.dispatch import server_error
 from server.tools import Call, CallFailed, Json, Tool, UnknownTool
 
 Context = ServerRequestContext[Any, Any]
@@ -95,7 +97,7 @@ def make_server(call_of: Callable[[Context], Call]) -> Server[Any]:
         contents = types.TextResourceContents(uri=params.uri, mime_type=MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
-    return Server(
+    server = Server(
         "cacp",
         version=version("cacp-server"),
         title="CACP node",
@@ -106,6 +108,19 @@ def make_server(call_of: Callable[[Context], Call]) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+    server.middleware.append(_last_resort)
+    return server
+
+
+async def _last_resort(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """What is our own fault goes to the log with an id; the SDK would tell callers its text."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        _, message, data = server_error(error, f"mcp {ctx.method}")
+        raise MCPError(types.INTERNAL_ERROR, message, data) from None
 
 
 NOT_FOUND = -32002

@@ -284,6 +284,13 @@ def test_another_content_type_is_refused(node: Node) -> None:
     assert post(node, INITIALIZE, content_type="text/plain").status_code == 400
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_there_is_no_session_to_listen_to_or_to_end(node: Node, method: str) -> None:
+    response = node.http.request(method, "/mcp", headers={"accept": "text/event-stream"})
+    assert response.status_code == 405
+    assert response.headers["allow"] == "POST"
+
+
 def test_many_sessions_at_once_keep_their_callers_apart(node: Node, team: Team) -> None:
     async def play() -> None:
         async with AsyncExitStack() as stack:

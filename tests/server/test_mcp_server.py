@@ -83,3 +83,15 @@ def test_a_call_that_waits_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(play())
     assert ticks[0][1] == 30
     assert [progress for progress, _ in ticks] == sorted(progress for progress, _ in ticks)
+
+
+def test_a_fault_of_our_own_is_told_by_its_id_only() -> None:
+    async def call(method: str, params: Json) -> Any:
+        return {"no": "such result"}
+
+    async def play() -> None:
+        async with client(call) as one:
+            with pytest.raises(Exception, match="Server error [0-9a-f]{16}: something broke"):
+                await one.call_tool("cacp_project_list", {})
+
+    asyncio.run(play())
