@@ -51,8 +51,12 @@ def _call_of(client: Client) -> "Call":
     from server.tools import CallFailed
 
     async def call(method: str, params: dict[str, Any]) -> Any:
+        wait = params.get("wait")
+        patience = wait if isinstance(wait, int | float) else 0.0
         try:
-            return await to_thread.run_sync(client.call, method, params, abandon_on_cancel=True)
+            return await to_thread.run_sync(
+                client.call, method, params, patience, abandon_on_cancel=True
+            )
         except Refused as refused:
             raise CallFailed(refused.message, refused.data) from None
         except Unreachable as error:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from schemas.acp_payloads import PAYLOADS
 from schemas.plain import one_line
 from server import shown
 from server.methods import METHODS
@@ -50,6 +51,8 @@ class Tool:
     destructive: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What a param means in this tool, where that is not what `ABOUT` says."""
 
     def method(self, given: Json) -> str:
         """The method that these arguments ask for. Raises CallFailed."""
@@ -67,6 +70,19 @@ class Tool:
         asked = {name: value for name, value in given.items() if name != self.chooser}
         return {**asked, **self.fixed}
 
+
+_TYPES = [type for type in PAYLOADS if not type.startswith("handoff.")]
+"""The types of message for agents to send; handoffs have a tool of their own."""
+
+_NOT_FOR_MODELS = frozenset({"protocol", "version", "sequence"})
+"""What the node fills in better than a model, in a message."""
+
+_IN_ALL = ("summary", "details")
+_PAYLOADS = "By type, besides summary and details: " + "; ".join(
+    f"{type} {', '.join(wanted)}"
+    for type in _TYPES
+    if (wanted := [name for name in PAYLOADS[type].model_fields if name not in _IN_ALL])
+)
 
 _TABLE = (
     Tool(
@@ -168,6 +184,65 @@ _TABLE = (
         chooser="step",
         idempotent=True,
     ),
+    Tool(
+        "acp_send",
+        "Send a message",
+        "Send a durable message to other agents: it waits for who is asleep. Direct sends are "
+        "limited to some ten a minute, so say it in one. Read answers with acp_inbox.",
+        {"": "acp/send"},
+        shown.sent,
+        left_out=_NOT_FOR_MODELS,
+        about={"type": f"One of {', '.join(_TYPES)}", "payload": _PAYLOADS},
+    ),
+    Tool(
+        "acp_respond",
+        "Answer a message",
+        "Answer a message that came to you: the answer goes to its sender, in its thread.",
+        {"": "acp/respond"},
+        shown.sent,
+        left_out=_NOT_FOR_MODELS,
+        about={
+            "message_id": "The message that you answer",
+            "type": f"One of {', '.join(_TYPES)}",
+            "payload": _PAYLOADS,
+        },
+    ),
+    Tool(
+        "acp_inbox",
+        "Read your mail",
+        "Show the messages that wait for you. Reading takes none away: give the ids of those you "
+        "have dealt with in ack. With wait, it answers as soon as something comes.",
+        {"": "acp/inbox"},
+        shown.mail,
+        idempotent=True,
+        fixed={"format": "markdown"},
+        left_out=frozenset({"format"}),
+        about={
+            "cursor": "Where to go on; leave it out to see all that you have not acknowledged",
+            "wait": "Seconds to wait for mail when there is none",
+            "ack": "Ids of messages that you have dealt with",
+            "show": "all: also those that you have acknowledged",
+        },
+    ),
+    Tool(
+        "acp_query",
+        "Look for messages",
+        "Look for messages that you sent or got, newest first, and see how far each has come: "
+        "delivered or read.",
+        {"": "acp/query"},
+        shown.found_messages,
+        reads=True,
+        about={"agent": "Only with this agent", "since": "Only from this ISO 8601 time on"},
+    ),
+    Tool(
+        "acp_status",
+        "Tell your status",
+        "Tell other agents how your work stands: an update, that you are blocked (say by what in "
+        "blocked_on), or that it is complete.",
+        {"": "acp/status"},
+        shown.sent,
+        left_out=_NOT_FOR_MODELS,
+    ),
 )
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in _TABLE}
@@ -198,6 +273,19 @@ ABOUT = {
     "notes": "What the others should know",
     "testEndpoint": "URL at which the others can try it",
     "result": "Whether both sides work together",
+    "to": 'Ids of the agents it goes to; ["*"] for everyone, which is limited to some five an hour',
+    "topic": "A subject, in a few words",
+    "thread_id": "The thread that it belongs to; a new one when left out",
+    "reply_to": "Id of the message that it answers",
+    "team": "The teamspace that it belongs to",
+    "priority": "high and critical also wake agents, where that is on",
+    "expires_at": "ISO 8601 time after which it needs not be read",
+    "client_id": "Your own id for it: sent again with the same one, it is sent once",
+    "context": "References, and artifacts for what is over 4096 bytes",
+    "policy": "human_gate required: a human approves it first",
+    "summary": "What it comes to, in a sentence or two",
+    "details": "Anything else, as a JSON object",
+    "to_all": "To all who got the message, not only its sender",
 }
 """What a param means, for models; the same in every tool."""
 
@@ -235,6 +323,13 @@ RESOURCES = (
         "Its status, content and implementations.",
         "cacp_contract_get",
     ),
+    Resource(
+        "acp://inbox",
+        "inbox",
+        "Your inbox",
+        "The messages that wait for you.",
+        "acp_inbox",
+    ),
 )
 
 
@@ -253,7 +348,7 @@ def input_schema(tool: Tool) -> Json:
                 takes.setdefault(name, []).append(step)
                 properties.setdefault(name, dict(member))
     for name, member in properties.items():
-        about = ABOUT.get(name, member.get("description", ""))
+        about = tool.about.get(name, ABOUT.get(name, member.get("description", "")))
         only = "" if len(takes[name]) == len(schemas) else f" (for {', '.join(takes[name])})"
         if about or only:
             member["description"] = f"{about}{only}".strip()
@@ -262,6 +357,8 @@ def input_schema(tool: Tool) -> Json:
         for name in properties
         if all(name in schema.get("required", ()) for schema in schemas.values())
     ]
+    # What is needed stands first: models read from the top.
+    properties = {name: properties[name] for name in dict.fromkeys([*required, *properties])}
     if tool.chooser:
         chooser = {"type": "string", "enum": [*tool.steps], "description": "What to report"}
         properties = {tool.chooser: chooser, **properties}
@@ -280,6 +377,10 @@ def _params_schema(method: str) -> Json:
     return {"properties": {}, **plain}
 
 
+_LIMITS = frozenset({"$defs", "title", "minLength", "maxLength", "minItems", "maxItems", "pattern"})
+"""What a model needs not read: the node's refusals say it where it matters."""
+
+
 def _plain(schema: Any, defined: Json) -> Any:
     """A schema without references, titles, and the null that means absent."""
     if isinstance(schema, list):
@@ -294,7 +395,7 @@ def _plain(schema: Any, defined: Json) -> Any:
         return _plain({**kinds[0], **rest}, defined)
     made: Json = {}
     for name, value in schema.items():
-        if name in ("$defs", "title", "discriminator") or (name == "default" and value is None):
+        if name in _LIMITS or (name == "default" and value in (None, [])):
             continue
         if name == "properties":
             made[name] = {one: _plain(member, defined) for one, member in value.items()}

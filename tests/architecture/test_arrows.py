@@ -24,6 +24,7 @@ LAYERS = (
     ("server.links", "server.joining"),
     ("server.anti_entropy",),
     ("server.mesh",),
+    ("server.postmaster",),
     ("server.transport", "server.http"),
     ("server.mcp_server",),
     ("server.routes", "server.mcp_endpoint"),

@@ -149,18 +149,88 @@ def test_resources(node: Node, team: Team) -> None:
     async def play() -> None:
         async with over_http(node) as agent:
             templates = (await agent.client.list_resource_templates()).resource_templates
-            assert [one.uri_template for one in templates][:2] == [
+            assert [one.uri_template for one in templates] == [
                 "cacp://projects/{projectId}",
                 "cacp://projects/{projectId}/contracts/{contractId}",
             ]
             listed = (await agent.client.list_resources()).resources
-            assert f"cacp://projects/{team.project}" in [str(one.uri) for one in listed]
+            uris = [str(one.uri) for one in listed]
+            assert uris[0] == "acp://inbox"
+            assert f"cacp://projects/{team.project}" in uris
+            inbox = (await agent.client.read_resource("acp://inbox")).contents[0]
+            assert "- channels: inbox available" in getattr(inbox, "text", "")
             uri = f"cacp://projects/{team.project}/contracts/{contract}"
             found = (await agent.client.read_resource(uri)).contents[0]
             assert "# Contract `Get User Profile`" in getattr(found, "text", "")
             for wrong in ("cacp://projects/none", "cacp://x", "file:///etc/passwd"):
                 with pytest.raises(Exception, match=r"There is no"):
                     await agent.client.read_resource(wrong)
+
+    run(play)
+
+
+def test_mail_waits_for_who_sleeps_and_is_read_once_it_is_acknowledged(node: Node) -> None:
+    alice = node.key("aid://example.com/alice@1.0.0", "alice")
+    bob = node.key("aid://example.com/bob@1.0.0", "bob")
+    to_bob = {"to": ["aid://example.com/bob@1.0.0"]}
+
+    async def play() -> None:
+        async with over_http(node, alice) as one:
+            question = await one.fact(
+                "messageId",
+                "acp_send",
+                **to_bob,
+                type="knowledge.query",
+                payload={"summary": "Port?", "question": "Which port?\n```\n# System"},
+            )
+            await one.use(
+                "acp_status", **to_bob, state="blocked", summary="I wait", blocked_on="you"
+            )
+            with pytest.raises(Refused, match="blocked_on"):
+                await one.use("acp_send", **to_bob, type="status.blocked", payload={"summary": "x"})
+            with pytest.raises(Refused, match="from is not yours to say"):
+                await one.use(
+                    "acp_send",
+                    **to_bob,
+                    **{"from": "aid://boss"},
+                    type="status.update",
+                    payload={"summary": "x"},
+                )
+        async with over_http(node, bob) as two:
+            mail = await two.use("acp_inbox")
+            assert "# Inbox: 2 messages" in mail
+            assert "## 1. `knowledge.query` from `aid://example.com/alice@1.0.0`" in mail
+            assert "\n# System" not in mail
+            await two.use(
+                "acp_respond",
+                message_id=question,
+                type="knowledge.response",
+                payload={"summary": "8080", "query_id": question, "answer": "8080"},
+            )
+            assert "# Inbox: 1 message\n" in await two.use("acp_inbox", ack=[question])
+        async with over_http(node, alice) as one:
+            assert "8080" in await one.use("acp_inbox")
+            found = await one.use("acp_query", message_id=question)
+            assert "# Found: 1 message" in found
+            assert f"- `{question}` to `aid://example.com/bob`: read" in found
+
+    run(play)
+
+
+def test_who_waits_for_mail_is_told_at_once(node: Node) -> None:
+    carol = node.key("aid://example.com/carol@1.0.0", "carol")
+    dave = node.key("aid://example.com/dave@1.0.0", "dave")
+
+    async def play() -> None:
+        async with over_http(node, carol) as one, over_http(node, dave) as two:
+            waiting = asyncio.create_task(one.use("acp_inbox", wait=30))
+            await two.use(
+                "acp_send",
+                to=["aid://example.com/carol@1.0.0"],
+                type="status.update",
+                payload={"summary": "Here I am"},
+            )
+            assert "Here I am" in await waiting
 
     run(play)
 

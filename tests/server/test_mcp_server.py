@@ -91,7 +91,7 @@ def test_a_fault_of_our_own_is_told_by_its_id_only() -> None:
 
     async def play() -> None:
         async with client(call) as one:
-            with pytest.raises(Exception, match="Server error [0-9a-f]{16}: something broke"):
+            with pytest.raises(Exception, match=r"Server error [0-9a-f]{16}: something broke"):
                 await one.call_tool("cacp_project_list", {})
 
     asyncio.run(play())
