@@ -14,8 +14,9 @@ from cli.openrpc import openrpc
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
 from cli.storage import backup, export
-from cli.terminal import REFUSED, STATUSES, one_line
+from cli.terminal import REFUSED, STATUSES
 from cli.watch import watch
+from schemas.plain import one_line
 
 app = typer.Typer(
     name="cacp",

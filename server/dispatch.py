@@ -22,7 +22,6 @@ from jsonrpcserver.request import Request
 from jsonrpcserver.response import to_serializable_one
 from jsonrpcserver.sentinels import NOID
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
@@ -39,6 +38,7 @@ from server.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from server.domain.invalid import invalid_input
 from server.identity import Caller
 from server.methods.base import Context, Method, Node
 from server.store import answers
@@ -57,8 +57,6 @@ CODES: dict[type[Refusal], ErrorCode] = {
     TooLarge: ErrorCode.TOO_LARGE,
     Unavailable: ErrorCode.SERVER_ERROR,
 }
-
-ERRORS_SHOWN = 5
 
 
 @dataclass(slots=True)
@@ -252,30 +250,6 @@ def _once(
     text = orjson.dumps(result).decode()
     answers.keep(transaction.connection, scope, params_hash, text, transaction.stamp)
     return result
-
-
-def _problems(error: ValidationError) -> list[dict[str, str]]:
-    """What is wrong with an input, as {path, problem}; the input itself is not repeated."""
-    return [_problem(item) for item in error.errors(include_url=False, include_input=False)]
-
-
-def invalid_input(error: ValidationError) -> InvalidInput:
-    """A model's complaint as a refusal that names each place and what is wrong there."""
-    problems = _problems(error)
-    shown = "; ".join(f"{one['path']} {one['problem']}" for one in problems[:ERRORS_SHOWN])
-    if len(problems) > ERRORS_SHOWN:
-        shown += f"; and {len(problems) - ERRORS_SHOWN} more"
-    return InvalidInput(shown, errors=problems[: ERRORS_SHOWN * 4])
-
-
-def _problem(item: ErrorDetails) -> dict[str, str]:
-    path = ".".join(str(part)[:100] for part in item["loc"]) or "params"
-    if item["type"] == "missing":
-        return {"path": path, "problem": "required"}
-    if item["type"] == "extra_forbidden":
-        return {"path": path, "problem": "is not a param of this method"}
-    message = item["msg"].removeprefix("Value error, ")
-    return {"path": path, "problem": message[:1].lower() + message[1:]}
 
 
 def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from peers.signing import SigningKey
+from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
 from server.domain.contract import Party
 from server.domain.errors import Forbidden, NotFound
@@ -33,6 +34,7 @@ class Node:
     url: str = ""
     future_limit: int = 300_000_000
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
+    acp: Rules = field(default_factory=Rules)
 
 
 @dataclass(slots=True)
