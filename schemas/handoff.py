@@ -289,7 +289,7 @@ class HandoffEvent(Result):
     before: HandoffStatus | None = None
     after: HandoffStatus
     actor: Identifier
-    role: Literal["sender", "receiver", "coordinator", "approver", "node"]
+    role: Literal["sender", "receiver", "coordinator", "approver", "human", "node"]
     code: HandoffRejectReason | None = None
     detail: Text | None = None
     recorded_at: Timestamp

@@ -15,6 +15,8 @@ from server.anti_entropy import Comparison
 from server.discovery import Discovery
 from server.discovery import routes as discovery_routes
 from server.dispatch import Dispatcher
+from server.domain.acp.handoff import Rules
+from server.duties import Duties
 from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
@@ -25,6 +27,7 @@ from server.methods.base import Node
 from server.metrics import Metrics
 from server.routes import Site, no_route, routes
 from server.settings import Settings
+from server.store import handoffs
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.transport import Gate, LastResort, RpcEndpoint
@@ -44,9 +47,15 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
         url=settings.url,
         future_limit=settings.future_limit * 1_000_000,
+        handoffs=Rules(
+            sla_seconds=settings.handoff_sla_seconds,
+            checks_files=bool(settings.artifact_roots),
+            workq=bool(settings.workq_url),
+        ),
     )
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
+    duties = Duties(settings, database, node)
     identity = Identity(settings, database.read, secret, discovery.known_holder)
     gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
     dispatcher = Dispatcher(METHODS, database, node, settings.batch_limit, metrics.observe)
@@ -64,6 +73,11 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     )
     _count(metrics, site)
     _count_peers(metrics, mesh)
+    metrics.gauge(
+        "cacp_workq_manual",
+        "Handoffs whose ownership at workq is to be moved by hand",
+        lambda: database.read(handoffs.manual_count),
+    )
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
@@ -72,9 +86,11 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         await mesh.start()
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
+        duties.start()
         try:
             yield
         finally:
+            await duties.stop()
             await discovery.close()
             await mesh.stop()
             await database.close()

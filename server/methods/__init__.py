@@ -10,6 +10,8 @@ from server.methods import (  # isort: skip
     digest,
     peer,
     rpc,
+    handoff,
+    team,
 )
 from server.methods.base import METHODS
 
@@ -19,9 +21,11 @@ __all__ = [
     "contract",
     "digest",
     "file",
+    "handoff",
     "implementation",
     "peer",
     "project",
     "rpc",
     "sync",
+    "team",
 ]

@@ -8,7 +8,8 @@ from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
 from server.domain.acp.handoff import Role, Step
 from server.domain.agents import same_agent
-from server.domain.errors import Conflict, InvalidInput
+from server.domain.errors import Conflict, Forbidden
+from server.methods.acp.course import audit
 from server.methods.base import Context, check_unscoped, writes
 from server.methods.handoff_mail import tell
 from server.methods.handoff_offer import check_may_work, initiate, propose
@@ -19,6 +20,7 @@ from server.methods.handoff_steps import (
     give_back,
     record,
     restore_previous,
+    roles_of,
     settle,
     waits_for,
     write,
@@ -103,7 +105,7 @@ def _complete(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     """From `accepted` too: the step to `activated` is written then as well."""
     case = visible(ctx, params)
     found = case.handoff
-    roles = case.parties.roles_of(ctx.caller.agent_id)
+    roles = roles_of(ctx, case)
     step: Step = "activate" if found.status == "accepted" else "complete"
     after, role = domain.move(found.status, step, roles)
     task = teams.task(ctx.db, found.task_id)
@@ -172,7 +174,7 @@ def _revoke(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 def _close(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
     found = case.handoff
-    roles: tuple[Role, ...] = case.parties.roles_of(ctx.caller.agent_id)
+    roles: tuple[Role, ...] = roles_of(ctx, case)
     member = authority.role_of(case.members, ctx.caller.agent_id)
     if authority.may("close_high_risk", member):
         roles = (*roles, "approver")
@@ -191,13 +193,16 @@ def _is_high_risk(ctx: Context, case: Case) -> bool:
 
 
 def _approve(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """Let a handoff from outside into the teamspace (§8.4)."""
+    """By a human's key what the package requires a human for; by a member of the teamspace what
+    comes into it from outside (§8.4)."""
     case = visible(ctx, params)
     found = case.handoff
+    if "human" in roles_of(ctx, case):
+        return answer(ctx, approve(ctx, case, human=True, detail=params.detail))
     if not found.team_gate:
-        raise InvalidInput(
-            "This handoff waits for nobody of a teamspace; a human approves with acp/approve",
-            reason="no_team_gate",
+        raise Forbidden(
+            "This handoff waits for no member of a teamspace; only a human's key may approve it",
+            reason="human_needed",
         )
     member = authority.role_of(case.members, ctx.caller.agent_id)
     authority.check("approve_handoff", member, guarded=case.guarded)
@@ -217,7 +222,9 @@ def approve(ctx: Context, case: Case, *, human: bool, detail: str | None = None)
     if gate not in waits_for(found):
         return case
     handoffs.put_approval(ctx.db, found.handoff_id, ctx.caller.agent_id, human=human)
-    record(ctx, found, gate, found.status, "approver", before=found.status, detail=detail)
+    role = "human" if human else "approver"
+    record(ctx, found, gate, found.status, role, before=found.status, detail=detail)
+    audit(ctx, "approved", found.handoff_id, gate=gate)
     return settle(ctx, case_of(ctx, found.handoff_id))
 
 

@@ -84,7 +84,15 @@ def coordinators_of(
 
 def decide(ctx: Context, case: Case, step: Step) -> tuple[HandoffStatus, Role]:
     """The state after the caller's step, and its role. Raises Forbidden or IllegalTransition."""
-    return domain.move(case.status, step, case.parties.roles_of(ctx.caller.agent_id))
+    return domain.move(case.status, step, roles_of(ctx, case))
+
+
+def roles_of(ctx: Context, case: Case) -> tuple[Role, ...]:
+    """Every role in which the caller meets the handoff."""
+    roles = case.parties.roles_of(ctx.caller.agent_id)
+    if ctx.caller.human and case.package["policy"]["requires_human_approval"]:
+        return (*roles, "human")
+    return roles
 
 
 def as_node(ctx: Context) -> Context:

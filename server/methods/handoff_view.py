@@ -11,12 +11,15 @@ from server.domain.acp import teams as authority
 from server.domain.agents import identity, same_agent
 from server.domain.errors import NotFound
 from server.methods.base import Context
-from server.methods.handoff_steps import Case, case_of, waits_for
+from server.methods.handoff_steps import Case, case_of, roles_of, waits_for
 from server.store import handoffs, teams
 from server.store.handoffs import Handoff
 
 NEWEST = "g"
 """After every id."""
+
+HINTS = {"activate": "activate or complete", "hand_on": "initiate (to hand the task on)"}
+"""How a step is asked for, where that is not its name."""
 
 
 def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
@@ -94,7 +97,7 @@ def may_see(ctx: Context, case: Case) -> bool:
     agent = ctx.caller.agent_id
     if case.status == "draft":
         return same_agent(agent, case.handoff.from_agent)
-    if case.parties.roles_of(agent) or any(same_agent(agent, one) for one in case.handoff.chain):
+    if roles_of(ctx, case) or any(same_agent(agent, one) for one in case.handoff.chain):
         return True
     member = authority.role_of(case.members, agent)
     if case.restricted:
@@ -128,9 +131,9 @@ def summary(found: Handoff) -> dict[str, Any]:
 
 def answer(ctx: Context, case: Case) -> dict[str, Any]:
     found = case.handoff
-    may = domain.may_do(case.status, case.parties.roles_of(ctx.caller.agent_id))
+    may = [HINTS.get(one, one) for one in domain.may_do(case.status, roles_of(ctx, case))]
     waits = waits_for(found)
-    said = f"You may now: {', '.join(one for one in may if one != 'hand_on')}." if may else ""
+    said = f"You may now: {', '.join(may)}." if may else ""
     if waits and found.status != "draft":
         said = f"{said} It waits for: {', '.join(waits)}.".strip()
     if found.workq == "manual":

@@ -17,8 +17,9 @@ from server.domain import canonical
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, IllegalTransition
 
-Role = Literal["sender", "receiver", "coordinator", "approver", "node"]
-"""An approver is a member of the teamspace whom §8.4 lets close work of high risk."""
+Role = Literal["sender", "receiver", "coordinator", "approver", "human", "node"]
+"""An approver is a member of the teamspace whom §8.4 lets close work of high risk; a human is the
+holder of a human's key, where the package requires human approval."""
 Step = Literal[
     "propose",
     "accept",
@@ -71,7 +72,7 @@ MOVES: tuple[Move, ...] = (
         "proposed",
         "reject",
         "rejected",
-        ("receiver", "sender", "coordinator"),
+        ("receiver", "sender", "coordinator", "human"),
         "with a code and a detail; by the sender it is a withdrawal",
     ),
     Move(
@@ -86,7 +87,7 @@ MOVES: tuple[Move, ...] = (
         "validating",
         "reject",
         "rejected",
-        ("receiver", "sender", "coordinator"),
+        ("receiver", "sender", "coordinator", "human"),
         "as above, while an approval is missing",
     ),
     Move("accepted", "activate", "activated", ("receiver",), "the receiver has begun"),
@@ -162,7 +163,7 @@ def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[Hand
         said = ", ".join(allowed) if allowed else "nothing"
         raise IllegalTransition(
             f"The handoff is {before}: it can't {step.replace('_', ' ')}; you may do: {said}",
-            **{"from": before, "allowed": allowed},
+            **{"from": before, "allowed": list[str](allowed)},
         )
     role = next((one for one in found.by if one in held), None)
     if role is None:
@@ -225,11 +226,6 @@ def chain_for(owned: Ownership | None, sender: str, receiver: str) -> tuple[str,
 def accepted(chain: Iterable[str], receiver: str) -> Ownership:
     """Who owns the task once the handoff with this chain is accepted."""
     return Ownership((*chain, receiver))
-
-
-def revoked(chain: Iterable[str]) -> Ownership:
-    """Who owns the task once the coordinator has revoked the handoff with this chain."""
-    return Ownership(tuple(chain))
 
 
 # --- the checks of `validating` -----------------------------------------------------------------

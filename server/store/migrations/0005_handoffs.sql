@@ -44,6 +44,7 @@ CREATE TABLE handoff_control (
     escalated_at   BIGINT,
     workq          TEXT NOT NULL
 );
+CREATE INDEX handoff_control_manual ON handoff_control (workq) WHERE workq = 'manual';
 CREATE INDEX handoff_control_by_due ON handoff_control (due_at) WHERE due_at IS NOT NULL;
 
 -- Every step of every handoff, never changed (§7.2 rule 7).
