@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -40,7 +41,7 @@ from server.domain.errors import (
 )
 from server.domain.invalid import invalid_input
 from server.identity import Caller
-from server.methods.base import Context, Method, Node
+from server.methods.base import Context, Method, Node, Session
 from server.store import answers
 from server.store.database import Database, Transaction
 
@@ -83,11 +84,13 @@ class Dispatcher:
         node: Node,
         batch_limit: int,
         observe: Callable[[str, str], None],
+        stopping: asyncio.Event,
     ) -> None:
         self._database = database
         self._node = node
         self._batch_limit = batch_limit
         self._observe = observe
+        self._stopping = stopping
         self._callables = {name: self._callable(method) for name, method in methods.items()}
 
     async def answer(self, body: bytes, origin: Origin) -> bytes | None:
@@ -156,7 +159,15 @@ class Dispatcher:
 
     def _callable(self, method: Method) -> Callable[..., Awaitable[Result]]:
         """The method as jsonrpcserver calls it: params as keywords, refusals as its errors."""
-        run = self._write if method.writes else self._read_wide if method.wide else self._read
+        run = (
+            self._write
+            if method.writes
+            else self._wait
+            if method.waits
+            else self._read_wide
+            if method.wide
+            else self._read
+        )
 
         async def call(origin: Origin, /, **given: Any) -> Result:
             try:
@@ -164,6 +175,7 @@ class Dispatcher:
                 result = await run(method, params, origin, given)
             except Refusal as refusal:
                 self._observe(method.name, "refused")
+                refusal = await self._guarded(method, origin, refusal)
                 raise _refused(refusal, method.name) from None
             except Exception as error:
                 self._observe(method.name, "failed")
@@ -184,7 +196,24 @@ class Dispatcher:
         try:
             return method.params.model_validate(present, by_alias=True)
         except ValidationError as error:
-            raise invalid_input(error) from None
+            reason = method.guard.reason if method.guard else None
+            raise invalid_input(error, reason=reason) from None
+
+    async def _guarded(self, method: Method, origin: Origin, refusal: Refusal) -> Refusal:
+        """The refusal as the method's guard has it, after what it notes of it is on disk."""
+        guard = method.guard
+        if guard is None:
+            return refusal
+        if guard.notes(refusal):
+            with suppress(Unavailable):
+                await self._session(method, origin).write(lambda ctx: guard.note(ctx, refusal))
+        return guard.explain(refusal)
+
+    def _session(self, method: Method, origin: Origin) -> Session:
+        return Session(self._database, origin.caller, self._node, method.name, self._stopping)
+
+    async def _wait(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
+        return await method.run(self._session(method, origin), params)
 
     async def _read(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
         return self._database.read(

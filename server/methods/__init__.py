@@ -13,19 +13,31 @@ from server.methods import (  # isort: skip
     handoff,
     team,
 )
+from server.methods.acp import (  # isort: skip
+    send,
+    inbox,
+    query,
+    gate,
+    dead,
+)
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
     "context",
     "contract",
+    "dead",
     "digest",
     "file",
+    "gate",
     "handoff",
     "implementation",
+    "inbox",
     "peer",
     "project",
+    "query",
     "rpc",
+    "send",
     "sync",
     "team",
 ]

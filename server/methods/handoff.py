@@ -10,6 +10,7 @@ from server.domain.acp.handoff import Role, Step
 from server.domain.agents import same_agent
 from server.domain.errors import Conflict, Forbidden
 from server.methods.acp.course import audit
+from server.methods.acp.guard import SENDING
 from server.methods.base import Context, check_unscoped, writes
 from server.methods.handoff_mail import tell
 from server.methods.handoff_offer import check_may_work, initiate, propose
@@ -25,12 +26,12 @@ from server.methods.handoff_steps import (
     waits_for,
     write,
 )
-from server.methods.handoff_view import answer, get, history, list_, visible
+from server.methods.handoff_view import answer, get, history, list_, summary, visible
 from server.store import handoffs, teams
 from server.store.handoffs import Handoff
 
 
-@writes("acp/handoff", HandoffParams, HandoffResult)
+@writes("acp/handoff", HandoffParams, HandoffResult, guard=SENDING)
 def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     """Hand work on: initiate, propose, accept, reject, activate, complete, close, approve, revoke;
     get, list and history."""
@@ -207,6 +208,23 @@ def _approve(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     member = authority.role_of(case.members, ctx.caller.agent_id)
     authority.check("approve_handoff", member, guarded=case.guarded)
     return answer(ctx, approve(ctx, case, human=False, detail=params.detail))
+
+
+def decided_by_human(
+    ctx: Context, handoff_id: str, *, approved: bool, detail: str | None
+) -> dict[str, Any] | None:
+    """The HandoffSummary after a human has approved or refused; None when there is no such handoff
+    that a human has a say in. The caller's key is a human's (`acp/approve`)."""
+    found = handoffs.find(ctx.db, handoff_id)
+    if found is None or "human" not in roles_of(ctx, case_of(ctx, handoff_id)):
+        return None
+    if approved:
+        return summary(approve(ctx, case_of(ctx, handoff_id), human=True, detail=detail).handoff)
+    params = HandoffParams(
+        action="reject", handoff_id=handoff_id, code="other", detail=detail or "refused by a human"
+    )
+    refused: dict[str, Any] = _reject(ctx, params)["handoff"]
+    return refused
 
 
 def approve(ctx: Context, case: Case, *, human: bool, detail: str | None = None) -> Case:

@@ -11,13 +11,14 @@ from server.domain.acp import teams as authority
 from server.domain.acp.handoff import Ownership
 from server.domain.agents import identity
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from server.methods.acp.guard import SENDING
 from server.methods.base import Context, check_unscoped, writes
 from server.methods.handoff_offer import check_active, check_may_work
 from server.store import handoffs, teams
 from server.store.teams import Task
 
 
-@writes("acp/team", TeamParams, TeamResult)
+@writes("acp/team", TeamParams, TeamResult, guard=SENDING)
 def team(ctx: Context, params: TeamParams) -> dict[str, Any]:
     """Work with teamspaces: create, close, addMember, removeMember, changeRole; createTask, assign,
     block, unblock, completeTask; decide, registerArtifact; get, list and log."""

@@ -59,10 +59,6 @@ def box(db: sqlite3.Connection, address: str) -> Box | None:
     return Box(*row) if row else None
 
 
-def make(db: sqlite3.Connection, address: str, now: str) -> None:
-    SQL.make_mailbox(db, address=address, created_at=now)
-
-
 def count(
     db: sqlite3.Connection, address: str, *, read: int = 0, expired: int = 0, failed: int = 0
 ) -> None:
@@ -75,18 +71,15 @@ def hold(db: sqlite3.Connection, message_id: str, address: str) -> None:
     _deliver(db, message_id, address, None)
 
 
-def put(db: sqlite3.Connection, message_id: str, address: str) -> int:
-    """Put a new message into a box; its number there."""
-    seq = _next(db, address)
-    _deliver(db, message_id, address, seq)
-    return seq
+def put(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
+    """Put a new message into a box, which is made when it is the first."""
+    _deliver(db, message_id, address, _next(db, address, now))
 
 
-def put_held(db: sqlite3.Connection, message_id: str, address: str) -> int:
-    """Put a message that was held into a box; its number there."""
-    seq = _next(db, address)
+def put_held(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
+    """Put a message that was held into a box."""
+    seq = _next(db, address, now)
     SQL.put_box_seq(db, message_id=message_id, recipient=address, box_seq=seq)
-    return seq
 
 
 def deliveries(db: sqlite3.Connection, message_id: str) -> list[Delivery]:
@@ -176,8 +169,8 @@ def is_known(db: sqlite3.Connection, address: str) -> bool:
     return any(same_agent(found, address) for (found,) in alike)
 
 
-def _next(db: sqlite3.Connection, address: str) -> int:
-    return int(db.execute(_NEXT, {"address": address}).fetchall()[0][0])
+def _next(db: sqlite3.Connection, address: str, now: str) -> int:
+    return int(db.execute(_NEXT, {"address": address, "created_at": now}).fetchall()[0][0])
 
 
 def _deliver(db: sqlite3.Connection, message_id: str, address: str, seq: int | None) -> None:

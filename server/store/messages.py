@@ -170,5 +170,7 @@ def archive(db: sqlite3.Connection, message_id: str, document: bytes, now: str) 
     SQL.purge_message(db, id=message_id)
 
 
-def forget_client_ids(db: sqlite3.Connection, before: str) -> None:
+def forget(db: sqlite3.Connection, before: str) -> None:
+    """Forget the senders' own ids, and what was processed, of before that time."""
     SQL.forget_client_ids(db, before=before)
+    SQL.forget_processed(db, before=before)

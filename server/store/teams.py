@@ -7,6 +7,8 @@ import orjson
 
 from schemas.teamspace import TeamRole
 from server.domain.acp.handoff import Ownership
+from server.store import messages
+from server.store.messages import Message
 from server.store.sql import SQL
 
 
@@ -148,6 +150,13 @@ def log(db: sqlite3.Connection, team: str, name: str, line: dict[str, Any]) -> N
     """Append to a log of §8.2. The text is canonical: the same line is the same bytes."""
     text = orjson.dumps(line, option=orjson.OPT_SORT_KEYS).decode()
     SQL.append_team_log(db, team=team, log=name, line=text)
+
+
+def log_message(db: sqlite3.Connection, message: Message) -> None:
+    """Append a message that is for a teamspace, as it is sent."""
+    assert message.team is not None
+    line = orjson.loads(orjson.dumps(messages.envelope(message)))
+    log(db, message.team, "messages", {"at": message.created_at, "event": "send", "message": line})
 
 
 def log_after(

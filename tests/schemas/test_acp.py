@@ -44,7 +44,8 @@ def test_what_an_envelope_must_have(required: str) -> None:
 
 def test_a_recipient_alone_is_a_list_too() -> None:
     """§2.5."""
-    for wrong in ([], "aid://example.com/b"):
+    wrongs: tuple[object, ...] = ([], "aid://example.com/b")
+    for wrong in wrongs:
         with pytest.raises(ValidationError):
             ACPMessageEnvelope.model_validate(ENVELOPE | {"to": wrong})
 

@@ -7,6 +7,7 @@ from schemas.base import iso
 from server.domain.acp import policy, status
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity
+from server.domain.errors import IllegalTransition
 from server.methods.base import Context
 from server.store import mailboxes, messages, senders
 from server.store.mailboxes import Delivery
@@ -26,8 +27,7 @@ def let_through(ctx: Context, message: Message) -> None:
         messages.put_held(ctx.db, message.id, None, now)
     for found in mailboxes.deliveries(ctx.db, message.id):
         if found.box_seq is None and found.status == "pending":
-            mailboxes.make(ctx.db, found.recipient, now)
-            mailboxes.put_held(ctx.db, message.id, found.recipient)
+            mailboxes.put_held(ctx.db, message.id, found.recipient, now)
     take_turn(ctx, message)
 
 
@@ -68,6 +68,17 @@ def advance(
     return True
 
 
+def give_up(ctx: Context, message: Message, to: ACPMessageStatus, why: str) -> None:
+    """End a message, as expired or failed, for each recipient that has not read it."""
+    for found in mailboxes.deliveries(ctx.db, message.id):
+        current = messages.find(ctx.db, message.id)
+        if current is not None:
+            advance(ctx, current, found, to, why)
+    if message.held is not None:
+        messages.put_held(ctx.db, message.id, None, iso(ctx.stamp))
+        take_turn(ctx, message)
+
+
 def audit(ctx: Context, outcome: str, message_id: str, **detail: Any) -> None:
     """Append an audit event for what the caller did to a message (§12.8)."""
     senders.audit(
@@ -79,6 +90,12 @@ def audit(ctx: Context, outcome: str, message_id: str, **detail: Any) -> None:
         message_id=message_id,
         detail=detail,
     )
+
+
+def illegal(message: Message, what: str) -> IllegalTransition:
+    """The refusal of a step that a message's status has no place for."""
+    now = message.held or message.status
+    return IllegalTransition(f"{what}; it is {now}", **{"from": now})
 
 
 def is_audited(message: Message) -> bool:

@@ -47,7 +47,7 @@ from server.domain.errors import (
 from server.domain.invalid import invalid_input
 from server.methods.acp.course import address_of, audit, let_through, sender_breaker
 from server.methods.base import Context, check_unscoped, new_id
-from server.store import mailboxes, messages, senders
+from server.store import mailboxes, messages, senders, teams
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
@@ -154,10 +154,17 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     messages.insert(ctx.db, message, ready.payload_bytes)
     thread_id = cast(str, message.thread_id)
     messages.put_thread(ctx.db, thread_id, ready.thread._replace(rounds=ready.thread.rounds + 1))
+    # What has no turn and no gate goes straight into the boxes.
+    waits = message.held is not None or message.sequence is not None
     for address in ready.addresses:
-        mailboxes.hold(ctx.db, message.id, address)
-    if message.held is None:
+        if waits:
+            mailboxes.hold(ctx.db, message.id, address)
+        else:
+            mailboxes.put(ctx.db, message.id, address, now)
+    if waits and message.held is None:
         let_through(ctx, message)
+    if message.team is not None and teams.find(ctx.db, message.team) is not None:
+        teams.log_message(ctx.db, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:

@@ -1,12 +1,10 @@
 -- name: mailbox(address)^
 SELECT high_water, read_count, expired, failed FROM mailboxes WHERE address = :address;
 
--- name: make_mailbox(address, created_at)!
-INSERT INTO mailboxes (address, created_at) VALUES (:address, :created_at)
-ON CONFLICT (address) DO NOTHING;
-
--- name: next_in_box(address)$
-UPDATE mailboxes SET high_water = high_water + 1 WHERE address = :address RETURNING high_water;
+-- name: next_in_box(address, created_at)$
+INSERT INTO mailboxes (address, high_water, created_at) VALUES (:address, 1, :created_at)
+ON CONFLICT (address) DO UPDATE SET high_water = high_water + 1
+RETURNING high_water;
 
 -- name: count_in_box(address, read_count, expired, failed)!
 UPDATE mailboxes SET read_count = read_count + :read_count, expired = expired + :expired,

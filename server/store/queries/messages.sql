@@ -54,12 +54,13 @@ SELECT message_id, hash FROM client_ids WHERE sender = :sender AND client_id = :
 INSERT INTO client_ids (sender, client_id, message_id, hash, created_at)
 VALUES (:sender, :client_id, :message_id, :hash, :created_at);
 
--- name: messages_found(address, human, before, thread_id, type, status, topic, team, held, agent, since, until, limit)
+-- name: messages_found(address, human, before, id, thread_id, type, status, topic, team, held, agent, since, until, limit)
 SELECT m.id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
        m.status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
        created_at, updated_at, hop, held
 FROM messages AS m
 WHERE m.id < :before
+  AND (:id IS NULL OR m.id = :id)
   AND (:thread_id IS NULL OR thread_id = :thread_id)
   AND (:type IS NULL OR type = :type)
   AND (:status IS NULL OR m.status = :status)
@@ -97,3 +98,8 @@ DELETE FROM messages WHERE id = :id;
 
 -- name: forget_client_ids(before)!
 DELETE FROM client_ids WHERE created_at < :before;
+
+-- name: forget_processed(before)!
+DELETE FROM processed_messages
+WHERE processed_at < :before
+  AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.id = processed_messages.message_id);

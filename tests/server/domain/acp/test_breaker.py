@@ -47,6 +47,7 @@ def test_one_failure_after_its_time_opens_it_for_longer() -> None:
     breaker, now = failed(FAILURES), START
     for trips in range(1, 20):
         open_for = wait(breaker, now)
+        assert open_for is not None
         assert open_for == min(OPEN * 2 ** (trips - 1), OPEN_MAX)
         now += open_for
         breaker = after_failure(breaker, now)
