@@ -5,11 +5,13 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from schemas.handoff import ACPHandoffPackage
 from schemas.heal_decision import HealDecision
 from schemas.jsont import ComplianceTest
 from schemas.manifest import Manifest
 from schemas.run_state import RunState
 from schemas.task_result import TaskResult
+from schemas.teamspace import TeamspaceManifest
 from schemas.verify_profile import VerifyRegistry
 
 PUBLISHED: dict[str, type[BaseModel]] = {
@@ -19,6 +21,8 @@ PUBLISHED: dict[str, type[BaseModel]] = {
     "heal_decision.v2.json": HealDecision,
     "state.v2.json": RunState,
     "jsont.schema.json": ComplianceTest,
+    "acp_handoff_package.v1.json": ACPHandoffPackage,
+    "acp_teamspace_manifest.v1.json": TeamspaceManifest,
 }
 
 

@@ -4,7 +4,6 @@ agents wrote stands in spans and fences (`server.domain.untrusted`)."""
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from server.domain import untrusted
 from server.domain.untrusted import WARNING, Author, block, block_of_json, inline
 
 Json = dict[str, Any]
@@ -110,66 +109,6 @@ def _packet(packet: Json) -> str:
         head.append(f"- contracts: {_list(packet['related_contracts'])}")
     author = Author(packet["from_agent"], packet["from_repo"], MEMBER)
     return "\n".join([*head, "", block_of_json(packet["content"], author)])
-
-
-def sent(params: Json, result: Json) -> str:
-    """What became of a message that was sent: acp/send, acp/respond, acp/status."""
-    message = result["message"]
-    lines = [
-        f"- messageId: `{message['id']}`",
-        f"- thread_id: {inline(message.get('thread_id', '-'))}",
-        f"- status: {message['status']}",
-    ]
-    if result["duplicate"]:
-        lines.append("- duplicate: this client_id was sent before; nothing was sent again")
-    if result.get("held"):
-        lines.append(f"- held: {HELD[result['held']]}")
-    for receipt in result["receipts"]:
-        why = f" ({inline(receipt['error'])})" if receipt.get("error") else ""
-        lines.append(f"- to {inline(receipt['recipient'])}: {receipt['status']}{why}")
-    lines.append(_channels(result["capabilities"]))
-    return "\n".join(lines)
-
-
-HELD = {
-    "gate": "a human must approve it first (`cacp approve`)",
-    "quarantine": "its sequence is ahead of its thread; it goes on when the gap is filled",
-}
-
-
-def mail(params: Json, result: Json) -> str:
-    """acp/inbox, which the node has put into words itself: it knows who its senders are."""
-    lines = [result["text"], "", f"- cursor: {inline(result['cursor'])}"]
-    if result["more"]:
-        lines.append("- more: call again with this cursor")
-    if result["restarted"]:
-        lines.append("- restarted: the cursor was of another database; this begins anew")
-    if result["messages"]:
-        lines.append("- When you have dealt with a message, give its id in ack.")
-    return "\n".join([*lines, _channels(result["capabilities"])])
-
-
-def found_messages(params: Json, result: Json) -> str:
-    """acp/query."""
-    messages = [one["message"] for one in result["messages"]]
-    # Who sends has proved with a key to be who it is (acp-canonical §12.1).
-    authors = [Author(one["from"], trust="verified") for one in messages]
-    text = untrusted.inbox(messages, authors, title="Found", nothing="There are no such messages.")
-    receipts = [
-        f"- `{one['message']['id']}` to {inline(receipt['recipient'])}: {receipt['status']}"
-        for one in result["messages"]
-        for receipt in one["receipts"]
-    ]
-    parts = [text, "\n".join(["# Receipts", "", *receipts])] if receipts else [text]
-    if result.get("nextCursor"):
-        parts.append(f"More: cursor {inline(result['nextCursor'])}")
-    return "\n\n".join(parts)
-
-
-def _channels(capabilities: Json) -> str:
-    """How messages can reach agents on this node now (acp-canonical §10.4)."""
-    states = ", ".join(f"{name} {state}" for name, state in capabilities.items())
-    return f"- channels: {states}"
 
 
 def _names(repos: Iterable[Json]) -> dict[str, str]:

@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from schemas import handoff, teamspace
 from schemas.acp_payloads import PAYLOADS
 from schemas.plain import one_line
-from server import shown
+from server import shown, shown_acp
 from server.methods import METHODS
 
 Json = dict[str, Any]
@@ -83,6 +84,13 @@ _PAYLOADS = "By type, besides summary and details: " + "; ".join(
     for type in _TYPES
     if (wanted := [name for name in PAYLOADS[type].model_fields if name not in _IN_ALL])
 )
+
+
+def _actions(needed: Mapping[Any, tuple[str, ...]]) -> str:
+    """What each action of a method needs besides, in a line."""
+    wanted = (f"{name} ({', '.join(params)})" for name, params in needed.items() if params)
+    return f"With what each needs: {'; '.join(wanted)}"
+
 
 _TABLE = (
     Tool(
@@ -190,7 +198,7 @@ _TABLE = (
         "Send a durable message to other agents: it waits for who is asleep. Direct sends are "
         "limited to some ten a minute, so say it in one. Read answers with acp_inbox.",
         {"": "acp/send"},
-        shown.sent,
+        shown_acp.sent,
         left_out=_NOT_FOR_MODELS,
         about={"type": f"One of {', '.join(_TYPES)}", "payload": _PAYLOADS},
     ),
@@ -199,7 +207,7 @@ _TABLE = (
         "Answer a message",
         "Answer a message that came to you: the answer goes to its sender, in its thread.",
         {"": "acp/respond"},
-        shown.sent,
+        shown_acp.sent,
         left_out=_NOT_FOR_MODELS,
         about={
             "message_id": "The message that you answer",
@@ -213,7 +221,7 @@ _TABLE = (
         "Show the messages that wait for you. Reading takes none away: give the ids of those you "
         "have dealt with in ack. With wait, it answers as soon as something comes.",
         {"": "acp/inbox"},
-        shown.mail,
+        shown_acp.mail,
         idempotent=True,
         fixed={"format": "markdown"},
         left_out=frozenset({"format"}),
@@ -230,7 +238,7 @@ _TABLE = (
         "Look for messages that you sent or got, newest first, and see how far each has come: "
         "delivered or read.",
         {"": "acp/query"},
-        shown.found_messages,
+        shown_acp.found_messages,
         reads=True,
         about={"agent": "Only with this agent", "since": "Only from this ISO 8601 time on"},
     ),
@@ -240,8 +248,40 @@ _TABLE = (
         "Tell other agents how your work stands: an update, that you are blocked (say by what in "
         "blocked_on), or that it is complete.",
         {"": "acp/status"},
-        shown.sent,
-        left_out=_NOT_FOR_MODELS,
+        shown_acp.sent,
+        left_out=_NOT_FOR_MODELS | {"context", "policy", "expires_at"},
+    ),
+    Tool(
+        "acp_handoff",
+        "Hand work on",
+        "Hand a task to another agent with all it needs, or take one over. The sender initiates; "
+        "the receiver reads it (get), accepts or rejects, then completes; the sender closes. "
+        "A handoff that waits for you is announced in acp_inbox.",
+        {"": "acp/handoff"},
+        shown_acp.handoff,
+        left_out=frozenset({"session_key"}),
+        about={
+            "action": _actions(handoff.NEEDED),
+            "to": "The agent that is to take the task over",
+            "package": "The task and all that its next owner must know",
+            "detail": "Why, for the other side to read",
+            "summary": "What was done",
+            "code": "The reason for a rejection",
+            "package_hash": "That of the package that you read: another one is then refused",
+        },
+    ),
+    Tool(
+        "acp_team",
+        "Work in a teamspace",
+        "Create a teamspace, see who is in it and which tasks it has, and change them, as far as "
+        "your role there may. Roles: coordinator, researcher, executor, reviewer, integrator.",
+        {"": "acp/team"},
+        shown_acp.team,
+        about={
+            "action": _actions(teamspace.NEEDED),
+            "team": "The teamspace's id: lower-case letters, digits and hyphens",
+            "cursor": "Where to go on",
+        },
     ),
 )
 
@@ -285,6 +325,7 @@ ABOUT = {
     "policy": "human_gate required: a human approves it first",
     "summary": "What it comes to, in a sentence or two",
     "details": "Anything else, as a JSON object",
+    "agent_id": "The agent that it is about",
     "to_all": "To all who got the message, not only its sender",
 }
 """What a param means, for models; the same in every tool."""
@@ -348,7 +389,7 @@ def input_schema(tool: Tool) -> Json:
                 takes.setdefault(name, []).append(step)
                 properties.setdefault(name, dict(member))
     for name, member in properties.items():
-        about = tool.about.get(name, ABOUT.get(name, member.get("description", "")))
+        about = tool.about.get(name, ABOUT.get(name, ""))
         only = "" if len(takes[name]) == len(schemas) else f" (for {', '.join(takes[name])})"
         if about or only:
             member["description"] = f"{about}{only}".strip()
@@ -377,8 +418,11 @@ def _params_schema(method: str) -> Json:
     return {"properties": {}, **plain}
 
 
-_LIMITS = frozenset({"$defs", "title", "minLength", "maxLength", "minItems", "maxItems", "pattern"})
-"""What a model needs not read: the node's refusals say it where it matters."""
+_LEFT_OUT = frozenset(
+    {"$defs", "title", "description", "additionalProperties"}
+    | {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
+)
+"""What a model needs not read of a schema: the node's refusals say it where it matters."""
 
 
 def _plain(schema: Any, defined: Json) -> Any:
@@ -395,7 +439,7 @@ def _plain(schema: Any, defined: Json) -> Any:
         return _plain({**kinds[0], **rest}, defined)
     made: Json = {}
     for name, value in schema.items():
-        if name in _LIMITS or (name == "default" and value in (None, [])):
+        if name in _LEFT_OUT or (name == "default" and value in (None, [])):
             continue
         if name == "properties":
             made[name] = {one: _plain(member, defined) for one, member in value.items()}
