@@ -42,21 +42,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
     database = Database(settings.db, settings.durability)
     metrics = Metrics()
-    node = Node(
-        agent_id=settings.agent,
-        repo=settings.repo,
-        loopback=settings.loopback,
-        takes_unkeyed_peers=settings.takes_unkeyed_peers,
-        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
-        url=settings.url,
-        future_limit=settings.future_limit * 1_000_000,
-        acp=settings.acp_rules,
-        handoffs=Rules(
-            sla_seconds=settings.handoff_sla_seconds,
-            checks_files=bool(settings.artifact_roots),
-            workq=bool(settings.workq_url),
-        ),
-    )
+    node = _node(settings, secret)
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
     duties = Duties(settings, database, node)
@@ -120,6 +106,24 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app.router.redirect_slashes = False
     app.add_middleware(LastResort)
     return app
+
+
+def _node(settings: Settings, secret: bytes) -> Node:
+    return Node(
+        agent_id=settings.agent,
+        repo=settings.repo,
+        loopback=settings.loopback,
+        takes_unkeyed_peers=settings.takes_unkeyed_peers,
+        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
+        url=settings.url,
+        future_limit=settings.future_limit * 1_000_000,
+        acp=settings.acp_rules,
+        handoffs=Rules(
+            sla_seconds=settings.handoff_sla_seconds,
+            checks_files=bool(settings.artifact_roots),
+            workq=bool(settings.workq_url),
+        ),
+    )
 
 
 def _count_peers(metrics: Metrics, mesh: Mesh) -> None:
