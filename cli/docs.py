@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from cli import contract_page
+from cli import contract_page, handoff_page
 from server import openrpc, tools
 from server.methods import METHODS
 from server.settings import Settings
@@ -28,6 +28,7 @@ def pages() -> dict[str, str]:
         "methods.md": _page(_methods()),
         "contracts.md": _page(contract_page.page()),
         "mcp.md": _mcp(),
+        "handoffs.md": _page(handoff_page.page()),
     }
 
 

@@ -278,7 +278,7 @@ class HandoffSummary(Result):
     """When it is escalated to the coordinator, unless it is completed before."""
     escalated_at: Timestamp | None = None
     resolved_at: Timestamp | None = None
-    resolution_notes: Text | None = None
+    resolution_notes: str | None = None
 
 
 class HandoffEvent(Result):

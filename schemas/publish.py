@@ -23,10 +23,10 @@ PUBLISHED: dict[str, type[BaseModel]] = {
     "heal_decision.v2.json": HealDecision,
     "state.v2.json": RunState,
     "jsont.schema.json": ComplianceTest,
-    "acp_handoff_package.v1.json": ACPHandoffPackage,
-    "acp_teamspace_manifest.v1.json": TeamspaceManifest,
     "acp.envelope.v1.json": ACPMessageEnvelope,
     **{f"acp.{type}.v1.json": model for type, model in PAYLOADS.items()},
+    "acp.handoff-package.v1.json": ACPHandoffPackage,
+    "acp.teamspace-manifest.v1.json": TeamspaceManifest,
 }
 
 

@@ -143,11 +143,11 @@ def _prepared() -> bytes:
         return path.read_bytes()
 
 
-def package(task: str = "task-1", **changes: Any) -> dict[str, Any]:
+def package(task_id: str = "task-1", **changes: Any) -> dict[str, Any]:
     """A HandoffDraft; a change of a part is merged into it."""
     whole: dict[str, Any] = {
         "task": {
-            "task_id": task,
+            "task_id": task_id,
             "title": "Move the login to tokens",
             "objective": "Users sign in with tokens",
             "success_criteria": ["the login tests pass"],

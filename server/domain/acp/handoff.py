@@ -9,7 +9,7 @@ which closes the handoff that it came by; when the next one comes to nothing, th
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from schemas.acp import HandoffRejectReason
 from schemas.handoff import HandoffPolicy, HandoffStatus
@@ -163,7 +163,7 @@ def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[Hand
         said = ", ".join(allowed) if allowed else "nothing"
         raise IllegalTransition(
             f"The handoff is {before}: it can't {step.replace('_', ' ')}; you may do: {said}",
-            **{"from": before, "allowed": list[str](allowed)},
+            **cast(dict[str, Any], {"from": before, "allowed": allowed}),
         )
     role = next((one for one in found.by if one in held), None)
     if role is None:

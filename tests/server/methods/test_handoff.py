@@ -196,6 +196,23 @@ def test_a_human_refuses(desk: Desk) -> None:
     assert types(desk, ANA) == ["handoff.reject"]
 
 
+@pytest.mark.parametrize(("decision", "status"), [("approve", "proposed"), ("refuse", "rejected")])
+def test_acp_approve_decides_on_handoffs_too(desk: Desk, decision: str, status: str) -> None:
+    handoff_id = gated(desk)
+    given = {"message_id": handoff_id, "decision": decision, "comment": "why"}
+    with pytest.raises(Forbidden):
+        desk.call("acp/approve", CLEO, **given)
+    done = desk.call("acp/approve", HUMAN, human=True, **given)
+    assert done["handoff"]["status"] == status
+    assert "human_approval" not in done["handoff"]["waitsFor"]
+
+
+def test_acp_approve_knows_nothing_of_handoffs_that_need_no_human(desk: Desk) -> None:
+    handoff_id = desk.offered()
+    with pytest.raises(NotFound):
+        desk.call("acp/approve", HUMAN, human=True, message_id=handoff_id)
+
+
 def test_a_human_sees_only_what_waits_for_one(desk: Desk) -> None:
     handoff_id = desk.offered()
     with pytest.raises(NotFound):

@@ -55,7 +55,8 @@ def test_a_hash_that_is_given_must_be_right(desk: Desk) -> None:
 
 
 def test_the_same_offer_twice_is_one(desk: Desk) -> None:
-    given = {"to": BEN, "reason": "r", "package": package() | {"handoff_id": HANDOFF}}
+    given: dict[str, Any] = {"to": BEN, "reason": "r"}
+    given["package"] = package() | {"handoff_id": HANDOFF}
     first = desk.handoff(ANA, "initiate", **given)
     assert desk.handoff(ANA, "initiate", **given) == first
     assert len(desk.mail(BEN)) == 1
