@@ -4,8 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTEST_ARGS ?=
+CACP_URL ?= http://127.0.0.1:8080
 
-.PHONY: help install serve mesh test soak lint format bench docs lock clean
+.PHONY: help install serve mesh test soak lint format bench conformance docs lock clean
 # An environment whose making broke off is made anew, not taken for whole.
 .DELETE_ON_ERROR:
 
@@ -37,6 +38,9 @@ format: $(VENV)/.installed-dev ## Let ruff format and mend
 
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
+
+conformance: ## Hold a running node to MCP (CACP_URL; needs Node.js 22 and npx)
+	npx --yes @modelcontextprotocol/conformance@0.1.16 server --url $(CACP_URL)/mcp --expected-failures tests/conformance.yml
 
 docs: $(VENV)/.installed ## Renew docs/ from the code
 	$(BIN)/python -m cli.docs

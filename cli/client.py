@@ -93,9 +93,10 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """The result of one call."""
-        return _result(self._post(_request(method, params or {}, 1)))
+    def call(self, method: str, params: dict[str, Any] | None = None, patience: float = 0.0) -> Any:
+        """The result of one call, to which the node may take `patience` seconds longer than to
+        others."""
+        return _result(self._post(_request(method, params or {}, 1), patience=patience))
 
     def call_each(self, method: str, many: list[dict[str, Any]]) -> Iterator[Any]:
         """The results of one method for many params, in their order, in as few requests as may
@@ -142,12 +143,13 @@ class Client:
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
 
-    def _post(self, body: object, path: str = "/") -> Any:
+    def _post(self, body: object, path: str = "/", patience: float = 0.0) -> Any:
         response = self._send(
             "POST",
             path,
             content=json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
+            timeout=TIMEOUT + patience,
         )
         return self._json(response)
 

@@ -23,6 +23,8 @@ from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
 from server.limits import Limits
+from server.mcp_endpoint import PATH as MCP_PATH
+from server.mcp_endpoint import McpEndpoint
 from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
@@ -68,6 +70,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         mesh,
         Handshakes(settings, database, node),
     )
+    mcp = McpEndpoint(dispatcher, gate, settings.body_limit)
     _count(metrics, site)
     _count_peers(metrics, mesh, database)
     metrics.gauge(
@@ -88,6 +91,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         try:
             yield {"stopping": stopping}
         finally:
+            await mcp.stop()
             await duties.stop()
             await postmaster.stop()
             await discovery.close()
@@ -99,6 +103,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app = Starlette(
         routes=[
             Route("/", rpc, methods=["POST"]),
+            Route(MCP_PATH, mcp, methods=["POST"]),
             *routes(site),
             *discovery_routes(site, discovery),
         ],
@@ -112,6 +117,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
 
 
 def _node(settings: Settings, secret: bytes) -> Node:
+    """The node as its methods know it."""
     return Node(
         agent_id=settings.agent,
         repo=settings.repo,
