@@ -18,14 +18,15 @@ from peers.digest import Name
 
 log = structlog.get_logger()
 
-LINGER_SECONDS = 0.02
+LINGER_SECONDS = 0.05
 """What is written in this time after a change goes with it."""
 
 
 class Page(NamedTuple):
-    """Entities that changed after a cursor, each once, and the cursor after them."""
+    """Entities that changed after a cursor, each once with the number of its last change, and the
+    cursor after them."""
 
-    names: list[Name]
+    names: dict[Name, int]
     cursor: int
     more: bool
 
@@ -39,7 +40,7 @@ class Sender:
         cursor: int,
         *,
         load: Callable[[int], Awaitable[Page]],
-        deliver: Callable[[list[Name]], Awaitable[None]],
+        deliver: Callable[[dict[Name, int]], Awaitable[None]],
         next_commit: Callable[[], asyncio.Event],
         returned: Callable[[], None],
     ) -> None:
@@ -88,7 +89,7 @@ class Sender:
         self.failures += 1
         self.last_error = str(error)
 
-    async def _sent(self, names: list[Name]) -> bool:
+    async def _sent(self, names: dict[Name, int]) -> bool:
         self._wake.clear()
         try:
             await self._deliver(names)

@@ -27,6 +27,7 @@ from server.joining import Joining, JoinRefused
 from server.links import ForeignLink, MeshLink
 from server.methods import METHODS
 from server.methods.base import Context, Node
+from server.outbox import Composer
 from server.outgoing import make_client
 from server.settings import Settings
 from server.store import changes, digests, mesh, peers, projects
@@ -51,6 +52,7 @@ class Mesh:
         self._database = database
         self._node = node
         self._client = make_client(loopback_allowed=node.loopback)
+        self._composer = Composer(database, node)
         self._joining = Joining(settings, database, node, self._client)
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
@@ -156,7 +158,7 @@ class Mesh:
         comparison: Comparison | None = None
         link: MeshLink | ForeignLink
         if peer.secret is not None:
-            link = MeshLink(self._client, self._database, self._node, peer, self._joining.rejoin)
+            link = MeshLink(self._client, self._node, peer, self._composer, self._joining.rejoin)
             comparison = Comparison(
                 self._database, self._node, peer, link, self._settings.sync_seconds, self.apply
             )
@@ -190,9 +192,13 @@ class Mesh:
         def read(db: Any) -> Page:
             rows = changes.after(db, cursor, PAGE)
             ours = (row for row in rows if self._goes_to(peer, row))
-            names = dict.fromkeys(name for row in ours if (name := digests.name_of(row)))
+            names = {name: row.seq for row in ours if (name := digests.name_of(row))}
             ordered = sorted(names, key=lambda name: name.entity != "project")
-            return Page(ordered, rows[-1].seq if rows else cursor, len(rows) == PAGE)
+            return Page(
+                {name: names[name] for name in ordered},
+                rows[-1].seq if rows else cursor,
+                len(rows) == PAGE,
+            )
 
         return self._database.read(read)
 
