@@ -38,6 +38,7 @@ format: $(VENV)/.installed-dev ## Let ruff format and mend
 
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.mesh
 
 conformance: ## Hold a running node to MCP (CACP_URL; needs Node.js 22 and npx)
 	npx --yes @modelcontextprotocol/conformance@0.1.16 server --url $(CACP_URL)/mcp --expected-failures tests/conformance.yml

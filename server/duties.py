@@ -22,19 +22,19 @@ from typing import Any
 import structlog
 
 from peers.backoff import delay
-from peers.outgoing import NoAnswer
+from peers.client import Refused, Unreachable
 from server.artifacts import check_all
 from server.domain.errors import Refusal
 from server.identity import Caller
 from server.journal import JournalFile
 from server.methods.base import Context, Node
 from server.methods.handoff_duties import escalate, settle_checked, workq_given_up, workq_moved
-from server.outgoing import outgoing
+from server.outgoing import make_client
 from server.settings import Settings
 from server.store import handoffs, teams
 from server.store.database import Database, Transaction
 from server.store.handoffs import Intent
-from server.workq import ATTEMPTS, Gateway, Refused
+from server.workq import ATTEMPTS, Gateway
 
 log = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class Duties:
         key = settings.workq_key
         self._gateway = (
             Gateway(
-                outgoing(settings.loopback),
+                make_client(loopback_allowed=settings.loopback),
                 settings.workq_url,
                 key.get_secret_value() if key else None,
             )
@@ -128,13 +128,13 @@ class Duties:
         assert self._gateway is not None
         try:
             await self._gateway.call(intent)
-        except NoAnswer as error:
+        except Unreachable as error:
             problem = f"workq {error}"
             if intent.attempts + 1 < ATTEMPTS:
                 await self._postpone(intent, problem)
                 return
         except Refused as error:
-            problem = str(error)
+            problem = f"workq {error}"
         else:
             await self._write(partial(workq_moved, intent=intent))
             return

@@ -151,8 +151,13 @@ class Gate:
         self._limits.check(f"address {address_of(scope)}", time.monotonic())
 
     def charge(self, caller: Caller, more: int) -> None:
-        """Count `more` requests of a caller that was let in for one."""
-        self._limits.charge(caller.agent_id, more)
+        """Count `more` requests of a caller that was let in for one.
+
+        A peer's batch counts as one: it carries what callers were counted for elsewhere, and a
+        peer that were held to an agent's rate would never catch up.
+        """
+        if caller.trust != "peer":
+            self._limits.charge(caller.agent_id, more)
 
 
 def address_of(scope: Scope) -> str | None:

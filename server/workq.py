@@ -2,27 +2,23 @@
 
 from typing import Any
 
-from peers.outgoing import Answer, NoAnswer, Outgoing, said_against
+from peers.client import Client, Refused, Unreachable, result_of
 from server.store.handoffs import Intent
 
 ATTEMPTS = 8
 """Calls that get no answer, until the item is left to be moved by hand."""
 
 
-class Refused(Exception):
-    """The gateway answered that it won't; asking again would change nothing."""
-
-
 class Gateway:
     """Calls `workq.claim` and `workq.release` with the agent and its session."""
 
-    def __init__(self, outgoing: Outgoing, url: str, key: str | None) -> None:
-        self._outgoing = outgoing
+    def __init__(self, client: Client, url: str, key: str | None) -> None:
+        self._client = client
         self._url = url
         self._key = key
 
     async def call(self, intent: Intent) -> None:
-        """Make the call of an intent. Raises NoAnswer when it may be tried again, else Refused.
+        """Make the call of an intent. Raises Unreachable when it may be tried again, else Refused.
 
         The request's id is the intent's, so that a gateway can tell a repeated call.
         """
@@ -35,16 +31,12 @@ class Gateway:
             "method": intent.method,
             "params": params,
         }
-        answer = await self._outgoing.post(self._url, request, key=self._key)
-        if answer.status >= 500 or answer.status == 429:
-            raise NoAnswer(said_against(answer))
-        if not _took(answer):
-            raise Refused(f"workq {said_against(answer)}")
+        try:
+            result_of(await self._client.post(self._url, request, key=self._key))
+        except Refused as refused:
+            if refused.status >= 500 or refused.status == 429:
+                raise Unreachable(str(refused)) from None
+            raise
 
     async def close(self) -> None:
-        await self._outgoing.close()
-
-
-def _took(answer: Answer) -> bool:
-    body = answer.body
-    return answer.status < 400 and isinstance(body, dict) and "result" in body
+        await self._client.close()

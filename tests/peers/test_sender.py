@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 
 from structlog.testing import capture_logs
 
-from peers.client import PeerError, Refused, Unreachable
+from peers.client import CallError, Refused, Unreachable
 from peers.digest import Name
 from peers.sender import Page, Sender
 
@@ -16,7 +16,7 @@ class Story:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.told: list[list[str]] = []
-        self.refusal: PeerError | None = None
+        self.refusal: CallError | None = None
         self.returned = 0
         self._commit = asyncio.Event()
         self.sender = Sender(
@@ -38,10 +38,10 @@ class Story:
 
     async def _load(self, cursor: int) -> Page:
         rows = self.log[cursor : cursor + 10]
-        names = [Name("contract", "p", one) for one in dict.fromkeys(rows)]
+        names = {Name("contract", "p", one): cursor + at for at, one in enumerate(rows, 1)}
         return Page(names, cursor + len(rows), len(rows) == 10)
 
-    async def _deliver(self, names: list[Name]) -> None:
+    async def _deliver(self, names: dict[Name, int]) -> None:
         if self.refusal is not None:
             raise self.refusal
         self.told.append([name.entity_id for name in names])

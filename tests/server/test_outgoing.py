@@ -1,28 +1,35 @@
-"""Outgoing calls keep to the node's rules on addresses (design §7)."""
+"""The node's rules for whom it calls (design §7)."""
 
-import anyio
+import asyncio
+
 import pytest
 
-from peers.outgoing import NoAnswer
-from server.outgoing import outgoing
+from peers.client import Unreachable
+from server.outgoing import make_client
+from tests.hostile import Answering, answer
 
 
-@pytest.mark.parametrize(
-    "url", ["http://169.254.169.254/", "http://127.0.0.1:9/", "http://localhost:9/", "file:///x"]
-)
-def test_a_node_that_others_reach_calls_neither_metadata_nor_loopback(url: str) -> None:
-    async def call() -> None:
-        async with outgoing(False) as client:
-            await client.get(url)
+def get(url: str, **rules: bool) -> object:
+    async def run() -> object:
+        async with make_client(seconds=1.0, **({"loopback_allowed": True} | rules)) as client:
+            return await client.get(url)
 
-    with pytest.raises(NoAnswer, match="may not be called"):
-        anyio.run(call)
+    return asyncio.run(run())
 
 
-def test_a_node_on_loopback_calls_loopback() -> None:
-    async def call() -> None:
-        async with outgoing(True) as client:
-            await client.get("http://127.0.0.1:9/")
+def test_loopback_only_when_allowed() -> None:
+    with Answering(answer({"a": 1})) as server:
+        assert get(server.url) == {"a": 1}
+        with pytest.raises(Unreachable, match="loopback"):
+            get(server.url, loopback_allowed=False)
 
-    with pytest.raises(NoAnswer, match="can't be reached"):
-        anyio.run(call)
+
+@pytest.mark.parametrize("url", ["http://169.254.169.254/", "http://0.0.0.0/", "file:///x"])
+def test_some_places_never(url: str) -> None:
+    with pytest.raises(Unreachable, match="may not be called"):
+        get(url)
+
+
+def test_private_networks_only_when_allowed() -> None:
+    with pytest.raises(Unreachable, match=r"may not be called: .* private network"):
+        get("http://10.0.0.1:1/", private_allowed=False)
