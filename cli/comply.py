@@ -175,6 +175,7 @@ def run(
     """
     from comply import baseline as known_failures
     from comply import plan
+    from comply.files import around
     from comply.result import Subject
     from comply.run import Target, Unreachable
 
@@ -217,12 +218,12 @@ def run(
         )
     except Unreachable as error:
         fail(UNREACHABLE, str(error))
-    outcome = plan.judge(subjects, known)
+    outcome = plan.judge(subjects, known, around(cases))
     _report(subjects, known, json_file=json_file, junit=junit, html=html, badge=badge)
     if write_baseline is not None:
         _write(write_baseline, known_failures.as_text(subjects))
-    for entry in outcome.stale:
-        typer.echo(f"cacp: {entry} passes: take it out of {baseline}", err=True)
+    for entry, why in outcome.stale.items():
+        typer.echo(f"cacp: {one_line(entry)} {why}: take it out of {baseline}", err=True)
     for error_text in outcome.errors:
         typer.echo(f"cacp: {one_line(error_text)}", err=True)
     raise typer.Exit(outcome.status)

@@ -13,19 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acp import PROTOCOL_VERSION
 from pydantic import JsonValue
 
 from comply.files import Case
 from comply.matching import look_up, matches
+from comply.mcp_report import McpReport
 from comply.providers import LINE_LIMIT, Providers, Refused, kill_group
 from comply.record import Record, expected_of
 from comply.result import Finding, NotApplicable
 from comply.run import HarnessError, Unreachable
 from comply.settings import AgentServer
-from comply.template import fill, fill_pattern, text_of
+from comply.template import fill, fill_pattern, names, text_of
 from schemas.jsont import ComplianceTest, JsonObject, Precondition, Step
 
+PROTOCOL_VERSION = 1
+"""The latest that we support. The SDK has it too, but importing that takes seconds."""
 AUTH_REQUIRED = -32000
 ANSWER_SECONDS = 30.0
 LEARN_SECONDS = 0.3
@@ -131,6 +133,10 @@ class StdioSession:
             "clientCapabilitiesDefault": client_capabilities(test),
             "unique": uuid.uuid4().hex[:12],
         }
+        self.report = McpReport(
+            Path(self.folder.name), lambda message: self.record.heard(message, "mcp")
+        )
+        self.variables["mcpServer"] = self.report.offer(str(self.variables["unique"]))
         self.process: asyncio.subprocess.Process | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.replies = list(self._canned())
@@ -138,6 +144,8 @@ class StdioSession:
     async def start(self) -> None:
         """Write the sandbox, start the agent and initialise it, unless the test does so itself."""
         self._write_files()
+        if any("mcpServer" in names(step.model_dump()) for step in self.test.steps):
+            await self.report.start()
         with self.log.open("wb") as log:
             try:
                 self.process = await asyncio.create_subprocess_exec(
@@ -204,7 +212,7 @@ class StdioSession:
         if step.new_session is not None:
             params: JsonObject = {
                 "cwd": str(self.sandbox),
-                "mcpServers": fill(list(step.new_session.mcp_servers), self.variables),
+                "mcpServers": fill(step.new_session.mcp_servers, self.variables),
             }
             self.opened = await self._call("session/new", params)
             id = _path(self.opened, "sessionId")
@@ -310,6 +318,7 @@ class StdioSession:
             kill_group(self.process)
             await self.process.wait()
         await self.providers.close()
+        await self.report.close()
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
