@@ -116,13 +116,17 @@ class Course:
         def whole() -> bool:
             return len(found()) == len(wanted)
 
+        asking = window.na_unless is not None or window.na_if is not None
+
         def over() -> bool:
-            return whole() or answered_otherwise(wanted, found(), self.record.open())
+            return (bool(found()) if asking else whole()) or answered_otherwise(
+                wanted, found(), self.record.open()
+            )
 
         await self.wait(window, over, whole)
         met = found()
-        if window.na_unless is not None or window.na_if is not None:
-            self.applies(window, len(met) == len(wanted))
+        if asking:
+            self.applies(window, bool(met))
             return
         heard = self.record.open()
         for frame in met.values():

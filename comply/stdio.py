@@ -140,6 +140,8 @@ class StdioSession:
         self.process: asyncio.subprocess.Process | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.replies = list(self._canned())
+        self.held: list[JsonObject] = []
+        """Answers that wait for the end of the next step."""
 
     async def start(self) -> None:
         """Write the sandbox, start the agent and initialise it, unless the test does so itself."""
@@ -194,17 +196,17 @@ class StdioSession:
             else:
                 path.write_text(file.text or "", encoding="utf-8")
 
-    def _canned(self) -> Iterator[tuple[JsonValue, JsonValue]]:
-        """The requests of the agent that the test itself replies to."""
+    def _canned(self) -> Iterator[tuple[JsonValue, JsonValue, bool]]:
+        """The requests of the agent that the test itself replies to: what to, with what, late."""
         for step in self.test.steps:
             for message in step.expect.messages if step.expect else []:
                 request = message.client_request
                 if request is None:
                     continue
                 if "reply" in message.model_fields_set:
-                    yield expected_of(message)[1], message.reply
+                    yield expected_of(message)[1], message.reply, message.late
                 elif "reply" in request:
-                    yield expected_of(message)[1], request["reply"]
+                    yield expected_of(message)[1], request["reply"], message.late
 
     # --- our side -------------------------------------------------------------------------------
 
@@ -227,6 +229,8 @@ class StdioSession:
             await self._write(frame)
         else:
             raise HarnessError("this step is not for stdio")
+        while self.held:
+            await self._write(self.held.pop(0))
 
     async def _call(self, method: str, params: JsonObject) -> JsonObject:
         """A request of the runner's own, whose id no test can have. Raises Finding."""
@@ -286,22 +290,30 @@ class StdioSession:
             return
         self.record.heard(message)
         if isinstance(message, dict) and "method" in message and "id" in message:
-            self._spawn(self._answer(message))
+            self._take(message)
 
-    async def _answer(self, request: dict[str, Any]) -> None:
-        answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
-        for number, (expected, reply) in enumerate(self.replies):
+    def _take(self, request: dict[str, Any]) -> None:
+        """Have a request answered: by the test, or else by the real provider."""
+        for number, (expected, reply, late) in enumerate(self.replies):
             if matches(fill_pattern(expected, self.variables), request):
                 del self.replies[number]
-                answer["result"] = fill(reply, self.variables)
-                break
-        else:
-            try:
-                answer["result"] = await self.providers.answer(
-                    str(request["method"]), request.get("params")
-                )
-            except Refused as refused:
-                answer["error"] = {"code": refused.code, "message": str(refused)}
+                result = fill(reply, self.variables)
+                answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+                if late:
+                    self.held.append(answer)
+                else:
+                    self._spawn(self._write(answer))
+                return
+        self._spawn(self._provide(request))
+
+    async def _provide(self, request: dict[str, Any]) -> None:
+        answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            answer["result"] = await self.providers.answer(
+                str(request["method"]), request.get("params")
+            )
+        except Refused as refused:
+            answer["error"] = {"code": refused.code, "message": str(refused)}
         await self._write(answer)
 
     def _spawn(self, work: Any) -> None:

@@ -96,6 +96,7 @@ class ExpectedMessage(Part):
     http: JsonObject | None = Field(None, description="status, headers, body (JSON), text.")
     output: JsonObject | None = Field(None, description="status, stdout, json.")
     reply: JsonValue = Field(None, description="A canned result for a clientRequest.")
+    late: bool = Field(False, description="Reply after the step that follows this window.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -120,12 +121,12 @@ class Expect(Part):
     na_unless: str | None = Field(
         None,
         alias="naUnless",
-        description="NA for this reason when these messages do not come. They stay to be expected.",
+        description="NA for this reason when none of its messages comes. They stay to be expected.",
     )
     na_if: str | None = Field(
         None,
         alias="naIf",
-        description="NA for this reason when these messages come. They stay to be expected.",
+        description="NA for this reason when one of its messages comes. They stay to be expected.",
     )
     retry: bool = Field(
         False, description="Repeat the request before, until it is met or the time is over."
