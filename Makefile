@@ -4,8 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTEST_ARGS ?=
+COMPLY_CACHE ?= .cache/comply
 
-.PHONY: help install serve test soak lint format bench docs lock clean
+.PHONY: help install serve test soak lint format bench comply docs lock clean
 # An environment whose making broke off is made anew, not taken for whole.
 .DELETE_ON_ERROR:
 
@@ -34,6 +35,9 @@ format: $(VENV)/.installed-dev ## Let ruff format and mend
 
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
+
+comply: $(VENV)/.installed-dev ## Test real agents; renew docs/comply-matrix.md (needs npm)
+	$(BIN)/python -m tests.comply.real $(COMPLY_CACHE) docs/comply-matrix.md
 
 docs: $(VENV)/.installed ## Renew docs/ from the code
 	$(BIN)/python -m cli.docs

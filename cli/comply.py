@@ -132,6 +132,9 @@ def run(
     peer_url: Annotated[
         str | None, typer.Option("--peer-url", help="A second node, a peer of the first.")
     ] = None,
+    peer_key: Annotated[
+        str | None, typer.Option("--peer-key", envvar="CACP_PEER_KEY", help="Key at the peer.")
+    ] = None,
     repo: Annotated[
         str | None, typer.Option("--repo", help="Repo of the first agent; the card's if absent.")
     ] = None,
@@ -191,7 +194,7 @@ def run(
         from comply.http import HttpTarget
 
         if url is not None:
-            return [HttpTarget(url, key, key2, peer_url, repo, repo2)]
+            return [HttpTarget(url, key, key2, peer_url, peer_key, repo, repo2)]
         if command is not None:
             from comply.command import CommandTarget
 

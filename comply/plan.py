@@ -1,6 +1,7 @@
 """A whole run: the tests on each subject, and what that comes to."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,10 @@ def run(
     """Every test on every target, target by target. Raises what a target's `learn` raises."""
 
     async def whole() -> list[Subject]:
+        # Whoever ends us, by SIGTERM as by Ctrl-C, ends the agents that we started too.
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         subjects = []
         for target in targets():
             try:
@@ -66,4 +71,7 @@ def run(
             subjects.append(Subject(target.name, target.facts, results, took))
         return subjects
 
-    return asyncio.run(whole())
+    try:
+        return asyncio.run(whole())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None

@@ -119,9 +119,8 @@ class Course:
         asking = window.na_unless is not None or window.na_if is not None
 
         def over() -> bool:
-            return (bool(found()) if asking else whole()) or answered_otherwise(
-                wanted, found(), self.record.open()
-            )
+            enough = bool(found()) if asking else whole()
+            return enough or answered_otherwise(wanted, found(), self.record.open())
 
         await self.wait(window, over, whole)
         met = found()
@@ -252,9 +251,10 @@ async def run_case(case: Case, target: Target, seconds: float) -> Result:
         result.verdict = Verdict.ERROR
         result.reason = f"{type(error).__name__} in the harness: {error}"
         result.log = traceback.format_exc()
-    if session is not None:
-        result.log += await session.close()
-        result.frames = session.record.frames
+    finally:
+        if session is not None:
+            result.log += await session.close()
+            result.frames = session.record.frames
     result.seconds = time.monotonic() - began
     return result
 
