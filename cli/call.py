@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import DEFAULT_URL, KeyOption, Refused, UrlOption, connected
-from cli.terminal import REFUSED, JsonOption, one_line, print_json
+from cli.terminal import REFUSED, JsonOption, print_json
+from schemas.plain import one_line
 
 
 def call(

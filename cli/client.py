@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail, one_line
+from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     import httpx

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.terminal import (
-    REFUSED,
-    UNREACHABLE,
-    USAGE,
-    JsonOption,
-    clean,
-    fail,
-    one_line,
-    print_json,
-)
+from cli.terminal import REFUSED, UNREACHABLE, USAGE, JsonOption, fail, print_json
+from schemas.plain import clean, one_line
 
 if TYPE_CHECKING:
     from comply.files import Case

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.client import Client, NodeError
-from cli.terminal import REFUSED, fail, one_line
+from cli.terminal import REFUSED, fail
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

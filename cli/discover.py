@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import DEFAULT_URL, KeyOption, UrlOption, connected
-from cli.terminal import JsonOption, clean, print_json
+from cli.terminal import JsonOption, print_json
+from schemas.plain import clean
 
 
 def discover(

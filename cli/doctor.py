@@ -16,7 +16,8 @@ import typer
 
 from cli.client import own_url
 from cli.offline import DbOption
-from cli.terminal import REFUSED, JsonOption, one_line, print_json
+from cli.terminal import REFUSED, JsonOption, print_json
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from server.settings import Settings

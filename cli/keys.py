@@ -26,6 +26,12 @@ def create(
     trust: Annotated[
         Literal["verified", "known"], typer.Option(help="verified may do all, known may read.")
     ] = "verified",
+    human: Annotated[
+        bool,
+        typer.Option(
+            "--human", help="For a person, who may let gated messages through with `cacp approve`."
+        ),
+    ] = False,
     db: DbOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,11 +45,23 @@ def create(
 
     key = keys.new_key()
     with transaction(db, make=True) as node:
-        key_id = keys.add(node.db, key, agent_id=agent_id, repo=repo, trust=trust, now=node.now)
+        key_id = keys.add(
+            node.db, key, agent_id=agent_id, repo=repo, trust=trust, human=human, now=node.now
+        )
     if as_json:
-        print_json({"keyId": key_id, "key": key, "agentId": agent_id, "repo": repo, "trust": trust})
+        print_json(
+            {
+                "keyId": key_id,
+                "key": key,
+                "agentId": agent_id,
+                "repo": repo,
+                "trust": trust,
+                "human": human,
+            }
+        )
         return
-    typer.echo(f"{key_id}: for {agent_id}, repo {repo}, {trust}. Shown this once:", err=True)
+    whose = "a human's, " if human else ""
+    typer.echo(f"{key_id}: for {agent_id}, repo {repo}, {whose}{trust}. Shown this once:", err=True)
     typer.echo(key)
 
 
@@ -61,8 +79,8 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
         print_json(rows)
     else:
         print_columns(
-            ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "REVOKED"),
-            [[value or "-" for value in row.values()] for row in rows],
+            ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "REVOKED", "HUMAN"),
+            [[_cell(value) for value in row.values()] for row in rows],
         )
 
 
@@ -94,4 +112,9 @@ def _shown(key: "Key") -> dict[str, Any]:
         "trust": key.trust,
         "createdAt": iso(key.created_at),
         "revokedAt": None if key.revoked_at is None else iso(key.revoked_at),
+        "human": key.human,
     }
+
+
+def _cell(value: Any) -> str:
+    return "yes" if value is True else str(value or "-")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.terminal import REFUSED, USAGE, fail, one_line
+from cli.terminal import REFUSED, USAGE, fail
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from server.settings import Settings

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import DEFAULT_URL, Client, KeyOption, Refused, UrlOption, connected
-from cli.terminal import REFUSED, JsonOption, fail, one_line, print_json
+from cli.terminal import REFUSED, JsonOption, fail, print_json
+from schemas.plain import one_line
 
 PAGE = 500
 SAID_MAX = 30

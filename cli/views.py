@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.story import TONES, Json, Moment
-from cli.terminal import clean, dump, one_line
+from cli.terminal import dump
+from schemas.plain import clean, one_line
 
 PIPED_WIDTH = 160
 WIDE = 120

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import typer
 
 from cli.client import DEFAULT_URL, Client, KeyOption, NodeError, Unreachable, UrlOption, connected
-from cli.terminal import JsonOption, clean, dump, one_line
+from cli.terminal import JsonOption, dump
+from schemas.plain import clean, one_line
 
 SILENCE = 45.0
 """Seconds without a byte after which the stream is dead: the node pings every 15."""

@@ -32,6 +32,8 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.plain import NOISE
+
 
 def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
@@ -140,20 +142,10 @@ _ALLOWED = {
     "BUILD": ", ".join(OUTCOMES),
 } | dict.fromkeys(_LISTS, _PATHS)
 
-# A possessive quantifier (*+) never gives back what it took, and a string sequence ends at the
-# next escape: that keeps every pattern linear.
-_NOISE = re.compile(
-    r"""\x1b\[[0-?]*+[ -/]*+[@-~]                       # colour, cursor (CSI)
-      | \x1b[]PX^_][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)     # title, hyperlink (OSC and its kin)
-      | \x1b[ -/]*+[0-~]                                # character set, keypad
-      | [\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]           # stray control characters
-      | [\ud800-\udfff]                                 # halves of characters
-    """,
-    re.VERBOSE,
-)
 _BREAK = re.compile(r"\r++\n?|\n")
 _BLANK = re.compile(r"[\s>]*+")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]+")
+# Linear, as `schemas.plain` is.
 _LINE = re.compile(
     r"""[\s>]*+                                         # indent, quote
         (?:(?:[-+*•]|\#{1,6}|[0-9]{1,3}[.)])\s++)?+     # list item, heading
@@ -263,7 +255,7 @@ def _last_block(text: str, heads: frozenset[str]) -> _Block | None:
 def _blocks(text: str) -> Iterator[_Block]:
     block = _Block()
     after_blank = False
-    bare = _NOISE.sub("", text.removeprefix("\ufeff"))
+    bare = NOISE.sub("", text.removeprefix("\ufeff"))
     for number, raw in enumerate(_BREAK.split(bare), 1):
         if _BLANK.fullmatch(raw):
             after_blank = True
@@ -334,7 +326,7 @@ def _value(name: str, value: str | Tests | tuple[str, ...]) -> str:
 
 def _carried(name: str, value: str, *, empty: bool = True) -> str:
     """`value` itself, if a line gives it back unchanged."""
-    broken = _NOISE.search(value) or _BREAK.search(value) or value != value.strip()
+    broken = NOISE.search(value) or _BREAK.search(value) or value != value.strip()
     if broken or not (value or empty):
         raise WireError(name, f"is {_short(value)}", _ALLOWED.get(name, _ONE_LINE))
     return value

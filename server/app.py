@@ -1,8 +1,10 @@
 """Composition root: settings → store → methods → app (design §2)."""
 
+import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import structlog
 from starlette.applications import Starlette
@@ -23,6 +25,7 @@ from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
 from server.metrics import Metrics
+from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
 from server.store.database import Database
@@ -44,12 +47,17 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
         url=settings.url,
         future_limit=settings.future_limit * 1_000_000,
+        acp=settings.acp_rules,
     )
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
     identity = Identity(settings, database.read, secret, discovery.known_holder)
     gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
-    dispatcher = Dispatcher(METHODS, database, node, settings.batch_limit, metrics.observe)
+    stopping = asyncio.Event()
+    dispatcher = Dispatcher(
+        METHODS, database, node, settings.batch_limit, metrics.observe, stopping
+    )
+    postmaster = Postmaster(database, node)
     site = Site(
         settings,
         database,
@@ -67,14 +75,16 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         await database.open(prepared.last_stamp)
         await mesh.start()
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
+        postmaster.start()
         try:
-            yield
+            yield {"stopping": stopping}
         finally:
+            await postmaster.stop()
             await discovery.close()
             await mesh.stop()
             await database.close()

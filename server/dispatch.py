@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -22,7 +23,6 @@ from jsonrpcserver.request import Request
 from jsonrpcserver.response import to_serializable_one
 from jsonrpcserver.sentinels import NOID
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
@@ -39,8 +39,9 @@ from server.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from server.domain.invalid import invalid_input
 from server.identity import Caller
-from server.methods.base import Context, Method, Node
+from server.methods.base import Context, Method, Node, Session
 from server.store import answers
 from server.store.database import Database, Transaction
 
@@ -57,8 +58,6 @@ CODES: dict[type[Refusal], ErrorCode] = {
     TooLarge: ErrorCode.TOO_LARGE,
     Unavailable: ErrorCode.SERVER_ERROR,
 }
-
-ERRORS_SHOWN = 5
 
 
 @dataclass(slots=True)
@@ -85,11 +84,13 @@ class Dispatcher:
         node: Node,
         batch_limit: int,
         observe: Callable[[str, str], None],
+        stopping: asyncio.Event,
     ) -> None:
         self._database = database
         self._node = node
         self._batch_limit = batch_limit
         self._observe = observe
+        self._stopping = stopping
         self._callables = {name: self._callable(method) for name, method in methods.items()}
 
     async def answer(self, body: bytes, origin: Origin) -> bytes | None:
@@ -158,7 +159,15 @@ class Dispatcher:
 
     def _callable(self, method: Method) -> Callable[..., Awaitable[Result]]:
         """The method as jsonrpcserver calls it: params as keywords, refusals as its errors."""
-        run = self._write if method.writes else self._read_wide if method.wide else self._read
+        run = (
+            self._write
+            if method.writes
+            else self._wait
+            if method.waits
+            else self._read_wide
+            if method.wide
+            else self._read
+        )
 
         async def call(origin: Origin, /, **given: Any) -> Result:
             try:
@@ -166,6 +175,7 @@ class Dispatcher:
                 result = await run(method, params, origin, given)
             except Refusal as refusal:
                 self._observe(method.name, "refused")
+                refusal = await self._guarded(method, origin, refusal)
                 raise _refused(refusal, method.name) from None
             except Exception as error:
                 self._observe(method.name, "failed")
@@ -186,7 +196,24 @@ class Dispatcher:
         try:
             return method.params.model_validate(present, by_alias=True)
         except ValidationError as error:
-            raise invalid_input(error) from None
+            reason = method.guard.reason if method.guard else None
+            raise invalid_input(error, reason=reason) from None
+
+    async def _guarded(self, method: Method, origin: Origin, refusal: Refusal) -> Refusal:
+        """The refusal as the method's guard has it, after what it notes of it is on disk."""
+        guard = method.guard
+        if guard is None:
+            return refusal
+        if guard.notes(refusal):
+            with suppress(Unavailable):
+                await self._session(method, origin).write(lambda ctx: guard.note(ctx, refusal))
+        return guard.explain(refusal)
+
+    def _session(self, method: Method, origin: Origin) -> Session:
+        return Session(self._database, origin.caller, self._node, method.name, self._stopping)
+
+    async def _wait(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
+        return await method.run(self._session(method, origin), params)
 
     async def _read(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
         return self._database.read(
@@ -252,30 +279,6 @@ def _once(
     text = orjson.dumps(result).decode()
     answers.keep(transaction.connection, scope, params_hash, text, transaction.stamp)
     return result
-
-
-def _problems(error: ValidationError) -> list[dict[str, str]]:
-    """What is wrong with an input, as {path, problem}; the input itself is not repeated."""
-    return [_problem(item) for item in error.errors(include_url=False, include_input=False)]
-
-
-def invalid_input(error: ValidationError) -> InvalidInput:
-    """A model's complaint as a refusal that names each place and what is wrong there."""
-    problems = _problems(error)
-    shown = "; ".join(f"{one['path']} {one['problem']}" for one in problems[:ERRORS_SHOWN])
-    if len(problems) > ERRORS_SHOWN:
-        shown += f"; and {len(problems) - ERRORS_SHOWN} more"
-    return InvalidInput(shown, errors=problems[: ERRORS_SHOWN * 4])
-
-
-def _problem(item: ErrorDetails) -> dict[str, str]:
-    path = ".".join(str(part)[:100] for part in item["loc"]) or "params"
-    if item["type"] == "missing":
-        return {"path": path, "problem": "required"}
-    if item["type"] == "extra_forbidden":
-        return {"path": path, "problem": "is not a param of this method"}
-    message = item["msg"].removeprefix("Value error, ")
-    return {"path": path, "problem": message[:1].lower() + message[1:]}
 
 
 def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:

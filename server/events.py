@@ -52,7 +52,8 @@ class Filter(NamedTuple):
             return False
         if self.project_id is not None and change.project_id != self.project_id:
             return False
-        return self.kinds is None or change.entity in self.kinds
+        # A message is its parties' business: the stream of changes carries none.
+        return change.entity in (KINDS if self.kinds is None else self.kinds)
 
 
 def start_of(last_event_id: str | None, epoch: str, newest: int) -> int:

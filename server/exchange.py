@@ -24,11 +24,11 @@ from schemas.adp import (
     to_wire,
 )
 from schemas.base import NAME_MAX
-from server.dispatch import invalid_input
 from server.domain.agents import identity
 from server.domain.directory import Entry, check_registrar, found, protocols_of, words_of
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, InvalidInput, TooLarge
+from server.domain.invalid import invalid_input
 from server.identity import Caller
 from server.routes import Site, guarded, json_response, read_model
 from server.store import directory, keys

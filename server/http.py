@@ -92,9 +92,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._watch()
 
     def shutdown(self) -> None:
-        """Let the request in progress finish; the rest of a body must come in half of the grace."""
+        """Let the request in progress finish; the rest of a body must come in half of the grace.
+
+        The application is told, by the event `stopping` of its state: who waits answers now."""
         super().shutdown()
         self._stopping = True
+        stopping = self.app_state.get("stopping")
+        if stopping is not None:
+            stopping.set()
         if self._in_body and not self.transport.is_closing():
             self._expect_within((self.config.timeout_graceful_shutdown or 0) / 2)
 

@@ -43,6 +43,8 @@ class Caller:
     via: Literal["local", "key", "peer"]
     project_id: str | None = None
     """The one project that a project token narrows the caller to."""
+    human: bool = False
+    """Its key is a human's: it may let gated messages through (acp-canonical §12.8)."""
 
 
 class Read(Protocol):
@@ -109,7 +111,7 @@ class Identity:
                 reason="agent_mismatch",
                 agentId=holder.agent_id,
             )
-        return Caller(holder.agent_id, holder.repo, holder.trust, "key")
+        return Caller(holder.agent_id, holder.repo, holder.trust, "key", human=holder.human)
 
     def _known_holder(self, hashed: str) -> keys.Holder | None:
         agent_id = self._known(hashed)

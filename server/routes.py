@@ -21,9 +21,10 @@ from schemas.errors import ErrorCode
 from schemas.mesh import Confirm, Hello
 from schemas.sync import AnnounceParams
 from server import card, events, metrics, openrpc
-from server.dispatch import Dispatcher, invalid_input
+from server.dispatch import Dispatcher
 from server.domain.access import Access, check
 from server.domain.errors import RateLimited, Refusal
+from server.domain.invalid import invalid_input
 from server.events import Filter
 from server.handshake import Handshakes
 from server.health import Checkup

@@ -25,6 +25,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
+from server.domain.acp.routing import Channel, capabilities
+from server.domain.acp.rules import Rules
+from server.domain.acp.threads import Bounds
+from server.domain.agents import identity
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Refusal
 
@@ -128,6 +133,34 @@ class Settings(BaseSettings):
     exchange: bool = Field(
         False, description="Serve as an ADP exchange for others: /v1/search/, /v1/register/, …"
     )
+    acp_direct_per_minute: int = Field(
+        10, ge=0, le=10, description="ACP messages to named recipients per sender and minute"
+    )
+    acp_broadcasts_per_hour: int = Field(
+        5, ge=0, le=5, description="ACP broadcasts per sender and hour"
+    )
+    acp_bench_unlimited: bool = Field(
+        False, description="For benches and tests only: senders of ACP messages have no limits"
+    )
+    acp_coordinators: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Agent ids with coordinator authority on this node (comma-separated)"
+    )
+    acp_thread_hops: int = Field(
+        64, ge=1, description="ACP replies to replies in a row, at most: a guard against loops"
+    )
+    acp_thread_rounds: int = Field(
+        1_000, ge=1, description="ACP messages of one thread, at most: a guard against loops"
+    )
+    acp_session_injection: bool = Field(
+        False, description="Offer ACP messages to sessions that run; off until it is proven there"
+    )
+    acp_channel_notify: bool = Field(
+        False, description="Notify of high and critical ACP messages by the configured channel"
+    )
+    acp_wake: bool = Field(False, description="Wake recipients of critical ACP messages")
+    acp_retention_days: int = Field(
+        90, ge=1, description="Days after which ACP messages move to the archive"
+    )
     shutdown_seconds: int = Field(
         10, ge=1, description="Seconds that open requests get to finish at SIGTERM"
     )
@@ -172,7 +205,7 @@ class Settings(BaseSettings):
             raise ValueError("known_agents needs adp_url, the exchange that lists them")
         return self
 
-    @field_validator("allowed_hosts", "peers", mode="before")
+    @field_validator("allowed_hosts", "peers", "acp_coordinators", mode="before")
     @classmethod
     def _split_list(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
@@ -223,6 +256,28 @@ class Settings(BaseSettings):
         if self.rate_limit is None:
             return 0 if self.loopback else 6_000
         return self.rate_limit
+
+    @property
+    def acp_rules(self) -> Rules:
+        """What the operator settled about ACP messages."""
+        flags: dict[Channel, bool] = {
+            "session": self.acp_session_injection,
+            "channel": self.acp_channel_notify,
+            "wake": self.acp_wake,
+        }
+        limits: dict[Kind, Limit] = {
+            "direct": DIRECT._replace(most=self.acp_direct_per_minute),
+            "broadcast": BROADCAST._replace(most=self.acp_broadcasts_per_hour),
+        }
+        return Rules(
+            limits={} if self.acp_bench_unlimited else limits,
+            bounds=Bounds(self.acp_thread_hops, self.acp_thread_rounds),
+            coordinators=frozenset(map(identity, self.acp_coordinators)),
+            capabilities=capabilities(
+                frozenset(name for name, on in flags.items() if on), frozenset()
+            ),
+            retention=self.acp_retention_days * 24 * 3600 * 1_000_000,
+        )
 
     @property
     def takes_unkeyed_peers(self) -> bool:

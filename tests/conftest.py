@@ -1,13 +1,15 @@
 """Fixtures on real nodes. One node serves a whole session; each test gets a project of its own."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.mail import Agent, agent
 from tests.node import Node
 from tests.scenarios.mesh import Meshed
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
@@ -45,3 +47,9 @@ def mesh(tmp_path: Path) -> Iterator[Meshed]:
 def team(node: Node, frontend_key: str) -> Team:
     """A fresh project with two repos, each joined by its agent."""
     return Team.on(node, frontend_key)
+
+
+@pytest.fixture
+def agents(node: Node) -> Callable[..., Agent]:
+    """Makes agents that only this test knows, on the shared node."""
+    return partial(agent, node)

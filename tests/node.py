@@ -203,11 +203,14 @@ class Node:
 
     # --- identity -----------------------------------------------------------------------------
 
-    def key(self, agent: str, repo: str, trust: keys.KeyTrust = "verified") -> str:
+    def key(
+        self, agent: str, repo: str, trust: keys.KeyTrust = "verified", *, human: bool = False
+    ) -> str:
         """A new key, entered into the node's file from outside; the node may run or not."""
         key = keys.new_key()
         with closing(connect(self.db)) as db:
-            keys.add(db, key, agent_id=agent, repo=repo, trust=trust, now=time.time_ns() // 1000)
+            now = time.time_ns() // 1000
+            keys.add(db, key, agent_id=agent, repo=repo, trust=trust, human=human, now=now)
         return key
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:

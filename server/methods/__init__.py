@@ -11,17 +11,29 @@ from server.methods import (  # isort: skip
     peer,
     rpc,
 )
+from server.methods.acp import (  # isort: skip
+    send,
+    inbox,
+    query,
+    gate,
+    dead,
+)
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
     "context",
     "contract",
+    "dead",
     "digest",
     "file",
+    "gate",
     "implementation",
+    "inbox",
     "peer",
     "project",
+    "query",
     "rpc",
+    "send",
     "sync",
 ]

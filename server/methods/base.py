@@ -1,23 +1,28 @@
 """What every method shares: its declaration, its context, and who acts in a project."""
 
+import asyncio
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from peers.signing import SigningKey
+from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
 from server.domain.contract import Party
-from server.domain.errors import Forbidden, NotFound
+from server.domain.errors import Forbidden, NotFound, Refusal
 from server.identity import Caller
 from server.store import changes, projects
-from server.store.database import Transaction
+from server.store.database import Database, Transaction
 from server.store.projects import Membership
 
 P = TypeVar("P", bound=BaseModel)
+C = TypeVar("C")
+R = TypeVar("R")
+T = TypeVar("T")
 Access = Literal["read", "write", "sync"]
 
 
@@ -33,6 +38,7 @@ class Node:
     url: str = ""
     future_limit: int = 300_000_000
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
+    acp: Rules = field(default_factory=Rules)
 
 
 @dataclass(slots=True)
@@ -67,7 +73,68 @@ class Context:
         )
 
 
-Run = Callable[[Context, Any], Any]
+class Guard(Protocol):
+    """What a family of methods does with what it refuses."""
+
+    @property
+    def reason(self) -> str:
+        """That of params that are wrong in themselves."""
+
+    def explain(self, refusal: Refusal) -> Refusal:
+        """The refusal as callers of these methods get it."""
+
+    def notes(self, refusal: Refusal) -> bool:
+        """Whether `note` is to be called, in a transaction of its own."""
+
+    def note(self, ctx: Context, refusal: Refusal) -> None:
+        """Write down what was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A call that may wait: it reads and writes as often as it needs to, in between."""
+
+    database: Database
+    caller: Caller
+    node: Node
+    method: str
+    stopping: asyncio.Event
+    """The node stops: who waits answers now."""
+
+    def read(self, function: Callable[[Context], T]) -> T:
+        """Run a read of a few rows. Its context's stamp is the time."""
+        return self.database.read(
+            lambda db: function(
+                Context(db, self.caller, self.node, self.method, self.database.now())
+            )
+        )
+
+    async def write(self, function: Callable[[Context], T]) -> T:
+        """Run a function in a transaction of its own, on disk when this returns."""
+        return await self.database.write(
+            lambda transaction: function(
+                Context(
+                    transaction.connection,
+                    self.caller,
+                    self.node,
+                    self.method,
+                    transaction.stamp,
+                    transaction,
+                )
+            )
+        )
+
+    async def until(self, event: asyncio.Event, seconds: float) -> None:
+        """Wait for an event, for the end of the node, or for so many seconds."""
+        waits = [asyncio.ensure_future(one.wait()) for one in (event, self.stopping)]
+        try:
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+
+Run = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +142,8 @@ class Method:
     """A JSON-RPC method: what it takes and gives, and how it is run.
 
     `wide` reads run in a thread; others are a few rows and run on the event loop.
-    `large` methods may carry a body up to the limit for files.
+    `large` methods may carry a body up to the limit for files. `waits` methods are coroutines, and
+    are given a Session.
     """
 
     name: str
@@ -87,6 +155,8 @@ class Method:
     writes: bool
     wide: bool = False
     large: bool = False
+    waits: bool = False
+    guard: Guard | None = None
 
 
 METHODS: dict[str, Method] = {}
@@ -94,10 +164,16 @@ METHODS: dict[str, Method] = {}
 
 
 def reads(
-    name: str, params: type[P], result: Any, *, wide: bool = False
+    name: str,
+    params: type[P],
+    result: Any,
+    *,
+    access: Access = "read",
+    wide: bool = False,
+    guard: Guard | None = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
     """Declare a method that changes nothing."""
-    return _declare(name, params, result, "read", writes=False, wide=wide)
+    return _declare(name, params, result, access, guard, writes=False, wide=wide)
 
 
 def writes(
@@ -107,17 +183,28 @@ def writes(
     *,
     access: Access = "write",
     large: bool = False,
+    guard: Guard | None = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
     """Declare a method that runs in one write transaction. It decides before it writes."""
-    return _declare(name, params, result, access, writes=True, large=large)
+    return _declare(name, params, result, access, guard, writes=True, large=large)
+
+
+def waits(
+    name: str, params: type[P], result: Any, *, access: Access, guard: Guard | None = None
+) -> Callable[
+    [Callable[[Session, P], Coroutine[Any, Any, Any]]],
+    Callable[[Session, P], Coroutine[Any, Any, Any]],
+]:
+    """Declare a method that may wait before it answers."""
+    return _declare(name, params, result, access, guard, writes=False, waits=True)
 
 
 def _declare(
-    name: str, params: type[P], result: Any, access: Access, **how: bool
-) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
-    def declare(run: Callable[[Context, P], Any]) -> Callable[[Context, P], Any]:
+    name: str, params: type[P], result: Any, access: Access, guard: Guard | None, **how: bool
+) -> Callable[[Callable[[C, P], R]], Callable[[C, P], R]]:
+    def declare(run: Callable[[C, P], R]) -> Callable[[C, P], R]:
         summary = " ".join((run.__doc__ or "").split("\n\n")[0].split())
-        METHODS[name] = Method(name, params, result, access, run, summary, **how)
+        METHODS[name] = Method(name, params, result, access, run, summary, guard=guard, **how)
         return run
 
     return declare

@@ -25,6 +25,7 @@ class Key(NamedTuple):
     trust: KeyTrust
     created_at: int
     revoked_at: int | None
+    human: bool = False
 
 
 class Holder(NamedTuple):
@@ -34,6 +35,7 @@ class Holder(NamedTuple):
     repo: str
     trust: KeyTrust
     revoked_at: int | None
+    human: bool = False
 
 
 def new_key() -> str:
@@ -53,6 +55,7 @@ def add(
     agent_id: str,
     repo: str,
     trust: KeyTrust = "verified",
+    human: bool = False,
     now: int,
 ) -> str | None:
     """Register `key` and return its id; None when it is registered, or revoked, already."""
@@ -65,6 +68,7 @@ def add(
         repo=repo,
         trust=trust,
         created_at=now,
+        human=human,
     )
     return key_id if added else None
 
@@ -72,12 +76,12 @@ def add(
 def holder(db: sqlite3.Connection, hashed: str) -> Holder | None:
     """Whom the key with this hash stands for, revoked or not."""
     row: Row | None = SQL.key_by_hash(db, hash=hashed)
-    return Holder(*row) if row else None
+    return Holder._make([*row[:-1], bool(row[-1])]) if row else None
 
 
 def every(db: sqlite3.Connection) -> list[Key]:
     """Every key that was ever made, oldest first."""
-    return [Key(*row) for row in SQL.all_keys(db)]
+    return [Key._make([*row[:-1], bool(row[-1])]) for row in SQL.all_keys(db)]
 
 
 def revoke(db: sqlite3.Connection, key_id: str, *, now: int) -> bool:

@@ -22,6 +22,7 @@ LAYERS = (
     ("server.links", "server.joining"),
     ("server.anti_entropy",),
     ("server.mesh",),
+    ("server.postmaster",),
     ("server.transport", "server.http"),
     ("server.routes",),
     ("server.exchange",),

@@ -44,7 +44,7 @@ def test_create_in_json(run: Run) -> None:
     )
     assert made.pop("key").startswith("cacp_sk_live_")
     assert made.pop("keyId").startswith("key_")
-    assert made == {"agentId": AGENT, "repo": "frontend-app", "trust": "known"}
+    assert made == {"agentId": AGENT, "repo": "frontend-app", "trust": "known", "human": False}
 
 
 def test_list_shows_everything_but_the_key(run: Run) -> None:
@@ -53,7 +53,7 @@ def test_list_shows_everything_but_the_key(run: Run) -> None:
     assert made["keyId"] in shown
     assert made["key"] not in shown
     (row,) = json.loads(run("list", "--json").stdout)
-    assert set(row) == {"keyId", "agentId", "repo", "trust", "createdAt", "revokedAt"}
+    assert set(row) == {"keyId", "agentId", "repo", "trust", "createdAt", "revokedAt", "human"}
     assert row["revokedAt"] is None
 
 

@@ -1,43 +1,14 @@
 """Text from agents is data: nothing in it moves, hides or colours what a terminal shows (§7)."""
 
-import doctest
 import json
-import unicodedata
 
 import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import terminal
-from cli.terminal import clean, dump, fail, one_line
-
-
-def test_the_examples_hold() -> None:
-    assert doctest.testmod(terminal).failed == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07x", "x"),
-        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("a\rb\x08c\x9b31m", "abc31m"),
-        ("user\u202egnp.exe", "usergnp.exe"),
-        ("é 漢 😀\ttab\nline", "é 漢 😀\ttab\nline"),
-    ],
-)
-def test_clean(text: str, shown: str) -> None:
-    assert clean(text) == shown
-
-
-@given(st.text())
-def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
-    assert not {unicodedata.category(each) for each in clean(text)} & {"Cs"}
-    assert all(each in "\t\n" or unicodedata.category(each) != "Cc" for each in clean(text))
-    assert "\n" not in one_line(text)
-    assert len(one_line(text, 10)) <= 10
+from cli.terminal import dump, fail
+from schemas.plain import clean
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), st.lists, max_leaves=5))

@@ -1,13 +1,13 @@
--- name: insert_key(key_id, hash, agent_id, repo, trust, created_at)!
-INSERT INTO keys (key_id, hash, agent_id, repo, trust, created_at)
-VALUES (:key_id, :hash, :agent_id, :repo, :trust, :created_at)
+-- name: insert_key(key_id, hash, agent_id, repo, trust, created_at, human)!
+INSERT INTO keys (key_id, hash, agent_id, repo, trust, created_at, human)
+VALUES (:key_id, :hash, :agent_id, :repo, :trust, :created_at, :human)
 ON CONFLICT (hash) DO NOTHING;
 
 -- name: key_by_hash(hash)^
-SELECT agent_id, repo, trust, revoked_at FROM keys WHERE hash = :hash;
+SELECT agent_id, repo, trust, revoked_at, human FROM keys WHERE hash = :hash;
 
 -- name: all_keys()
-SELECT key_id, agent_id, repo, trust, created_at, revoked_at
+SELECT key_id, agent_id, repo, trust, created_at, revoked_at, human
 FROM keys ORDER BY created_at, key_id;
 
 -- name: revoke_key(revoked_at, key_id)!

@@ -1,0 +1,224 @@
+"""Params and results of `acp/*` (acp-canonical §11)."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from schemas.acp import (
+    RECIPIENTS_MAX,
+    VERSION,
+    ACPGivenContext,
+    ACPMessageEnvelope,
+    ACPMessageStatus,
+    ACPParams,
+    ACPPolicy,
+    ACPPriority,
+    SemVer,
+    ShortText,
+    check_type,
+    check_version,
+)
+from schemas.base import Identifier, JsonObject, Result, Timestamp
+
+Checked = Annotated[Identifier, AfterValidator(lambda value: (check_type(value), value)[1])]
+"""A type of message that this node supports."""
+Spoken = Annotated[SemVer, AfterValidator(lambda value: (check_version(value), value)[1])]
+"""A version whose major number this node speaks."""
+Recipients = Annotated[list[Identifier], Field(min_length=1, max_length=RECIPIENTS_MAX)]
+MessageIds = Annotated[list[Identifier], Field(min_length=1, max_length=1_000)]
+ClientId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+"""The sender's own name for a message: sent again, it is answered as the first time."""
+Held = Literal["gate", "quarantine"]
+Channel = Literal["session", "inbox", "channel", "wake"]
+CapabilityState = Literal["available", "disabled", "unavailable"]
+Sequence = Annotated[int, Field(ge=1, le=2**53 - 1)]
+
+
+class Capabilities(Result):
+    """What each channel can do on this node now (§10.1, §10.4)."""
+
+    inbox: CapabilityState
+    session: CapabilityState
+    channel: CapabilityState
+    wake: CapabilityState
+
+
+class Receipt(Result):
+    """How far a message is with one recipient. `error` says why it failed."""
+
+    recipient: Identifier
+    status: ACPMessageStatus
+    delivered_at: Timestamp | None = None
+    read_at: Timestamp | None = None
+    error: str | None = None
+
+
+class Common(ACPParams):
+    """What a message may carry whatever it is for."""
+
+    protocol: Literal["acp"] = "acp"
+    version: Spoken = VERSION
+    topic: Identifier | None = None
+    priority: ACPPriority = "normal"
+    sequence: Sequence | None = None
+    expires_at: Timestamp | None = None
+    policy: ACPPolicy | None = None
+    context: ACPGivenContext | None = None
+    client_id: ClientId | None = None
+
+
+class SendParams(Common):
+    to: Recipients
+    type: Checked
+    payload: JsonObject
+    team: Identifier | None = None
+    thread_id: Identifier | None = None
+    reply_to: Identifier | None = None
+
+
+class RespondParams(Common):
+    message_id: Identifier
+    type: Checked
+    payload: JsonObject
+    to_all: bool = False
+    """To everyone the message went to, besides its sender."""
+
+
+class StatusParams(Common):
+    to: Recipients
+    state: Literal["update", "blocked", "complete"]
+    summary: ShortText
+    details: JsonObject | None = None
+    blocked_on: ShortText | None = None
+    needs: ShortText | None = None
+    percent_complete: Annotated[int, Field(ge=0, le=100)] | None = None
+    next_step: ShortText | None = None
+    team: Identifier | None = None
+    thread_id: Identifier | None = None
+
+
+class SendResult(Result):
+    """`duplicate`: this client id was sent before, and this is what it was answered then."""
+
+    message: ACPMessageEnvelope
+    receipts: list[Receipt]
+    duplicate: bool
+    held: Held | None = None
+    capabilities: Capabilities
+
+
+class QueryParams(ACPParams):
+    message_id: Identifier | None = None
+    agent: Identifier | None = None
+    thread_id: Identifier | None = None
+    type: Checked | None = None
+    status: ACPMessageStatus | None = None
+    topic: Identifier | None = None
+    team: Identifier | None = None
+    held: Held | None = None
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    cursor: Identifier | None = None
+
+
+class Found(Result):
+    message: ACPMessageEnvelope
+    receipts: list[Receipt]
+    held: Held | None = None
+
+
+class QueryResult(Result):
+    """Newest first."""
+
+    messages: list[Found]
+    next_cursor: Identifier | None = None
+
+
+class InboxParams(ACPParams):
+    show: Literal["unread", "all"] = "unread"
+    cursor: Identifier | None = None
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    wait: Annotated[float, Field(ge=0, le=60)] = 0
+    ack: MessageIds | None = None
+    format: Literal["json", "markdown"] = "json"
+
+
+class Delivery(Result):
+    """Where in the box a message stands."""
+
+    message_id: Identifier
+    seq: int
+    status: ACPMessageStatus
+
+
+class Counts(Result):
+    """`received` is all that ever came into the box; it is the sum of the others."""
+
+    received: int
+    unread: int
+    read: int
+    expired: int
+    failed: int
+
+
+class InboxResult(Result):
+    """`restarted`: the cursor was of a database that is no more, and reading began anew."""
+
+    address: Identifier
+    messages: list[ACPMessageEnvelope]
+    deliveries: list[Delivery]
+    cursor: Identifier
+    high_water: int
+    counts: Counts
+    more: bool
+    restarted: bool
+    text: str | None = None
+    capabilities: Capabilities
+
+
+class AckParams(ACPParams):
+    message_ids: MessageIds
+
+
+class Acked(Result):
+    message_id: Identifier
+    outcome: Literal["read", "already", "expired", "failed"]
+
+
+class AckResult(Result):
+    acked: list[Acked]
+
+
+class ApproveParams(ACPParams):
+    message_id: Identifier
+    decision: Literal["approve", "refuse"] = "approve"
+    comment: ShortText | None = None
+
+
+class ApproveResult(Result):
+    message: ACPMessageEnvelope
+    receipts: list[Receipt]
+    outcome: Literal["approved", "refused"]
+
+
+class DeadLettersParams(ACPParams):
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    cursor: Annotated[int, Field(ge=0)] = 0
+
+
+class DeadLetter(Result):
+    message: ACPMessageEnvelope
+    receipt: Receipt
+
+
+class DeadLettersResult(Result):
+    """Oldest first."""
+
+    letters: list[DeadLetter]
+    next_cursor: int | None = None
+
+
+class ReplayParams(ACPParams):
+    message_id: Identifier
+    expires_at: Timestamp | None = None

@@ -1,0 +1,49 @@
+"""What a message may be, before anything is written (acp-canonical §10.3, §12.3)."""
+
+from schemas.acp import ACPPolicy, ACPPriority
+from server.domain.errors import Forbidden, InvalidInput
+
+EVERYONE = "*"
+MANY = 10
+"""More recipients than this by name are a broadcast in effect, and held to its rules."""
+
+
+def is_broadcast(to: list[str]) -> bool:
+    """Whether the rules of broadcasts hold for these recipients.
+
+    Raises InvalidInput when `*` stands beside others.
+    """
+    if EVERYONE in to and len(to) > 1:
+        raise InvalidInput(
+            "to: '*' is everyone, and stands alone", reason="schema_invalid", path="to"
+        )
+    return to == [EVERYONE] or len(to) > MANY
+
+
+def check(
+    policy: ACPPolicy,
+    *,
+    priority: ACPPriority,
+    broadcast: bool,
+    team: str | None,
+    coordinator: bool,
+) -> None:
+    """Raises InvalidInput (`policy_violation`) or Forbidden (`broadcast_not_allowed`)."""
+    if policy.visibility == "team" and team is None:
+        raise _violation("policy.visibility", "'team' needs a team; name one, or choose another")
+    if broadcast and policy.sensitivity == "high":
+        raise _violation("policy.sensitivity", "what is highly sensitive goes to named recipients")
+    if broadcast and not coordinator and priority not in ("high", "critical"):
+        raise Forbidden(
+            "A broadcast needs a coordinator's authority, or priority high or critical",
+            reason="broadcast_not_allowed",
+        )
+
+
+def is_audited(policy: ACPPolicy, priority: ACPPriority) -> bool:
+    """Whether what is done with the message leaves audit events (§12.8)."""
+    return priority in ("high", "critical") or policy.human_gate == "required"
+
+
+def _violation(path: str, problem: str) -> InvalidInput:
+    return InvalidInput(f"{path}: {problem}", reason="policy_violation", path=path)

@@ -1,0 +1,37 @@
+"""Which channels a message takes, by its priority (acp-canonical §10)."""
+
+from typing import Literal
+
+from schemas.acp import ACPPriority
+
+Channel = Literal["session", "inbox", "channel", "wake"]
+State = Literal["available", "disabled", "unavailable"]
+
+ROUTES: dict[ACPPriority, tuple[Channel, ...]] = {
+    "low": ("inbox",),
+    "normal": ("inbox", "session"),
+    "high": ("inbox", "session", "channel"),
+    "critical": ("inbox", "session", "channel", "wake"),
+}
+"""§10.2. The inbox is always taken; the others where they are available."""
+
+ALWAYS: Channel = "inbox"
+CHANNELS: tuple[Channel, ...] = ("inbox", "session", "channel", "wake")
+
+
+def capabilities(enabled: frozenset[Channel], working: frozenset[Channel]) -> dict[Channel, State]:
+    """What each channel can do: the inbox always works; another is disabled until its flag is set
+    (§10.1), and unavailable until something serves it."""
+    return {
+        one: "available"
+        if one == ALWAYS or one in enabled & working
+        else "unavailable"
+        if one in enabled
+        else "disabled"
+        for one in CHANNELS
+    }
+
+
+def channels(priority: ACPPriority, states: dict[Channel, State]) -> list[Channel]:
+    """The channels that a message of this priority takes now."""
+    return [one for one in ROUTES[priority] if states[one] == "available"]

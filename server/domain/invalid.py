@@ -1,0 +1,37 @@
+"""What a model finds wrong with an input, as a refusal that names each place."""
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from server.domain.errors import InvalidInput
+
+ERRORS_SHOWN = 5
+TYPED = frozenset({"sender_supplied", "type_reserved", "unsupported_version"})
+"""Errors of our own models whose type is the refusal's reason (acp-canonical §12.2)."""
+
+
+def invalid_input(
+    error: ValidationError, *, within: str = "", reason: str | None = None
+) -> InvalidInput:
+    """A model's complaint as a refusal that names each place and what is wrong there.
+
+    `within` is where the model stands in the params; `reason` is that of the refusal.
+    """
+    found = error.errors(include_url=False, include_input=False)
+    problems = [_problem(item, within) for item in found]
+    typed = next((item["type"] for item in found if item["type"] in TYPED), None)
+    shown = "; ".join(f"{one['path']} {one['problem']}" for one in problems[:ERRORS_SHOWN])
+    if len(problems) > ERRORS_SHOWN:
+        shown += f"; and {len(problems) - ERRORS_SHOWN} more"
+    return InvalidInput(shown, reason=typed or reason, errors=problems[: ERRORS_SHOWN * 4])
+
+
+def _problem(item: ErrorDetails, within: str) -> dict[str, str]:
+    steps = [within] if within else []
+    path = ".".join([*steps, *(str(part)[:100] for part in item["loc"])]) or "params"
+    if item["type"] == "missing":
+        return {"path": path, "problem": "required"}
+    if item["type"] == "extra_forbidden":
+        return {"path": path, "problem": "is not a param of this method"}
+    message = item["msg"].removeprefix("Value error, ")
+    return {"path": path, "problem": message[:1].lower() + message[1:]}

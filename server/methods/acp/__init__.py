@@ -1,0 +1,1 @@
+"""acp/*: messages between agents (acp-canonical §11)."""

@@ -1,0 +1,175 @@
+"""acp/inbox and acp/ack: what came for the caller (acp-canonical §11, §12.5).
+
+Reading never removes anything: a message is listed until its recipient acknowledges it.
+"""
+
+import time
+from functools import partial
+from typing import Any
+
+import orjson
+
+from schemas.acp_calls import AckParams, AckResult, InboxParams, InboxResult
+from schemas.base import iso
+from server.domain import untrusted
+from server.domain.errors import InvalidInput, Unavailable
+from server.domain.untrusted import Author
+from server.methods.acp import course, mail
+from server.methods.acp.guard import LOOKING
+from server.methods.base import Context, Session, check_unscoped, waits, writes
+from server.store import changes, mailboxes, messages
+from server.store.mailboxes import Box, Letter
+
+
+class Page:
+    """What a caller is shown of its box."""
+
+    def __init__(self, ctx: Context, params: InboxParams) -> None:
+        check_unscoped(ctx)
+        self.address = course.address_of(ctx)
+        self.epoch = changes.epoch(ctx.db)
+        self.after, self.restarted = _after(params.cursor, self.epoch)
+        self.box = mailboxes.box(ctx.db, self.address) or Box()
+        if self.after > self.box.high_water:
+            # A power cut may have taken back what an older durability had not kept.
+            self.after, self.restarted = 0, True
+        # The box alone tells that there is nothing new, which is all that who waits asks.
+        self.letters: list[Letter] = []
+        if self.after < self.box.high_water:
+            self.letters = _letters(ctx, params, self.address, self.after)
+        self.more = len(self.letters) > params.limit
+        self.letters = self.letters[: params.limit]
+
+    @property
+    def has_new(self) -> bool:
+        """Whether any of it was never shown before."""
+        return any(letter.status == "pending" for letter in self.letters)
+
+    def result(self, ctx: Context, params: InboxParams) -> dict[str, Any]:
+        """The InboxResult."""
+        last = self.letters[-1].seq if self.letters else self.after
+        envelopes = [messages.envelope(letter.message) for letter in self.letters]
+        result = {
+            "address": self.address,
+            "messages": envelopes,
+            "deliveries": [
+                {"messageId": letter.message.id, "seq": letter.seq, "status": letter.status}
+                for letter in self.letters
+            ],
+            "cursor": f"{self.epoch}:{last}",
+            "highWater": self.box.high_water,
+            "counts": self.box.counts(),
+            "more": self.more,
+            "restarted": self.restarted,
+            "capabilities": ctx.node.acp.capabilities,
+        }
+        if params.format == "markdown":
+            result["text"] = _markdown(ctx, envelopes, self.box)
+        return result
+
+
+@waits("acp/inbox", InboxParams, InboxResult, access="write", guard=LOOKING)
+async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
+    """What came for the caller: all that it has not acknowledged, oldest first, or all with
+    `show: all`. `wait` seconds for something to come; `ack` acknowledges before it looks.
+
+    Listing marks a message as delivered, which its sender sees; it goes on being listed.
+    """
+    if params.ack:
+        await session.write(partial(acknowledge, message_ids=params.ack))
+    until = time.monotonic() + params.wait
+    while True:
+        next_commit = session.database.next_commit
+        page = session.read(lambda ctx: Page(ctx, params))
+        left = until - time.monotonic()
+        if page.letters or left <= 0 or session.stopping.is_set():
+            break
+        await session.until(next_commit, left)
+    if page.has_new:
+        try:
+            return await session.write(partial(_shown, params=params))
+        except Unavailable:
+            # What can't be noted can still be read; it is noted when it is listed again.
+            pass
+    return session.read(lambda ctx: page.result(ctx, params))
+
+
+@writes("acp/ack", AckParams, AckResult, guard=LOOKING)
+def ack(ctx: Context, params: AckParams) -> dict[str, Any]:
+    """Acknowledge messages: they are read, their senders see it, and they are not listed any more.
+    Doing so again changes nothing."""
+    check_unscoped(ctx)
+    outcomes = acknowledge(ctx, params.message_ids)
+    return {
+        "acked": [
+            {"messageId": message_id, "outcome": outcome}
+            for message_id, outcome in outcomes.items()
+        ]
+    }
+
+
+def acknowledge(ctx: Context, message_ids: list[str]) -> dict[str, str]:
+    """Mark messages as read, and enter them as processed (§12.5); what became of each.
+
+    Raises NotFound, and marks none, when one of them never came to the caller.
+    """
+    check_unscoped(ctx)
+    address = course.address_of(ctx)
+    outcomes: dict[str, str] = {}
+    todo = []
+    for message_id in dict.fromkeys(message_ids):
+        if mailboxes.is_processed(ctx.db, address, message_id):
+            outcomes[message_id] = "already"
+            continue
+        found = mailboxes.delivery(ctx.db, message_id, address)
+        message = messages.find(ctx.db, message_id)
+        if found is None or message is None or found.box_seq is None:
+            raise mail.no_message(message_id)
+        if found.status in ("expired", "failed"):
+            outcomes[message_id] = found.status
+        else:
+            outcomes[message_id] = "read"
+            todo.append((message, found))
+    for message, found in todo:
+        course.advance(ctx, message, found, "read")
+        mailboxes.put_processed(ctx.db, address, message.id, iso(ctx.stamp))
+        if course.is_audited(message):
+            course.audit(ctx, "read", message.id)
+    return outcomes
+
+
+def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:
+    """Mark what is listed as delivered; the InboxResult."""
+    for letter in Page(ctx, params).letters:
+        if letter.status == "pending":
+            found = mailboxes.delivery(ctx.db, letter.message.id, course.address_of(ctx))
+            if found is not None:
+                course.advance(ctx, letter.message, found, "delivered")
+    return Page(ctx, params).result(ctx, params)
+
+
+def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> list[Letter]:
+    most = params.limit + 1
+    if params.show == "all":
+        return mailboxes.all_(ctx.db, address, after, most)
+    return mailboxes.unread(ctx.db, address, after, iso(ctx.stamp), most)
+
+
+def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
+    """The number to go on after, and whether the cursor is of another database."""
+    if cursor is None:
+        return 0, False
+    known, colon, text = cursor.rpartition(":")
+    if not colon or not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidInput(
+            "cursor: not one that acp/inbox gave", reason="schema_invalid", path="cursor"
+        )
+    return (int(text), False) if known == epoch else (0, True)
+
+
+def _markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
+    plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
+    # Who sends here has proved with its key to be who it is.
+    authors = [Author(one["from"], ctx.node.agent_id, "verified") for one in plain]
+    counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
+    return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."

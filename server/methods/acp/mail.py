@@ -1,0 +1,419 @@
+"""The one way in which messages are written (acp-canonical §12): `prepare` decides, `deliver`
+writes.
+
+Whoever sends, a caller by `acp/send` or the node in a handoff's name, comes through here:
+
+    ready = mail.prepare(ctx, Draft(type="handoff.initiate", to=[agent], payload={…}))
+    …own writes…
+    envelope = mail.deliver(ctx, ready)
+
+or `mail.post(ctx, draft)` where there is nothing else to write. The sender is the caller of `ctx`.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import orjson
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from schemas.acp import (
+    PAYLOAD_MAX,
+    VERSION,
+    ACPContext,
+    ACPMessageType,
+    ACPPolicy,
+    ACPPriority,
+    ACPSupportedType,
+    check_type,
+    check_version,
+)
+from schemas.acp_payloads import PAYLOADS
+from schemas.base import JsonObject, iso, stamp_of
+from server.domain.acp import breaker, policy, rates, threads
+from server.domain.acp.rates import Kind
+from server.domain.acp.threads import Thread
+from server.domain.agents import identity
+from server.domain.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    TooLarge,
+)
+from server.domain.invalid import invalid_input
+from server.methods.acp.course import address_of, audit, let_through, sender_breaker
+from server.methods.base import Context, check_unscoped, new_id
+from server.store import mailboxes, messages, senders
+from server.store.messages import Message
+
+Envelope = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A message as its sender means it. `to` holds agent ids, or `*` alone."""
+
+    type: ACPMessageType
+    to: Sequence[str]
+    payload: JsonObject
+    policy: ACPPolicy = field(default_factory=ACPPolicy)
+    priority: ACPPriority = "normal"
+    version: str = VERSION
+    team: str | None = None
+    thread_id: str | None = None
+    reply_to: str | None = None
+    topic: str | None = None
+    sequence: int | None = None
+    expires_at: str | None = None
+    context: ACPContext | None = None
+    client_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A message that may be written as it is."""
+
+    message: Message
+    payload_bytes: int
+    addresses: tuple[str, ...]
+    thread: Thread
+    audited: bool
+    stamps: tuple[Kind, list[int]] | None = None
+    """What the sender's limit is to remember; None when it has none."""
+    client_id: tuple[str, str] | None = None
+    """The sender's own id for it, and the hash of what it sent."""
+    duplicate: bool = False
+    """It was written before, under the same client id."""
+
+
+def post(ctx: Context, draft: Draft, *, charged: bool = True) -> Envelope:
+    """Write a message for its recipients; its envelope. Raises as `prepare` does."""
+    return deliver(ctx, prepare(ctx, draft, charged=charged))
+
+
+def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
+    """Check a draft against schema, policy, thread and limits; writes nothing.
+
+    `charged` is False for what the node itself sends: it has no limits and needs no authority.
+
+    Raises InvalidInput (`schema_invalid`, `policy_violation`, `type_reserved`,
+    `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`),
+    Forbidden (`broadcast_not_allowed`, `not_in_thread`, `hop_limit`, `round_limit`), Conflict
+    (`client_id_reused`, `sequence_taken`) and RateLimited (`rate_limited`, `circuit_open`).
+    """
+    check_unscoped(ctx)
+    sender = address_of(ctx)
+    if charged:
+        _check_breaker(ctx, sender)
+    client_id = None
+    if draft.client_id is not None:
+        client_id = draft.client_id, _fingerprint(draft)
+        known = _sent_before(ctx, sender, *client_id)
+        if known is not None:
+            return Ready(known, 0, (), Thread(), audited=False, duplicate=True)
+    payload = _payload(draft)
+    recipients = _recipients(draft)
+    broadcast = policy.is_broadcast(recipients)
+    policy.check(
+        draft.policy,
+        priority=draft.priority,
+        broadcast=broadcast,
+        team=draft.team,
+        coordinator=not charged or ctx.caller.human or _is_coordinator(ctx),
+    )
+    expires_at = _expiry(ctx, draft.expires_at)
+    message_id = new_id()
+    thread_id, hop = _thread_id(ctx, draft, sender, message_id, charged)
+    thread = messages.thread(ctx.db, thread_id) or Thread()
+    threads.check_bounds(thread, hop, ctx.node.acp.bounds)
+    held = _held(ctx, draft, thread_id, thread)
+    addresses = _addresses(ctx, recipients, sender)
+    stamps = _stamps(ctx, sender, "broadcast" if broadcast else "direct") if charged else None
+    return Ready(
+        message=_row(ctx, draft, message_id, recipients, payload, thread_id, hop, held, expires_at),
+        payload_bytes=len(payload),
+        addresses=addresses,
+        thread=thread,
+        audited=policy.is_audited(draft.policy, draft.priority),
+        stamps=stamps,
+        client_id=client_id,
+    )
+
+
+def deliver(ctx: Context, ready: Ready) -> Envelope:
+    """Write what `prepare` found good, in its transaction; the envelope. Writes nothing for a
+    duplicate."""
+    message = ready.message
+    if ready.duplicate:
+        return messages.envelope(message)
+    now, sender = message.created_at, address_of(ctx)
+    messages.insert(ctx.db, message, ready.payload_bytes)
+    thread_id = cast(str, message.thread_id)
+    messages.put_thread(ctx.db, thread_id, ready.thread._replace(rounds=ready.thread.rounds + 1))
+    # What has no turn and no gate goes straight into the boxes.
+    waits = message.held is not None or message.sequence is not None
+    for address in ready.addresses:
+        if waits:
+            mailboxes.hold(ctx.db, message.id, address)
+        else:
+            mailboxes.put(ctx.db, message.id, address, now)
+    if waits and message.held is None:
+        let_through(ctx, message)
+    if ready.stamps is not None:
+        senders.put_stamps(ctx.db, sender, *ready.stamps)
+    if ready.client_id is not None:
+        messages.put_client_id(
+            ctx.db, sender, ready.client_id[0], message.id, ready.client_id[1], now
+        )
+    _close_breaker(ctx, sender)
+    if ready.audited:
+        audit(ctx, message.held or "accepted", message.id)
+    ctx.record("message", message.id, None, message.held or "pending")
+    return messages.envelope(message)
+
+
+# --- the checks of a draft ----------------------------------------------------------------------
+
+
+def _check_breaker(ctx: Context, sender: str) -> None:
+    left = breaker.wait(senders.breaker(ctx.db, sender_breaker(sender)), ctx.stamp)
+    if left is not None:
+        seconds = -(-left // 1_000_000)
+        raise RateLimited(
+            f"Too many of your messages were refused; mend them, and try again in {seconds} s",
+            reason="circuit_open",
+            retryAfter=seconds,
+        )
+
+
+def _close_breaker(ctx: Context, sender: str) -> None:
+    name = sender_breaker(sender)
+    before = senders.breaker(ctx.db, name)
+    after = breaker.after_success(before, ctx.stamp)
+    if after != before:
+        senders.put_breaker(ctx.db, name, after)
+
+
+def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> Message | None:
+    known = messages.sent_as(ctx.db, sender, client_id)
+    if known is None:
+        return None
+    if known[1] != hash:
+        raise Conflict(
+            "client_id: it stands for another message; choose a new one",
+            reason="client_id_reused",
+            messageId=known[0],
+        )
+    found = messages.find(ctx.db, known[0])
+    if found is None:
+        raise Conflict(
+            "client_id: the message that it stands for is in the archive",
+            reason="archived",
+            messageId=known[0],
+        )
+    return found
+
+
+def _fingerprint(draft: Draft) -> str:
+    whole = {
+        **{name: getattr(draft, name) for name in Draft.__slots__},
+        "to": list(draft.to),
+        "policy": draft.policy.model_dump(),
+        "context": draft.context and draft.context.model_dump(),
+    }
+    return hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _payload(draft: Draft) -> bytes:
+    """The payload as it is kept, checked against its type's model (§12.2, §12.3)."""
+    _checked(check_type, draft.type, "type")
+    _checked(check_version, draft.version, "version")
+    try:
+        text = orjson.dumps(draft.payload)
+    except (orjson.JSONEncodeError, TypeError):
+        raise InvalidInput("payload: not JSON", reason="schema_invalid", path="payload") from None
+    if len(text) > PAYLOAD_MAX:
+        raise TooLarge(
+            f"payload: {len(text)} bytes as JSON, and {PAYLOAD_MAX} are allowed. Put what is large "
+            "where the recipients can read it, and name it in context.artifacts",
+            reason="payload_too_large",
+            path="payload",
+            limit=PAYLOAD_MAX,
+            size=len(text),
+            instead="context.artifacts",
+        )
+    model = PAYLOADS[cast(ACPSupportedType, draft.type)]
+    try:
+        model.model_validate(draft.payload, strict=True)
+    except ValidationError as error:
+        raise invalid_input(error, within="payload", reason="schema_invalid") from None
+    return text
+
+
+def _checked(check: Callable[[str], None], value: str, path: str) -> None:
+    try:
+        check(value)
+    except PydanticCustomError as error:
+        raise InvalidInput(f"{path}: {error.message()}", reason=error.type, path=path) from None
+
+
+def _recipients(draft: Draft) -> list[str]:
+    """The recipients as they were named, each once."""
+    return list({identity(agent_id): agent_id for agent_id in draft.to}.values())
+
+
+def _is_coordinator(ctx: Context) -> bool:
+    return ctx.node.acp.is_coordinator(ctx.caller.agent_id)
+
+
+def _expiry(ctx: Context, text: str | None) -> str | None:
+    if text is None:
+        return None
+    stamp = stamp_of(text)
+    if stamp <= ctx.stamp:
+        raise InvalidInput("expires_at: that is over", reason="schema_invalid", path="expires_at")
+    return iso(stamp)
+
+
+def _thread_id(
+    ctx: Context, draft: Draft, sender: str, message_id: str, charged: bool
+) -> tuple[str, int]:
+    """The thread that a message belongs to, and how many replies are before it.
+
+    Raises NotFound for a message to reply to that the sender doesn't know of, and Forbidden for a
+    thread that it has no part in.
+    """
+    if draft.reply_to is not None:
+        parent = seen(ctx, draft.reply_to)
+        thread_id = parent.thread_id or parent.id
+        if draft.thread_id not in (None, thread_id):
+            raise InvalidInput(
+                f"thread_id: the message that you reply to is in thread {thread_id}",
+                reason="schema_invalid",
+                path="thread_id",
+            )
+        return thread_id, parent.hop + 1
+    if draft.thread_id is None:
+        return message_id, 0
+    begun = messages.thread(ctx.db, draft.thread_id) is not None
+    if charged and begun and not messages.takes_part(ctx.db, draft.thread_id, sender):
+        raise Forbidden(
+            "thread_id: you have no part in this thread; leave it out to begin one of your own",
+            reason="not_in_thread",
+        )
+    return draft.thread_id, 0
+
+
+def seen(ctx: Context, message_id: str) -> Message:
+    """A message that the caller has sent or been sent. Raises NotFound for any other."""
+    found = messages.find(ctx.db, message_id)
+    caller = address_of(ctx)
+    if found is not None and identity(found.from_agent) != caller:
+        received = mailboxes.delivery(ctx.db, message_id, caller)
+        if received is None or received.box_seq is None:
+            found = None
+    if found is None:
+        raise no_message(message_id)
+    return found
+
+
+def no_message(message_id: str) -> NotFound:
+    return NotFound(
+        f"You have sent or been sent no message {message_id}", kind="message", messageId=message_id
+    )
+
+
+def _held(ctx: Context, draft: Draft, thread_id: str, thread: Thread) -> str | None:
+    """What keeps the message back at first: a human's gate, or its turn in its thread."""
+    turn = threads.place(draft.type, draft.sequence, thread)
+    if draft.sequence is not None and messages.held_at(ctx.db, thread_id, draft.sequence):
+        raise Conflict(
+            f"sequence: {draft.sequence} is taken in this thread by a message that waits",
+            reason="sequence_taken",
+        )
+    if draft.policy.human_gate == "required":
+        return "gate"
+    return "quarantine" if turn == "early" else None
+
+
+def _addresses(ctx: Context, recipients: list[str], sender: str) -> tuple[str, ...]:
+    """The boxes that a message goes to (§10.3: everyone is who holds a key or a repo here, and the
+    node's own agent, but not the sender)."""
+    own = identity(ctx.node.agent_id)
+    if recipients == [policy.EVERYONE]:
+        found = {*mailboxes.everyone(ctx.db), own} - {sender}
+        if not found:
+            raise NotFound("to: this node knows nobody else yet", reason="unknown_recipient")
+        return tuple(sorted(found))
+    addresses = tuple(identity(agent_id) for agent_id in recipients)
+    for place, address in enumerate(addresses):
+        if address in (own, sender) or mailboxes.box(ctx.db, address) is not None:
+            continue
+        if not mailboxes.is_known(ctx.db, address):
+            raise NotFound(
+                f"to.{place}: this node knows no agent {address}; "
+                f"`cacp keys create` makes it known",
+                reason="unknown_recipient",
+                path=f"to.{place}",
+            )
+    return addresses
+
+
+def _stamps(ctx: Context, sender: str, kind: Kind) -> tuple[Kind, list[int]] | None:
+    limit = ctx.node.acp.limits.get(kind)
+    if limit is None:
+        return None
+    kept, wait = rates.allow(senders.stamps(ctx.db, sender, kind), ctx.stamp, limit)
+    if wait is not None:
+        seconds = -(-wait // rates.SECOND)
+        raise RateLimited(
+            f"{limit.most} {kind} messages in {limit.window // rates.SECOND} s are allowed; "
+            f"try again in {seconds} s",
+            retryAfter=seconds,
+            kind=kind,
+            limit=limit.most,
+        )
+    return kind, kept
+
+
+def _row(
+    ctx: Context,
+    draft: Draft,
+    message_id: str,
+    recipients: list[str],
+    payload: bytes,
+    thread_id: str,
+    hop: int,
+    held: str | None,
+    expires_at: str | None,
+) -> Message:
+    context = draft.context.model_dump(exclude_none=True) if draft.context else {}
+    refs = context.pop("external_refs", None)
+    return Message(
+        id=message_id,
+        # A higher minor version only adds: what is kept is what this node speaks (§3).
+        version=VERSION,
+        from_agent=ctx.caller.agent_id,
+        to_agents_json=orjson.dumps(recipients).decode(),
+        team=draft.team,
+        reply_to=draft.reply_to,
+        thread_id=thread_id,
+        type=draft.type,
+        topic=draft.topic,
+        priority=draft.priority,
+        status="pending",
+        payload_json=payload.decode(),
+        policy_json=draft.policy.model_dump_json(),
+        context_json=orjson.dumps(context).decode() if context else None,
+        external_refs_json=orjson.dumps(refs).decode() if refs else None,
+        sequence=draft.sequence,
+        expires_at=expires_at,
+        created_at=iso(ctx.stamp),
+        updated_at=None,
+        hop=hop,
+        held=held,
+    )

@@ -1,0 +1,116 @@
+"""acp/send, acp/respond and acp/status: what writes messages (acp-canonical §11)."""
+
+from typing import Any, cast
+
+from schemas.acp import ACPContext, ACPMessageType, ACPPolicy
+from schemas.acp_calls import Common, RespondParams, SendParams, SendResult, StatusParams
+from server.domain.agents import identity
+from server.methods.acp import mail
+from server.methods.acp.course import address_of
+from server.methods.acp.guard import SENDING
+from server.methods.acp.mail import Draft
+from server.methods.base import Context, writes
+from server.store import mailboxes, messages
+from server.store.messages import Message
+
+
+@writes("acp/send", SendParams, SendResult, guard=SENDING)
+def send(ctx: Context, params: SendParams) -> dict[str, Any]:
+    """Send a message to agents, or to everyone with `*`. It waits in their inboxes until they have
+    acknowledged it, also while they are away."""
+    draft = Draft(
+        type=cast(ACPMessageType, params.type),
+        to=params.to,
+        payload=params.payload,
+        team=params.team,
+        thread_id=params.thread_id,
+        reply_to=params.reply_to,
+        **_common(params),
+    )
+    return _posted(ctx, draft)
+
+
+@writes("acp/respond", RespondParams, SendResult, guard=SENDING)
+def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
+    """Answer a message, in its thread, with its topic, team and confidentiality. An answer to one's
+    own message goes to those that it went to."""
+    parent = mail.seen(ctx, params.message_id)
+    draft = Draft(
+        type=cast(ACPMessageType, params.type),
+        to=_answered(ctx, parent, to_all=params.to_all),
+        payload=params.payload,
+        team=parent.team,
+        reply_to=parent.id,
+        **_common(params) | _inherited(params, parent),
+    )
+    return _posted(ctx, draft)
+
+
+@writes("acp/status", StatusParams, SendResult, guard=SENDING)
+def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
+    """Tell agents how the work goes on: a message of type status.update, status.blocked or
+    status.complete."""
+    said = params.model_dump(
+        include={"summary", "details", "blocked_on", "needs", "percent_complete", "next_step"},
+        exclude_none=True,
+    )
+    draft = Draft(
+        type=cast(ACPMessageType, f"status.{params.state}"),
+        to=params.to,
+        payload=said,
+        team=params.team,
+        thread_id=params.thread_id,
+        **_common(params),
+    )
+    return _posted(ctx, draft)
+
+
+def sent(ctx: Context, message: Message, *, duplicate: bool = False) -> dict[str, Any]:
+    """The SendResult of a message as it is now."""
+    return {
+        "message": messages.envelope(message),
+        "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
+        "duplicate": duplicate,
+        "held": message.held,
+        "capabilities": ctx.node.acp.capabilities,
+    }
+
+
+def _posted(ctx: Context, draft: Draft) -> dict[str, Any]:
+    ready = mail.prepare(ctx, draft)
+    mail.deliver(ctx, ready)
+    return sent(ctx, ready.message, duplicate=ready.duplicate)
+
+
+def _common(params: Common) -> dict[str, Any]:
+    return {
+        "version": params.version,
+        "topic": params.topic,
+        "priority": params.priority,
+        "sequence": params.sequence,
+        "expires_at": params.expires_at,
+        "policy": params.policy or ACPPolicy(),
+        "context": None if params.context is None else ACPContext(**params.context.model_dump()),
+        "client_id": params.client_id,
+    }
+
+
+def _inherited(params: RespondParams, parent: Message) -> dict[str, Any]:
+    inherited: dict[str, Any] = {"topic": params.topic or parent.topic}
+    if params.policy is None:
+        given = ACPPolicy.model_validate_json(parent.policy_json)
+        inherited["policy"] = given.model_copy(update={"human_gate": "none"})
+    return inherited
+
+
+def _answered(ctx: Context, parent: Message, *, to_all: bool) -> list[str]:
+    """Whom an answer goes to."""
+    own = address_of(ctx)
+    others = [
+        one.recipient
+        for one in mailboxes.deliveries(ctx.db, parent.id)
+        if one.recipient != own and one.recipient != identity(parent.from_agent)
+    ]
+    if identity(parent.from_agent) == own:
+        return others or [parent.from_agent]
+    return [parent.from_agent, *others] if to_all else [parent.from_agent]

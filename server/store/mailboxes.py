@@ -1,0 +1,178 @@
+"""Each agent's box, and how far each message is with each recipient (acp-canonical §9, §12.5).
+
+An agent's address is its id without a version: a newer release reads what came for the older.
+"""
+
+import sqlite3
+from typing import Any, NamedTuple
+
+from schemas.acp import ACPMessageStatus
+from server.domain.agents import identity, same_agent
+from server.store.messages import Message
+from server.store.sql import SQL
+
+# On the hot path: run as text, without aiosql's own call.
+_NEXT: str = SQL.next_in_box.sql
+_INSERT: str = SQL.insert_delivery.sql
+
+
+class Box(NamedTuple):
+    """`high_water` is all that ever came in; what is in none of the others is unread."""
+
+    high_water: int = 0
+    read: int = 0
+    expired: int = 0
+    failed: int = 0
+
+    def counts(self) -> dict[str, int]:
+        """The Counts object."""
+        return {
+            "received": self.high_water,
+            "unread": self.high_water - self.read - self.expired - self.failed,
+            "read": self.read,
+            "expired": self.expired,
+            "failed": self.failed,
+        }
+
+
+class Delivery(NamedTuple):
+    """How far a message is with one recipient. `box_seq` is None while it is held."""
+
+    recipient: str
+    status: ACPMessageStatus
+    delivered_at: str | None
+    read_at: str | None
+    error: str | None
+    box_seq: int | None
+
+
+class Letter(NamedTuple):
+    """A message in a box; `status` is this recipient's."""
+
+    seq: int
+    status: ACPMessageStatus
+    message: Message
+
+
+def box(db: sqlite3.Connection, address: str) -> Box | None:
+    row = SQL.mailbox(db, address=address)
+    return Box(*row) if row else None
+
+
+def count(
+    db: sqlite3.Connection, address: str, *, read: int = 0, expired: int = 0, failed: int = 0
+) -> None:
+    """Count what became of messages in a box."""
+    SQL.count_in_box(db, address=address, read_count=read, expired=expired, failed=failed)
+
+
+def hold(db: sqlite3.Connection, message_id: str, address: str) -> None:
+    """Note that a message is for this recipient, without putting it into the box."""
+    _deliver(db, message_id, address, None)
+
+
+def put(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
+    """Put a new message into a box, which is made when it is the first."""
+    _deliver(db, message_id, address, _next(db, address, now))
+
+
+def put_held(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
+    """Put a message that was held into a box."""
+    seq = _next(db, address, now)
+    SQL.put_box_seq(db, message_id=message_id, recipient=address, box_seq=seq)
+
+
+def deliveries(db: sqlite3.Connection, message_id: str) -> list[Delivery]:
+    """How far a message is with each recipient, in the order in which they were named."""
+    return [Delivery(*row) for row in SQL.deliveries(db, message_id=message_id)]
+
+
+def delivery(db: sqlite3.Connection, message_id: str, address: str) -> Delivery | None:
+    row = SQL.delivery(db, message_id=message_id, recipient=address)
+    return Delivery(*row) if row else None
+
+
+def put_delivery(
+    db: sqlite3.Connection,
+    message_id: str,
+    address: str,
+    status: ACPMessageStatus,
+    now: str,
+    error: str | None = None,
+) -> None:
+    """Note how far a message is with a recipient; the time of what it has reached is `now`."""
+    SQL.put_delivery(
+        db,
+        message_id=message_id,
+        recipient=address,
+        status=status,
+        delivered_at=now if status in ("delivered", "read") else None,
+        read_at=now if status == "read" else None,
+        error=error,
+    )
+
+
+def unread(db: sqlite3.Connection, address: str, after: int, now: str, limit: int) -> list[Letter]:
+    """What is in the box after a number, not read and not expired."""
+    rows = SQL.unread_box(db, address=address, after=after, now=now, limit=limit)
+    return [Letter(row[0], row[1], Message(*row[2:])) for row in rows]
+
+
+def all_(db: sqlite3.Connection, address: str, after: int, limit: int) -> list[Letter]:
+    """What is in the box after a number, whatever became of it."""
+    rows = SQL.whole_box(db, address=address, after=after, limit=limit)
+    return [Letter(row[0], row[1], Message(*row[2:])) for row in rows]
+
+
+def receipt(delivery: Delivery) -> dict[str, Any]:
+    """The Receipt object."""
+    return {
+        "recipient": delivery.recipient,
+        "status": delivery.status,
+        "deliveredAt": delivery.delivered_at,
+        "readAt": delivery.read_at,
+        "error": delivery.error,
+    }
+
+
+# --- the registry of what was processed -------------------------
+
+
+def is_processed(db: sqlite3.Connection, address: str, message_id: str) -> bool:
+    return SQL.is_processed(db, recipient=address, message_id=message_id) is not None
+
+
+def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: str) -> None:
+    SQL.put_processed(db, recipient=address, message_id=message_id, processed_at=now)
+
+
+# --- dead letters and addresses ---------------------------------
+
+
+def dead(
+    db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
+) -> list[tuple[int, Delivery, Message]]:
+    """What did not arrive of what the agent sent, or of all that anybody sent for a human, oldest
+    first, each with its place in the list."""
+    rows = SQL.dead_letters(db, address=address, human=human, after=after, limit=limit)
+    return [(row[0], Delivery(*row[1:7]), Message(*row[7:])) for row in rows]
+
+
+def everyone(db: sqlite3.Connection) -> list[str]:
+    """The address of every agent that this node knows by a key or a repo that it holds."""
+    return sorted({identity(agent_id) for (agent_id,) in SQL.known_agents(db)})
+
+
+def is_known(db: sqlite3.Connection, address: str) -> bool:
+    """Whether an agent without a box holds a key or a repo, or has a home on another node."""
+    alike = SQL.agents_like(db, identity=address)
+    return any(same_agent(found, address) for (found,) in alike)
+
+
+def _next(db: sqlite3.Connection, address: str, now: str) -> int:
+    return int(db.execute(_NEXT, {"address": address, "created_at": now}).fetchall()[0][0])
+
+
+def _deliver(db: sqlite3.Connection, message_id: str, address: str, seq: int | None) -> None:
+    given = {"message_id": message_id, "recipient": address, "channel": "inbox", "box_seq": seq}
+    db.execute(_INSERT, given)

@@ -1,0 +1,176 @@
+"""ACP messages and their threads (acp-canonical §9)."""
+
+import sqlite3
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.acp import PROTOCOL, ACPMessageStatus
+from server.domain.acp.threads import Thread
+from server.store.sql import SQL
+
+# On the hot path: run as text, without aiosql's own call.
+_INSERT: str = SQL.insert_message.sql
+_PUT_THREAD: str = SQL.put_thread.sql
+NEWEST = "~"
+"""After every id."""
+
+
+class Message(NamedTuple):
+    """A row of `messages`. `*_json` are JSON, times ISO 8601 UTC."""
+
+    id: str
+    version: str
+    from_agent: str
+    to_agents_json: str
+    team: str | None
+    reply_to: str | None
+    thread_id: str | None
+    type: str
+    topic: str | None
+    priority: str
+    status: ACPMessageStatus
+    payload_json: str
+    policy_json: str
+    context_json: str | None
+    external_refs_json: str | None
+    sequence: int | None
+    expires_at: str | None
+    created_at: str
+    updated_at: str | None
+    hop: int
+    held: str | None
+
+
+def insert(db: sqlite3.Connection, message: Message, payload_bytes: int) -> None:
+    """Keep a new message. Its status is pending."""
+    db.execute(_INSERT, message._asdict() | {"payload_bytes": payload_bytes})
+
+
+def find(db: sqlite3.Connection, message_id: str) -> Message | None:
+    row = SQL.message(db, id=message_id)
+    return Message(*row) if row else None
+
+
+def put_status(db: sqlite3.Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:
+    SQL.put_message_status(db, id=message_id, status=status, updated_at=now)
+
+
+def put_held(db: sqlite3.Connection, message_id: str, held: str | None, now: str) -> None:
+    """Note what keeps the message from its recipients; None when nothing does any more."""
+    SQL.put_held(db, id=message_id, held=held, updated_at=now)
+
+
+def envelope(row: Message) -> dict[str, Any]:
+    """The ACPMessageEnvelope (§4), ready for orjson; absent members are left out."""
+    context: dict[str, Any] = orjson.loads(row.context_json) if row.context_json else {}
+    if row.external_refs_json is not None:
+        context["external_refs"] = orjson.Fragment(row.external_refs_json)
+    whole = {
+        "id": row.id,
+        "protocol": PROTOCOL,
+        "version": row.version,
+        "from": row.from_agent,
+        "to": orjson.Fragment(row.to_agents_json),
+        "team": row.team,
+        "thread_id": row.thread_id,
+        "reply_to": row.reply_to,
+        "type": row.type,
+        "topic": row.topic,
+        "priority": row.priority,
+        "status": row.status,
+        "sequence": row.sequence,
+        "expires_at": row.expires_at,
+        "payload": orjson.Fragment(row.payload_json),
+        "policy": orjson.Fragment(row.policy_json),
+        "context": context or None,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+# --- threads ----------------------------------------------------
+
+
+def thread(db: sqlite3.Connection, thread_id: str) -> Thread | None:
+    row = SQL.thread(db, thread_id=thread_id)
+    return Thread(*row) if row else None
+
+
+def put_thread(db: sqlite3.Connection, thread_id: str, thread: Thread) -> None:
+    db.execute(
+        _PUT_THREAD,
+        {"thread_id": thread_id, "rounds": thread.rounds, "sequence": thread.sequence},
+    )
+
+
+def takes_part(db: sqlite3.Connection, thread_id: str, address: str) -> bool:
+    """Whether the agent has sent or been sent a message of the thread."""
+    return SQL.in_thread(db, thread_id=thread_id, address=address) is not None
+
+
+def held_at(db: sqlite3.Connection, thread_id: str, sequence: int) -> tuple[str, str] | None:
+    """The message with this sequence that is held, and what holds it."""
+    row = SQL.held_message(db, thread_id=thread_id, sequence=sequence)
+    return (row[0], row[1]) if row else None
+
+
+# --- the sender's own ids ---------------------------------------
+
+
+def sent_as(db: sqlite3.Connection, sender: str, client_id: str) -> tuple[str, str] | None:
+    """The message that the sender's own id stands for, and the hash of what it sent."""
+    row = SQL.client_id(db, sender=sender, client_id=client_id)
+    return (row[0], row[1]) if row else None
+
+
+def put_client_id(
+    db: sqlite3.Connection, sender: str, client_id: str, message_id: str, hash: str, now: str
+) -> None:
+    SQL.put_client_id(
+        db, sender=sender, client_id=client_id, message_id=message_id, hash=hash, created_at=now
+    )
+
+
+# --- looking and ageing -----------------------------------------
+
+
+def found(
+    db: sqlite3.Connection, *, address: str, human: bool, before: str | None, **filters: Any
+) -> list[Message]:
+    """The messages that pass the filters and that the agent may see, newest first.
+
+    It sees what it sent and what came into its box; a human also what is critical, gated or for
+    human audit (§10.2).
+    """
+    rows = SQL.messages_found(db, address=address, human=human, before=before or NEWEST, **filters)
+    return [Message(*row) for row in rows]
+
+
+def due(db: sqlite3.Connection, now: str, limit: int) -> list[str]:
+    """The ids of messages that expire by `now`, the earliest first."""
+    return [message_id for (message_id,) in SQL.expiring_messages(db, now=now, limit=limit)]
+
+
+def next_expiry(db: sqlite3.Connection) -> str | None:
+    """When the next message expires."""
+    found: str | None = SQL.next_expiry(db)
+    return found
+
+
+def old(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
+    """The ids of the oldest messages, as far as they were made before that time."""
+    return [message_id for (message_id,) in SQL.old_messages(db, before=before, limit=limit)]
+
+
+def archive(db: sqlite3.Connection, message_id: str, document: bytes, now: str) -> None:
+    """Move a message, with what is known of its deliveries, to the archive (§12.7)."""
+    SQL.archive_message(db, id=message_id, archived_at=now, document=document.decode())
+    SQL.purge_message(db, id=message_id)
+
+
+def forget(db: sqlite3.Connection, before: str) -> None:
+    """Forget the senders' own ids, and what was processed, of before that time."""
+    SQL.forget_client_ids(db, before=before)
+    SQL.forget_processed(db, before=before)

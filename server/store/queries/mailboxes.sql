@@ -1,0 +1,82 @@
+-- name: mailbox(address)^
+SELECT high_water, read_count, expired, failed FROM mailboxes WHERE address = :address;
+
+-- name: next_in_box(address, created_at)$
+INSERT INTO mailboxes (address, high_water, created_at) VALUES (:address, 1, :created_at)
+ON CONFLICT (address) DO UPDATE SET high_water = high_water + 1
+RETURNING high_water;
+
+-- name: count_in_box(address, read_count, expired, failed)!
+UPDATE mailboxes SET read_count = read_count + :read_count, expired = expired + :expired,
+                     failed = failed + :failed
+WHERE address = :address;
+
+-- name: insert_delivery(message_id, recipient, channel, box_seq)!
+INSERT INTO delivery_log (message_id, recipient, channel, box_seq)
+VALUES (:message_id, :recipient, :channel, :box_seq);
+
+-- name: put_box_seq(message_id, recipient, box_seq)!
+UPDATE delivery_log SET box_seq = :box_seq
+WHERE message_id = :message_id AND recipient = :recipient AND channel = 'inbox';
+
+-- name: deliveries(message_id)
+SELECT recipient, status, delivered_at, read_at, error, box_seq
+FROM delivery_log WHERE message_id = :message_id AND channel = 'inbox' ORDER BY id;
+
+-- name: delivery(message_id, recipient)^
+SELECT recipient, status, delivered_at, read_at, error, box_seq
+FROM delivery_log
+WHERE message_id = :message_id AND recipient = :recipient AND channel = 'inbox';
+
+-- name: put_delivery(message_id, recipient, status, delivered_at, read_at, error)!
+UPDATE delivery_log SET status = :status, delivered_at = coalesce(delivered_at, :delivered_at),
+                        read_at = :read_at, error = :error
+WHERE message_id = :message_id AND recipient = :recipient AND channel = 'inbox';
+
+-- name: unread_box(address, after, now, limit)
+SELECT d.box_seq, d.status, m.id, version, from_agent, to_agents_json, team, reply_to, thread_id,
+       type, topic, priority, m.status, payload_json, policy_json, context_json,
+       external_refs_json, sequence, expires_at, created_at, updated_at, hop, held
+FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
+WHERE d.recipient = :address AND d.box_seq > :after AND d.status IN ('pending', 'delivered')
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+ORDER BY d.box_seq LIMIT :limit;
+
+-- name: whole_box(address, after, limit)
+SELECT d.box_seq, d.status, m.id, version, from_agent, to_agents_json, team, reply_to, thread_id,
+       type, topic, priority, m.status, payload_json, policy_json, context_json,
+       external_refs_json, sequence, expires_at, created_at, updated_at, hop, held
+FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
+WHERE d.recipient = :address AND d.box_seq > :after
+ORDER BY d.box_seq LIMIT :limit;
+
+-- name: is_processed(recipient, message_id)$
+SELECT 1 FROM processed_messages WHERE recipient = :recipient AND message_id = :message_id;
+
+-- name: put_processed(recipient, message_id, processed_at)!
+INSERT INTO processed_messages (recipient, message_id, processed_at)
+VALUES (:recipient, :message_id, :processed_at)
+ON CONFLICT (recipient, message_id) DO NOTHING;
+
+-- name: dead_letters(address, human, after, limit)
+SELECT d.id, d.recipient, d.status, d.delivered_at, d.read_at, d.error, d.box_seq,
+       m.id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
+       m.status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
+       created_at, updated_at, hop, held
+FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
+WHERE d.channel = 'inbox' AND d.status IN ('failed', 'expired') AND d.id > :after
+  AND (:human OR from_agent = :address
+       OR (from_agent >= :address || '@' AND from_agent < :address || 'A'))
+ORDER BY d.id LIMIT :limit;
+
+-- name: known_agents()
+SELECT agent_id FROM keys WHERE revoked_at IS NULL AND trust = 'verified'
+UNION SELECT agent_id FROM repos WHERE agent_id IS NOT NULL
+ORDER BY 1;
+
+-- name: agents_like(identity)
+SELECT agent_id FROM keys
+WHERE revoked_at IS NULL AND trust = 'verified'
+  AND substr(agent_id, 1, length(:identity)) = :identity
+UNION SELECT agent_id FROM repos WHERE substr(agent_id, 1, length(:identity)) = :identity
+UNION SELECT agent FROM homes WHERE substr(agent, 1, length(:identity)) = :identity;

@@ -1,0 +1,64 @@
+"""Policy and broadcasts (acp-canonical §10.3, §12.3, §12.8)."""
+
+from typing import Any
+
+import pytest
+
+from schemas.acp import ACPPolicy
+from server.domain.acp.policy import MANY, check, is_audited, is_broadcast
+from server.domain.errors import Forbidden, InvalidInput, Refusal
+
+FINE: dict[str, Any] = {
+    "policy": ACPPolicy(),
+    "priority": "normal",
+    "broadcast": False,
+    "team": None,
+    "coordinator": False,
+}
+
+
+def reason(**given: Any) -> str | None:
+    try:
+        check(**FINE | given)
+    except Refusal as refusal:
+        return str(refusal.data["reason"])
+    return None
+
+
+def test_everyone_stands_alone() -> None:
+    assert is_broadcast(["*"])
+    with pytest.raises(InvalidInput):
+        is_broadcast(["*", "aid://example.com/a"])
+
+
+def test_many_names_are_a_broadcast() -> None:
+    names = [f"aid://example.com/{number}" for number in range(MANY + 1)]
+    assert is_broadcast(names)
+    assert not is_broadcast(names[:MANY])
+
+
+def test_a_broadcast_needs_authority_or_urgency() -> None:
+    assert reason() is None
+    assert reason(broadcast=True) == "broadcast_not_allowed"
+    assert reason(broadcast=True, priority="low") == "broadcast_not_allowed"
+    assert reason(broadcast=True, coordinator=True) is None
+    assert reason(broadcast=True, priority="high") is None
+    assert reason(broadcast=True, priority="critical") is None
+    with pytest.raises(Forbidden):
+        check(**FINE | {"broadcast": True})
+
+
+def test_what_a_policy_may_not_say() -> None:
+    team = ACPPolicy(visibility="team")
+    assert reason(policy=team) == "policy_violation"
+    assert reason(policy=team, team="alpha") is None
+    secret = ACPPolicy(sensitivity="high")
+    assert reason(policy=secret) is None
+    assert reason(policy=secret, broadcast=True, priority="high") == "policy_violation"
+
+
+def test_what_is_audited() -> None:
+    assert not is_audited(ACPPolicy(), "normal")
+    assert is_audited(ACPPolicy(), "high")
+    assert is_audited(ACPPolicy(), "critical")
+    assert is_audited(ACPPolicy(human_gate="required"), "low")

@@ -1,0 +1,18 @@
+"""What an operator settles about mail."""
+
+from server.domain.acp.rates import BROADCAST, DIRECT
+from server.domain.acp.rules import Rules
+
+
+def test_the_defaults_are_those_of_the_specification() -> None:
+    """acp-canonical §10.1, §10.3, §12.7."""
+    rules = Rules()
+    assert rules.limits == {"direct": DIRECT, "broadcast": BROADCAST}
+    assert rules.retention == 90 * 24 * 3600 * 1_000_000
+    assert [one for one, state in rules.capabilities.items() if state == "available"] == ["inbox"]
+
+
+def test_a_coordinator_is_one_in_any_version() -> None:
+    rules = Rules(coordinators=frozenset({"aid://example.com/lead"}))
+    assert rules.is_coordinator("aid://example.com/lead@2.0.0")
+    assert not rules.is_coordinator("aid://example.com/leader@2.0.0")

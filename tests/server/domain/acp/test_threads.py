@@ -1,0 +1,37 @@
+"""Bounds and order within a thread (acp-canonical §12.4, §12.5)."""
+
+import pytest
+
+from server.domain.acp.threads import Bounds, Thread, check_bounds, place
+from server.domain.errors import Conflict, Forbidden, InvalidInput
+
+BOUNDS = Bounds(hops=3, rounds=5)
+
+
+def test_replies_to_replies_end() -> None:
+    check_bounds(Thread(), 3, BOUNDS)
+    with pytest.raises(Forbidden) as refused:
+        check_bounds(Thread(), 4, BOUNDS)
+    assert refused.value.data["reason"] == "hop_limit"
+
+
+def test_a_thread_ends() -> None:
+    check_bounds(Thread(rounds=4), 0, BOUNDS)
+    with pytest.raises(Forbidden) as refused:
+        check_bounds(Thread(rounds=5), 0, BOUNDS)
+    assert refused.value.data["reason"] == "round_limit"
+
+
+def test_a_sequence_goes_up_by_one() -> None:
+    assert place("knowledge.push", None, Thread()) == "next"
+    assert place("knowledge.push", 1, Thread()) == "next"
+    assert place("knowledge.push", 4, Thread(sequence=2)) == "early"
+    with pytest.raises(Conflict) as refused:
+        place("knowledge.push", 2, Thread(sequence=2))
+    assert refused.value.data == {"reason": "sequence_taken", "next": 3}
+
+
+def test_negotiation_needs_a_sequence() -> None:
+    with pytest.raises(InvalidInput):
+        place("task.offer", None, Thread())
+    assert place("position.state", 1, Thread()) == "next"

@@ -1,0 +1,35 @@
+"""What a model finds wrong, as a refusal."""
+
+import pytest
+from pydantic import ValidationError
+
+from schemas.acp_calls import SendParams
+from server.domain.errors import InvalidInput
+from server.domain.invalid import invalid_input
+
+
+def refusal(given: object, **how: str) -> InvalidInput:
+    with pytest.raises(ValidationError) as error:
+        SendParams.model_validate(given)
+    return invalid_input(error.value, **how)
+
+
+GOOD = {"to": ["a"], "type": "knowledge.push", "payload": {"summary": "s"}}
+
+
+def test_every_place_is_named_and_no_value() -> None:
+    found = refusal({**GOOD, "to": [], "other": "secret"}, within="params")
+    assert found.data["reason"] == "invalid_params"
+    assert {one["path"] for one in found.data["errors"]} == {"params.to", "params.other"}
+    assert "secret" not in found.message
+
+
+def test_the_errors_of_our_own_models_are_the_reason() -> None:
+    """acp-canonical §12.2: typed error codes."""
+    assert refusal({**GOOD, "from": "me"}).data["reason"] == "sender_supplied"
+    assert refusal({**GOOD, "type": "task.offer"}).data["reason"] == "type_reserved"
+    assert refusal({**GOOD, "version": "2.0.0"}).data["reason"] == "unsupported_version"
+
+
+def test_a_caller_may_name_the_reason() -> None:
+    assert refusal({**GOOD, "to": 1}, reason="schema_invalid").data["reason"] == "schema_invalid"

@@ -1,0 +1,64 @@
+"""acp/deadLetters and acp/replay (acp-canonical §4.1, §10)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mail import Agent, soon
+from tests.server.methods.refusals import refused
+from tests.waiting import eventually
+
+Agents = Callable[..., Agent]
+
+
+@pytest.fixture
+def anna(agents: Agents) -> Agent:
+    return agents("anna")
+
+
+@pytest.fixture
+def bert(agents: Agents) -> Agent:
+    return agents("bert")
+
+
+def dead(agent: Agent) -> list[tuple[str, str]]:
+    return [
+        (one["message"]["id"], one["receipt"]["recipient"])
+        for one in agent.call("deadLetters", limit=500)["letters"]
+    ]
+
+
+def test_what_expired_is_told_to_its_sender_and_can_be_sent_again(
+    anna: Agent, bert: Agent, agents: Agents
+) -> None:
+    carl = agents("carl")
+    sent = anna.send(bert, carl, expires_at=soon(1.0), topic="t")["message"]
+    carl.inbox(ack=[sent["id"]])
+    eventually(lambda: dead(anna) == [(sent["id"], bert.address)])
+    assert dead(bert) == []
+    assert anna.receipts(sent["id"]) == {bert.address: "expired", carl.address: "read"}
+    assert bert.inbox()["counts"]["expired"] == 1
+    again = anna.call("replay", message_id=sent["id"])["message"]
+    assert (again["topic"], again["thread_id"]) == ("t", sent["thread_id"])
+    assert again["context"]["external_refs"][0]["value"] == sent["id"]
+    assert anna.call("replay", message_id=sent["id"])["duplicate"] is True
+    assert bert.received() == [again["id"]]
+    assert carl.received() == []
+
+
+def test_one_replays_ones_own_dead_letters(anna: Agent, bert: Agent) -> None:
+    sent = anna.send(bert)["message"]["id"]
+    with refused(-32602, "illegal_transition"):
+        anna.call("replay", message_id=sent)
+    with refused(-32602, "not_found"):
+        bert.call("replay", message_id=sent)
+
+
+def test_a_human_sees_every_dead_letter(anna: Agent, bert: Agent, agents: Agents) -> None:
+    human = agents("dora", human=True)
+    sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
+    human.call("approve", message_id=sent, decision="refuse")
+    assert (sent, bert.address) in dead(human)
+    assert dead(anna) == [(sent, bert.address)]
+    first = human.call("deadLetters", limit=1)
+    assert len(first["letters"]) == 1

@@ -1,0 +1,367 @@
+"""acp/send, acp/respond, acp/status (acp-canonical §4, §5, §10.3, §11, §12)."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from schemas.acp import RESERVED
+from tests.mail import Agent, soon
+from tests.node import AGENT, Node
+from tests.server.methods.refusals import refused
+
+Agents = Callable[..., Agent]
+
+
+@pytest.fixture
+def anna(agents: Agents) -> Agent:
+    return agents("anna")
+
+
+@pytest.fixture
+def bert(agents: Agents) -> Agent:
+    return agents("bert")
+
+
+def audited(node: Node, agent: Agent) -> list[tuple[str, str, str | None]]:
+    """What the audit has of an agent: action, outcome, reason."""
+    rows = node.query(
+        "SELECT action, outcome, detail FROM acp_audit WHERE actor = ? ORDER BY seq", agent.id
+    )
+    return [
+        (action, outcome, json.loads(detail or "{}").get("reason"))
+        for action, outcome, detail in rows
+    ]
+
+
+def count(node: Node, agent: Agent) -> int:
+    """The messages that are kept of an agent."""
+    found = node.query("SELECT count(*) FROM messages WHERE from_agent = ?", agent.id)
+    return int(found[0][0])
+
+
+# --- the envelope --------------------------------------------------------------------------------
+
+
+def test_a_message_has_the_envelope_of_the_specification(anna: Agent, bert: Agent) -> None:
+    """§4: the sender is the caller; what is absent is left out."""
+    done = anna.send(
+        bert,
+        topic="ports",
+        context={
+            "external_refs": [{"type": "pr", "value": "42"}],
+            "artifacts": [{"type": "file", "path": "/src/a.py", "sha256": "0" * 64}],
+        },
+    )
+    message = done["message"]
+    assert message == {
+        "id": message["id"],
+        "protocol": "acp",
+        "version": "1.0.0",
+        "from": anna.id,
+        "to": [bert.id],
+        "thread_id": message["id"],
+        "type": "knowledge.push",
+        "topic": "ports",
+        "priority": "normal",
+        "status": "pending",
+        "payload": {"summary": "hello"},
+        "policy": {"visibility": "private", "sensitivity": "low", "human_gate": "none"},
+        "context": {
+            "external_refs": [{"type": "pr", "value": "42"}],
+            "artifacts": [{"type": "file", "path": "/src/a.py", "sha256": "0" * 64}],
+        },
+        "created_at": message["created_at"],
+    }
+    assert message["id"][14] == "7"
+    assert done["receipts"] == [
+        {
+            "recipient": bert.address,
+            "status": "pending",
+            "deliveredAt": None,
+            "readAt": None,
+            "error": None,
+        }
+    ]
+    assert done["capabilities"]["inbox"] == "available"
+    assert done["capabilities"]["wake"] == "disabled"
+
+
+def test_a_message_goes_once_to_each_that_it_names(anna: Agent, bert: Agent) -> None:
+    done = anna.send(bert, bert)
+    assert done["message"]["to"] == [bert.id]
+    assert len(bert.received()) == 1
+
+
+def test_a_newer_release_of_an_agent_reads_what_came_for_the_older(
+    anna: Agent, agents: Agents, node: Node
+) -> None:
+    old = agents("carl")
+    newer = old.id.replace("@1.0.0", "@2.0.0")
+    sent = anna.send(old)["message"]["id"]
+    found = node.call("acp/inbox", key=node.key(newer, "mail"))
+    assert [one["id"] for one in found["messages"]] == [sent]
+
+
+# --- the sender --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["send", "respond", "status"])
+def test_nobody_says_who_sends(anna: Agent, bert: Agent, node: Node, method: str) -> None:
+    """§12.1: refused with a typed error, and audited; nothing is written."""
+    given = {"to": [bert.id], "from": bert.id}
+    with refused(-32602, "sender_supplied"):
+        anna.call(method, **given)
+    assert audited(node, anna) == [(f"acp/{method}", "refused", "sender_supplied")]
+    assert count(node, anna) == count(node, bert) == 0
+
+
+def test_a_key_of_another_agent_is_no_way_around(anna: Agent, bert: Agent, node: Node) -> None:
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "acp/send",
+            "params": {"to": [bert.id], "type": "knowledge.push", "payload": {"summary": "s"}},
+        }
+    )
+    given = {"authorization": f"Bearer {anna.key}", "x-agent-id": bert.id}
+    assert node.raw(body, given).status_code == 403
+    assert count(node, bert) == 0
+
+
+# --- schema and policy ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"type": "knowledge.pull"}, "schema_invalid"),
+        ({"to": []}, "schema_invalid"),
+        ({"to": ["*", "aid://example.com/x"]}, "schema_invalid"),
+        ({"payload": {}}, "schema_invalid"),
+        ({"payload": {"summary": ""}}, "schema_invalid"),
+        ({"payload": {"summary": "s", "mood": "good"}}, "schema_invalid"),
+        ({"type": "status.blocked"}, "schema_invalid"),
+        ({"type": "handoff.reject", "payload": {"summary": "s", "handoff_id": "h"}},
+         "schema_invalid"),
+        ({"priority": "urgent"}, "schema_invalid"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "schema_invalid"),
+        ({"expires_at": "tomorrow"}, "schema_invalid"),
+        ({"sequence": 0}, "schema_invalid"),
+        ({"version": "2.0.0"}, "unsupported_version"),
+        ({"version": "1"}, "schema_invalid"),
+        ({"protocol": "smtp"}, "schema_invalid"),
+        ({"status": "read"}, "schema_invalid"),
+        ({"policy": {"visibility": "team"}}, "policy_violation"),
+        ({"policy": {"visibility": "public"}}, "schema_invalid"),
+        ({"to": ["aid://example.com/nobody@1.0.0"]}, "unknown_recipient"),
+        ({"reply_to": "no-such-message"}, "not_found"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_named_audited_and_not_written(
+    anna: Agent, bert: Agent, node: Node, wrong: dict[str, Any], reason: str
+) -> None:
+    """§12.2: a typed error, an audit event, no record."""
+    with refused(-32602, reason):
+        anna.send(bert, **wrong)
+    assert audited(node, anna) == [("acp/send", "refused", reason)]
+    assert count(node, anna) == 0
+    assert bert.inbox()["highWater"] == 0
+
+
+@pytest.mark.parametrize("type", RESERVED)
+def test_types_of_a_later_phase_are_refused_by_name(anna: Agent, bert: Agent, type: str) -> None:
+    """§5.2."""
+    with refused(-32602, "type_reserved"):
+        anna.send(bert, type=type)
+
+
+def test_a_minor_version_ahead_is_spoken_to(anna: Agent, bert: Agent) -> None:
+    """§3: additions are compatible."""
+    assert anna.send(bert, version="1.9.0")["message"]["version"] == "1.0.0"
+
+
+def test_a_payload_may_have_4096_bytes_and_not_one_more(anna: Agent, bert: Agent) -> None:
+    """§2.9, §12.3: measured as JSON in UTF-8, and the error says where to put what is larger."""
+    room = 4096 - len('{"summary":"s","details":{"t":""}}')
+    anna.send(bert, payload={"summary": "s", "details": {"t": "x" * room}})
+    with refused(-32006, "payload_too_large", limit=4096, size=4097, instead="context.artifacts"):
+        anna.send(bert, payload={"summary": "s", "details": {"t": "x" * (room + 1)}})
+    with refused(-32006, "payload_too_large"):
+        anna.send(bert, payload={"summary": "s", "details": {"t": "é" * (room // 2 + 1)}})
+
+
+# --- limits and broadcasts ------------------------------------------------------------------------
+
+
+def test_ten_messages_a_minute_and_the_next_waits(anna: Agent, bert: Agent, node: Node) -> None:
+    """§10.3."""
+    for _ in range(10):
+        anna.send(bert)
+    with refused(-32005, "rate_limited", kind="direct", limit=10) as _:
+        anna.send(bert)
+    assert count(node, anna) == 10
+    anna.send(bert, to=["*"], priority="high")
+
+
+def test_a_broadcast_reaches_everyone_else_that_the_node_knows(
+    anna: Agent, bert: Agent, agents: Agents, node: Node
+) -> None:
+    """§10.3: who holds a key or a repo here, and the node's own agent."""
+    carl = agents("carl")
+    done = anna.send(to=["*"], priority="high")
+    reached = {one["recipient"] for one in done["receipts"]}
+    assert {bert.address, carl.address, AGENT.rpartition("@")[0]} <= reached
+    assert anna.address not in reached
+    assert done["message"]["to"] == ["*"]
+    assert bert.received() == [done["message"]["id"]]
+    assert anna.received() == []
+
+
+def test_a_broadcast_needs_authority_or_urgency(anna: Agent, bert: Agent, agents: Agents) -> None:
+    with refused(-32003, "broadcast_not_allowed"):
+        anna.send(to=["*"])
+    with refused(-32003, "broadcast_not_allowed"):
+        anna.send(bert, *(agents("many") for _ in range(10)))
+    with refused(-32602, "policy_violation"):
+        anna.send(to=["*"], priority="high", policy={"sensitivity": "high"})
+
+
+def test_five_broadcasts_an_hour(anna: Agent) -> None:
+    for _ in range(5):
+        anna.send(to=["*"], priority="critical")
+    with refused(-32005, "rate_limited", kind="broadcast", limit=5):
+        anna.send(to=["*"], priority="critical")
+
+
+def test_who_is_refused_again_and_again_is_not_heard_for_a_while(
+    anna: Agent, bert: Agent, node: Node
+) -> None:
+    """§12.4: the circuit breaker of a sender; what it still tries is not written down."""
+    for _ in range(20):
+        with refused(-32602, "type_reserved"):
+            anna.send(bert, type="task.offer")
+    for _ in range(3):
+        with refused(-32005, "circuit_open"):
+            anna.send(bert)
+    events = audited(node, anna)
+    assert len(events) == 21
+    assert events[-1] == ("acp/send", "circuit_opened", "type_reserved")
+    bert.send(anna)
+
+
+# --- idempotency --------------------------------------------------------------------------------
+
+
+def test_a_retried_send_is_answered_with_the_first(anna: Agent, bert: Agent, node: Node) -> None:
+    """§12.5."""
+    first = anna.send(bert, client_id="build-7")
+    for _ in range(12):
+        again = anna.send(bert, client_id="build-7")
+        assert again["message"] == first["message"]
+        assert again["duplicate"] is True
+    assert first["duplicate"] is False
+    assert count(node, anna) == 1
+    assert len(bert.received()) == 1
+    bert.send(anna, client_id="build-7")
+
+
+def test_a_client_id_stands_for_one_message(anna: Agent, bert: Agent) -> None:
+    sent = anna.send(bert, client_id="build-7")["message"]["id"]
+    with refused(-32004, "client_id_reused", messageId=sent):
+        anna.send(bert, client_id="build-7", topic="another")
+
+
+# --- threads --------------------------------------------------------------------------------
+
+
+def test_an_answer_stays_in_its_thread(anna: Agent, bert: Agent) -> None:
+    """§11: acp_respond preserves thread and reply; confidentiality goes with it."""
+    asked = anna.send(
+        bert,
+        type="knowledge.query",
+        payload={"summary": "port?", "question": "Which port?"},
+        topic="ports",
+        policy={"sensitivity": "moderate", "visibility": "human-audit"},
+    )["message"]
+    said = {"summary": "8080", "answer": "8080", "query_id": asked["id"]}
+    answer = bert.call("respond", message_id=asked["id"], type="knowledge.response", payload=said)
+    message = answer["message"]
+    assert (message["to"], message["reply_to"]) == ([anna.id], asked["id"])
+    assert (message["thread_id"], message["topic"]) == (asked["thread_id"], "ports")
+    assert message["policy"] == {
+        "visibility": "human-audit", "sensitivity": "moderate", "human_gate": "none"
+    }  # fmt: skip
+    assert anna.received() == [message["id"]]
+
+
+def test_an_answer_may_go_to_all(anna: Agent, bert: Agent, agents: Agents) -> None:
+    carl = agents("carl")
+    asked = anna.send(bert, carl)["message"]["id"]
+    given: dict[str, Any] = {"type": "knowledge.push", "payload": {"summary": "s"}}
+    to_all = bert.call("respond", message_id=asked, to_all=True, **given)
+    assert {one["recipient"] for one in to_all["receipts"]} == {anna.address, carl.address}
+    own = anna.call("respond", message_id=asked, **given)
+    assert {one["recipient"] for one in own["receipts"]} == {bert.address, carl.address}
+
+
+def test_a_stranger_has_no_part_in_a_thread(anna: Agent, bert: Agent, agents: Agents) -> None:
+    sent = anna.send(bert)["message"]
+    carl = agents("carl")
+    with refused(-32602, "not_found"):
+        carl.call("respond", message_id=sent["id"], type="knowledge.push", payload={"summary": "s"})
+    with refused(-32003, "not_in_thread"):
+        carl.send(anna, thread_id=sent["thread_id"])
+    bert.send(anna, thread_id=sent["thread_id"])
+
+
+def test_what_comes_before_its_turn_waits_for_it(anna: Agent, bert: Agent) -> None:
+    """§12.5: sequence is monotonic within a thread; what is early is quarantined."""
+    thread = f"t-{anna.address}"
+    sent = {}
+    for number in (3, 2):
+        done = anna.send(bert, thread_id=thread, sequence=number)
+        sent[number] = done["message"]["id"]
+        assert done["held"] == "quarantine"
+    assert bert.received() == []
+    with refused(-32004, "sequence_taken"):
+        anna.send(bert, thread_id=thread, sequence=3)
+    sent[1] = anna.send(bert, thread_id=thread, sequence=1)["message"]["id"]
+    assert bert.received() == [sent[1], sent[2], sent[3]]
+    with refused(-32004, "sequence_taken", next=4):
+        anna.send(bert, thread_id=thread, sequence=3)
+
+
+# --- status --------------------------------------------------------------------------------
+
+
+def test_status_is_a_message_of_its_type(anna: Agent, bert: Agent) -> None:
+    """§11: a convenience wrapper for status.* messages."""
+    done = anna.call(
+        "status", to=[bert.id], state="blocked", summary="stuck", blocked_on="the schema"
+    )
+    assert done["message"]["type"] == "status.blocked"
+    assert done["message"]["payload"] == {"summary": "stuck", "blocked_on": "the schema"}
+    with refused(-32602, "schema_invalid"):
+        anna.call("status", to=[bert.id], state="complete", summary="s", blocked_on="x")
+
+
+def test_what_is_urgent_leaves_an_audit_event(anna: Agent, bert: Agent, node: Node) -> None:
+    """§12.8."""
+    anna.send(bert)
+    assert audited(node, anna) == []
+    anna.send(bert, priority="critical")
+    assert audited(node, anna) == [("acp/send", "accepted", None)]
+
+
+def test_mail_belongs_to_no_project(anna: Agent, node: Node, team: Any) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "acp/inbox", "params": {}})
+    answer = node.raw(body, {"x-project-token": team.token()}).json()
+    assert answer["error"]["data"]["reason"] == "other_project"
+
+
+def test_expiry_is_told_in_utc(anna: Agent, bert: Agent) -> None:
+    message = anna.send(bert, expires_at=soon(3600))["message"]
+    assert message["expires_at"].endswith("+00:00")
