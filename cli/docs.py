@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from cli import contract_page
+from cli import contract_page, handoff_page
 from server import openrpc
 from server.methods import METHODS
 from server.settings import Settings
@@ -27,6 +27,7 @@ def pages() -> dict[str, str]:
         "settings.md": _page(_settings()),
         "methods.md": _page(_methods()),
         "contracts.md": _page(contract_page.page()),
+        "handoffs.md": _page(handoff_page.page()),
     }
 
 

@@ -17,6 +17,8 @@ from server.anti_entropy import Comparison
 from server.discovery import Discovery
 from server.discovery import routes as discovery_routes
 from server.dispatch import Dispatcher
+from server.domain.acp.handoff import Rules
+from server.duties import Duties
 from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
@@ -28,6 +30,7 @@ from server.metrics import Metrics
 from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
+from server.store import handoffs
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.transport import Gate, LastResort, RpcEndpoint
@@ -39,18 +42,10 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
     database = Database(settings.db, settings.durability)
     metrics = Metrics()
-    node = Node(
-        agent_id=settings.agent,
-        repo=settings.repo,
-        loopback=settings.loopback,
-        takes_unkeyed_peers=settings.takes_unkeyed_peers,
-        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
-        url=settings.url,
-        future_limit=settings.future_limit * 1_000_000,
-        acp=settings.acp_rules,
-    )
+    node = _node(settings, secret)
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
+    duties = Duties(settings, database, node)
     identity = Identity(settings, database.read, secret, discovery.known_holder)
     gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
     stopping = asyncio.Event()
@@ -72,6 +67,11 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     )
     _count(metrics, site)
     _count_peers(metrics, mesh)
+    metrics.gauge(
+        "cacp_workq_manual",
+        "Handoffs whose ownership at workq is to be moved by hand",
+        lambda: database.read(handoffs.manual_count),
+    )
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
@@ -80,10 +80,12 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         await mesh.start()
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
+        duties.start()
         postmaster.start()
         try:
             yield {"stopping": stopping}
         finally:
+            await duties.stop()
             await postmaster.stop()
             await discovery.close()
             await mesh.stop()
@@ -104,6 +106,24 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app.router.redirect_slashes = False
     app.add_middleware(LastResort)
     return app
+
+
+def _node(settings: Settings, secret: bytes) -> Node:
+    return Node(
+        agent_id=settings.agent,
+        repo=settings.repo,
+        loopback=settings.loopback,
+        takes_unkeyed_peers=settings.takes_unkeyed_peers,
+        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
+        url=settings.url,
+        future_limit=settings.future_limit * 1_000_000,
+        acp=settings.acp_rules,
+        handoffs=Rules(
+            sla_seconds=settings.handoff_sla_seconds,
+            checks_files=bool(settings.artifact_roots),
+            workq=bool(settings.workq_url),
+        ),
+    )
 
 
 def _count_peers(metrics: Metrics, mesh: Mesh) -> None:

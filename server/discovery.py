@@ -12,7 +12,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 from starlette.requests import Request
@@ -20,18 +19,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from peers.adp import Exchange, ExchangeError, Registration
-from peers.outgoing import NoAnswer, Outgoing
+from peers.outgoing import NoAnswer
 from schemas import jsonrpc
 from schemas.adp import Listing, SearchRequest, to_wire
 from schemas.errors import ErrorCode
 from schemas.known import CHALLENGE_PATH, AskParams, KnownParams
 from server import card, exchange
 from server.domain.agents import same_agent
-from server.domain.endpoints import check_address, check_endpoint
-from server.domain.errors import Forbidden, InvalidInput, Refusal
+from server.domain.errors import Forbidden, InvalidInput
 from server.exchange import Directory
 from server.identity import Caller
 from server.known import Asking, Grants, Handshake
+from server.outgoing import outgoing
 from server.routes import (
     Handler,
     Site,
@@ -50,7 +49,7 @@ class Discovery:
     """The node's part in ADP. Calls out only when `adp_url` is set, or its own agent asks it to."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        self.outgoing = _outgoing(settings.loopback)
+        self.outgoing = outgoing(settings.loopback)
         self.manifest = card.manifest(settings)
         self.directory = (
             Directory(database, self.manifest, loopback=settings.loopback)
@@ -170,16 +169,3 @@ def _check_own(site: Site, caller: Caller) -> None:
     own = site.settings.agent
     if caller.trust != "verified" or not same_agent(caller.agent_id, own):
         raise Forbidden(f"Only {own} may do this in the node's name", reason="other_agent")
-
-
-def _outgoing(loopback: bool) -> Outgoing:
-    def checked(check: Callable[..., object]) -> Callable[[str], None]:
-        def ask(value: str) -> None:
-            try:
-                check(value, loopback_allowed=loopback)
-            except Refusal as refusal:
-                raise ValueError(refusal.message) from None
-
-        return ask
-
-    return Outgoing(checked(check_endpoint), checked(check_address))

@@ -133,6 +133,31 @@ class Settings(BaseSettings):
     exchange: bool = Field(
         False, description="Serve as an ADP exchange for others: /v1/search/, /v1/register/, …"
     )
+    handoff_sla_seconds: int = Field(
+        24 * 3600,
+        ge=1,
+        description="Seconds from a handoff's acceptance to its completion; then it is escalated "
+        "to the coordinator",
+    )
+    artifact_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (),
+        description="Folders in which the files of handoffs are checked against their sha256 "
+        "(comma-separated); none are by default",
+    )
+    artifact_bytes: int = Field(
+        256 * MEBIBYTE, ge=0, description="Bytes of a file that is checked, at most"
+    )
+    workq_url: str = Field(
+        "",
+        description="The JSON-RPC gateway that moves the ownership of workq items (workq.release, "
+        "workq.claim); none by default: it is moved by hand",
+    )
+    workq_key: SecretStr | None = Field(
+        None, description="The key to call the gateway with, if it wants one"
+    )
+    teamspaces_root: Path | None = Field(
+        None, description="Folder for the logs of teamspaces as JSONL; none are written by default"
+    )
     acp_direct_per_minute: int = Field(
         10, ge=0, le=10, description="ACP messages to named recipients per sender and minute"
     )
@@ -205,7 +230,24 @@ class Settings(BaseSettings):
             raise ValueError("known_agents needs adp_url, the exchange that lists them")
         return self
 
-    @field_validator("allowed_hosts", "peers", "acp_coordinators", mode="before")
+    @model_validator(mode="after")
+    def _check_workq(self) -> Self:
+        if self.workq_url:
+            try:
+                check_endpoint(self.workq_url, loopback_allowed=self.loopback)
+            except Refusal as refusal:
+                raise ValueError(f"workq_url: {refusal.message}") from None
+        return self
+
+    @field_validator("artifact_roots", "teamspaces_root", mode="after")
+    @classmethod
+    def _check_folders(cls, value: Any) -> Any:
+        for folder in value if isinstance(value, tuple) else (value,):
+            if folder is not None and not folder.is_absolute():
+                raise ValueError(f"{folder} should be an absolute path")
+        return value
+
+    @field_validator("allowed_hosts", "peers", "acp_coordinators", "artifact_roots", mode="before")
     @classmethod
     def _split_list(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):

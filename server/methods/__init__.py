@@ -10,6 +10,8 @@ from server.methods import (  # isort: skip
     digest,
     peer,
     rpc,
+    handoff,
+    team,
 )
 from server.methods.acp import (  # isort: skip
     send,
@@ -28,6 +30,7 @@ __all__ = [
     "digest",
     "file",
     "gate",
+    "handoff",
     "implementation",
     "inbox",
     "peer",
@@ -36,4 +39,5 @@ __all__ = [
     "rpc",
     "send",
     "sync",
+    "team",
 ]
