@@ -23,7 +23,9 @@ class Exchange:
     forward: bool = True
 
     def is_call(self, method: str) -> bool:
-        return isinstance(self.call, dict) and self.call.get("method") == f"cacp/{method}"
+        """Whether it calls `method`, or `cacp/METHOD`."""
+        called = self.call.get("method") if isinstance(self.call, dict) else None
+        return called in (method, f"cacp/{method}")
 
 
 @dataclass(frozen=True)
@@ -94,14 +96,16 @@ def refuses(method: str, **params: Any) -> Mutation:
     return Mutation(after=after)
 
 
-def swallows(method: str, wanted: Callable[[Any], bool] = lambda params: True) -> Mutation:
+def swallows(
+    method: str, wanted: Callable[[Any], bool] = lambda params: True, said: Any = None
+) -> Mutation:
     """Says that it is done, and does nothing."""
 
     def before(exchange: Exchange) -> None:
         if exchange.is_call(method) and wanted(exchange.call["params"]):
             exchange.forward = False
-            status = {"status": "updated"}
-            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "result": status}
+            answer = said or {"status": "updated"}
+            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "result": answer}
 
     return Mutation(before=before)
 
@@ -153,7 +157,26 @@ def twice(value: Any) -> Any:
     return [*value, *value]
 
 
+def leaks() -> Mutation:
+    """Shows everyone the message that was sent last."""
+    sent: list[Any] = [None]
+
+    def after(exchange: Exchange) -> None:
+        if exchange.is_call("acp/send") and "result" in exchange.body:
+            sent[0] = exchange.body["result"]["message"]
+        if exchange.is_call("acp/inbox"):
+            put(exchange.body, "result.messages", lambda found: [*found, sent[0]])
+
+    return Mutation(after=after)
+
+
+def mail(path: str, new: Any) -> Mutation:
+    """Something else at a place of each message in an inbox."""
+    return result("acp/inbox", f"messages.*.{path}", new)
+
+
 WRONG = error("code", -32099)
+FORGED = [{"from": "aid://example.com/comply-forged@1.0.0"}]
 ANSWERED = {"jsonrpc": "2.0", "id": None, "result": 1}
 
 CACP: dict[str, list[Mutation]] = {
@@ -299,6 +322,39 @@ JSON_RPC: dict[str, list[Mutation]] = {
 }
 
 
+MESSAGES: dict[str, list[Mutation]] = {
+    "ack.gone": [swallows("acp/ack", said={"acked": [{}]})],
+    "ack.twice": [result("acp/query", "messages.*.message.status", "delivered")],
+    "artifacts": [mail("context", {})],
+    "gate": [leaks()],
+    "inbox.others": [leaks()],
+    "priority": [mail("priority", "normal")],
+    "query.stranger": [accepts("acp/query")],
+    "query.thread": [result("acp/query", "messages", twice)],
+    "respond": [mail("reply_to", "another"), mail("type", "knowledge.push")],
+    "respond.unknown": [accepts("acp/respond")],
+    "send.envelope": [
+        mail("protocol", "smtp"),
+        mail("from", "aid://example.com/another@1.0.0"),
+        mail("policy", {}),
+        mail("created_at", "yesterday"),
+    ],
+    "send.from": [result("acp/inbox", "messages", FORGED)],
+    "send.id": [result("acp/query", "messages.*.message.id", "1")],
+    "status.blocked": [mail("type", "status.update")],
+    "status.complete": [mail("type", "status.update")],
+    "status.lifecycle": [
+        result("acp/query", "messages.*.message.status", "pending"),
+        result("acp/query", "messages.*.message.status", "read"),
+    ],
+    "status.update": [mail("type", "status.complete")],
+    "type.knowledge-query": [mail("type", "knowledge.push")],
+    "type.system-error": [mail("type", "knowledge.push")],
+    "handoff.history": [result("acp/handoff", "history", [])],
+    "handoff.message": [result("acp/inbox", "messages", [])],
+}
+
+
 def _ids(suite: str, prefix: str) -> list[str]:
     return [id_of(path) for path in (SUITES / suite).glob(f"{prefix}*{SUFFIX}")]
 
@@ -315,7 +371,18 @@ CACP |= _of_a_type("contract.type-", "contract/propose")
 CACP |= _of_a_type("context.type-", "context/share")
 JSON_RPC = {id: [WRONG] for id in _ids("json-rpc-2.0", "error.")} | JSON_RPC
 
+MESSAGES = (
+    {id: [accepts("acp/send")] for id in _ids("acp-messages", "send.")}
+    | {id: [accepts("acp/handoff")] for id in _ids("acp-messages", "handoff.")}
+    | {
+        f"handoff.{step}": [result("acp/handoff", "handoff.status", "draft")]
+        for step in ("propose", "accept", "activate", "complete", "reject")
+    }
+    | MESSAGES
+)
+
 MUTATIONS: dict[str, list[Mutation]] = {
+    **{f"acp-messages/{id}": mutations for id, mutations in MESSAGES.items()},
     **{f"cacp-2.0/{id}": mutations for id, mutations in CACP.items()},
     **{f"json-rpc-2.0/{id}": mutations for id, mutations in JSON_RPC.items()},
 }

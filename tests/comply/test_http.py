@@ -4,6 +4,7 @@ import asyncio
 import re
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -87,9 +88,24 @@ def peer_mutants(peer: Node) -> Iterator[str]:
         yield url
 
 
-def outcome(case: Case, url: str, key2: str | None = None, peer_url: str | None = None) -> Result:
+def keys_for(case: Case, node: Node, frontend_key: str) -> tuple[str | None, str]:
+    """The keys of the two agents: mail is limited per sender, so each test of it has new ones."""
+    if case.suite != "acp-messages":
+        return None, frontend_key
+    number = uuid.uuid4().hex
+    ana, ben = (node.key(f"aid://example.com/{who}-{number}@1.0.0", who) for who in ("ana", "ben"))
+    return ana, ben
+
+
+def outcome(
+    case: Case,
+    url: str,
+    key2: str | None = None,
+    peer_url: str | None = None,
+    key: str | None = None,
+) -> Result:
     async def run() -> Result:
-        target = HttpTarget(url, key2=key2, peer_url=peer_url)
+        target = HttpTarget(url, key, key2, peer_url)
         await target.learn()
         target.repo, target.peer_repo = "backend-api", "mobile-app"
         try:
@@ -107,23 +123,21 @@ def test_every_shipped_test_has_a_mutant() -> None:
 
 @pytest.mark.parametrize("key", CASES)
 def test_our_node_keeps_the_rule(key: str, node: Node, peer: Node, frontend_key: str) -> None:
-    result = outcome(CASES[key], node.url, frontend_key, peer.url)
+    key1, key2 = keys_for(CASES[key], node, frontend_key)
+    result = outcome(CASES[key], node.url, key2, peer.url, key1)
     assert (result.verdict, result.reason) == (Verdict.PASS, "")
 
 
 @pytest.mark.parametrize(("key", "number"), MUTANTS)
 def test_a_mutant_is_found(
-    key: str, number: int, mutants: str, peer_mutants: str, frontend_key: str
+    key: str, number: int, node: Node, mutants: str, peer_mutants: str, frontend_key: str
 ) -> None:
     case = CASES[key]
     text = re.sub(r'"timeoutMs": \d{4,}', '"timeoutMs": 600', case.path.read_text())
-    peer_url = f"{peer_mutants}/{key}/{number}"
-    result = outcome(
-        Case(case.id, case.suite, case.path, read(text)),
-        f"{mutants}/{key}/{number}",
-        frontend_key,
-        peer_url,
-    )
+    key1, key2 = keys_for(case, node, frontend_key)
+    short = Case(case.id, case.suite, case.path, read(text))
+    at, peer_at = f"{mutants}/{key}/{number}", f"{peer_mutants}/{key}/{number}"
+    result = outcome(short, at, key2, peer_at, key1)
     assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
     assert result.reason
 
