@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -240,3 +241,17 @@ def test_what_does_not_apply_is_na(more: str, reason: str) -> None:
     result = outcome(made(PROMPT, more))
     assert result.verdict is Verdict.NA
     assert result.reason.startswith(reason)
+
+
+@pytest.mark.soak
+def test_forty_tests_of_a_fast_agent_take_less_than_twenty_seconds() -> None:
+    """On two cores, with nothing else running."""
+
+    async def whole() -> list[Result]:
+        target, cases = agent(), (list(CASES.values()) * 2)[:40]
+        await target.learn()
+        return await run_all(cases, target, jobs=4, seconds=60, done=lambda result: None)
+
+    began = time.monotonic()
+    assert [one.verdict for one in asyncio.run(whole())] == [Verdict.PASS] * 40
+    assert time.monotonic() - began < 20
