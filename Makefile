@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTEST_ARGS ?=
 CACP_URL ?= http://127.0.0.1:8080
+COMPLY_CACHE ?= .cache/comply
 
-.PHONY: help install serve mesh test soak lint format bench conformance docs lock clean
+.PHONY: help install serve mesh test soak lint format bench conformance comply docs lock clean
 # An environment whose making broke off is made anew, not taken for whole.
 .DELETE_ON_ERROR:
 
@@ -42,6 +43,9 @@ bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (need
 
 conformance: ## Hold a running node to MCP (CACP_URL; needs Node.js 22 and npx)
 	npx --yes @modelcontextprotocol/conformance@0.1.16 server --url $(CACP_URL)/mcp --expected-failures tests/conformance.yml
+
+comply: $(VENV)/.installed-dev ## Test real agents; renew docs/comply-matrix.md (needs npm)
+	$(BIN)/python -m tests.comply.real $(COMPLY_CACHE) docs/comply-matrix.md
 
 docs: $(VENV)/.installed ## Renew docs/ from the code
 	$(BIN)/python -m cli.docs
