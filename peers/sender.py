@@ -13,7 +13,7 @@ from typing import NamedTuple
 import structlog
 
 from peers.backoff import delay
-from peers.client import PeerError
+from peers.client import CallError
 from peers.digest import Name
 
 log = structlog.get_logger()
@@ -81,7 +81,7 @@ class Sender:
             self.failures, self.last_error = 0, None
             self._returned()
 
-    def failed(self, error: PeerError) -> None:
+    def failed(self, error: CallError) -> None:
         """The peer has not. Logged once until it answers again."""
         if not self.failures:
             log.warning("peer_down", peer=self.agent_id, error=str(error))
@@ -92,7 +92,7 @@ class Sender:
         self._wake.clear()
         try:
             await self._deliver(names)
-        except PeerError as error:
+        except CallError as error:
             self.retries += 1
             self.failed(error)
             await self._pause(delay(self.failures, random.random()))  # noqa: S311 - no secret

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import structlog
 
-from peers.client import Client, PeerError, Refused, result_of
+from peers.client import CallError, Client, Refused, result_of
 from peers.digest import Name
 from peers.foreign import Exchange
 from schemas.sync import PeerContract
@@ -27,7 +27,7 @@ UNAVAILABLE = -32000
 """The peer's own fault: it may take the same message later."""
 
 Heard = Callable[[], None]
-Lost = Callable[[PeerError], None]
+Lost = Callable[[CallError], None]
 
 
 class MeshLink:
@@ -50,11 +50,13 @@ class MeshLink:
         self.lost: Lost = lambda error: None
 
     async def call(self, method: str, **params: Any) -> Any:
-        """The result of a call in this node's name. Raises PeerError, which also counts."""
+        """The result of a call in this node's name. Raises CallError, which also counts."""
         given = params | {"source_agent": self._node.agent_id}
         try:
-            result = await self._client.call(self._peer.endpoint, method, given, self._peer.secret)
-        except PeerError as error:
+            result = await self._client.call(
+                self._peer.endpoint, method, given, key=self._peer.secret
+            )
+        except CallError as error:
             await self._renew_keys(error)
             self.lost(error)
             raise
@@ -62,7 +64,7 @@ class MeshLink:
         return result
 
     async def deliver(self, names: list[Name]) -> None:
-        """Send entities; returns once the peer has taken or refused each. Raises PeerError."""
+        """Send entities; returns once the peer has taken or refused each. Raises CallError."""
         missing = await self._send(names)
         if missing:
             # The peer lacks the project or a claim: these first, then what needed them.
@@ -86,17 +88,17 @@ class MeshLink:
             + b"]"
         )
         try:
-            answers = await self._client.post(self._peer.endpoint, body, self._peer.secret)
+            answers = await self._client.post(self._peer.endpoint, body, key=self._peer.secret)
         except Refused as error:
             await self._renew_keys(error)
             raise
         if not isinstance(answers, list) or len(answers) != len(batch):
-            raise Refused("it doesn't answer each member of a batch", status=200)
+            raise Refused("doesn't answer each member of a batch", status=200)
         missing = []
         for answer in answers:
             number = answer.get("id") if isinstance(answer, dict) else None
             if not isinstance(number, int) or not 0 <= number < len(batch):
-                raise Refused("it answers what was not asked", status=200)
+                raise Refused("answers what was not asked", status=200)
             try:
                 result_of(answer)
             except Refused as refused:
@@ -108,11 +110,11 @@ class MeshLink:
                     log.warning("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
         return missing
 
-    async def _renew_keys(self, error: PeerError) -> None:
+    async def _renew_keys(self, error: CallError) -> None:
         if isinstance(error, Refused) and error.status == 401:
             try:
                 await self._rejoin(self._peer)
-            except (PeerError, Refusal, ValueError) as failed:
+            except (CallError, Refusal, ValueError) as failed:
                 log.debug("rejoin_failed", peer=self._peer.agent_id, error=str(failed))
 
 
@@ -160,7 +162,7 @@ class ForeignLink:
         self._announced = False
 
     async def deliver(self, names: list[Name]) -> None:
-        """Send entities one by one. Raises PeerError when the peer doesn't answer."""
+        """Send entities one by one. Raises CallError when the peer doesn't answer."""
         if not self._announced:
             await self._announce()
         whole: set[str] = set()
