@@ -4,6 +4,7 @@ import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import structlog
@@ -14,9 +15,12 @@ from starlette.routing import Route
 from peers.sender import Sender
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
+from server.courier import Carrier, Courier
 from server.discovery import Discovery
 from server.discovery import routes as discovery_routes
 from server.dispatch import Dispatcher
+from server.domain.acp.routing import Channel
+from server.domain.agents import identity
 from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
@@ -25,12 +29,15 @@ from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
 from server.metrics import Metrics
+from server.outgoing import make_client
 from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.transport import Gate, LastResort, RpcEndpoint
+from server.waking import Waker
+from server.webhook import ANSWER_MAX, Webhooks
 
 log = structlog.get_logger()
 
@@ -48,16 +55,18 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         url=settings.url,
         future_limit=settings.future_limit * 1_000_000,
         acp=settings.acp_rules,
+        webhook_key=hmac.digest(secret, b"webhooks", "sha256"),
     )
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
-    identity = Identity(settings, database.read, secret, discovery.known_holder)
-    gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
+    callers = Identity(settings, database.read, secret, discovery.known_holder)
+    gate = Gate(callers, Limits(settings.requests_per_minute), mesh.heard_from)
     stopping = asyncio.Event()
     dispatcher = Dispatcher(
         METHODS, database, node, settings.batch_limit, metrics.observe, stopping
     )
     postmaster = Postmaster(database, node)
+    courier = Courier(database, node, _carriers(settings, node))
     site = Site(
         settings,
         database,
@@ -72,6 +81,11 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     )
     _count(metrics, site)
     _count_peers(metrics, mesh)
+    for name, help, counted in (
+        ("taken", "Pushes of messages that were taken", courier.taken),
+        ("failed", "Pushes of messages that failed", courier.failed),
+    ):
+        metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
@@ -81,9 +95,11 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
         postmaster.start()
+        courier.start()
         try:
             yield {"stopping": stopping}
         finally:
+            await courier.stop()
             await postmaster.stop()
             await discovery.close()
             await mesh.stop()
@@ -104,6 +120,23 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app.router.redirect_slashes = False
     app.add_middleware(LastResort)
     return app
+
+
+def _carriers(settings: Settings, node: Node) -> dict[Channel, Carrier]:
+    """What makes the pushes of the channels that are on."""
+    states, made = node.acp.capabilities, dict[Channel, Carrier]()
+    if states["channel"] == "available":
+        client = make_client(
+            loopback_allowed=settings.loopback,
+            private_allowed=settings.acp_webhook_private,
+            seconds=settings.acp_webhook_seconds,
+            answer_max=ANSWER_MAX,
+        )
+        made["channel"] = Webhooks(client, node.webhook_key, settings.acp_webhook_seconds)
+    if states["wake"] == "available":
+        commands = {identity(name): words for name, words in settings.acp_wake_commands.items()}
+        made["wake"] = Waker(commands, settings.acp_wake_seconds)
+    return made
 
 
 def _count_peers(metrics: Metrics, mesh: Mesh) -> None:

@@ -18,6 +18,7 @@ from server.identity import Caller
 from server.store import changes, projects
 from server.store.database import Database, Transaction
 from server.store.projects import Membership
+from server.waiting import first
 
 P = TypeVar("P", bound=BaseModel)
 C = TypeVar("C")
@@ -39,6 +40,8 @@ class Node:
     future_limit: int = 300_000_000
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
     acp: Rules = field(default_factory=Rules)
+    webhook_key: bytes = field(default=b"", repr=False)
+    """What the secrets of webhooks are made from."""
 
 
 @dataclass(slots=True)
@@ -126,12 +129,7 @@ class Session:
 
     async def until(self, event: asyncio.Event, seconds: float) -> None:
         """Wait for an event, for the end of the node, or for so many seconds."""
-        waits = [asyncio.ensure_future(one.wait()) for one in (event, self.stopping)]
-        try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await first(event, self.stopping, seconds=seconds)
 
 
 Run = Callable[[Any, Any], Any]
