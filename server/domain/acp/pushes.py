@@ -74,5 +74,5 @@ def failed(push: Push, now: int, terms: Terms, chance: float) -> Push:
     if push.failures < terms.attempts:
         first = terms.retry / SECOND
         seconds = delay(max(push.failures, 1), chance, first=first, cap=max(first, HOUR / SECOND))
-        return push._replace(due=now + int(seconds * SECOND))
+        return push._replace(due=now + max(int(seconds * SECOND), 1))
     return push._replace(status="failed" if push.status == "pending" else push.status, due=None)
