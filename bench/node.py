@@ -42,11 +42,11 @@ class Node:
 
 
 @contextmanager
-def node(db: Path) -> Iterator[Node]:
-    """`cacp serve` on this database."""
+def node(db: Path, settings: dict[str, str] | None = None) -> Iterator[Node]:
+    """`cacp serve` on this database, with these variables."""
     port = _free_port()
     command = [sys.executable, "-m", "cli.main", "serve", "--db", str(db), "--port", str(port)]
-    with _running([*command, "--repo", "backend-api"], port, "/live") as running:
+    with _running([*command, "--repo", "backend-api"], port, "/live", settings) as running:
         yield running
 
 
@@ -59,8 +59,11 @@ def bare() -> Iterator[Node]:
 
 
 @contextmanager
-def _running(command: list[str], port: int, path: str) -> Iterator[Node]:
+def _running(
+    command: list[str], port: int, path: str, settings: dict[str, str] | None = None
+) -> Iterator[Node]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CACP_")}
+    environment |= settings or {}
     started = time.monotonic()
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

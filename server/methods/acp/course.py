@@ -79,8 +79,8 @@ def advance(
     if delivery.box_seq is not None and to in ("read", "expired", "failed"):
         mailboxes.count(ctx.db, delivery.recipient, **{to: 1})
     whole = status.whole(one.status for one in mailboxes.deliveries(ctx.db, message.id))
+    messages.put_status(ctx.db, message.id, whole, now)
     if whole != message.status:
-        messages.put_status(ctx.db, message.id, whole, now)
         ctx.record("message", message.id, None, whole)
     return True
 
