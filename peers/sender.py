@@ -13,19 +13,20 @@ from typing import NamedTuple
 import structlog
 
 from peers.backoff import delay
-from peers.client import CallError
+from peers.client import CallError, Unreachable
 from peers.digest import Name
 
 log = structlog.get_logger()
 
-LINGER_SECONDS = 0.02
+LINGER_SECONDS = 0.05
 """What is written in this time after a change goes with it."""
 
 
 class Page(NamedTuple):
-    """Entities that changed after a cursor, each once, and the cursor after them."""
+    """Entities that changed after a cursor, each once with the number of its last change, and the
+    cursor after them."""
 
-    names: list[Name]
+    names: dict[Name, int]
     cursor: int
     more: bool
 
@@ -39,7 +40,7 @@ class Sender:
         cursor: int,
         *,
         load: Callable[[int], Awaitable[Page]],
-        deliver: Callable[[list[Name]], Awaitable[None]],
+        deliver: Callable[[dict[Name, int]], Awaitable[None]],
         next_commit: Callable[[], asyncio.Event],
         returned: Callable[[], None],
     ) -> None:
@@ -48,6 +49,8 @@ class Sender:
         self.failures = 0
         self.retries = 0
         self.delivered = 0
+        self.undelivered: CallError | None = None
+        """Why the last delivery failed: that the peer answers other calls doesn't mend it."""
         self.last_error: str | None = None
         self.last_contact: float | None = None
         """Seconds since 1970."""
@@ -73,9 +76,15 @@ class Sender:
                 await next_commit.wait()
                 await asyncio.sleep(LINGER_SECONDS)
 
-    def succeeded(self) -> None:
-        """The peer has answered."""
+    def heard(self) -> None:
+        """The peer has answered a call that was no delivery."""
         self.last_contact = time.time()
+        if self.undelivered is None:
+            self._succeeded()
+        elif isinstance(self.undelivered, Unreachable):
+            self.wake()
+
+    def _succeeded(self) -> None:
         if self.failures:
             log.info("peer_up", peer=self.agent_id, failures=self.failures)
             self.failures, self.last_error = 0, None
@@ -88,17 +97,20 @@ class Sender:
         self.failures += 1
         self.last_error = str(error)
 
-    async def _sent(self, names: list[Name]) -> bool:
+    async def _sent(self, names: dict[Name, int]) -> bool:
         self._wake.clear()
         try:
             await self._deliver(names)
         except CallError as error:
             self.retries += 1
+            self.undelivered = error
             self.failed(error)
             await self._pause(delay(self.failures, random.random()))  # noqa: S311 - no secret
             return False
         self.delivered += len(names)
-        self.succeeded()
+        self.undelivered = None
+        self.last_contact = time.time()
+        self._succeeded()
         return True
 
     async def _pause(self, seconds: float) -> None:

@@ -27,6 +27,7 @@ from server.joining import Joining, JoinRefused
 from server.links import ForeignLink, MeshLink
 from server.methods import METHODS
 from server.methods.base import Context, Node
+from server.outbox import Composer
 from server.outgoing import make_client
 from server.settings import Settings
 from server.store import changes, digests, mesh, peers, projects
@@ -37,6 +38,8 @@ log = structlog.get_logger()
 
 OVERSEE_SECONDS = 1.0
 RESTART_SECONDS = 5.0
+COUNT_SECONDS = 0.5
+"""What changes in this time is counted together."""
 POSTPONED = 30_000_000
 """Microseconds until a peer that doesn't answer is asked for a project again."""
 PAGE = 500
@@ -51,6 +54,7 @@ class Mesh:
         self._database = database
         self._node = node
         self._client = make_client(loopback_allowed=node.loopback)
+        self._composer = Composer(database, node)
         self._joining = Joining(settings, database, node, self._client)
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
@@ -61,7 +65,8 @@ class Mesh:
 
     async def start(self) -> None:
         self._own = [
-            asyncio.create_task(_guarded(task)) for task in (self._oversee, self._take_due)
+            asyncio.create_task(_guarded(task))
+            for task in (self._oversee, self._take_due, self._count)
         ]
 
     async def stop(self) -> None:
@@ -97,12 +102,15 @@ class Mesh:
         waiting, lag = self._waiting(sender)
         health = "down" if sender.failures else "up" if sender.last_contact else "unknown"
         contact = sender.last_contact
+        comparison = self.comparisons.get(peer.agent_id)
         return {
             "health": health,
             "backlog": waiting,
             "lagSeconds": round(lag, 3),
             "lastContact": iso(int(contact * 1e6)) if contact is not None else None,
             "lastError": sender.last_error,
+            "retries": sender.retries,
+            "digestRounds": comparison.rounds if comparison else 0,
         }
 
     def waiting(self, place: Literal[0, 1]) -> dict[str, float]:
@@ -156,7 +164,7 @@ class Mesh:
         comparison: Comparison | None = None
         link: MeshLink | ForeignLink
         if peer.secret is not None:
-            link = MeshLink(self._client, self._database, self._node, peer, self._joining.rejoin)
+            link = MeshLink(self._client, self._node, peer, self._composer, self._joining.rejoin)
             comparison = Comparison(
                 self._database, self._node, peer, link, self._settings.sync_seconds, self.apply
             )
@@ -173,7 +181,7 @@ class Mesh:
             returned=comparison.wake if comparison else lambda: None,
         )
         self.senders[peer.agent_id] = sender
-        link.heard = sender.succeeded
+        link.heard = sender.heard
         link.lost = sender.failed
         tasks.append(sender.run)
         self._tasks[peer.agent_id] = [asyncio.create_task(_guarded(task)) for task in tasks]
@@ -190,9 +198,13 @@ class Mesh:
         def read(db: Any) -> Page:
             rows = changes.after(db, cursor, PAGE)
             ours = (row for row in rows if self._goes_to(peer, row))
-            names = dict.fromkeys(name for row in ours if (name := digests.name_of(row)))
+            names = {name: row.seq for row in ours if (name := digests.name_of(row))}
             ordered = sorted(names, key=lambda name: name.entity != "project")
-            return Page(ordered, rows[-1].seq if rows else cursor, len(rows) == PAGE)
+            return Page(
+                {name: names[name] for name in ordered},
+                rows[-1].seq if rows else cursor,
+                len(rows) == PAGE,
+            )
 
         return self._database.read(read)
 
@@ -238,6 +250,17 @@ class Mesh:
                 attempts[one.url] = (failures + 1, time.monotonic() + pause)
 
     # --- time, and what comes in --------------------------------------------------------------
+
+    async def _count(self) -> None:
+        """Keep the digests up with the changes, step by step: a comparison finds them counted, and
+        no write waits long."""
+        while True:
+            next_commit = self._database.next_commit
+            with suppress(Refusal):
+                while bool(self.comparisons) and self._database.read(digests.is_behind):
+                    await self._database.write(lambda one: digests.catch_up(one.connection))
+            await next_commit.wait()
+            await asyncio.sleep(COUNT_SECONDS)
 
     def _set_clock(self) -> None:
         offsets = {

@@ -10,6 +10,8 @@ from server.methods import (  # isort: skip
     digest,
     peer,
     rpc,
+    handoff,
+    team,
 )
 from server.methods.acp import (  # isort: skip
     send,
@@ -32,6 +34,7 @@ __all__ = [
     "digest",
     "file",
     "gate",
+    "handoff",
     "implementation",
     "inbox",
     "peer",
@@ -40,4 +43,5 @@ __all__ = [
     "rpc",
     "send",
     "sync",
+    "team",
 ]

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from peers.signing import SigningKey
+from server.domain.acp.handoff import Rules as HandoffRules
 from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
 from server.domain.contract import Party
@@ -42,6 +43,7 @@ class Node:
     acp: Rules = field(default_factory=Rules)
     webhook_key: bytes = field(default=b"", repr=False)
     """What the secrets of webhooks are made from."""
+    handoffs: HandoffRules = field(default_factory=HandoffRules)
 
 
 @dataclass(slots=True)

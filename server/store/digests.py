@@ -2,6 +2,8 @@
 
 import sqlite3
 from collections.abc import Iterable
+from functools import reduce
+from typing import NamedTuple
 
 import orjson
 
@@ -11,7 +13,8 @@ from server.store import changes
 from server.store.sql import SQL
 
 _CURSOR = "digest_cursor"
-_PAGE = 1_000
+_PAGE = 100
+"""Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
 _KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
 """Which entity a change is of: a project's repos and claims are part of it."""
 
@@ -42,6 +45,11 @@ def catch_up(db: sqlite3.Connection) -> bool:
     return len(page) < _PAGE
 
 
+def is_behind(db: sqlite3.Connection) -> bool:
+    """Whether there are changes that were not counted yet."""
+    return changes.newest(db) > int(SQL.meta_value(db, name=_CURSOR) or 0)
+
+
 def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
     """The sums of the prefixes that are one digit longer."""
     rows = SQL.sums_below(db, low=prefix, high=prefix + "g", length=len(prefix) + 1)
@@ -51,6 +59,23 @@ def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
 def leaves_at(db: sqlite3.Connection, place: str) -> dict[Name, str]:
     """The digests of all entities at a place."""
     return {Name(*row[:3]): row[3] for row in SQL.digests_at(db, place=place)}
+
+
+class Held(NamedTuple):
+    """How much this node holds, and the digest of all of it."""
+
+    digest: str
+    projects: int
+    contracts: int
+    packets: int
+    conflicts: int
+    put_aside: int
+
+
+def held(db: sqlite3.Connection) -> Held:
+    """What `catch_up` has counted, in one digest, and counts of what is there."""
+    root = reduce(digest.xor, sums_below(db, "").values(), digest.NOTHING)
+    return Held(root, *SQL.held_counts(db))
 
 
 def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:

@@ -77,7 +77,7 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
         if one.status in ("expired", "failed")
     ]
     if not dead and pushes.rearm_message(ctx.db, message.id, iso(ctx.stamp)):
-        return sent(ctx, message, duplicate=True)
+        return sent(ctx, message, messages.envelope(message), duplicate=True)
     if not dead:
         raise course.illegal(message, f"Message {message.id} is no dead letter")
     ready = mail.prepare(ctx, _again(message, dead, params.expires_at))

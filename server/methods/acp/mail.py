@@ -48,7 +48,7 @@ from server.domain.errors import (
 from server.domain.invalid import invalid_input
 from server.methods.acp.course import address_of, announce, audit, let_through, sender_breaker
 from server.methods.base import Context, check_unscoped, new_id
-from server.store import mailboxes, messages, senders
+from server.store import mailboxes, messages, senders, teams
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
@@ -169,6 +169,8 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             announce(ctx, message, address)
     if waits and message.held is None:
         let_through(ctx, message)
+    if message.team is not None and teams.find(ctx.db, message.team) is not None:
+        teams.log_message(ctx.db, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:

@@ -52,9 +52,11 @@ def test_a_project_counts_with_its_repos_and_claims(
 def test_it_counts_page_by_page_and_each_change_once(
     db: sqlite3.Connection, project: Header
 ) -> None:
-    for number in range(1_500):
+    for number in range(150):
         changed(db, "context", f"packet {number}")
+    assert digests.is_behind(db)
     assert [digests.catch_up(db), digests.catch_up(db)] == [False, True]
+    assert not digests.is_behind(db)
     before = sums(db)
     assert digests.catch_up(db)
     changed(db, "context", "packet 7")
@@ -67,3 +69,12 @@ def test_what_is_not_synchronised_does_not_count(db: sqlite3.Connection, project
     changed(db, "conflict", PROJECT)
     assert digests.catch_up(db)
     assert digests.sums_below(db, "") == {}
+
+
+def test_what_is_held_is_one_digest_and_counts(db: sqlite3.Connection, project: Header) -> None:
+    assert digests.held(db) == digests.Held(digest.NOTHING, 1, 0, 0, 0, 0)
+    changed(db, "project", PROJECT)
+    changed(db, "conflict", "c")
+    digests.catch_up(db)
+    found = digests.held(db)
+    assert (found.digest, found.conflicts) == (digests.leaves_at(db, PLACE)[NAME], 1)

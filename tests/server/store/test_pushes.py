@@ -6,7 +6,8 @@ from schemas.base import iso
 from server.domain.acp.pushes import Push
 from server.store import mailboxes, messages, pushes
 from server.store.pushes import Target, Webhook
-from tests.server.store.test_mailboxes import ANNA, AT, BERT, fill
+from tests.server.store.test_mailboxes import ANNA, BERT, fill
+from tests.server.store.test_messages import AT
 
 HOOK = Target("channel", BERT)
 SESSION = Target("session", BERT)
