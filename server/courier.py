@@ -85,8 +85,10 @@ class Courier:
                 seconds = self._begin()
             except Refusal as refusal:
                 log.warning("pushes_wait", reason=refusal.data["reason"])
-                await asyncio.sleep(TROUBLE_SECONDS)
-                continue
+                seconds = TROUBLE_SECONDS
+            except Exception:
+                log.exception("pushes_wait")
+                seconds = TROUBLE_SECONDS
             await first(next_commit, self._done, seconds=seconds)
 
     def _begin(self) -> float:

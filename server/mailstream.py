@@ -37,7 +37,7 @@ async def begin(session: Session, last_event_id: str | None) -> str:
     address, after = session.read(partial(_start, last=last_event_id))
     if after is not None:
         await session.write(
-            lambda ctx: pushes.release(ctx.db, address, HOLDER, after, iso(ctx.stamp))
+            lambda ctx: pushes.release(ctx.db, address, HOLDER, after, iso(ctx.now))
         )
     return address
 

@@ -61,6 +61,12 @@ class Context:
     origin: str | None = None
     """The node that the change comes from, when it came by sync."""
 
+    @property
+    def now(self) -> int:
+        """The node's time, corrected: microseconds since 1970. The stamp may be ahead of it, when
+        a peer's clock is."""
+        return (self.transaction and self.transaction.now) or self.stamp
+
     def record(self, entity: str, entity_id: str, project_id: str | None, outcome: str) -> None:
         """Append to the change log what this call changed."""
         seen = self.transaction.seen if self.transaction else 0

@@ -57,7 +57,7 @@ def _subscribed(ctx: Context, url: str) -> dict[str, Any]:
     check_unscoped(ctx)
     _check_available(ctx)
     _check_url(ctx, url)
-    address, now = course.address_of(ctx), iso(ctx.stamp)
+    address, now = course.address_of(ctx), iso(ctx.now)
     target = Target("channel", address)
     made = Webhook(new_id(), url, now)
     pushes.put_webhook(ctx.db, address, made)
@@ -85,7 +85,7 @@ def _state(ctx: Context, channel: Channel) -> dict[str, Any]:
     target = Target(channel, course.address_of(ctx))
     webhook = pushes.webhook(ctx.db, target.address) if channel == "channel" else None
     gate = senders.breaker(ctx.db, push.breaker_name(target))
-    paused = breaker.wait(gate, ctx.stamp) is not None
+    paused = breaker.wait(gate, ctx.now) is not None
     configured = {
         "channel": webhook is not None,
         "wake": target.address in ctx.node.acp.wakes,

@@ -38,13 +38,13 @@ def _is_due(ctx: Context, params: ClaimParams) -> bool:
     target = Target("session", course.address_of(ctx))
     if params.again:
         return pushes.next_due_to(ctx.db, target) is not None
-    return bool(pushes.due(ctx.db, target, iso(ctx.stamp), 1, urgent=params.urgent))
+    return bool(pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent))
 
 
 def _claimed(ctx: Context, params: ClaimParams) -> dict[str, Any]:
     address = course.address_of(ctx)
     if params.again:
-        pushes.release(ctx.db, address, params.session_id, 0, iso(ctx.stamp))
+        pushes.release(ctx.db, address, params.session_id, 0, iso(ctx.now))
     shown = push.show(
         ctx, address, holder=params.session_id, limit=params.limit, urgent=params.urgent
     )

@@ -58,7 +58,7 @@ def announce(ctx: Context, message: Message, address: str) -> None:
             continue
         if channel == "channel" and pushes.webhook(ctx.db, address) is None:
             continue
-        pushes.add(ctx.db, message.id, Target(channel, address), iso(ctx.stamp))
+        pushes.add(ctx.db, message.id, Target(channel, address), iso(ctx.now))
 
 
 def advance(

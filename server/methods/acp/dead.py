@@ -76,7 +76,7 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
         for one in mailboxes.deliveries(ctx.db, message.id)
         if one.status in ("expired", "failed")
     ]
-    if not dead and pushes.rearm_message(ctx.db, message.id, iso(ctx.stamp)):
+    if not dead and pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
         return sent(ctx, message, messages.envelope(message), duplicate=True)
     if not dead:
         raise course.illegal(message, f"Message {message.id} is no dead letter")

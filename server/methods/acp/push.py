@@ -48,9 +48,9 @@ def claim(ctx: Context, target: Target, patience: int) -> Parcel | None:
     A webhook is given one message at a time, in the order in which they came; a command all at
     once. None when there is nothing, or while the target's breaker is open.
     """
-    now = iso(ctx.stamp)
+    now = iso(ctx.now)
     gate = senders.breaker(ctx.db, breaker_name(target))
-    if breaker.wait(gate, ctx.stamp) is not None:
+    if breaker.wait(gate, ctx.now) is not None:
         pushes.put_off(ctx.db, target, now, gate.open_until)
         return None
     webhook = pushes.webhook(ctx.db, target.address) if target.channel == "channel" else None
@@ -64,7 +64,7 @@ def claim(ctx: Context, target: Target, patience: int) -> Parcel | None:
         return None
     begun = []
     for one in ready:
-        push = domain.started(one.push, ctx.stamp, patience)
+        push = domain.started(one.push, ctx.now, patience)
         pushes.put(ctx.db, one.id, push, now=now)
         begun.append(one._replace(push=push))
     return Parcel(
@@ -82,14 +82,14 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
 
     `chance`, between 0 and 1, spreads the next attempts.
     """
-    terms, now, given_up = ctx.node.acp.pushes, iso(ctx.stamp), 0
+    terms, now, given_up = ctx.node.acp.pushes, iso(ctx.now), 0
     name = breaker_name(parcel.target)
     before = senders.breaker(ctx.db, name)
     for one in parcel.due:
         if error is None:
-            push = domain.taken(one.push, parcel.target.channel, ctx.stamp, terms)
+            push = domain.taken(one.push, parcel.target.channel, ctx.now, terms)
         else:
-            push = domain.failed(one.push, ctx.stamp, terms, chance)
+            push = domain.failed(one.push, ctx.now, terms, chance)
             given_up += push.due is None
         pushes.put(ctx.db, one.id, push, now=now, error=error)
         if error is None and parcel.target.channel == "channel":
@@ -104,9 +104,9 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
                 error=error,
             )
     if error is None:
-        after = breaker.after_success(before, ctx.stamp)
+        after = breaker.after_success(before, ctx.now)
     else:
-        after = breaker.after_failure(before, ctx.stamp, terms.trip)
+        after = breaker.after_failure(before, ctx.now, terms.trip)
     if after != before:
         senders.put_breaker(ctx.db, name, after)
     return Settled(after.trips > before.trips, given_up)
@@ -114,11 +114,11 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
 
 def show(ctx: Context, address: str, *, holder: str, limit: int, urgent: bool = False) -> list[Due]:
     """What is to be shown to a session of an agent now, oldest first, leased to it."""
-    target, now = Target("session", address), iso(ctx.stamp)
+    target, now = Target("session", address), iso(ctx.now)
     found = pushes.due(ctx.db, target, now, limit, urgent=urgent)
     shown = [one for one in found if not _over(ctx, one, target)]
     for one in shown:
-        push = domain.taken(one.push, "session", ctx.stamp, ctx.node.acp.pushes)
+        push = domain.taken(one.push, "session", ctx.now, ctx.node.acp.pushes)
         pushes.put(ctx.db, one.id, push, now=now, holder=holder)
         _delivered(ctx, one, address)
     return shown
@@ -138,7 +138,7 @@ def breaker_name(target: Target) -> str:
 def _over(ctx: Context, one: Due, target: Target) -> bool:
     """Whether the message is no more to be pushed; then it isn't."""
     expires_at = one.message.expires_at
-    if expires_at is None or stamp_of(expires_at) > ctx.stamp:
+    if expires_at is None or stamp_of(expires_at) > ctx.now:
         return False
     pushes.end(ctx.db, one.message.id, target.address, "expired")
     return True

@@ -16,7 +16,7 @@ from server.store.projects import Header
 from tests.server.store.conftest import PROJECT
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
-OF_THIS_NODE = {"node_keys", "homes", "set_aside"}
+OF_THIS_NODE = {"node_keys", "homes", "set_aside", "webhooks"}
 """Whom this node trusts, and what it has not taken in yet."""
 
 
