@@ -26,6 +26,8 @@ FORGETS = ("compact", "clear", "resume")
 """Ways to start a session in which what it was shown may be gone from its context."""
 SECONDS = 2.0
 """An agent waits for its hooks."""
+SIZE = 9_000
+"""Characters. Of more than 10,000 Claude Code shows the agent only the beginning."""
 ANSWER_MAX = 4 * 1024 * 1024
 UNREAD = "Your inbox holds {count} that you have not acknowledged: `acp_inbox`, or `cacp inbox`."
 
@@ -74,6 +76,7 @@ def question(event: str, given: Json) -> Json | None:
         "session_id": session if known else "unnamed",
         "urgent": event == "Stop",
         "again": event == "SessionStart" and given.get("source") in FORGETS,
+        "size": SIZE,
         "format": "markdown",
     }
 

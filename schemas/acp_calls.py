@@ -235,12 +235,14 @@ class ReplayParams(ACPParams):
 
 class ClaimParams(ACPParams):
     """`urgent`: only what is of high priority or critical. `again`: also what this session was
-    shown before, for one that has forgotten it."""
+    shown before, for one that has forgotten it. `size`: characters of `text`, at most; a message
+    that is longer by itself is only named."""
 
     session_id: Identifier
     urgent: bool = False
     again: bool = False
     limit: Annotated[int, Field(ge=1, le=100)] = 20
+    size: Annotated[int, Field(ge=2_000, le=1_000_000)] = 1_000_000
     format: Literal["json", "markdown"] = "json"
 
 

@@ -1,5 +1,6 @@
 """The entry point: a hook starts without the other commands."""
 
+import resource
 import subprocess
 import sys
 
@@ -61,3 +62,22 @@ def test_other_commands_are_there_too() -> None:
         check=True,
     )
     assert done.stdout.startswith("cacp ")
+
+
+@pytest.mark.soak
+def test_a_hook_takes_less_than_300_ms_of_the_processor() -> None:
+    best = min(_seconds_of_hook() for _ in range(5))
+    assert best < 0.3
+
+
+def _seconds_of_hook() -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-m", "cli.entry", "hook", "claude", "PostToolUse"],
+        cwd=ROOT,
+        env=environment_of(url="http://127.0.0.1:1"),
+        input=b"{}",
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -72,7 +72,13 @@ def test_who_goes_on_for_a_hook_already_is_let_go() -> None:
     """`stop_hook_active`: an agent must be able to stop."""
     assert question("Stop", {"stop_hook_active": True}) is None
     asked = question("Stop", {"stop_hook_active": False, "session_id": "s"})
-    assert asked == {"session_id": "s", "urgent": True, "again": False, "format": "markdown"}
+    assert asked == {
+        "session_id": "s",
+        "urgent": True,
+        "again": False,
+        "size": 9_000,
+        "format": "markdown",
+    }
 
 
 @pytest.mark.parametrize(

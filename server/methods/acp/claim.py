@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.acp_calls import ClaimParams, ClaimResult
 from schemas.base import iso
+from server.domain.untrusted import inline
 from server.methods.acp import course, push
 from server.methods.acp.guard import LOOKING
 from server.methods.acp.inbox import markdown
@@ -46,9 +47,27 @@ def _claimed(ctx: Context, params: ClaimParams) -> dict[str, Any]:
     if params.again:
         pushes.release(ctx.db, address, params.session_id, 0, iso(ctx.now))
     shown = push.show(
-        ctx, address, holder=params.session_id, limit=params.limit, urgent=params.urgent
+        ctx,
+        address,
+        holder=params.session_id,
+        limit=params.limit,
+        urgent=params.urgent,
+        fitting=partial(_fitting, ctx, params),
     )
     return _result(ctx, params, shown)
+
+
+def _fitting(ctx: Context, params: ClaimParams, ready: list[Due]) -> int:
+    """How many of the first messages `text` has room for; one in any case."""
+    if params.format == "json" or not ready:
+        return len(ready)
+    envelopes = [messages.envelope(one.message) for one in ready]
+    if len(_text(ctx, envelopes)) <= params.size:
+        return len(ready)
+    count = 1
+    while len(_text(ctx, envelopes[: count + 1])) <= params.size:
+        count += 1
+    return count
 
 
 def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, Any]:
@@ -56,15 +75,35 @@ def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, An
     envelopes = [
         messages.envelope(messages.find(ctx.db, one.message.id) or one.message) for one in shown
     ]
-    box = mailboxes.box(ctx.db, address) or Box()
     text = None
     if params.format == "markdown" and shown:
-        text = f"{markdown(ctx, envelopes, box)}\n\n{HOW_TO_ACK}"
+        text = _text(ctx, envelopes)
+        if len(text) > params.size:
+            text = _named(envelopes[0])
+    target = Target("session", address)
+    left = pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent) if shown else []
     return {
         "address": address,
         "messages": envelopes,
-        "counts": box.counts(),
-        "more": len(shown) == params.limit,
+        "counts": _box(ctx).counts(),
+        "more": bool(left),
         "text": text,
         "capabilities": ctx.node.acp.capabilities,
     }
+
+
+def _text(ctx: Context, envelopes: list[dict[str, Any]]) -> str:
+    return f"{markdown(ctx, envelopes, _box(ctx))}\n\n{HOW_TO_ACK}"
+
+
+def _named(envelope: dict[str, Any]) -> str:
+    """A message that is too long to be shown here."""
+    return (
+        f"A message of priority {envelope['priority']} from {inline(envelope['from'])} waits, too "
+        f"long to be shown here: read {inline(envelope['id'])} with the tool `acp_inbox` or "
+        f"`cacp inbox`. {HOW_TO_ACK}"
+    )
+
+
+def _box(ctx: Context) -> Box:
+    return mailboxes.box(ctx.db, course.address_of(ctx)) or Box()

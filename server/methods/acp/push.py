@@ -5,6 +5,7 @@ What is claimed is leased on disk before anything leaves the node, so that a pus
 killed comes back when its lease ends. Nothing here takes a message out of its inbox.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,11 +113,21 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
     return Settled(after.trips > before.trips, given_up)
 
 
-def show(ctx: Context, address: str, *, holder: str, limit: int, urgent: bool = False) -> list[Due]:
-    """What is to be shown to a session of an agent now, oldest first, leased to it."""
+def show(
+    ctx: Context,
+    address: str,
+    *,
+    holder: str,
+    limit: int,
+    urgent: bool = False,
+    fitting: Callable[[list[Due]], int] = len,
+) -> list[Due]:
+    """What is to be shown to a session of an agent now, oldest first, leased to it: as many of the
+    first as are `fitting`."""
     target, now = Target("session", address), iso(ctx.now)
     found = pushes.due(ctx.db, target, now, limit, urgent=urgent)
-    shown = [one for one in found if not _over(ctx, one, target)]
+    ready = [one for one in found if not _over(ctx, one, target)]
+    shown = ready[: fitting(ready)]
     for one in shown:
         push = domain.taken(one.push, "session", ctx.now, ctx.node.acp.pushes)
         pushes.put(ctx.db, one.id, push, now=now, holder=holder)

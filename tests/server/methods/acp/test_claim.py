@@ -70,3 +70,24 @@ def test_nothing_is_claimed_while_the_channel_is_off(node: Node) -> None:
     assert found["messages"] == []
     assert found["counts"]["unread"] == 1
     assert found["capabilities"]["session"] == "disabled"
+
+
+def test_a_text_holds_what_fits_and_the_rest_waits(anna: Agent, bert: Agent) -> None:
+    sent = [anna.send(bert, payload={"summary": "x" * 900})["message"]["id"] for _ in range(5)]
+    first = bert.call("claim", session_id="s1", format="markdown", size=4_000)
+    assert 0 < len(first["messages"]) < 5
+    assert len(first["text"]) <= 4_000
+    assert first["more"] is True
+    rest = bert.call("claim", session_id="s1", format="markdown")
+    assert rest["more"] is False
+    assert [one["id"] for one in first["messages"] + rest["messages"]] == sent
+
+
+def test_what_never_fits_is_only_named(anna: Agent, bert: Agent) -> None:
+    """A cut fence would let the text of others out."""
+    lines = {"summary": "s", "details": {"list": [1] * 1_800}}
+    sent = anna.send(bert, payload=lines)["message"]["id"]
+    found = bert.call("claim", session_id="s1", format="markdown", size=9_000)
+    assert len(found["text"]) < 1_000
+    assert sent in found["text"]
+    assert "```" not in found["text"]
