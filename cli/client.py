@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 import typer
 
+from cli.entry import DEFAULT_URL as DEFAULT_URL
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
     import httpx
 
-DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT = 30.0
 BATCH = 100
 _KEY = re.compile(r"cacp_sk_[A-Za-z0-9_-]{16,128}")

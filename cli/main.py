@@ -10,6 +10,7 @@ from cli.call import call
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
+from cli.mail import hook, inbox, send
 from cli.mcp import mcp
 from cli.mesh import mesh
 from cli.openrpc import openrpc
@@ -28,7 +29,7 @@ app = typer.Typer(
     epilog=STATUSES,
 )
 
-RUN, LOOK, CALL, MESH, KEEP = "Run", "Look", "Call", "Mesh", "Keep"
+RUN, LOOK, CALL, MAIL, MESH, KEEP = "Run", "Look", "Call", "Mail", "Mesh", "Keep"
 
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(demo)
@@ -42,6 +43,10 @@ app.command(rich_help_panel=CALL)(call)
 app.command(rich_help_panel=CALL)(openrpc)
 app.command(rich_help_panel=CALL)(mcp)
 app.add_typer(wire.app, rich_help_panel=CALL)
+app.command(rich_help_panel=MAIL)(inbox)
+app.command(rich_help_panel=MAIL)(send)
+app.command(rich_help_panel=MAIL)(acp.approve)
+app.command(rich_help_panel=MAIL)(hook)
 app.add_typer(peers.app, rich_help_panel=MESH)
 app.add_typer(invites.app, rich_help_panel=MESH)
 app.command(rich_help_panel=MESH)(peers.join)
@@ -53,7 +58,6 @@ app.command(rich_help_panel=KEEP)(register)
 app.command(rich_help_panel=KEEP)(known)
 app.command(rich_help_panel=KEEP)(backup)
 app.command(rich_help_panel=KEEP)(export)
-app.command(rich_help_panel=KEEP)(acp.approve)
 app.add_typer(acp.app, rich_help_panel=KEEP)
 app.add_typer(keys.app, rich_help_panel=KEEP)
 app.add_typer(tokens.app, rich_help_panel=KEEP)

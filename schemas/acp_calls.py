@@ -18,7 +18,7 @@ from schemas.acp import (
     check_type,
     check_version,
 )
-from schemas.base import Identifier, JsonObject, Result, Timestamp
+from schemas.base import Endpoint, Identifier, JsonObject, Result, Timestamp
 from schemas.handoff import HandoffSummary
 
 Checked = Annotated[Identifier, AfterValidator(lambda value: (check_type(value), value)[1])]
@@ -213,8 +213,12 @@ class DeadLettersParams(ACPParams):
 
 
 class DeadLetter(Result):
+    """`channel`: where it did not arrive. One other than the inbox was given up, and the message
+    is still in the inbox."""
+
     message: ACPMessageEnvelope
     receipt: Receipt
+    channel: Channel
 
 
 class DeadLettersResult(Result):
@@ -227,3 +231,74 @@ class DeadLettersResult(Result):
 class ReplayParams(ACPParams):
     message_id: Identifier
     expires_at: Timestamp | None = None
+
+
+class ClaimParams(ACPParams):
+    """`urgent`: only what is of high priority or critical. `again`: also what this session was
+    shown before, for one that has forgotten it. `size`: characters of `text`, at most; a message
+    that is longer by itself is only named."""
+
+    session_id: Identifier
+    urgent: bool = False
+    again: bool = False
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    size: Annotated[int, Field(ge=2_000, le=1_000_000)] = 1_000_000
+    format: Literal["json", "markdown"] = "json"
+
+
+class ClaimResult(Result):
+    """`more`: there is more to claim at once."""
+
+    address: Identifier
+    messages: list[ACPMessageEnvelope]
+    counts: Counts
+    more: bool
+    text: str | None = None
+    capabilities: Capabilities
+
+
+class SubscribeParams(ACPParams):
+    url: Endpoint
+
+
+class SubscribeResult(Result):
+    """`secret` is shown this once."""
+
+    url: str
+    secret: str
+    created_at: Timestamp
+    capabilities: Capabilities
+
+
+class UnsubscribeParams(ACPParams):
+    pass
+
+
+class UnsubscribeResult(Result):
+    """`removed`: there was one."""
+
+    removed: bool
+
+
+class ChannelsParams(ACPParams):
+    pass
+
+
+class ChannelState(Result):
+    """How a channel serves the caller. `configured`: there is a webhook, a command, or anything
+    that asks. `waiting` messages have not been pushed yet, `failed` ones are given up. After many
+    failures nothing is tried before `paused_until`."""
+
+    channel: Channel
+    state: CapabilityState
+    configured: bool
+    url: str | None = None
+    waiting: int
+    failed: int
+    paused_until: Timestamp | None = None
+
+
+class ChannelsResult(Result):
+    address: Identifier
+    channels: list[ChannelState]
+    capabilities: Capabilities

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import structlog
@@ -14,10 +15,13 @@ from starlette.routing import Route
 from peers.sender import Sender
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
+from server.courier import Carrier, Courier
 from server.discovery import Discovery
 from server.discovery import routes as discovery_routes
 from server.dispatch import Dispatcher
 from server.domain.acp.handoff import Rules
+from server.domain.acp.routing import Channel
+from server.domain.agents import identity
 from server.duties import Duties
 from server.handshake import Handshakes
 from server.health import Checkup
@@ -30,6 +34,7 @@ from server.methods import METHODS
 from server.methods.base import Node
 from server.metrics import Metrics
 from server.notices import Notices
+from server.outgoing import make_client
 from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
@@ -37,6 +42,8 @@ from server.store import changes, handoffs
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.transport import Gate, LastResort, RpcEndpoint
+from server.waking import Waker
+from server.webhook import ANSWER_MAX, Webhooks
 
 log = structlog.get_logger()
 
@@ -49,14 +56,15 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
     duties = Duties(settings, database, node)
-    identity = Identity(settings, database.read, secret, discovery.known_holder)
+    callers = Identity(settings, database.read, secret, discovery.known_holder)
     notices = Notices()
-    gate = Gate(identity, Limits(settings.requests_per_minute), notices, mesh.heard_from)
+    gate = Gate(callers, Limits(settings.requests_per_minute), notices, mesh.heard_from)
     stopping = asyncio.Event()
     dispatcher = Dispatcher(
         METHODS, database, node, settings.batch_limit, metrics.observe, stopping
     )
     postmaster = Postmaster(database, node)
+    courier = Courier(database, node, _carriers(settings, node))
     site = Site(
         settings,
         database,
@@ -73,6 +81,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     mcp = McpEndpoint(dispatcher, gate, settings.body_limit)
     _count(metrics, site)
     _count_peers(metrics, mesh, database)
+    _count_pushes(metrics, courier)
     metrics.gauge(
         "cacp_workq_manual",
         "Handoffs whose ownership at workq is to be moved by hand",
@@ -88,11 +97,13 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         discovery.start()
         duties.start()
         postmaster.start()
+        courier.start()
         try:
             yield {"stopping": stopping}
         finally:
             await mcp.stop()
             await duties.stop()
+            await courier.stop()
             await postmaster.stop()
             await discovery.close()
             await mesh.stop()
@@ -127,12 +138,38 @@ def _node(settings: Settings, secret: bytes) -> Node:
         url=settings.url,
         future_limit=settings.future_limit * 1_000_000,
         acp=settings.acp_rules,
+        webhook_key=hmac.digest(secret, b"webhooks", "sha256"),
         handoffs=Rules(
             sla_seconds=settings.handoff_sla_seconds,
             checks_files=bool(settings.artifact_roots),
             workq=bool(settings.workq_url),
         ),
     )
+
+
+def _carriers(settings: Settings, node: Node) -> dict[Channel, Carrier]:
+    """What makes the pushes of the channels that are on."""
+    states, made = node.acp.capabilities, dict[Channel, Carrier]()
+    if states["channel"] == "available":
+        client = make_client(
+            loopback_allowed=settings.loopback,
+            private_allowed=settings.acp_webhook_private,
+            seconds=settings.acp_webhook_seconds,
+            answer_max=ANSWER_MAX,
+        )
+        made["channel"] = Webhooks(client, node.webhook_key, settings.acp_webhook_seconds)
+    if states["wake"] == "available":
+        commands = {identity(name): words for name, words in settings.acp_wake_commands.items()}
+        made["wake"] = Waker(commands, settings.acp_wake_seconds)
+    return made
+
+
+def _count_pushes(metrics: Metrics, courier: Courier) -> None:
+    for name, help, counted in (
+        ("taken", "Pushes of messages that were taken", courier.taken),
+        ("failed", "Pushes of messages that failed", courier.failed),
+    ):
+        metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
 
 
 def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:

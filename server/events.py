@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import anyio
 import orjson
 from sse_starlette import ServerSentEvent
 
+from schemas.acp import ACPPolicy, ACPPriority
 from schemas.base import iso
-from server.domain.errors import InvalidInput
+from server.domain.acp import policy
+from server.domain.errors import Forbidden, InvalidInput
 from server.identity import Caller
-from server.store import changes
+from server.store import changes, messages
 from server.store.changes import Change
 from server.store.database import Database
+from server.waiting import first
 
 PAGE = 100
 CHECK_SECONDS = 15.0
@@ -22,18 +25,29 @@ CHECK_SECONDS = 15.0
 KINDS = frozenset(
     {"project", "repo", "contract", "context", "file", "file_request", "peer", "conflict"}
 )
-"""The entities of changes."""
+"""The entities of changes that a stream carries unless asked otherwise."""
+MESSAGE = "message"
+"""What happens to mail is its parties' business, and a human's who audits what is open to it."""
 
 
-def kinds_of(text: str | None) -> frozenset[str] | None:
-    """The kinds of `?kind=`, separated by commas. Raises InvalidInput for one that there is not."""
+def kinds_of(text: str | None, caller: Caller) -> frozenset[str] | None:
+    """The kinds of `?kind=`, separated by commas.
+
+    Raises InvalidInput for one that there is not, and Forbidden for one that is for humans only.
+    """
     if not text:
         return None
     kinds = frozenset(text.split(","))
-    unknown = sorted(kinds - KINDS)
+    unknown = sorted(kinds - KINDS - {MESSAGE})
     if unknown:
         raise InvalidInput(
-            f"kind: there is no {unknown[0][:100]!r}; there are {', '.join(sorted(KINDS))}"
+            f"kind: there is no {unknown[0][:100]!r} among others; there are "
+            f"{', '.join(sorted(KINDS | {MESSAGE}))}, and mail by itself"
+        )
+    if MESSAGE in kinds and not caller.human:
+        raise Forbidden(
+            "kind: what happens to messages is shown to a human's key; your own mail is kind=mail",
+            reason="not_human",
         )
     return kinds
 
@@ -52,7 +66,6 @@ class Filter(NamedTuple):
             return False
         if self.project_id is not None and change.project_id != self.project_id:
             return False
-        # Mail and handoffs are their parties' business: the stream of changes carries none.
         return change.entity in (KINDS if self.kinds is None else self.kinds)
 
 
@@ -92,23 +105,22 @@ async def stream(
         page = database.read(partial(changes.after, seq=after, limit=PAGE))
         for change in page:
             after = change.seq
-            if filter.takes(change):
+            if filter.takes(change) and _may_be_shown(database, change):
                 yield event(change, epoch)
         if len(page) < PAGE:
-            await _first(next_commit, stopping)
+            await first(next_commit, stopping, seconds=CHECK_SECONDS)
         else:
             # A filter may pass over page after page: others get their turn in between.
             await asyncio.sleep(0)
 
 
-async def _first(*happens: asyncio.Event | anyio.Event) -> None:
-    """Wait until one of them happens, but no longer than a caller is taken to be the same."""
-    waits = [asyncio.ensure_future(one.wait()) for one in happens]
-    try:
-        await asyncio.wait(waits, timeout=CHECK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
+def _may_be_shown(database: Database, change: Change) -> bool:
+    if change.entity != MESSAGE:
+        return True
+    found = database.read(lambda db: messages.find(db, change.entity_id))
+    return found is not None and policy.is_open_to_humans(
+        ACPPolicy.model_validate_json(found.policy_json), cast(ACPPriority, found.priority)
+    )
 
 
 def event(change: Change, epoch: str) -> ServerSentEvent:

@@ -1,5 +1,6 @@
 """Everything beside POST /: discovery, health, peers, metrics, events (CACP 2.0, Discovery)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from schemas import jsonrpc
 from schemas.errors import ErrorCode
 from schemas.mesh import Confirm, Hello
 from schemas.sync import AnnounceParams
-from server import card, events, metrics, openrpc
+from server import card, events, mailstream, metrics, openrpc
 from server.dispatch import Dispatcher
 from server.domain.access import Access, check
 from server.domain.errors import Forbidden, RateLimited, Refusal
@@ -32,7 +33,7 @@ from server.health import Checkup
 from server.identity import Caller
 from server.mesh import Mesh
 from server.methods import METHODS, peer
-from server.methods.base import Context, Node, open_project
+from server.methods.base import Context, Node, Session, open_project
 from server.metrics import Metrics
 from server.notices import Notices
 from server.settings import Settings
@@ -100,6 +101,7 @@ def routes(site: Site) -> list[Route]:
             "repo": site.settings.repo,
             "peerCount": _peer_count(site) if found.status != "unhealthy" else 0,
             "version": version("cacp-server"),
+            "mail": site.node.acp.capabilities,
         }
         if found.reason is not None:
             body["reason"] = found.reason
@@ -266,25 +268,23 @@ async def _events(site: Site, request: Request, caller: Caller) -> Response:
         raise RateLimited(
             f"The node has {site.streams} open event streams, which is its limit", retryAfter=5
         )
-    project = request.query_params.get("project")
-    chosen = Filter(project, events.kinds_of(request.query_params.get("kind")), caller)
-    if project is not None:
-        context = partial(Context, caller=caller, node=site.node, method="/events", stamp=0)
-        site.database.read(lambda db: open_project(context(db), project))
     last = request.headers.get("last-event-id") or request.query_params.get("after")
-    newest = site.database.read(changes.newest)
-    after = events.start_of(last, site.epoch, newest)
-
     check_still = partial(site.gate.check_still, request.scope)
     stopping = anyio.Event()
+    if request.query_params.get("kind") == mailstream.KIND:
+        check(caller.trust, "write")
+        session = Session(site.database, caller, site.node, "/events", asyncio.Event())
+        address = await mailstream.begin(session, last)
+        source = mailstream.stream(session, address, check_still, stopping)
+    else:
+        chosen, after = _changes(site, request, caller, last)
+        source = events.stream(site.database, site.epoch, after, chosen, check_still, stopping)
 
     async def body() -> AsyncIterator[ServerSentEvent]:
         site.streams += 1
         try:
             yield ServerSentEvent(comment="cacp changes", retry=STREAM_RETRY_SECONDS * 1000)
-            async for event in events.stream(
-                site.database, site.epoch, after, chosen, check_still, stopping
-            ):
+            async for event in source:
                 yield event
         except Refusal as refusal:
             # The caller comes back, and is told why.
@@ -299,6 +299,16 @@ async def _events(site: Site, request: Request, caller: Caller) -> Response:
         shutdown_event=stopping,
         shutdown_grace_period=site.settings.shutdown_seconds / 2,
     )
+
+
+def _changes(site: Site, request: Request, caller: Caller, last: str | None) -> tuple[Filter, int]:
+    """Which changes are asked for, and the one to go on after."""
+    project = request.query_params.get("project")
+    chosen = Filter(project, events.kinds_of(request.query_params.get("kind"), caller), caller)
+    if project is not None:
+        context = partial(Context, caller=caller, node=site.node, method="/events", stamp=0)
+        site.database.read(lambda db: open_project(context(db), project))
+    return chosen, events.start_of(last, site.epoch, site.database.read(changes.newest))
 
 
 async def no_route(request: Request, error: Exception) -> Response:

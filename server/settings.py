@@ -25,8 +25,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from server.domain.acp.pushes import Terms
 from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
-from server.domain.acp.routing import Channel, capabilities
+from server.domain.acp.routing import CHANNELS, Channel, capabilities
 from server.domain.acp.rules import Rules
 from server.domain.acp.threads import Bounds
 from server.domain.agents import identity
@@ -186,7 +187,39 @@ class Settings(BaseSettings):
     acp_channel_notify: bool = Field(
         False, description="Notify of high and critical ACP messages by the configured channel"
     )
-    acp_wake: bool = Field(False, description="Wake recipients of critical ACP messages")
+    acp_wake: bool = Field(
+        False, description="Wake recipients of critical ACP messages by acp_wake_commands"
+    )
+    acp_wake_commands: dict[str, list[str]] = Field(
+        {},
+        description="The command that wakes an agent, by agent id: a list of words, run without "
+        "a shell. In a variable, as JSON",
+    )
+    acp_wake_priority: Literal["normal", "high", "critical"] = Field(
+        "critical", description="The least priority of ACP messages that wake their recipients"
+    )
+    acp_wake_seconds: float = Field(
+        30.0, gt=0, le=600, description="Seconds that a waking command may take before it is killed"
+    )
+    acp_webhook_seconds: float = Field(
+        10.0, gt=0, le=60, description="Seconds that a webhook may take to answer"
+    )
+    acp_webhook_private: bool = Field(
+        False, description="Let webhooks be in private networks, not only in the internet"
+    )
+    acp_push_lease_seconds: float = Field(
+        300.0,
+        gt=0,
+        description="Seconds after which a pushed ACP message that is not acknowledged comes back",
+    )
+    acp_push_retry_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="Seconds before a push that failed is tried again; twice as many each time",
+    )
+    acp_push_attempts: int = Field(
+        12, ge=1, le=100, description="Failed pushes in a row after which one is given up"
+    )
     acp_retention_days: int = Field(
         90, ge=1, description="Days after which ACP messages move to the archive"
     )
@@ -237,6 +270,17 @@ class Settings(BaseSettings):
             usable = False
         if value and not usable:
             raise ValueError("it should be a URL such as https://cacp.example")
+        return value
+
+    @field_validator("acp_wake_commands")
+    @classmethod
+    def _check_commands(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        for agent_id, words in value.items():
+            if not words or not words[0] or any("\0" in word for word in words):
+                raise ValueError(
+                    f"{agent_id}: should be a list of words that begins with a program, "
+                    'such as ["/usr/local/bin/wake", "backend"]'
+                )
         return value
 
     @model_validator(mode="after")
@@ -338,8 +382,17 @@ class Settings(BaseSettings):
             bounds=Bounds(self.acp_thread_hops, self.acp_thread_rounds),
             coordinators=frozenset(map(identity, self.acp_coordinators)),
             capabilities=capabilities(
-                frozenset(name for name, on in flags.items() if on), frozenset()
+                frozenset(name for name, on in flags.items() if on),
+                frozenset(CHANNELS if self.acp_wake_commands else set(CHANNELS) - {"wake"}),
             ),
+            pushes=Terms(
+                lease=int(self.acp_push_lease_seconds * 1_000_000),
+                retry=int(self.acp_push_retry_seconds * 1_000_000),
+                attempts=self.acp_push_attempts,
+            ),
+            private_webhooks=self.acp_webhook_private,
+            wakes=frozenset(map(identity, self.acp_wake_commands)),
+            wake_from=self.acp_wake_priority,
             retention=self.acp_retention_days * 24 * 3600 * 1_000_000,
         )
 

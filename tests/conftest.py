@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from tests.mail import Agent, agent
 from tests.node import Node
+from tests.pushing import Pushing
 from tests.scenarios.mesh import Meshed
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
 
@@ -23,6 +24,14 @@ settings.load_profile("suite")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A running node that tests share: don't stop it, and leave no key or peer that others mind."""
     with Node(tmp_path_factory.mktemp("node")) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="session")
+def pushing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushing]:
+    """A running node whose push channels are on, that tests share as they do `node`."""
+    with Pushing(tmp_path_factory.mktemp("pushing")) as node:
         yield node
         assert "Traceback" not in node.log
 

@@ -19,11 +19,15 @@ from server.methods.acp import (  # isort: skip
     query,
     gate,
     dead,
+    claim,
+    channels,
 )
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
+    "channels",
+    "claim",
     "context",
     "contract",
     "dead",

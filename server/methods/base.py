@@ -19,6 +19,7 @@ from server.identity import Caller
 from server.store import changes, projects
 from server.store.database import Database, Transaction
 from server.store.projects import Membership
+from server.waiting import first
 
 P = TypeVar("P", bound=BaseModel)
 C = TypeVar("C")
@@ -40,6 +41,8 @@ class Node:
     future_limit: int = 300_000_000
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
     acp: Rules = field(default_factory=Rules)
+    webhook_key: bytes = field(default=b"", repr=False)
+    """What the secrets of webhooks are made from."""
     handoffs: HandoffRules = field(default_factory=HandoffRules)
 
 
@@ -57,6 +60,12 @@ class Context:
     """None for reads."""
     origin: str | None = None
     """The node that the change comes from, when it came by sync."""
+
+    @property
+    def now(self) -> int:
+        """The node's time, corrected: microseconds since 1970. The stamp may be ahead of it, when
+        a peer's clock is."""
+        return (self.transaction and self.transaction.now) or self.stamp
 
     def record(self, entity: str, entity_id: str, project_id: str | None, outcome: str) -> None:
         """Append to the change log what this call changed."""
@@ -128,12 +137,7 @@ class Session:
 
     async def until(self, event: asyncio.Event, seconds: float) -> None:
         """Wait for an event, for the end of the node, or for so many seconds."""
-        waits = [asyncio.ensure_future(one.wait()) for one in (event, self.stopping)]
-        try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await first(event, self.stopping, seconds=seconds)
 
 
 Run = Callable[[Any, Any], Any]

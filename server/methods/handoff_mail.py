@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from schemas.acp import ACPPolicy, ACPSupportedType, HandoffRejectReason
+from server.domain.acp.routing import PRIORITIES
 from server.methods.acp import mail
 from server.methods.acp.mail import Envelope
 from server.methods.base import Context
@@ -48,6 +49,8 @@ def tell(
         payload |= {"reason": reason, "detail": shortened(detail or "", DETAIL_MAX)}
     if type == "status.blocked":
         payload["blocked_on"] = shortened(detail or "", DETAIL_MAX)
+    # A package that was damaged is told of, too.
+    priority = package["task"]["priority"]
     restricted = package["policy"]["classification"] == "restricted"
     return mail.post(
         ctx,
@@ -59,7 +62,7 @@ def tell(
                 visibility="team" if team is not None and not restricted else "private",
                 sensitivity="high" if restricted else "low",
             ),
-            priority=package["task"]["priority"],
+            priority=priority if priority in PRIORITIES else "normal",
             team=team,
             thread_id=package["thread_id"],
             topic=f"handoff {package['task']['task_id']}"[:200],

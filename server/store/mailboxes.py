@@ -7,6 +7,7 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from schemas.acp import ACPMessageStatus
+from server.domain.acp.routing import Channel
 from server.domain.agents import identity, same_agent
 from server.store.messages import Message
 from server.store.sql import SQL
@@ -153,11 +154,11 @@ def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: st
 
 def dead(
     db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
-) -> list[tuple[int, Delivery, Message]]:
+) -> list[tuple[int, Channel, Delivery, Message]]:
     """What did not arrive of what the agent sent, or of all that anybody sent for a human, oldest
-    first, each with its place in the list."""
+    first, each with its place in the list and the channel."""
     rows = SQL.dead_letters(db, address=address, human=human, after=after, limit=limit)
-    return [(row[0], Delivery(*row[1:7]), Message(*row[7:])) for row in rows]
+    return [(row[0], row[1], Delivery(*row[2:8]), Message(*row[8:])) for row in rows]
 
 
 def everyone(db: sqlite3.Connection) -> list[str]:

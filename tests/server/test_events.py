@@ -15,7 +15,7 @@ import pytest
 
 import server.methods
 from server import events
-from server.domain.errors import InvalidInput, Unauthenticated
+from server.domain.errors import Forbidden, InvalidInput, Unauthenticated
 from server.events import KINDS, Filter, event, kinds_of, start_of
 from server.identity import Caller
 from server.store import keys
@@ -31,8 +31,8 @@ CHANGE = Change(7, 1_000_000, "node", "agent", "cacp/x/y", "contract", "c1", "p1
 # --- which changes, and from where on -----------------------------------------------------------
 
 
-def caller(project: str | None = None) -> Caller:
-    return Caller("agent", "repo", "verified", "key", project)
+def caller(project: str | None = None, *, human: bool = False) -> Caller:
+    return Caller("agent", "repo", "verified", "key", project, human)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,20 @@ def test_an_id_beyond_the_newest_starts_now() -> None:
 
 
 def test_kinds_are_those_of_changes() -> None:
-    assert kinds_of(None) is kinds_of("") is None
-    assert kinds_of("contract,context") == frozenset({"contract", "context"})
+    assert kinds_of(None, caller()) is kinds_of("", caller()) is None
+    assert kinds_of("contract,context", caller()) == frozenset({"contract", "context"})
     with pytest.raises(InvalidInput, match=r"'contracts'.*context, contract, file"):
-        kinds_of("context,contracts")
+        kinds_of("context,contracts", caller())
+    with pytest.raises(InvalidInput, match="mail by itself"):
+        kinds_of("context,mail", caller())
+
+
+def test_what_happens_to_messages_is_for_humans() -> None:
+    """acp-canonical §10.2: human audit visibility."""
+    with pytest.raises(Forbidden, match="kind=mail"):
+        kinds_of("message", caller())
+    human = caller(human=True)
+    assert kinds_of("message,project", human) == frozenset({"message", "project"})
 
 
 def test_every_entity_that_a_method_records_is_a_kind() -> None:

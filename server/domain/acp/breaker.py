@@ -1,6 +1,6 @@
 """A circuit breaker (acp-canonical §12.4): who fails again and again is refused for a while.
 
-closed ── FAILURES in WINDOW ──▶ open ── time ──▶ half-open ── success ──▶ closed
+closed ── failures in window ──▶ open ── time ──▶ half-open ── success ──▶ closed
                                    ▲                  │
                                    └──── failure ─────┘ (for twice as long)
 """
@@ -8,10 +8,18 @@ closed ── FAILURES in WINDOW ──▶ open ── time ──▶ half-open 
 from typing import NamedTuple
 
 SECOND = 1_000_000
-FAILURES = 20
-WINDOW = 60 * SECOND
-OPEN = 60 * SECOND
-OPEN_MAX = 3_600 * SECOND
+
+
+class Trip(NamedTuple):
+    """When a breaker opens, and for how long at first. Times are microseconds."""
+
+    failures: int = 20
+    window: int = 60 * SECOND
+    open: int = 60 * SECOND
+    longest: int = 3_600 * SECOND
+
+
+SENDER = Trip()
 
 
 class Breaker(NamedTuple):
@@ -31,16 +39,18 @@ def wait(breaker: Breaker, now: int) -> int | None:
     return breaker.open_until - now if now < breaker.open_until else None
 
 
-def after_failure(breaker: Breaker, now: int) -> Breaker:
+def after_failure(breaker: Breaker, now: int, trip: Trip = SENDER) -> Breaker:
     """The breaker after one more failure; one that is open stays as it is."""
     if now < breaker.open_until:
         return breaker
     if breaker.trips:
-        return _opened(breaker.trips + 1, now)
-    if now - breaker.since >= WINDOW:
+        return _opened(breaker.trips + 1, now, trip)
+    if now - breaker.since >= trip.window:
         return Breaker(1, now)
     failures = breaker.failures + 1
-    return _opened(1, now) if failures >= FAILURES else breaker._replace(failures=failures)
+    return (
+        _opened(1, now, trip) if failures >= trip.failures else breaker._replace(failures=failures)
+    )
 
 
 def after_success(breaker: Breaker, now: int) -> Breaker:
@@ -49,5 +59,5 @@ def after_success(breaker: Breaker, now: int) -> Breaker:
     return CLOSED if breaker.trips and now >= breaker.open_until else breaker
 
 
-def _opened(trips: int, now: int) -> Breaker:
-    return Breaker(0, now, now + min(OPEN * 2 ** (trips - 1), OPEN_MAX), trips)
+def _opened(trips: int, now: int, trip: Trip) -> Breaker:
+    return Breaker(0, now, now + min(trip.open * 2 ** min(trips - 1, 30), trip.longest), trips)

@@ -45,5 +45,14 @@ def is_audited(policy: ACPPolicy, priority: ACPPriority) -> bool:
     return priority in ("high", "critical") or policy.human_gate == "required"
 
 
+def is_open_to_humans(policy: ACPPolicy, priority: ACPPriority) -> bool:
+    """Whether a human's key may see the message without being a party to it (§10.2)."""
+    return (
+        priority == "critical"
+        or policy.visibility == "human-audit"
+        or policy.human_gate == "required"
+    )
+
+
 def _violation(path: str, problem: str) -> InvalidInput:
     return InvalidInput(f"{path}: {problem}", reason="policy_violation", path=path)

@@ -1,6 +1,6 @@
 """Which channels a message takes, by its priority (acp-canonical §10)."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from schemas.acp import ACPPriority
 
@@ -14,6 +14,9 @@ ROUTES: dict[ACPPriority, tuple[Channel, ...]] = {
     "critical": ("inbox", "session", "channel", "wake"),
 }
 """§10.2. The inbox is always taken; the others where they are available."""
+
+PRIORITIES: tuple[ACPPriority, ...] = get_args(ACPPriority)
+"""From the least to the greatest."""
 
 ALWAYS: Channel = "inbox"
 CHANNELS: tuple[Channel, ...] = ("inbox", "session", "channel", "wake")
@@ -32,6 +35,19 @@ def capabilities(enabled: frozenset[Channel], working: frozenset[Channel]) -> di
     }
 
 
-def channels(priority: ACPPriority, states: dict[Channel, State]) -> list[Channel]:
-    """The channels that a message of this priority takes now."""
-    return [one for one in ROUTES[priority] if states[one] == "available"]
+def channels(
+    priority: ACPPriority, states: dict[Channel, State], wake_from: ACPPriority = "critical"
+) -> list[Channel]:
+    """The channels that a message of this priority takes now. An operator may let lesser ones wake
+    too, by `wake_from`."""
+    wakes = reaches(priority, wake_from)
+    return [
+        one
+        for one in CHANNELS
+        if states[one] == "available" and (one in ROUTES[priority] or (one == "wake" and wakes))
+    ]
+
+
+def reaches(priority: ACPPriority, least: ACPPriority) -> bool:
+    """Whether a priority is that one or a greater."""
+    return PRIORITIES.index(priority) >= PRIORITIES.index(least)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from schemas.acp import ACPPriority
+from server.domain.acp.pushes import Terms
 from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.routing import Channel, State, capabilities
 from server.domain.acp.threads import Bounds
@@ -21,6 +23,13 @@ class Rules:
     capabilities: dict[Channel, State] = field(
         default_factory=lambda: capabilities(frozenset(), frozenset())
     )
+    pushes: Terms = field(default_factory=Terms)
+    private_webhooks: bool = False
+    """Whether a webhook may be in a private network."""
+    wakes: frozenset[str] = frozenset()
+    """The addresses of agents that have a command that wakes them."""
+    wake_from: ACPPriority = "critical"
+    """The least priority that wakes."""
     retention: int = 90 * 24 * 3600 * 1_000_000
     """Microseconds."""
 

@@ -4,14 +4,15 @@ from typing import Any, cast
 
 from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
 from schemas.base import iso
-from server.domain.acp import policy, status
+from server.domain.acp import policy, routing, status
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
 from server.methods.base import Context
-from server.store import mailboxes, messages, senders
+from server.store import mailboxes, messages, pushes, senders
 from server.store.mailboxes import Delivery
 from server.store.messages import Message
+from server.store.pushes import Target
 
 
 def let_through(ctx: Context, message: Message) -> None:
@@ -28,6 +29,7 @@ def let_through(ctx: Context, message: Message) -> None:
     for found in mailboxes.deliveries(ctx.db, message.id):
         if found.box_seq is None and found.status == "pending":
             mailboxes.put_held(ctx.db, message.id, found.recipient, now)
+            announce(ctx, message, found.recipient)
     take_turn(ctx, message)
 
 
@@ -46,6 +48,19 @@ def take_turn(ctx: Context, message: Message) -> None:
             let_through(ctx, following)
 
 
+def announce(ctx: Context, message: Message, address: str) -> None:
+    """Have a message that has come into a box pushed on the channels that its priority takes, as
+    far as its recipient has them (§10.2)."""
+    rules = ctx.node.acp
+    priority = cast(ACPPriority, message.priority)
+    for channel in routing.channels(priority, rules.capabilities, rules.wake_from):
+        if channel == "inbox" or (channel == "wake" and address not in rules.wakes):
+            continue
+        if channel == "channel" and pushes.webhook(ctx.db, address) is None:
+            continue
+        pushes.add(ctx.db, message.id, Target(channel, address), iso(ctx.now))
+
+
 def advance(
     ctx: Context,
     message: Message,
@@ -59,6 +74,8 @@ def advance(
         return False
     now = iso(ctx.stamp)
     mailboxes.put_delivery(ctx.db, message.id, delivery.recipient, to, now, error)
+    if to in ("read", "expired", "failed"):
+        pushes.end(ctx.db, message.id, delivery.recipient, to)
     if delivery.box_seq is not None and to in ("read", "expired", "failed"):
         mailboxes.count(ctx.db, delivery.recipient, **{to: 1})
     whole = status.whole(one.status for one in mailboxes.deliveries(ctx.db, message.id))
@@ -79,7 +96,7 @@ def give_up(ctx: Context, message: Message, to: ACPMessageStatus, why: str) -> N
         take_turn(ctx, message)
 
 
-def audit(ctx: Context, outcome: str, message_id: str, **detail: Any) -> None:
+def audit(ctx: Context, outcome: str, message_id: str | None, **detail: Any) -> None:
     """Append an audit event for what the caller did to a message (§12.8)."""
     senders.audit(
         ctx.db,

@@ -17,6 +17,7 @@ from schemas.acp_calls import (
     ReplayParams,
     SendResult,
 )
+from schemas.base import iso
 from server.domain.agents import identity
 from server.methods.acp import course, mail
 from server.methods.acp.course import address_of
@@ -24,7 +25,7 @@ from server.methods.acp.guard import LOOKING, SENDING
 from server.methods.acp.mail import Draft
 from server.methods.acp.send import sent
 from server.methods.base import Context, check_unscoped, reads, writes
-from server.store import mailboxes, messages
+from server.store import mailboxes, messages, pushes
 from server.store.messages import Message
 
 
@@ -37,8 +38,8 @@ from server.store.messages import Message
     guard=LOOKING,
 )
 def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
-    """What the caller sent that expired or failed, for each recipient, oldest first; for a human's
-    key, what anybody sent."""
+    """What the caller sent that expired or failed, for each recipient, oldest first, and what
+    could not be pushed on a channel but is in the inbox; for a human's key, what anybody sent."""
     check_unscoped(ctx)
     rows = mailboxes.dead(
         ctx.db,
@@ -49,8 +50,12 @@ def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
     )
     result: dict[str, Any] = {
         "letters": [
-            {"message": messages.envelope(message), "receipt": mailboxes.receipt(delivery)}
-            for _, delivery, message in rows[: params.limit]
+            {
+                "message": messages.envelope(message),
+                "receipt": mailboxes.receipt(delivery),
+                "channel": channel,
+            }
+            for _, channel, delivery, message in rows[: params.limit]
         ]
     }
     if len(rows) > params.limit:
@@ -61,7 +66,8 @@ def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
 @writes("acp/replay", ReplayParams, SendResult, guard=SENDING)
 def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     """Send a dead letter of one's own again, as a new message in its thread, to those that it did
-    not reach. Doing so again answers the same message."""
+    not reach. Doing so again answers the same message. One that only could not be pushed on a
+    channel is no new message: it is pushed again."""
     message = messages.find(ctx.db, params.message_id)
     if message is None or identity(message.from_agent) != address_of(ctx):
         raise mail.no_message(params.message_id)
@@ -70,6 +76,8 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
         for one in mailboxes.deliveries(ctx.db, message.id)
         if one.status in ("expired", "failed")
     ]
+    if not dead and pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
+        return sent(ctx, message, messages.envelope(message), duplicate=True)
     if not dead:
         raise course.illegal(message, f"Message {message.id} is no dead letter")
     ready = mail.prepare(ctx, _again(message, dead, params.expires_at))

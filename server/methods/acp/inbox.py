@@ -65,7 +65,7 @@ class Page:
             "capabilities": ctx.node.acp.capabilities,
         }
         if params.format == "markdown":
-            result["text"] = _markdown(ctx, envelopes, self.box)
+            result["text"] = markdown(ctx, envelopes, self.box)
         return result
 
 
@@ -182,7 +182,8 @@ def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
     return (int(text), False) if known == epoch else (0, True)
 
 
-def _markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
+def markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
+    """Envelopes as an agent reads them, and what its box holds."""
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
     # Who sends here has proved with its key to be who it is.
     authors = [Author(one["from"], ctx.node.agent_id, "verified") for one in plain]

@@ -46,7 +46,7 @@ from server.domain.errors import (
     TooLarge,
 )
 from server.domain.invalid import invalid_input
-from server.methods.acp.course import address_of, audit, let_through, sender_breaker
+from server.methods.acp.course import address_of, announce, audit, let_through, sender_breaker
 from server.methods.base import Context, check_unscoped, new_id
 from server.store import mailboxes, messages, senders, teams
 from server.store.messages import Message
@@ -166,6 +166,7 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             mailboxes.hold(ctx.db, message.id, address)
         else:
             mailboxes.put(ctx.db, message.id, address, now)
+            announce(ctx, message, address)
     if waits and message.held is None:
         let_through(ctx, message)
     if message.team is not None and teams.find(ctx.db, message.team) is not None:

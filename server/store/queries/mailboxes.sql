@@ -59,12 +59,13 @@ VALUES (:recipient, :message_id, :processed_at)
 ON CONFLICT (recipient, message_id) DO NOTHING;
 
 -- name: dead_letters(address, human, after, limit)
-SELECT d.id, d.recipient, d.status, d.delivered_at, d.read_at, d.error, d.box_seq,
+SELECT d.id, d.channel, d.recipient, d.status, d.delivered_at, d.read_at, d.error, d.box_seq,
        m.id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
        m.status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
        created_at, updated_at, hop, held
 FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
-WHERE d.channel = 'inbox' AND d.status IN ('failed', 'expired') AND d.id > :after
+WHERE d.status IN ('failed', 'expired') AND (d.channel = 'inbox' OR d.status = 'failed')
+  AND d.id > :after
   AND (:human OR from_agent = :address
        OR (from_agent >= :address || '@' AND from_agent < :address || 'A'))
 ORDER BY d.id LIMIT :limit;

@@ -24,6 +24,7 @@ OF_THIS_NODE = {
     "breakers",
     "workq_intents",
     "acp_meta",
+    "webhooks",
 }
 """Whom this node trusts and holds off, and what it has not taken in or done yet."""
 

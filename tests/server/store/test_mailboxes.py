@@ -77,8 +77,10 @@ def test_everyone_is_who_holds_a_key(db: sqlite3.Connection) -> None:
 def test_dead_letters_are_the_senders_business(db: sqlite3.Connection) -> None:
     fill(db, 2)
     mailboxes.put_delivery(db, "m000001", BERT, "expired", AT, "late")
-    ((place, delivery, message),) = mailboxes.dead(db, ANNA, human=False, after=0, limit=10)
-    assert (delivery.error, message.id) == ("late", "m000001")
+    ((place, channel, delivery, message),) = mailboxes.dead(
+        db, ANNA, human=False, after=0, limit=10
+    )
+    assert (channel, delivery.error, message.id) == ("inbox", "late", "m000001")
     assert mailboxes.dead(db, ANNA, human=False, after=place, limit=10) == []
     assert mailboxes.dead(db, BERT, human=False, after=0, limit=10) == []
     assert len(mailboxes.dead(db, BERT, human=True, after=0, limit=10)) == 1

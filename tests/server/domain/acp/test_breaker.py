@@ -5,16 +5,15 @@ from hypothesis import strategies as st
 
 from server.domain.acp.breaker import (
     CLOSED,
-    FAILURES,
-    OPEN,
-    OPEN_MAX,
-    WINDOW,
+    SENDER,
     Breaker,
+    Trip,
     after_failure,
     after_success,
     wait,
 )
 
+FAILURES, WINDOW, OPEN, OPEN_MAX = SENDER
 START = 1_700_000_000_000_000
 
 
@@ -66,3 +65,10 @@ def test_nobody_waits_longer_than_the_most(events: list[tuple[bool, int]]) -> No
         breaker = (after_success if success else after_failure)(breaker, now)
         left = wait(breaker, now)
         assert left is None or 0 < left <= OPEN_MAX
+
+
+def test_a_channel_has_terms_of_its_own() -> None:
+    trip = Trip(failures=2, window=10, open=3, longest=5)
+    breaker = after_failure(after_failure(CLOSED, START, trip), START, trip)
+    assert wait(breaker, START) == 3
+    assert wait(after_failure(breaker, START + 3, trip), START + 3) == 5

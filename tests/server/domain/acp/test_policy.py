@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.acp import ACPPolicy
-from server.domain.acp.policy import MANY, check, is_audited, is_broadcast
+from server.domain.acp.policy import MANY, check, is_audited, is_broadcast, is_open_to_humans
 from server.domain.errors import Forbidden, InvalidInput, Refusal
 
 FINE: dict[str, Any] = {
@@ -62,3 +62,11 @@ def test_what_is_audited() -> None:
     assert is_audited(ACPPolicy(), "high")
     assert is_audited(ACPPolicy(), "critical")
     assert is_audited(ACPPolicy(human_gate="required"), "low")
+
+
+def test_what_a_human_may_see_without_being_a_party() -> None:
+    """§10.2: human audit visibility."""
+    assert not is_open_to_humans(ACPPolicy(), "high")
+    assert is_open_to_humans(ACPPolicy(), "critical")
+    assert is_open_to_humans(ACPPolicy(visibility="human-audit"), "low")
+    assert is_open_to_humans(ACPPolicy(human_gate="required"), "low")

@@ -1,6 +1,6 @@
 """Channels by priority (acp-canonical §10)."""
 
-from server.domain.acp.routing import CHANNELS, ROUTES, capabilities, channels
+from server.domain.acp.routing import CHANNELS, ROUTES, capabilities, channels, reaches
 
 
 def test_the_routes_are_those_of_the_specification() -> None:
@@ -26,3 +26,18 @@ def test_a_flag_alone_makes_no_channel() -> None:
     assert (states["wake"], states["channel"]) == ("unavailable", "available")
     assert channels("critical", states) == ["inbox", "channel"]
     assert channels("normal", states) == ["inbox"]
+
+
+def test_an_operator_may_let_lesser_priorities_wake() -> None:
+    """§10.2: by default only what is critical wakes."""
+    states = capabilities(frozenset({"wake"}), frozenset(CHANNELS))
+    assert channels("high", states) == ["inbox"]
+    assert channels("critical", states) == ["inbox", "wake"]
+    assert channels("high", states, wake_from="high") == ["inbox", "wake"]
+    assert channels("normal", states, wake_from="high") == ["inbox"]
+
+
+def test_priorities_have_an_order() -> None:
+    assert reaches("critical", "low")
+    assert reaches("high", "high")
+    assert not reaches("normal", "high")

@@ -1,0 +1,114 @@
+"""`cacp hook`: new mail at the turns of Claude Code and Codex (acp-canonical §10, session).
+
+Runs at each turn of an agent, so it imports little, and breaks nothing: when the node is away or
+refuses, it says nothing and ends well. `cli.entry` calls it without the other commands.
+
+Both agents take one form of answer, as JSON on standard output:
+
+    {"hookSpecificOutput": {"hookEventName": EVENT, "additionalContext": TEXT}}
+    {"decision": "block", "reason": TEXT}                                         for Stop
+
+Claude Code: https://code.claude.com/docs/en/hooks. Codex: https://developers.openai.com/codex/hooks;
+it refuses members that it doesn't know. Codex's older `notify` has no answer, and so no mail.
+"""
+
+import json
+import sys
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+AGENTS = ("claude", "codex")
+CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse")
+"""What is added to them, the agent reads beside what it does."""
+EVENTS = (*CONTEXT_EVENTS, "Stop")
+FORGETS = ("compact", "clear", "resume")
+"""Ways to start a session in which what it was shown may be gone from its context."""
+SECONDS = 2.0
+"""An agent waits for its hooks."""
+SIZE = 9_000
+"""Characters. Of more than 10,000 Claude Code shows the agent only the beginning."""
+ANSWER_MAX = 4 * 1024 * 1024
+UNREAD = "Your inbox holds {count} that you have not acknowledged: `acp_inbox`, or `cacp inbox`."
+
+Json = dict[str, Any]
+
+
+def run(agent: str, event: str | None, url: str, key: str | None) -> int:
+    """Answer the hook whose JSON is on standard input; the exit status, 1 for wrong usage only.
+
+    Never 2, which would stop what the agent does.
+    """
+    try:
+        given = json.loads(sys.stdin.buffer.read() or b"{}")
+    except (ValueError, OSError):
+        given = {}
+    if not isinstance(given, dict):
+        given = {}
+    event = event or str(given.get("hook_event_name"))
+    if agent not in AGENTS or event not in EVENTS:
+        print(
+            f"cacp hook: takes one of {', '.join(AGENTS)} and one of {', '.join(EVENTS)}",
+            file=sys.stderr,
+        )
+        return 1
+    try:
+        params = question(event, given)
+        result = None if params is None else ask(url, key, params)
+        said = None if result is None else answer(event, result)
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        said = None
+    if said is not None:
+        print(json.dumps(said))
+    return 0
+
+
+def question(event: str, given: Json) -> Json | None:
+    """The params of `acp/claim` for what a hook was given; None when nothing is to be asked.
+
+    At Stop only what is urgent is asked for, and nothing when the agent goes on for a hook already.
+    """
+    if event == "Stop" and given.get("stop_hook_active"):
+        return None
+    session = given.get("session_id")
+    known = isinstance(session, str) and 0 < len(session) <= 200
+    return {
+        "session_id": session if known else "unnamed",
+        "urgent": event == "Stop",
+        "again": event == "SessionStart" and given.get("source") in FORGETS,
+        "size": SIZE,
+        "format": "markdown",
+    }
+
+
+def answer(event: str, result: Json) -> Json | None:
+    """What the agent is told of a ClaimResult; None when there is nothing to tell."""
+    text = result.get("text")
+    if event == "Stop":
+        return {"decision": "block", "reason": text} if text else None
+    unread = result["counts"]["unread"]
+    available = result["capabilities"]["session"] == "available"
+    if not text and event == "SessionStart" and unread and available:
+        text = UNREAD.format(count=f"{unread} message{'s' if unread != 1 else ''}")
+    if not text:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def ask(url: str, key: str | None, params: Json) -> Json:
+    """The result of `acp/claim`. Raises OSError, HTTPException, ValueError, KeyError or TypeError
+    when there is none."""
+    parts = urlsplit(url)
+    make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = make(parts.hostname or "", parts.port, timeout=SECONDS)
+    try:
+        body = json.dumps({"jsonrpc": "2.0", "method": "acp/claim", "params": params, "id": 1})
+        headers = {"Content-Type": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        connection.request("POST", parts.path or "/", body.encode(), headers)
+        found = json.loads(connection.getresponse().read(ANSWER_MAX))
+    finally:
+        connection.close()
+    result: Json = found["result"]
+    return result

@@ -1,0 +1,127 @@
+"""acp/subscribe, acp/unsubscribe and acp/channels: what reaches an agent beside its inbox
+(acp-canonical §10)."""
+
+from functools import partial
+from ipaddress import ip_address
+from typing import Any
+
+from schemas.acp_calls import (
+    ChannelsParams,
+    ChannelsResult,
+    SubscribeParams,
+    SubscribeResult,
+    UnsubscribeParams,
+    UnsubscribeResult,
+)
+from schemas.base import iso
+from server.domain.acp import breaker, webhooks
+from server.domain.acp.routing import CHANNELS, Channel
+from server.domain.endpoints import check_address, check_endpoint
+from server.domain.errors import Forbidden
+from server.methods.acp import course, push
+from server.methods.acp.guard import LOOKING
+from server.methods.base import Context, Session, check_unscoped, new_id, waits, writes
+from server.store import pushes, senders
+from server.store.pushes import Target, Webhook
+
+
+@waits("acp/subscribe", SubscribeParams, SubscribeResult, access="write", guard=LOOKING)
+async def subscribe(session: Session, params: SubscribeParams) -> dict[str, Any]:
+    """Have mail of high priority announced at a URL from now on, in the place of the one before:
+    signed as Standard Webhooks says, with the secret that is answered this once. What could not be
+    announced and is still unread is tried again."""
+    # As a plain write it would be kept, secret and all, for an Idempotency-Key.
+    return await session.write(partial(_subscribed, url=params.url))
+
+
+@writes("acp/unsubscribe", UnsubscribeParams, UnsubscribeResult, guard=LOOKING)
+def unsubscribe(ctx: Context, params: UnsubscribeParams) -> dict[str, Any]:
+    """Have mail announced nowhere any more. It goes on coming into the inbox."""
+    check_unscoped(ctx)
+    address = course.address_of(ctx)
+    removed = pushes.drop_webhook(ctx.db, address)
+    if removed:
+        pushes.drop(ctx.db, Target("channel", address))
+        course.audit(ctx, "unsubscribed", None)
+    return {"removed": removed}
+
+
+@waits("acp/channels", ChannelsParams, ChannelsResult, access="write", guard=LOOKING)
+async def channels(session: Session, params: ChannelsParams) -> dict[str, Any]:
+    """What reaches the caller beside its inbox: each channel's state, what waits there, what was
+    given up, and until when a failing one is left alone."""
+    return session.read(_channels)
+
+
+def _subscribed(ctx: Context, url: str) -> dict[str, Any]:
+    check_unscoped(ctx)
+    _check_available(ctx)
+    _check_url(ctx, url)
+    address, now = course.address_of(ctx), iso(ctx.now)
+    target = Target("channel", address)
+    made = Webhook(new_id(), url, now)
+    pushes.put_webhook(ctx.db, address, made)
+    senders.put_breaker(ctx.db, push.breaker_name(target), breaker.CLOSED)
+    pushes.rearm(ctx.db, target, now)
+    course.audit(ctx, "subscribed", None)
+    return {
+        "url": made.url,
+        "secret": webhooks.secret(ctx.node.webhook_key, made.webhook_id),
+        "createdAt": now,
+        "capabilities": ctx.node.acp.capabilities,
+    }
+
+
+def _channels(ctx: Context) -> dict[str, Any]:
+    check_unscoped(ctx)
+    return {
+        "address": course.address_of(ctx),
+        "channels": [_state(ctx, one) for one in CHANNELS],
+        "capabilities": ctx.node.acp.capabilities,
+    }
+
+
+def _state(ctx: Context, channel: Channel) -> dict[str, Any]:
+    target = Target(channel, course.address_of(ctx))
+    webhook = pushes.webhook(ctx.db, target.address) if channel == "channel" else None
+    gate = senders.breaker(ctx.db, push.breaker_name(target))
+    paused = breaker.wait(gate, ctx.now) is not None
+    configured = {
+        "channel": webhook is not None,
+        "wake": target.address in ctx.node.acp.wakes,
+    }
+    return {
+        "channel": channel,
+        "state": ctx.node.acp.capabilities[channel],
+        "configured": configured.get(channel, True),
+        "url": webhook.url if webhook else None,
+        "waiting": pushes.waiting(ctx.db, target),
+        "failed": pushes.given_up(ctx.db, target),
+        "pausedUntil": iso(gate.open_until) if paused else None,
+    }
+
+
+def _check_available(ctx: Context) -> None:
+    state = ctx.node.acp.capabilities["channel"]
+    if state != "available":
+        raise Forbidden(
+            "This node announces no mail: its operator has not set acp_channel_notify. "
+            "Ask acp/inbox with wait instead",
+            reason="channel_disabled",
+            capability=state,
+        )
+
+
+def _check_url(ctx: Context, url: str) -> None:
+    """Raises InvalidInput or Forbidden for a URL that the node won't call; a name is looked up, and
+    its addresses checked, whenever it is called."""
+    endpoint = check_endpoint(url, loopback_allowed=ctx.node.loopback)
+    try:
+        ip_address(endpoint.host)
+    except ValueError:
+        return
+    check_address(
+        endpoint.host,
+        loopback_allowed=ctx.node.loopback,
+        private_allowed=ctx.node.acp.private_webhooks,
+    )

@@ -1,0 +1,169 @@
+"""Pushes on the channels beside the inbox, and the webhooks that some go to (acp-canonical §10).
+
+Records of `delivery_log`: one for each message, recipient and channel.
+"""
+
+import sqlite3
+from typing import NamedTuple
+
+from schemas.acp import ACPMessageStatus
+from schemas.base import iso, stamp_of
+from server.domain.acp.pushes import Push
+from server.domain.acp.routing import Channel
+from server.store.messages import Message
+from server.store.sql import SQL, Row
+
+
+class Target(NamedTuple):
+    """A channel of a recipient."""
+
+    channel: Channel
+    address: str
+
+
+class Due(NamedTuple):
+    """A push that is due. `box_seq` and `box_status` are those of the message in the inbox."""
+
+    id: int
+    push: Push
+    box_seq: int
+    box_status: ACPMessageStatus
+    message: Message
+
+
+class Webhook(NamedTuple):
+    """Where an agent's mail is announced."""
+
+    webhook_id: str
+    url: str
+    created_at: str
+
+
+def add(db: sqlite3.Connection, message_id: str, target: Target, now: str) -> None:
+    """Have a message pushed; does nothing for one that is pushed there already."""
+    SQL.insert_push(
+        db, message_id=message_id, recipient=target.address, channel=target.channel, due_at=now
+    )
+
+
+def due_targets(db: sqlite3.Connection, channel: Channel, now: str, limit: int) -> list[Target]:
+    """Where webhooks are to be called or commands to be run, the longest due first."""
+    rows = SQL.due_recipients(db, channel=channel, now=now, limit=limit)
+    return [Target(channel, row[0]) for row in rows]
+
+
+def next_due(db: sqlite3.Connection, channel: Channel, now: str) -> int | None:
+    """When the next of them will be due that is not yet, as a stamp."""
+    return _stamp(SQL.next_due(db, channel=channel, now=now))
+
+
+def next_due_to(db: sqlite3.Connection, target: Target) -> int | None:
+    """When the next push to a target is or was due, as a stamp."""
+    return _stamp(SQL.next_due_to(db, recipient=target.address, channel=target.channel))
+
+
+def due(
+    db: sqlite3.Connection, target: Target, now: str, limit: int, *, urgent: bool = False
+) -> list[Due]:
+    """What is due to a target, in the order in which it came; `urgent`: of high priority or
+    critical."""
+    rows = SQL.due_pushes(
+        db,
+        recipient=target.address,
+        channel=target.channel,
+        now=now,
+        urgent=urgent,
+        limit=limit,
+    )
+    return [_due(row) for row in rows]
+
+
+def put(
+    db: sqlite3.Connection,
+    id: int,
+    push: Push,
+    *,
+    now: str,
+    error: str | None = None,
+    holder: str | None = None,
+) -> None:
+    """Note how far a push is, unless it has been ended meanwhile. `holder` is the session that it
+    is shown to."""
+    SQL.put_push(
+        db,
+        id=id,
+        status=push.status,
+        pushes=push.pushes,
+        failures=push.failures,
+        due_at=None if push.due is None else iso(push.due),
+        delivered_at=now if push.status == "delivered" else None,
+        error=error,
+        holder=holder,
+    )
+
+
+def end(db: sqlite3.Connection, message_id: str, address: str, status: ACPMessageStatus) -> None:
+    """Nothing more is to be pushed: the message is read, expired or failed for the recipient."""
+    SQL.end_pushes(db, message_id=message_id, recipient=address, status=status)
+
+
+def put_off(db: sqlite3.Connection, target: Target, now: str, until: int) -> None:
+    """Do what is due to a target later, at a stamp."""
+    SQL.put_off(db, recipient=target.address, channel=target.channel, now=now, due_at=iso(until))
+
+
+def release(db: sqlite3.Connection, address: str, holder: str, after: int, now: str) -> None:
+    """End the leases of one session on what came into the box after a number."""
+    SQL.release(db, recipient=address, holder=holder, after=after, now=now)
+
+
+def rearm_message(db: sqlite3.Connection, message_id: str, now: str) -> bool:
+    """Push a message again where that failed and it is still unread; whether there was any."""
+    return bool(SQL.rearm_message(db, message_id=message_id, now=now))
+
+
+def rearm(db: sqlite3.Connection, target: Target, now: str) -> None:
+    """Push again to a target what failed there and is still unread."""
+    SQL.rearm_channel(db, recipient=target.address, channel=target.channel, now=now)
+
+
+def drop(db: sqlite3.Connection, target: Target) -> None:
+    """Push nothing more to a target of what came so far."""
+    SQL.drop_pushes(db, recipient=target.address, channel=target.channel)
+
+
+def waiting(db: sqlite3.Connection, target: Target) -> int:
+    """How many messages wait for their first push to arrive."""
+    return int(SQL.waiting_pushes(db, recipient=target.address, channel=target.channel))
+
+
+def given_up(db: sqlite3.Connection, target: Target) -> int:
+    """How many messages could not be pushed to a target."""
+    return int(SQL.failed_pushes(db, recipient=target.address, channel=target.channel))
+
+
+# --- webhooks ---------------------------------------------------
+
+
+def webhook(db: sqlite3.Connection, address: str) -> Webhook | None:
+    row = SQL.webhook(db, address=address)
+    return Webhook(*row) if row else None
+
+
+def put_webhook(db: sqlite3.Connection, address: str, webhook: Webhook) -> None:
+    """Enter an agent's webhook, in the place of one that it had."""
+    SQL.put_webhook(db, address=address, **webhook._asdict())
+
+
+def drop_webhook(db: sqlite3.Connection, address: str) -> bool:
+    """Remove an agent's webhook; whether it had one."""
+    return bool(SQL.drop_webhook(db, address=address))
+
+
+def _due(row: Row) -> Due:
+    push = Push(row[1], row[2], row[3], stamp_of(row[4]))
+    return Due(row[0], push, row[5], row[6], Message(*row[7:]))
+
+
+def _stamp(text: str | None) -> int | None:
+    return None if text is None else stamp_of(text)
