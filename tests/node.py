@@ -24,6 +24,7 @@ from pydantic import TypeAdapter
 from server.methods import METHODS
 from server.store import keys
 from server.store.database import connect
+from tests.nursery import Process
 
 AGENT = "aid://example.com/backend@1.0.0"
 REPO = "backend-api"
@@ -65,7 +66,7 @@ class Node:
             "language": "python",
             **settings,
         }
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | subprocess.Popen[bytes] | None = None
         self.http = self._client()
 
     # --- the process --------------------------------------------------------------------------
@@ -94,13 +95,22 @@ class Node:
         """What the process wrote to stderr, over all its starts."""
         return self.log_file.read_text()
 
-    def start(self, *, wait: bool = True) -> Self:
-        """Start the process and wait until it answers. Raises AssertionError with its log."""
-        command = [sys.executable, "-m", "cli.main", "serve"]
-        with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(
-                command, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+    def start(self, *, wait: bool = True, forked: bool = True) -> Self:
+        """Start the process and wait until it answers. Raises AssertionError with its log.
+
+        A process that isn't forked but executed has this thread's privileges.
+        """
+        if forked:
+            self.process = Process(["serve"], self.env, self.log_file)
+        else:
+            with self.log_file.open("ab") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "cli.main", "serve"],
+                    env=self.env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
         if wait:
             self._wait_for_life()
         return self

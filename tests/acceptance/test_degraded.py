@@ -219,7 +219,7 @@ def start_without_privileges(start: Callable[[], object]) -> None:
 def check_refuses_to_start(node: Node, mend: str) -> None:
     """One readable line with what mends it, and exit status 1."""
     node.log_file.write_text("")
-    start_without_privileges(lambda: node.start(wait=False))
+    start_without_privileges(lambda: node.start(wait=False, forked=False))
     assert node.process is not None
     process, node.process = node.process, None
     assert process.wait(30) == 1

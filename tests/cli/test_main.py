@@ -58,6 +58,7 @@ def test_help_imports_nothing_that_it_does_not_show() -> None:
     assert done.stderr.strip() == ""
 
 
+@pytest.mark.soak
 def test_help_answers_in_under_300_ms() -> None:
     best = min(_seconds_of_help() for _ in range(5))
     assert best < 0.3
