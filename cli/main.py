@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cli import comply, invites, keys, peers, thread, tokens, wire
+from cli import acp, comply, invites, keys, peers, thread, tokens, wire
 from cli.call import call
 from cli.demo import demo
 from cli.discover import discover, known, register
@@ -49,6 +49,8 @@ app.command(rich_help_panel=KEEP)(register)
 app.command(rich_help_panel=KEEP)(known)
 app.command(rich_help_panel=KEEP)(backup)
 app.command(rich_help_panel=KEEP)(export)
+app.command(rich_help_panel=KEEP)(acp.approve)
+app.add_typer(acp.app, rich_help_panel=KEEP)
 app.add_typer(keys.app, rich_help_panel=KEEP)
 app.add_typer(tokens.app, rich_help_panel=KEEP)
 

@@ -39,9 +39,9 @@ def backup(
     """
     from server.store.migrate import copy
 
-    source = _source(db)
+    source = source_of(db)
     part = file.with_name(f"{file.name}.part")
-    with _reported(source, file), _private():
+    with reported(source, file), private():
         if file.exists():
             raise FileExistsError(f"{file} is there already")
         if not file.parent.is_dir():
@@ -79,9 +79,9 @@ def export(
     """
     from server.store.export import ENTITIES, lines, snapshot
 
-    source = _source(db)
+    source = source_of(db)
     counts: dict[str, int] = {}
-    with _reported(source, folder), _private():
+    with reported(source, folder), private():
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise FileExistsError(f"{folder} is not empty")
@@ -105,7 +105,7 @@ def export(
         typer.echo(f"Wrote {held or 'nothing: the node holds nothing yet'} to {folder}.", err=True)
 
 
-def _source(db: Path | None) -> Path:
+def source_of(db: Path | None) -> Path:
     from server.settings import load
 
     try:
@@ -118,7 +118,7 @@ def _source(db: Path | None) -> Path:
 
 
 @contextmanager
-def _reported(source: Path, target: Path) -> Iterator[None]:
+def reported(source: Path, target: Path) -> Iterator[None]:
     """End the command with one line when the source can't be read or the target written."""
     try:
         yield
@@ -131,7 +131,7 @@ def _reported(source: Path, target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _private() -> Iterator[None]:
+def private() -> Iterator[None]:
     """Files made meanwhile are their owner's only."""
     before = os.umask(0o077)
     try:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from schemas.acp import ACPMessageEnvelope
+from schemas.acp_payloads import PAYLOADS
 from schemas.heal_decision import HealDecision
 from schemas.jsont import ComplianceTest
 from schemas.manifest import Manifest
@@ -19,11 +21,14 @@ PUBLISHED: dict[str, type[BaseModel]] = {
     "heal_decision.v2.json": HealDecision,
     "state.v2.json": RunState,
     "jsont.schema.json": ComplianceTest,
+    "acp.envelope.v1.json": ACPMessageEnvelope,
+    **{f"acp.{type}.v1.json": model for type, model in PAYLOADS.items()},
 }
 
 
 def schema_text(name: str) -> str:
-    """The published text of the schema of this file name (agent-threader-v2 §7, acpcomply)."""
+    """The published text of the schema of this file name (agent-threader-v2 §7, acpcomply, acp-canonical
+    §15)."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": name,

@@ -150,7 +150,7 @@ def found(
 
 def due(db: sqlite3.Connection, now: str, limit: int) -> list[str]:
     """The ids of messages that expire by `now`, the earliest first."""
-    return [message_id for (message_id,) in SQL.due_messages(db, now=now, limit=limit)]
+    return [message_id for (message_id,) in SQL.expiring_messages(db, now=now, limit=limit)]
 
 
 def next_expiry(db: sqlite3.Connection) -> str | None:

@@ -22,7 +22,7 @@ UPDATE messages SET held = :held, updated_at = :updated_at WHERE id = :id;
 SELECT id, held FROM messages
 WHERE held IS NOT NULL AND thread_id = :thread_id AND sequence = :sequence;
 
--- name: due_messages(now, limit)
+-- name: expiring_messages(now, limit)
 SELECT id FROM messages
 WHERE expires_at IS NOT NULL AND status NOT IN ('read', 'expired', 'failed') AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit;

@@ -2,9 +2,11 @@
 
 import re
 import sqlite3
+from pathlib import Path
 
 import pytest
 
+from server.store import sql
 from server.store.sql import SQL
 
 NAMES = sorted(SQL.available_queries)
@@ -20,3 +22,11 @@ def test_a_query_fits_the_schema(db: sqlite3.Connection, name: str) -> None:
 def test_no_query_puts_values_into_its_text() -> None:
     for name in NAMES:
         assert not re.search(r"%s|\{\w*\}|%\(", str(getattr(SQL, name).sql))
+
+
+def test_no_name_stands_twice() -> None:
+    """The later of two would silently take the place of the other."""
+    folder = Path(sql.__file__).parent / "queries"
+    texts = [file.read_text() for file in sorted(folder.glob("*.sql"))]
+    found = [name for text in texts for name in re.findall(r"^-- name: (\w+)", text, re.MULTILINE)]
+    assert [name for name in set(found) if found.count(name) > 1] == []

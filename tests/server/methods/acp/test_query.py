@@ -19,7 +19,7 @@ def bert(agents: Agents) -> Agent:
     return agents("bert")
 
 
-def found(agent: Agent, **filters: object) -> list[str]:
+def found(agent: Agent, /, **filters: object) -> list[str]:
     return [one["message"]["id"] for one in agent.call("query", **filters)["messages"]]
 
 

@@ -1,0 +1,75 @@
+"""`cacp approve` and `cacp acp`: the operator's side of mail (acp-canonical §9.1, §12.8)."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.client import DEFAULT_URL, KeyOption, UrlOption, connected
+from cli.offline import DbOption
+from cli.storage import private, reported, source_of
+from cli.terminal import JsonOption, one_line, print_json
+
+app = typer.Typer(name="acp", no_args_is_help=True, help="Keep the mail of a node's agents.")
+
+
+def approve(
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="The message that waits.")],
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Refuse it for good; its sender sees that.")
+    ] = False,
+    comment: Annotated[str | None, typer.Option(help="Why; it is kept in the audit.")] = None,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a message through that waits for a human.
+
+    Needs a human's key, made by `cacp keys create AID --repo NAME --human`.
+
+    \b
+    Examples:
+      cacp approve 01a200d3-c0e1-7539-b1a1-fddaebe9d751
+      cacp approve 01a200d3-c0e1-7539-b1a1-fddaebe9d751 --refuse --comment "not today"
+    """
+    params = {"message_id": message_id, "decision": "refuse" if refuse else "approve"}
+    if comment is not None:
+        params["comment"] = comment
+    with connected(url, key) as client:
+        done = client.call("acp/approve", params)
+    if as_json:
+        print_json(done)
+        return
+    to = ", ".join(one_line(one["recipient"], 200) for one in done["receipts"])
+    typer.echo(f"{done['outcome']}: {one_line(done['message']['id'], 200)} to {to}", err=True)
+
+
+@app.command()
+def export(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder to write to, or to go on with.")
+    ],
+    db: DbOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write all messages, receipts and audit events as JSON Lines, also while the node runs.
+
+    Run it again to add what is new since: a message that has changed is written once more, and its
+    last line is the valid one. An export that broke off goes on where it was.
+
+    \b
+    Examples:
+      cacp acp export mail
+      jq -r .message.from mail/messages.jsonl
+    """
+    from server.store.mail_export import export as run
+
+    source = source_of(db)
+    with reported(source, folder), private():
+        folder.mkdir(parents=True, exist_ok=True)
+        counts = run(source, folder)
+    if as_json:
+        print_json({"folder": str(folder), "lines": counts})
+    else:
+        wrote = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+        typer.echo(f"Wrote to {folder}: {wrote}.", err=True)

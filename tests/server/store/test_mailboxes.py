@@ -1,0 +1,85 @@
+"""Boxes and deliveries (acp-canonical §9, §12.5)."""
+
+import sqlite3
+
+from server.store import keys, mailboxes, messages
+from server.store.mailboxes import Box
+from server.store.sql import SQL
+from tests.server.store.test_messages import AT, LATER, MESSAGE
+
+ANNA, BERT = "aid://x/a", "aid://x/b"
+
+
+def fill(db: sqlite3.Connection, count: int) -> None:
+    for number in range(1, count + 1):
+        messages.insert(db, MESSAGE._replace(id=f"m{number:06d}"), 15)
+        mailboxes.put(db, f"m{number:06d}", BERT, AT)
+
+
+def test_a_box_numbers_what_comes_in_without_gaps(db: sqlite3.Connection) -> None:
+    fill(db, 3)
+    letters = mailboxes.all_(db, BERT, 0, 10)
+    assert [letter.seq for letter in letters] == [1, 2, 3]
+    assert mailboxes.box(db, BERT) == Box(3)
+    assert mailboxes.box(db, ANNA) is None
+
+
+def test_a_held_message_is_in_no_box(db: sqlite3.Connection) -> None:
+    messages.insert(db, MESSAGE, 15)
+    mailboxes.hold(db, "m1", BERT)
+    assert mailboxes.unread(db, BERT, 0, AT, 10) == []
+    mailboxes.put_held(db, "m1", BERT, AT)
+    assert [one.message.id for one in mailboxes.unread(db, BERT, 0, AT, 10)] == ["m1"]
+
+
+def test_what_is_read_is_listed_no_more(db: sqlite3.Connection) -> None:
+    fill(db, 2)
+    mailboxes.put_delivery(db, "m000001", BERT, "delivered", AT)
+    mailboxes.put_delivery(db, "m000001", BERT, "read", LATER)
+    mailboxes.count(db, BERT, read=1)
+    found = mailboxes.delivery(db, "m000001", BERT)
+    assert found is not None
+    assert (found.status, found.delivered_at, found.read_at) == ("read", AT, LATER)
+    assert [one.seq for one in mailboxes.unread(db, BERT, 0, AT, 10)] == [2]
+    assert Box(2, read=1).counts()["unread"] == 1
+
+
+def test_a_page_of_a_large_box_is_found_by_its_index(db: sqlite3.Connection) -> None:
+    """Issue: 50 of 100,000 as fast as of 100."""
+    for query in (SQL.unread_box, SQL.whole_box):
+        given = {"address": BERT, "after": 5, "now": AT, "limit": 50}
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query.sql}", given)]
+        assert plan[0].startswith("SEARCH d USING INDEX delivery_"), plan
+        assert "box_seq>?" in plan[0]
+        assert not any("TEMP B-TREE" in step for step in plan)
+
+
+def test_the_registry_of_what_was_processed(db: sqlite3.Connection) -> None:
+    assert not mailboxes.is_processed(db, BERT, "m1")
+    mailboxes.put_processed(db, BERT, "m1", AT)
+    mailboxes.put_processed(db, BERT, "m1", LATER)
+    assert mailboxes.is_processed(db, BERT, "m1")
+    assert not mailboxes.is_processed(db, ANNA, "m1")
+
+
+def test_everyone_is_who_holds_a_key(db: sqlite3.Connection) -> None:
+    keys.add(db, keys.new_key(), agent_id="aid://x/a@1.0.0", repo="r", now=1)
+    keys.add(db, keys.new_key(), agent_id="aid://x/a@2.0.0", repo="r", now=1)
+    keys.add(db, keys.new_key(), agent_id="aid://x/p@1.0.0", repo="r", trust="known", now=1)
+    gone = keys.add(db, keys.new_key(), agent_id="aid://x/gone@1.0.0", repo="r", now=1)
+    assert gone is not None
+    keys.revoke(db, gone, now=2)
+    assert mailboxes.everyone(db) == [ANNA]
+    assert mailboxes.is_known(db, ANNA)
+    assert not mailboxes.is_known(db, "aid://x/gone")
+
+
+def test_dead_letters_are_the_senders_business(db: sqlite3.Connection) -> None:
+    fill(db, 2)
+    mailboxes.put_delivery(db, "m000001", BERT, "expired", AT, "late")
+    ((place, delivery, message),) = mailboxes.dead(db, ANNA, human=False, after=0, limit=10)
+    assert (delivery.error, message.id) == ("late", "m000001")
+    assert mailboxes.dead(db, ANNA, human=False, after=place, limit=10) == []
+    assert mailboxes.dead(db, BERT, human=False, after=0, limit=10) == []
+    assert len(mailboxes.dead(db, BERT, human=True, after=0, limit=10)) == 1
+    assert mailboxes.receipt(delivery)["status"] == "expired"

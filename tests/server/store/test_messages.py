@@ -1,0 +1,82 @@
+"""ACP messages as rows (acp-canonical §9)."""
+
+import sqlite3
+
+from server.domain.acp.threads import Thread
+from server.store import messages
+from server.store.messages import Message
+
+AT = "2026-02-21T09:30:00.000000+00:00"
+LATER = "2026-02-22T09:30:00.000000+00:00"
+MESSAGE = Message(
+    id="m1", version="1.0.0", from_agent="aid://x/a@1.0.0", to_agents_json='["aid://x/b@1.0.0"]',
+    team=None, reply_to=None, thread_id="t", type="knowledge.push", topic=None, priority="normal",
+    status="pending", payload_json='{"summary":"s"}', policy_json="{}", context_json=None,
+    external_refs_json=None, sequence=None, expires_at=None, created_at=AT, updated_at=None, hop=0,
+    held=None,
+)  # fmt: skip
+
+
+def test_the_tables_have_the_columns_of_the_specification(db: sqlite3.Connection) -> None:
+    """§9; what is ours stands behind."""
+
+    def columns(table: str) -> list[str]:
+        return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+
+    assert columns("messages")[:21] == [
+        "id", "protocol", "version", "from_agent", "to_agents_json", "team", "reply_to",
+        "thread_id", "type", "topic", "priority", "status", "payload_json", "policy_json",
+        "context_json", "external_refs_json", "sequence", "expires_at", "payload_bytes",
+        "created_at", "updated_at",
+    ]  # fmt: skip
+    assert columns("delivery_log")[:8] == [
+        "id", "message_id", "recipient", "channel", "status", "delivered_at", "read_at", "error"
+    ]  # fmt: skip
+    assert dict(db.execute("SELECT key, value FROM acp_meta")) == {
+        "schema_version": "1",
+        "protocol_version": "1.0.0",
+    }
+    indices = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+    assert {f"idx_messages_{one}" for one in ("from", "thread", "type", "status")} <= indices
+
+
+def test_a_message_reads_as_it_was_written(db: sqlite3.Connection) -> None:
+    messages.insert(db, MESSAGE, 15)
+    assert messages.find(db, "m1") == MESSAGE
+    assert messages.find(db, "m2") is None
+    messages.put_status(db, "m1", "delivered", LATER)
+    messages.put_held(db, "m1", "gate", LATER)
+    found = messages.find(db, "m1")
+    assert found == MESSAGE._replace(status="delivered", held="gate", updated_at=LATER)
+
+
+def test_the_next_to_expire_is_found_by_its_time(db: sqlite3.Connection) -> None:
+    assert messages.next_expiry(db) is None
+    messages.insert(db, MESSAGE._replace(id="m2", expires_at=LATER), 15)
+    messages.insert(db, MESSAGE, 15)
+    assert messages.next_expiry(db) == LATER
+    assert messages.due(db, AT, 10) == []
+    assert messages.due(db, LATER, 10) == ["m2"]
+    messages.put_status(db, "m2", "read", LATER)
+    assert messages.due(db, LATER, 10) == []
+
+
+def test_an_agents_address_finds_all_its_versions_and_no_other_agent(
+    db: sqlite3.Connection,
+) -> None:
+    messages.insert(db, MESSAGE, 15)
+    assert messages.takes_part(db, "t", "aid://x/a")
+    assert not messages.takes_part(db, "t", "aid://x/ab")
+    assert not messages.takes_part(db, "t", "aid://x/b")
+
+
+def test_threads_and_client_ids(db: sqlite3.Connection) -> None:
+    assert messages.thread(db, "t") is None
+    messages.put_thread(db, "t", Thread(1, 0))
+    messages.put_thread(db, "t", Thread(2, 1))
+    assert messages.thread(db, "t") == Thread(2, 1)
+    messages.put_client_id(db, "a", "c", "m1", "hash", AT)
+    assert messages.sent_as(db, "a", "c") == ("m1", "hash")
+    assert messages.sent_as(db, "b", "c") is None
+    messages.forget(db, LATER)
+    assert messages.sent_as(db, "a", "c") is None
