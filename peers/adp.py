@@ -8,7 +8,8 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from peers.outgoing import Answer, NoAnswer, Outgoing, said_against
+from peers.backoff import delay
+from peers.client import CallError, Client, Refused, refusal
 from schemas.adp import Listing, Manifest, SearchRequest, to_wire
 
 RETRY_FIRST = 1.0
@@ -26,8 +27,8 @@ class ExchangeError(Exception):
 class Exchange:
     """An ADP exchange at `url`, called with `key` if it wants one."""
 
-    def __init__(self, outgoing: Outgoing, url: str, key: str | None = None) -> None:
-        self._outgoing = outgoing
+    def __init__(self, client: Client, url: str, key: str | None = None) -> None:
+        self._client = client
         self._url = url.rstrip("/")
         self._key = key
 
@@ -36,22 +37,26 @@ class Exchange:
 
         What is not a listing of an agent is passed over. Raises ExchangeError.
         """
-        answer = await self._post("/v1/search/", to_wire(request))
-        if not 200 <= answer.status < 300:
-            raise ExchangeError(f"The exchange {said_against(answer)}")
-        found = answer.body.get("results") if isinstance(answer.body, dict) else None
+        try:
+            answer = await self._post("/v1/search/", to_wire(request))
+        except CallError as error:
+            raise ExchangeError(f"The exchange {error}") from None
+        found = answer.get("results") if isinstance(answer, dict) else None
         if not isinstance(found, list):
             raise ExchangeError("The exchange answers a search with something else than results")
         return [listing for one in found[: request.limit] if (listing := _listing(one)) is not None]
 
     async def register(self, manifest: Manifest) -> None:
         """Enter or renew an agent. Raises ExchangeError when it is not listed afterwards."""
-        answer = await self._post("/v1/register/", {"manifest": to_wire(manifest)})
-        if 200 <= answer.status < 300 and _succeeded(answer.body):
-            return
-        if answer.status == 409 and await self._lists(manifest):
-            return
-        raise ExchangeError(f"The exchange {said_against(answer)}")
+        try:
+            answer = await self._post("/v1/register/", {"manifest": to_wire(manifest)})
+            if not _succeeded(answer):
+                raise refusal(200, answer)
+        except Refused as refused:
+            if refused.status != 409 or not await self._lists(manifest):
+                raise ExchangeError(f"The exchange {refused}") from None
+        except CallError as error:
+            raise ExchangeError(f"The exchange {error}") from None
 
     async def _lists(self, manifest: Manifest) -> bool:
         """Whether the agent is listed as it is: some exchanges refuse whom they have already."""
@@ -60,11 +65,8 @@ class Exchange:
             one.aid == manifest.aid and one.manifest.endpoint == manifest.endpoint for one in found
         )
 
-    async def _post(self, path: str, body: dict[str, Any]) -> Answer:
-        try:
-            return await self._outgoing.post(f"{self._url}{path}", body, key=self._key)
-        except NoAnswer as error:
-            raise ExchangeError(f"The exchange {error}") from None
+    async def _post(self, path: str, body: dict[str, Any]) -> Any:
+        return await self._client.post(f"{self._url}{path}", body, key=self._key)
 
 
 class Registration:
@@ -84,7 +86,8 @@ class Registration:
             except ExchangeError as error:
                 failures += 1
                 self._tell(False, str(error))
-                await asyncio.sleep(retry_after(failures, random.random()))  # noqa: S311
+                chance = random.random()  # noqa: S311 - no secret
+                await asyncio.sleep(delay(failures, chance, first=RETRY_FIRST, cap=RETRY_MAX))
             else:
                 failures = 0
                 self._tell(True)
@@ -98,12 +101,6 @@ class Registration:
             log.info("adp_registered")
         else:
             log.warning("adp_not_registered", error=error)
-
-
-def retry_after(failures: int, chance: float) -> float:
-    """Seconds until the next attempt after so many failures in a row, `chance` being in [0, 1)."""
-    longest: float = min(RETRY_MAX, RETRY_FIRST * 2 ** min(failures - 1, 30))
-    return longest * (0.5 + chance / 2)
 
 
 def renew_after(chance: float) -> float:

@@ -1,197 +1,210 @@
-"""The one outgoing HTTP client (design §7): http(s) only, no redirects, limits on size and time.
+"""The one outgoing HTTP client (design §7): where it may go, how much it takes, how long it waits.
 
-A host is resolved once for each request, every address is checked, and the connection goes to the
-very address that was checked: a name that resolves otherwise a moment later changes nothing.
+    client = Client(url_problem, address_problem)
+    await client.send("POST", url, content=…, headers=…)   any answer, as bytes
+    await client.get(url), await client.post(url, body)     the JSON of a good answer
+    await client.call(url, method, params)                  the result of a JSON-RPC call
+
+Only http(s). A name is resolved once for each connection, every address that it has is checked, and
+the connection goes to one of these: what was checked is what is called. No redirect is followed, no
+proxy used. A private authority's certificates are trusted by SSL_CERT_FILE, as is the custom.
 """
 
 import asyncio
-import socket
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import orjson
 
 if TYPE_CHECKING:
-    import httpx
+    import httpcore
 
 SECONDS = 30.0
 """For a whole exchange, however slowly it trickles."""
-CONNECT_SECONDS = 5.0
-SIZE_MAX = 16 * 1024 * 1024
+ANSWER_MAX = 16 * 1024 * 1024
+SAID_MAX = 300
 
 Problem = Callable[[str], str | None]
-"""What is wrong with an endpoint or an address; None when it may be called."""
+"""What is wrong with a URL or an address, in words for people; None when it may be called."""
 
 
-class PeerError(Exception):
-    """A call that got no useful answer.
+class CallError(Exception):
+    """A call that got no useful answer. The text completes "the peer …".
 
-    PeerError
-     ├── Unreachable     no answer: it is down, too slow, too long, or must not be called
-     └── Refused         it answers with an error; `status`, `code` and `data` as far as given
+    CallError
+     ├── Unreachable     no whole answer: it is down, too slow, too long, or may not be called
+     └── Refused         it answers, but with an error, or with what was not asked for
     """
 
 
-class Unreachable(PeerError):
+class Unreachable(CallError):
     pass
 
 
-class Refused(PeerError):
+class Refused(CallError):
+    """`status` is that of HTTP; `code` and `data` those of a JSON-RPC error, if it is one."""
+
     def __init__(self, message: str, *, status: int, code: int = 0, data: Any = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.data = data if isinstance(data, dict) else {}
 
-    @property
-    def reason(self) -> str | None:
-        return self.data.get("reason")
-
 
 class Answer(NamedTuple):
+    """Any answer but a redirect."""
+
     status: int
     body: bytes
 
 
 class Client:
-    """Calls peers. `endpoint_problem` and `address_problem` are the node's rules."""
+    """Calls others by the rules of `url_problem` and `address_problem`.
+
+    `seconds` and `answer_max` (bytes) are for all of an answer.
+    """
 
     def __init__(
         self,
-        endpoint_problem: Problem,
+        url_problem: Problem,
         address_problem: Problem,
         *,
         seconds: float = SECONDS,
-        size_max: int = SIZE_MAX,
+        answer_max: int = ANSWER_MAX,
     ) -> None:
-        self._endpoint_problem = endpoint_problem
+        self._url_problem = url_problem
         self._address_problem = address_problem
         self._seconds = seconds
-        self._size_max = size_max
-        self._http: httpx.AsyncClient | None = None
+        self._answer_max = answer_max
+        self._opened: httpcore.AsyncConnectionPool | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.aclose()
+        if self._opened is not None:
+            await self._opened.aclose()
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        content: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer, whatever its status and body. Raises Unreachable."""
+        problem = self._url_problem(url)
+        if problem is not None:
+            raise Unreachable(f"may not be called: {problem}")
+        import httpcore
+
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._exchange(method, url, content, headers or {})
+        except (TimeoutError, httpcore.TimeoutException):
+            raise Unreachable(f"gave no whole answer in {self._seconds:g} s") from None
+        except (httpcore.ConnectError, OSError) as error:
+            untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            why = ": its certificate is not one that is trusted here" if untrusted else ""
+            raise Unreachable(f"can't be reached{why}") from None
+        except (httpcore.UnsupportedProtocol, ValueError):
+            raise Unreachable("can't be reached: that is no URL of http or https") from None
+        except (httpcore.NetworkError, httpcore.ProtocolError):
+            raise Unreachable("broke off") from None
 
     async def get(self, url: str) -> Any:
-        """The JSON at a URL. Raises PeerError."""
-        return _json(await self._send("GET", url, b"", {}))
+        """The JSON at a URL. Raises CallError."""
+        return _json(await self.send("GET", url))
 
-    async def post(self, url: str, body: object, key: str | None = None) -> Any:
-        """The JSON that answers a JSON body. Raises PeerError."""
+    async def post(self, url: str, body: object, *, key: str | None = None) -> Any:
+        """The JSON that answers a JSON body (or one in bytes) of the holder of `key`.
+
+        Raises CallError.
+        """
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
         content = body if isinstance(body, bytes) else orjson.dumps(body)
-        return _json(await self._send("POST", url, content, headers))
+        return _json(await self.send("POST", url, content=content, headers=headers))
 
     async def call(
-        self, url: str, method: str, params: dict[str, Any], key: str | None = None
+        self, url: str, method: str, params: dict[str, Any], *, key: str | None = None
     ) -> Any:
-        """The result of one JSON-RPC call. Raises PeerError."""
+        """The result of one JSON-RPC call. Raises CallError."""
         request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
-        return result_of(await self.post(url, request, key))
-
-    async def _send(self, method: str, url: str, content: bytes, headers: dict[str, str]) -> Answer:
-        import httpx
-
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await self._exchange(method, url, content, headers)
-        except TimeoutError:
-            raise Unreachable(f"no whole answer within {self._seconds:g} s") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise Unreachable(_short(error)) from None
+        return result_of(await self.post(url, request, key=key))
 
     async def _exchange(
-        self, method: str, url: str, content: bytes, headers: dict[str, str]
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
     ) -> Answer:
-        problem = self._endpoint_problem(url)
-        if problem is not None:
-            raise Unreachable(problem)
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        address = await self._resolved(host, port)
-        shown = f"[{address}]" if ":" in address else address
-        target = parts._replace(netloc=f"{shown}:{port}").geturl()
-        async with self._client().stream(
-            method,
-            target,
-            content=content,
-            headers={**headers, "host": parts.netloc},
-            extensions={"sni_hostname": host},
-        ) as response:
-            if 300 <= response.status_code < 400:
-                raise Unreachable(f"it redirects (HTTP {response.status_code}): not followed")
+        given = {
+            "host": urlsplit(url).netloc,
+            # A compressed answer could be far larger than what is counted.
+            "accept-encoding": "identity",
+            "user-agent": "cacp-server",
+            **headers,
+        }
+        sent = [(name.encode(), value.encode()) for name, value in given.items()]
+        async with self._pool().stream(method, url, headers=sent, content=content) as response:
+            if 300 <= response.status < 400:
+                raise Unreachable(f"redirects elsewhere (HTTP {response.status})")
+            for name, value in response.headers:
+                if name.lower() == b"content-encoding" and value.lower() != b"identity":
+                    raise Unreachable("answers compressed, which was not asked for")
             body = bytearray()
-            async for chunk in response.aiter_bytes():
+            async for chunk in response.aiter_stream():
                 body += chunk
-                if len(body) > self._size_max:
-                    raise Unreachable(f"its answer is longer than {self._size_max} bytes")
-            return Answer(response.status_code, bytes(body))
+                if len(body) > self._answer_max:
+                    raise Unreachable(f"answers with more than {self._answer_max} bytes")
+            return Answer(response.status, bytes(body))
 
-    async def _resolved(self, host: str, port: int) -> str:
-        """An address of the host that may be called. One that may not spoils the name."""
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            raise Unreachable(f"the name {host} can't be resolved") from None
-        addresses = [str(entry[4][0]) for entry in found]
-        for address in addresses:
-            problem = self._address_problem(address)
-            if problem is not None:
-                raise Unreachable(problem)
-        return addresses[0]
+    def _pool(self) -> "httpcore.AsyncConnectionPool":
+        if self._opened is None:
+            # Imported on first use: a node without peers does without it.
+            from peers.connections import pool
 
-    def _client(self) -> "httpx.AsyncClient":
-        import httpx
-
-        if self._http is None:
-            self._http = httpx.AsyncClient(
-                timeout=httpx.Timeout(self._seconds, connect=CONNECT_SECONDS),
-                follow_redirects=False,
-                trust_env=False,
-            )
-        return self._http
+            self._opened = pool(self._address_problem)
+        return self._opened
 
 
 def result_of(answer: Any) -> Any:
     """The result in a JSON-RPC answer. Raises Refused for an error, or for what is none."""
     if isinstance(answer, dict) and "result" in answer:
         return answer["result"]
-    error = answer.get("error") if isinstance(answer, dict) else None
-    if isinstance(error, dict):
-        code = error.get("code")
-        raise Refused(
-            str(error.get("message"))[:300],
-            status=200,
-            code=code if isinstance(code, int) else 0,
-            data=error.get("data"),
-        )
-    raise Refused("it doesn't answer as JSON-RPC 2.0 says", status=200)
+    if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
+        raise refusal(200, answer)
+    raise Refused("doesn't answer as JSON-RPC 2.0 says", status=200)
+
+
+def refusal(status: int, body: Any) -> Refused:
+    """An answer as a refusal, with what its JSON-RPC error, `detail` or `error` says, cut short."""
+    said = (body.get("error") or body.get("detail")) if isinstance(body, dict) else None
+    error = said if isinstance(said, dict) else {}
+    words = error.get("message") if error else said
+    shown = f": {words[:SAID_MAX]}" if isinstance(words, str) else ""
+    where = f" (HTTP {status})" if status != 200 else ""
+    code = error.get("code")
+    return Refused(
+        f"refuses{where}{shown}",
+        status=status,
+        code=code if isinstance(code, int) else 0,
+        data=error.get("data"),
+    )
 
 
 def _json(answer: Answer) -> Any:
     try:
         body = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
+        if answer.status < 400:
+            said = f"answers, but not with JSON (HTTP {answer.status})"
+            raise Refused(said, status=answer.status) from None
         body = None
     if answer.status >= 400:
-        if isinstance(body, dict) and isinstance(body.get("error"), dict):
-            try:
-                result_of(body)
-            except Refused as refused:
-                refused.status = answer.status
-                raise
-        raise Refused(f"HTTP {answer.status}", status=answer.status)
-    if body is None:
-        raise Refused(f"HTTP {answer.status}, and no JSON", status=answer.status)
+        raise refusal(answer.status, body)
     return body
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:200] if str(error) else type(error).__name__

@@ -13,19 +13,20 @@ from typing import NamedTuple
 import structlog
 
 from peers.backoff import delay
-from peers.client import PeerError
+from peers.client import CallError
 from peers.digest import Name
 
 log = structlog.get_logger()
 
-LINGER_SECONDS = 0.02
+LINGER_SECONDS = 0.05
 """What is written in this time after a change goes with it."""
 
 
 class Page(NamedTuple):
-    """Entities that changed after a cursor, each once, and the cursor after them."""
+    """Entities that changed after a cursor, each once with the number of its last change, and the
+    cursor after them."""
 
-    names: list[Name]
+    names: dict[Name, int]
     cursor: int
     more: bool
 
@@ -39,7 +40,7 @@ class Sender:
         cursor: int,
         *,
         load: Callable[[int], Awaitable[Page]],
-        deliver: Callable[[list[Name]], Awaitable[None]],
+        deliver: Callable[[dict[Name, int]], Awaitable[None]],
         next_commit: Callable[[], asyncio.Event],
         returned: Callable[[], None],
     ) -> None:
@@ -81,18 +82,18 @@ class Sender:
             self.failures, self.last_error = 0, None
             self._returned()
 
-    def failed(self, error: PeerError) -> None:
+    def failed(self, error: CallError) -> None:
         """The peer has not. Logged once until it answers again."""
         if not self.failures:
             log.warning("peer_down", peer=self.agent_id, error=str(error))
         self.failures += 1
         self.last_error = str(error)
 
-    async def _sent(self, names: list[Name]) -> bool:
+    async def _sent(self, names: dict[Name, int]) -> bool:
         self._wake.clear()
         try:
             await self._deliver(names)
-        except PeerError as error:
+        except CallError as error:
             self.retries += 1
             self.failed(error)
             await self._pause(delay(self.failures, random.random()))  # noqa: S311 - no secret

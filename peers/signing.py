@@ -1,14 +1,31 @@
-"""Node keys: Ed25519 (RFC 8032). Keys and signatures are URL-safe base64 text.
+"""Node keys: Ed25519 (RFC 8032). Keys, signatures and paths are URL-safe base64 text.
+
+Many messages are signed at the price of one: they become the leaves of a Merkle tree (as in RFC
+6962, with the two sides of a node in the order of their bytes), its root is signed, and each
+message goes with the hashes on its path to the root. Who checks many checks one signature too.
 
 The library is imported on first use: a node without peers does without it.
 """
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+HASH = 32
+_ROOT = b"cacp batch\n"
+
+
+class Signed(NamedTuple):
+    """A signature, and the path from the message to what was signed; "" when it is the message."""
+
+    value: str
+    path: str
 
 
 class SigningKey:
@@ -26,6 +43,16 @@ class SigningKey:
     def sign(self, message: bytes) -> str:
         return _text(self._key().sign(message))
 
+    def sign_all(self, messages: Sequence[bytes]) -> list[Signed]:
+        """A signature for each message, in their order."""
+        if not messages:
+            return []
+        if len(messages) == 1:
+            return [Signed(self.sign(messages[0]), "")]
+        root, paths = _tree([_leaf(message) for message in messages])
+        value = self.sign(_ROOT + root)
+        return [Signed(value, _text(path)) for path in paths]
+
     def _key(self) -> "Ed25519PrivateKey":
         if self._loaded is None:
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -34,12 +61,50 @@ class SigningKey:
         return self._loaded
 
 
-@lru_cache(maxsize=4096)
-def verify(public: str, message: bytes, signature: str) -> bool:
-    """Whether `signature` is that of `message` by the key `public`. False also for what is none.
+def verify(public: str, message: bytes, signature: str, path: str = "") -> bool:
+    """Whether `signature` is that of `message` by the key `public`. False also for what is none."""
+    if path == "":
+        return _verified(public, message, signature)
+    try:
+        steps = b64decode(path, b"-_", validate=True)
+    except ValueError:
+        return False
+    if len(steps) % HASH:
+        return False
+    node = _leaf(message)
+    for at in range(0, len(steps), HASH):
+        node = _node(node, steps[at : at + HASH])
+    return _verified(public, _ROOT + node, signature)
 
-    The last answers are kept: a contract comes again with each step, most of its facts unchanged.
-    """
+
+def _leaf(message: bytes) -> bytes:
+    return sha256(b"\x00" + message).digest()
+
+
+def _node(one: bytes, other: bytes) -> bytes:
+    return sha256(b"\x01" + min(one, other) + max(one, other)).digest()
+
+
+def _tree(leaves: list[bytes]) -> tuple[bytes, list[bytes]]:
+    """The root over these leaves, and the path to it from each."""
+    paths = [b""] * len(leaves)
+    level = leaves
+    height = 0
+    while len(level) > 1:
+        for leaf in range(len(leaves)):
+            beside = (leaf >> height) ^ 1
+            if beside < len(level):
+                paths[leaf] += level[beside]
+        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
+        level = [_node(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        height += 1
+    return level[0], paths
+
+
+@lru_cache(maxsize=4096)
+def _verified(public: str, message: bytes, signature: str) -> bool:
+    """The last answers are kept: a batch has one signature, and a contract comes again with each
+    step, most of its facts unchanged."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

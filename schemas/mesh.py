@@ -12,6 +12,7 @@ MESH_VERSION = 1
 
 Hex = Annotated[str, StringConstraints(pattern="^[0-9a-f]{16,128}$")]
 Base64 = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Path = Annotated[str, StringConstraints(max_length=1_400)]
 Prefix = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,3}$")]
 EntityKind = Literal["project", "contract", "context"]
 
@@ -67,6 +68,8 @@ class Signature(WireObject):
     node: Identifier
     """The agent id of the node."""
     value: Base64
+    path: Path = ""
+    """From the statement to what was signed, if that was a batch (`peers.signing`)."""
     unkeyed: bool = False
     """The author is a peer of another make, which has no key: the node only passes it on."""
 

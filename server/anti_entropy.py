@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from peers import clock, digest
 from peers.backoff import delay
-from peers.client import PeerError
+from peers.client import CallError
 from peers.digest import Name
 from schemas.mesh import DigestResult, PullResult
 from server.domain.errors import Refusal
@@ -76,7 +76,7 @@ class Comparison:
                 if not await self.round(heard_time):
                     pause = BEHIND_SECONDS
                 failures = 0
-            except PeerError:
+            except CallError:
                 failures += 1
                 pause = min(pause, delay(failures, chance))
             try:
@@ -97,7 +97,7 @@ class Comparison:
     async def round(self, heard_time: Callable[[], None]) -> bool:
         """Compare once and fetch what differs; False when one side has yet to count its changes.
 
-        Raises PeerError.
+        Raises CallError.
         """
         counted = False
         while not counted:
@@ -170,7 +170,7 @@ def _checked(model: type[M], answer: Any) -> M:
     try:
         return model.model_validate(answer)
     except ValidationError:
-        raise PeerError(f"it answers with what is no {model.__name__}") from None
+        raise CallError(f"answers with what is no {model.__name__}") from None
 
 
 def _chunks(items: list[str], size: int) -> Iterator[list[str]]:

@@ -12,7 +12,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 from starlette.requests import Request
@@ -20,18 +19,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from peers.adp import Exchange, ExchangeError, Registration
-from peers.outgoing import NoAnswer, Outgoing
+from peers.client import CallError
 from schemas import jsonrpc
 from schemas.adp import Listing, SearchRequest, to_wire
 from schemas.errors import ErrorCode
 from schemas.known import CHALLENGE_PATH, AskParams, KnownParams
 from server import card, exchange
 from server.domain.agents import same_agent
-from server.domain.endpoints import check_address, check_endpoint
-from server.domain.errors import Forbidden, InvalidInput, Refusal
+from server.domain.errors import Forbidden, InvalidInput
 from server.exchange import Directory
 from server.identity import Caller
 from server.known import Asking, Grants, Handshake
+from server.outgoing import make_client
 from server.routes import (
     Handler,
     Site,
@@ -44,13 +43,18 @@ from server.settings import Settings
 from server.store.database import Database
 
 BODY_LIMIT = 64 * 1024
+SECONDS = 10.0
+ANSWER_MAX = 1024 * 1024
+"""For a whole answer of an exchange, or of a node that is asked about itself."""
 
 
 class Discovery:
     """The node's part in ADP. Calls out only when `adp_url` is set, or its own agent asks it to."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        self.outgoing = _outgoing(settings.loopback)
+        self.client = make_client(
+            loopback_allowed=settings.loopback, seconds=SECONDS, answer_max=ANSWER_MAX
+        )
         self.manifest = card.manifest(settings)
         self.directory = (
             Directory(database, self.manifest, loopback=settings.loopback)
@@ -59,15 +63,13 @@ class Discovery:
         )
         key = settings.adp_key
         self.exchange = (
-            Exchange(self.outgoing, settings.adp_url, key.get_secret_value() if key else None)
+            Exchange(self.client, settings.adp_url, key.get_secret_value() if key else None)
             if settings.adp_url
             else None
         )
-        self.asking = Asking(settings.agent, self.outgoing)
+        self.asking = Asking(settings.agent, self.client)
         self._grants = Grants()
-        self.handshake = Handshake(
-            settings, self._grants, self.search, self.outgoing, database.read
-        )
+        self.handshake = Handshake(settings, self._grants, self.search, self.client, database.read)
         self._registration = Registration(self.register) if settings.adp_register else None
         self._task: asyncio.Task[None] | None = None
 
@@ -81,7 +83,7 @@ class Discovery:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        await self.outgoing.close()
+        await self.client.close()
 
     async def search(self, request: SearchRequest) -> list[Listing]:
         """Who is found: at the exchange of `adp_url`, else at this node's own.
@@ -158,7 +160,7 @@ def _outward(handler: Handler) -> Handler:
     async def handle(request: Request) -> Response:
         try:
             return await handler(request)
-        except (ExchangeError, NoAnswer) as error:
+        except (ExchangeError, CallError) as error:
             said = str(error) if isinstance(error, ExchangeError) else f"The node {error}"
             reason = {"reason": "no_answer"}
             return json_response(jsonrpc.error(ErrorCode.SERVER_ERROR, said, reason), 502)
@@ -170,16 +172,3 @@ def _check_own(site: Site, caller: Caller) -> None:
     own = site.settings.agent
     if caller.trust != "verified" or not same_agent(caller.agent_id, own):
         raise Forbidden(f"Only {own} may do this in the node's name", reason="other_agent")
-
-
-def _outgoing(loopback: bool) -> Outgoing:
-    def checked(check: Callable[..., object]) -> Callable[[str], None]:
-        def ask(value: str) -> None:
-            try:
-                check(value, loopback_allowed=loopback)
-            except Refusal as refusal:
-                raise ValueError(refusal.message) from None
-
-        return ask
-
-    return Outgoing(checked(check_endpoint), checked(check_address))

@@ -37,7 +37,7 @@ class Joining:
     async def join(self, url: str, invite: str | None = None) -> None:
         """Register with the node at `url`, and it with us.
 
-        Raises PeerError when it doesn't answer, JoinRefused or Refusal when it can't be a peer.
+        Raises CallError when it doesn't answer, JoinRefused or Refusal when it can't be a peer.
         """
         url = url.rstrip("/")
         card = await self._client.get(f"{url}/.well-known/agent.json")

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from pydantic import ValidationError
 
-from peers.outgoing import NoAnswer, Outgoing, said_against
+from peers.client import CallError, Client, Refused
 from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
 from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
 from server.domain.agents import same_agent
@@ -73,12 +73,12 @@ class Handshake:
     """Decides who is known."""
 
     def __init__(
-        self, settings: Settings, grants: Grants, search: Search, outgoing: Outgoing, read: Read
+        self, settings: Settings, grants: Grants, search: Search, client: Client, read: Read
     ) -> None:
         self._settings = settings
         self._grants = grants
         self._search = search
-        self._outgoing = outgoing
+        self._client = client
         self._read = read
         self._limits = Limits(ASKED_PER_MINUTE)
         self._listed: dict[str, tuple[str | None, float]] = {}
@@ -118,14 +118,12 @@ class Handshake:
         if endpoint is None:
             raise Unauthenticated(f"ADP does not list {params.agent_id}", reason="unknown_agent")
         try:
-            answer = await self._outgoing.get(f"{place(endpoint)}{CHALLENGE_PATH}{params.nonce}")
-            shown = Challenge.model_validate(answer.body)
-            proven = (
-                answer.status == 200
-                and same_agent(shown.agent_id, params.agent_id)
-                and place(shown.node) == place(self._settings.url)
+            answer = await self._client.get(f"{place(endpoint)}{CHALLENGE_PATH}{params.nonce}")
+            shown = Challenge.model_validate(answer)
+            proven = same_agent(shown.agent_id, params.agent_id) and place(shown.node) == place(
+                self._settings.url
             )
-        except (NoAnswer, ValidationError, InvalidInput):
+        except (CallError, ValidationError, InvalidInput):
             proven = False
         if not proven:
             # One answer for all reasons: which ports answer is nobody's business.
@@ -158,25 +156,25 @@ class Handshake:
 class Asking:
     """The other side: this node asks another to take it as known, and shows its nonces."""
 
-    def __init__(self, agent_id: str, outgoing: Outgoing) -> None:
+    def __init__(self, agent_id: str, client: Client) -> None:
         self._agent_id = agent_id
-        self._outgoing = outgoing
+        self._client = client
         self._shown: dict[str, str] = {}
 
     async def ask(self, url: str) -> KnownGrant:
-        """A key to read at the node at `url`. Raises NoAnswer, Forbidden when it refuses."""
+        """A key to read at the node at `url`. Raises Unreachable, Forbidden when it refuses."""
         nonce = secrets.token_urlsafe(32)
         self._shown[nonce] = url
         try:
             body = {"agentId": self._agent_id, "nonce": nonce}
-            answer = await self._outgoing.post(f"{place(url)}/known", body)
+            return KnownGrant.model_validate(await self._client.post(f"{place(url)}/known", body))
+        except Refused as refused:
+            raise Forbidden(f"The node {refused}", reason="not_taken_as_known") from None
+        except ValidationError:
+            said = "The node answers with something else than a grant"
+            raise Forbidden(said, reason="not_taken_as_known") from None
         finally:
             del self._shown[nonce]
-        try:
-            return KnownGrant.model_validate(answer.body)
-        except ValidationError:
-            said = said_against(answer)
-            raise Forbidden(f"The node {said}", reason="not_taken_as_known") from None
 
     def shown(self, nonce: str) -> Challenge | None:
         """What is shown for a nonce, while it is under way."""

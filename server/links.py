@@ -1,33 +1,39 @@
 """How entities reach a peer: in batches with facts, or whole and one by one (design §6)."""
 
+import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import orjson
 import structlog
 
-from peers.client import Client, PeerError, Refused, result_of
+from peers.client import CallError, Client, Refused, result_of
 from peers.digest import Name
 from peers.foreign import Exchange
 from schemas.sync import PeerContract
 from server.domain.errors import Refusal
 from server.methods.base import Node
-from server.outbox import Outbox
+from server.outbox import Composer
 from server.store import contracts, packets, peers, projects
 from server.store.database import Database, Transaction
 from server.store.peers import Peer
 
 log = structlog.get_logger()
 
-BATCH_MESSAGES = 50
-BATCH_BYTES = 256 * 1024
+BATCH_MESSAGES = 100
+"""As many as a node takes by default; a peer that takes fewer says so."""
+BATCH_BYTES = 512 * 1024
+MADE_AT_ONCE = 100
+TOO_LARGE = 413
 UNAVAILABLE = -32000
 """The peer's own fault: it may take the same message later."""
 
+Wanted = list[tuple[Name, int | None]]
+Making = asyncio.Task[tuple[list[tuple[Name, bytes]], Wanted]]
 Heard = Callable[[], None]
-Lost = Callable[[PeerError], None]
+Lost = Callable[[CallError], None]
 
 
 class MeshLink:
@@ -36,67 +42,94 @@ class MeshLink:
     def __init__(
         self,
         client: Client,
-        database: Database,
         node: Node,
         peer: Peer,
+        composer: Composer,
         rejoin: Callable[[Peer], Awaitable[None]],
     ) -> None:
         self._client = client
-        self._database = database
         self._node = node
         self._peer = peer
+        self._composer = composer
         self._rejoin = rejoin
+        self._batch_messages = BATCH_MESSAGES
         self.heard: Heard = lambda: None
         self.lost: Lost = lambda error: None
 
     async def call(self, method: str, **params: Any) -> Any:
-        """The result of a call in this node's name. Raises PeerError, which also counts."""
+        """The result of a call in this node's name. Raises CallError, which also counts."""
         given = params | {"source_agent": self._node.agent_id}
         try:
-            result = await self._client.call(self._peer.endpoint, method, given, self._peer.secret)
-        except PeerError as error:
+            result = await self._client.call(
+                self._peer.endpoint, method, given, key=self._peer.secret
+            )
+        except CallError as error:
             await self._renew_keys(error)
             self.lost(error)
             raise
         self.heard()
         return result
 
-    async def deliver(self, names: list[Name]) -> None:
-        """Send entities; returns once the peer has taken or refused each. Raises PeerError."""
+    async def deliver(self, names: Mapping[Name, int]) -> None:
+        """Send entities, each as it was after a change or later; returns once the peer has taken or
+        refused each. Raises CallError."""
         missing = await self._send(names)
         if missing:
             # The peer lacks the project or a claim: these first, then what needed them.
             wanted = {Name("project", name.project_id, name.project_id) for name in missing}
-            await self._send(sorted(wanted))
-            for name in await self._send(missing):
+            await self._send(dict.fromkeys(sorted(wanted)))
+            for name in await self._send({name: names[name] for name in missing}):
                 log.info("peer_lacks_project", peer=self._peer.agent_id, project=name.project_id)
 
-    async def _send(self, names: list[Name]) -> list[Name]:
-        """Those of the entities that the peer can't take before it has their project."""
+    async def _send(self, names: Mapping[Name, int | None]) -> list[Name]:
+        """Those of the entities that the peer can't take before it has their project.
+
+        While it takes a batch, the next is made.
+        """
         missing: list[Name] = []
-        made = await self._database.read_wide(partial(_messages, self._node, names))
-        for batch in _batches(made):
-            missing += await self._send_batch(batch)
+        making: Making | None = asyncio.create_task(self._make(list(names.items())))
+        while making is not None:
+            made, rest = await making
+            making = asyncio.create_task(self._make(rest)) if rest else None
+            try:
+                for batch in _batches(made, self._batch_messages):
+                    missing += await self._send_batch(batch)
+            except BaseException:
+                if making is not None:
+                    making.cancel()
+                raise
         return missing
 
+    async def _make(self, names: Wanted) -> tuple[list[tuple[Name, bytes]], Wanted]:
+        """Messages of the first of these entities, and those that are left."""
+        found = await self._composer.messages(dict(names[:MADE_AT_ONCE]))
+        return [(name, text) for name, text in found if text is not None], names[len(found) :]
+
     async def _send_batch(self, batch: list[tuple[Name, bytes]]) -> list[Name]:
-        body = (
-            b"["
-            + b",".join(_request(number, message) for number, (_, message) in enumerate(batch))
-            + b"]"
-        )
+        numbered = (_request(number, message) for number, (_, message) in enumerate(batch))
+        body = b"[" + b",".join(numbered) + b"]"
         try:
-            answers = await self._client.post(self._peer.endpoint, body, self._peer.secret)
+            answers = await self._client.post(self._peer.endpoint, body, key=self._peer.secret)
         except Refused as error:
+            if error.status == TOO_LARGE and len(batch) > 1:
+                self._batch_messages = len(batch) // 2
+                return [
+                    name
+                    for half in _batches(batch, self._batch_messages)
+                    for name in await self._send_batch(half)
+                ]
             await self._renew_keys(error)
             raise
+        return self._missing(batch, answers)
+
+    def _missing(self, batch: list[tuple[Name, bytes]], answers: Any) -> list[Name]:
         if not isinstance(answers, list) or len(answers) != len(batch):
-            raise Refused("it doesn't answer each member of a batch", status=200)
+            raise Refused("doesn't answer each member of a batch", status=200)
         missing = []
         for answer in answers:
             number = answer.get("id") if isinstance(answer, dict) else None
             if not isinstance(number, int) or not 0 <= number < len(batch):
-                raise Refused("it answers what was not asked", status=200)
+                raise Refused("answers what was not asked", status=200)
             try:
                 result_of(answer)
             except Refused as refused:
@@ -108,29 +141,23 @@ class MeshLink:
                     log.warning("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
         return missing
 
-    async def _renew_keys(self, error: PeerError) -> None:
+    async def _renew_keys(self, error: CallError) -> None:
         if isinstance(error, Refused) and error.status == 401:
             try:
                 await self._rejoin(self._peer)
-            except (PeerError, Refusal, ValueError) as failed:
+            except (CallError, Refusal, ValueError) as failed:
                 log.debug("rejoin_failed", peer=self._peer.agent_id, error=str(failed))
-
-
-def _messages(node: Node, names: list[Name], db: sqlite3.Connection) -> list[tuple[Name, bytes]]:
-    outbox = Outbox(db, node)
-    made = ((name, outbox.message(name)) for name in names)
-    return [(name, orjson.dumps(message)) for name, message in made if message is not None]
 
 
 def _request(number: int, message: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,' % number + message[1:]
 
 
-def _batches(made: list[tuple[Name, bytes]]) -> Iterator[list[tuple[Name, bytes]]]:
+def _batches(made: list[tuple[Name, bytes]], most: int) -> Iterator[list[tuple[Name, bytes]]]:
     batch: list[tuple[Name, bytes]] = []
     size = 0
     for one in made:
-        if batch and (len(batch) == BATCH_MESSAGES or size + len(one[1]) > BATCH_BYTES):
+        if batch and (len(batch) == most or size + len(one[1]) > BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(one)
@@ -159,8 +186,8 @@ class ForeignLink:
         self.lost: Lost = lambda error: None
         self._announced = False
 
-    async def deliver(self, names: list[Name]) -> None:
-        """Send entities one by one. Raises PeerError when the peer doesn't answer."""
+    async def deliver(self, names: Iterable[Name]) -> None:
+        """Send entities one by one. Raises CallError when the peer doesn't answer."""
         if not self._announced:
             await self._announce()
         whole: set[str] = set()

@@ -17,17 +17,18 @@ import structlog
 
 from peers import clock
 from peers.backoff import delay
-from peers.client import Client, PeerError, Unreachable
+from peers.client import CallError, Unreachable
 from peers.sender import Page, Sender
 from schemas.base import iso
 from server.anti_entropy import Comparison
-from server.domain.endpoints import check_address, check_endpoint
 from server.domain.errors import Refusal
 from server.identity import Caller
 from server.joining import Joining, JoinRefused
 from server.links import ForeignLink, MeshLink
 from server.methods import METHODS
 from server.methods.base import Context, Node
+from server.outbox import Composer
+from server.outgoing import make_client
 from server.settings import Settings
 from server.store import changes, digests, mesh, peers, projects
 from server.store.database import Database, Transaction
@@ -50,10 +51,8 @@ class Mesh:
         self._settings = settings
         self._database = database
         self._node = node
-        self._client = Client(
-            partial(_problem, partial(check_endpoint, loopback_allowed=node.loopback)),
-            partial(_problem, partial(check_address, loopback_allowed=node.loopback)),
-        )
+        self._client = make_client(loopback_allowed=node.loopback)
+        self._composer = Composer(database, node)
         self._joining = Joining(settings, database, node, self._client)
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
@@ -159,7 +158,7 @@ class Mesh:
         comparison: Comparison | None = None
         link: MeshLink | ForeignLink
         if peer.secret is not None:
-            link = MeshLink(self._client, self._database, self._node, peer, self._joining.rejoin)
+            link = MeshLink(self._client, self._node, peer, self._composer, self._joining.rejoin)
             comparison = Comparison(
                 self._database, self._node, peer, link, self._settings.sync_seconds, self.apply
             )
@@ -193,9 +192,13 @@ class Mesh:
         def read(db: Any) -> Page:
             rows = changes.after(db, cursor, PAGE)
             ours = (row for row in rows if self._goes_to(peer, row))
-            names = dict.fromkeys(name for row in ours if (name := digests.name_of(row)))
+            names = {name: row.seq for row in ours if (name := digests.name_of(row))}
             ordered = sorted(names, key=lambda name: name.entity != "project")
-            return Page(ordered, rows[-1].seq if rows else cursor, len(rows) == PAGE)
+            return Page(
+                {name: names[name] for name in ordered},
+                rows[-1].seq if rows else cursor,
+                len(rows) == PAGE,
+            )
 
         return self._database.read(read)
 
@@ -233,7 +236,7 @@ class Mesh:
                 attempts.pop(one.url, None)
                 await self._database.write(partial(_done, one.url))
                 log.info("peer_joined", url=one.url)
-            except (PeerError, JoinRefused, Refusal) as error:
+            except (CallError, JoinRefused, Refusal) as error:
                 if one.error != str(error):
                     log.warning("peer_not_joined", url=one.url, error=str(error))
                     await self._database.write(partial(_failed, one.url, str(error)))
@@ -275,7 +278,7 @@ class Mesh:
             due = self._database.now() + POSTPONED
             await self._database.write(lambda to: mesh.postpone(to.connection, one.digest, due))
             return
-        except (PeerError, Refusal, ValueError) as error:
+        except (CallError, Refusal, ValueError) as error:
             log.warning("put_aside_refused", peer=one.source, reason=str(error)[:200])
         await self._database.write(lambda to: mesh.drop_aside(to.connection, one.digest))
 
@@ -286,7 +289,7 @@ class Mesh:
         if self._database.read(partial(projects.header, project_id=project_id)) is not None:
             return
         theirs = await self._client.call(
-            source.endpoint, "cacp/project/get", {"projectId": project_id}, source.secret
+            source.endpoint, "cacp/project/get", {"projectId": project_id}, key=source.secret
         )
         params = {"project": theirs, "source_agent": source.agent_id}
         await self.apply(source, {"method": "cacp/project/sync", "params": params})
@@ -312,14 +315,6 @@ def _run(node: Node, source: Peer, message: dict[str, Any], transaction: Transac
 
 def _link_of(peer: Peer) -> tuple[str, str | None]:
     return peer.endpoint, peer.secret
-
-
-def _problem(check: Callable[[str], object], value: str) -> str | None:
-    try:
-        check(value)
-    except Refusal as refusal:
-        return refusal.message
-    return None
 
 
 async def _guarded(task: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -18,9 +18,14 @@ Behaviour = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Answering:
-    """Answers every request by `behaviour`, and counts the requests by path."""
+    """Answers every request by `behaviour`, and counts the requests by path.
 
-    def __init__(self, behaviour: Behaviour, certificate: Path | None = None) -> None:
+    It closes each connection after an answer, unless it `keeps` them.
+    """
+
+    def __init__(
+        self, behaviour: Behaviour, certificate: Path | None = None, *, keeps: bool = False
+    ) -> None:
         self.behaviour = behaviour
         self.asked: list[str] = []
         self.sent: list[str] = []
@@ -33,7 +38,7 @@ class Answering:
                 server.asked.append(self.path)
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 server.sent.append(body.decode())
-                self.close_connection = True
+                self.close_connection = not keeps
                 # The other side may have had enough.
                 with suppress(OSError):
                     server.behaviour(self)

@@ -36,8 +36,9 @@ def canonical(content: Any, where: str = "content") -> bytes:
     return rfc8785.dumps(content)
 
 
-_SUSPECT = re.compile(rb"(?:^|[:,\[])-?(?:\d{16}|\d+[.eE])")
-"""A float or a large number where a number may stand; also within a string, which does no harm."""
+_SUSPECT = re.compile(rb"(?:^|[:,\[])-?(?:9\d{15}|\d{17}|\d+[.eE])")
+"""A float or a number near 2^53 or beyond, where a number may stand; also within a string, which
+does no harm. A stamp has 16 digits, and is neither."""
 
 
 def _is_surely_plain(text: bytes) -> bool:

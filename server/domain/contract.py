@@ -107,8 +107,11 @@ def ancestors_of(facts: Facts) -> list[VersionFact]:
 
 def conflicts_of(facts: Facts) -> list[VersionFact]:
     """Versions that lost a race: neither current nor an ancestor of it (design §6)."""
+    versions = versions_of(facts)
+    if len(versions) == 1:
+        return []
     kept = {fact.key for fact in ancestors_of(facts)} | {current_of(facts).key}
-    return [fact for fact in versions_of(facts) if fact.key not in kept]
+    return [fact for fact in versions if fact.key not in kept]
 
 
 def round_of(facts: Facts, current: VersionFact) -> int:

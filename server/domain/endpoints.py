@@ -112,12 +112,13 @@ def place(url: str) -> str:
     return f"{endpoint.scheme}://{host}:{endpoint.port}/{path}".rstrip("/")
 
 
-def check_address(address: str, *, loopback_allowed: bool) -> None:
+def check_address(address: str, *, loopback_allowed: bool, private_allowed: bool = True) -> None:
     """Raise Forbidden unless the node may connect to this address; ask after resolving a name.
 
     Link-local, metadata, multicast, unspecified and reserved addresses are always refused, also
     inside IPv6 addresses that carry them; loopback unless allowed. Private ones are where meshes
-    live. Raises InvalidInput when it is no address.
+    live; what else is called may have them only by setting. Raises InvalidInput when it is no
+    address.
     """
     try:
         found = ip_address(address)
@@ -137,6 +138,11 @@ def check_address(address: str, *, loopback_allowed: bool) -> None:
     for network, kind in _REFUSED_NETWORKS.items():
         if found in network:
             raise _refused(address, kind)
+    if not private_allowed and not found.is_global:
+        raise Forbidden(
+            f"{address} is in a private network, which is not called here",
+            reason="private_address",
+        )
 
 
 def _check_host(host: str, *, loopback_allowed: bool) -> str:

@@ -40,17 +40,10 @@ def pull(ctx: Context, params: PullParams) -> dict[str, Any]:
     """The `*/sync` calls that carry these entities, as many as fit into one answer."""
     _check_source(ctx, params.source_agent)
     outbox = Outbox(ctx.db, ctx.node)
-    messages: list[orjson.Fragment] = []
-    size = 0
-    for place, one in enumerate(params.entities):
-        if size > PULL_BYTES:
-            return {"messages": messages, "rest": len(params.entities) - place}
-        message = outbox.message(Name(one.entity, one.project_id, one.entity_id))
-        if message is not None:
-            text = orjson.dumps(message)
-            size += len(text)
-            messages.append(orjson.Fragment(text))
-    return {"messages": messages, "rest": 0}
+    names = [Name(one.entity, one.project_id, one.entity_id) for one in params.entities]
+    made = outbox.messages(names, PULL_BYTES)
+    messages = [orjson.Fragment(text) for _, text in made if text is not None]
+    return {"messages": messages, "rest": len(names) - len(made)}
 
 
 def _check_source(ctx: Context, source_agent: str) -> None:

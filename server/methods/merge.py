@@ -194,9 +194,11 @@ class Inbox:
         if not new:
             return False, False
         lost = {fact.key for fact in domain.conflicts_of(facts)}
-        joined = contracts.add(
-            ctx.db, params.project_id, contract_id, header, facts, new, signatures
-        )
+        joined = facts
+        if not created or len(new) > 1:
+            joined = contracts.add(
+                ctx.db, params.project_id, contract_id, header, facts, new, signatures
+            )
         if not created and joined == facts:
             return False, False
         self._see(max(fact.stamp for fact in new))
@@ -277,27 +279,28 @@ class Inbox:
     ) -> bool:
         """Whether the node that signed did, and may speak for the author."""
         ctx = self.ctx
-        public = self._key_of(by.node)
+        known = mesh.node_key(ctx.db, by.node)
+        public = self._key_of(by.node, known)
         if public is None:
             self._skip(kind, place, f"nobody here knows the key of {by.node}")
             return False
-        if not verify(public, statement(kind, place, body), by.value):
+        if not verify(public, statement(kind, place, body), by.value, by.path):
             self._skip(kind, place, f"the signature is not that of {by.node}")
             return False
-        home = None if author is None else _home(ctx, author)
-        if not may_speak(by, author, author_is_node=_is_node(ctx, author), home=home):
-            self._skip(kind, place, f"{by.node} doesn't speak for {author}")
-            return False
-        if mesh.node_key(ctx.db, by.node) is None and by.node != ctx.node.agent_id:
+        if author is not None and not same_agent(author, by.node):
+            home = _home(ctx, author)
+            if not may_speak(by, author, author_is_node=_is_node(ctx, author), home=home):
+                self._skip(kind, place, f"{by.node} doesn't speak for {author}")
+                return False
+            if home is None and not by.unkeyed:
+                mesh.put_home(ctx.db, author, by.node)
+        if known is None and not same_agent(by.node, ctx.node.agent_id):
             mesh.pin(ctx.db, by.node, public, introduced_by=self._source)
-        if author is not None and home is None and not by.unkeyed:
-            mesh.put_home(ctx.db, author, by.node)
         return True
 
-    def _key_of(self, node: str) -> str | None:
+    def _key_of(self, node: str, known: mesh.NodeKey | None) -> str | None:
         if same_agent(node, self.ctx.node.agent_id):
             return self.ctx.node.key.public
-        known = mesh.node_key(self.ctx.db, node)
         return known.public_key if known else self._introduced.get(node)
 
     def _is_due(self, stamp: int) -> bool:

@@ -6,16 +6,21 @@ from server.domain.agents import same_agent
 from server.domain.registers import Claim
 from server.store.sql import SQL
 
+# On the hot path: run as text, without aiosql's own call.
+_HOLDER: str = SQL.claim_of.sql
+_LOST: str = SQL.lost_claims.sql
+
 
 def holder(db: sqlite3.Connection, project_id: str, repo_id: str) -> Claim | None:
     """The claim that holds."""
-    row = SQL.claim_of(db, project_id=project_id, repo_id=repo_id)
+    row = db.execute(_HOLDER, {"project_id": project_id, "repo_id": repo_id}).fetchone()
     return Claim(*row) if row else None
 
 
 def lost(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[Claim]:
     """The claims that came later than the one that holds."""
-    return [Claim(*row) for row in SQL.lost_claims(db, project_id=project_id, repo_id=repo_id)]
+    place = {"project_id": project_id, "repo_id": repo_id}
+    return [Claim(*row) for row in db.execute(_LOST, place)]
 
 
 def claimed_by(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:

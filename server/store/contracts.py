@@ -18,6 +18,10 @@ _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 # On the hot path: run as text, without aiosql's own call.
 _DOCUMENT: str = SQL.contract_document.sql
+_FACTS: str = SQL.contract_facts.sql
+_HEADER: str = SQL.contract_header.sql
+_PROJECT: str = SQL.contract_project.sql
+_SIGNED: str = SQL.signed_facts.sql
 _INSERT_CONTRACT: str = SQL.insert_contract.sql
 _PUT_FACT: str = SQL.put_fact.sql
 
@@ -32,20 +36,20 @@ class Header(NamedTuple):
 
 def facts_of(db: sqlite3.Connection, contract_id: str) -> Facts:
     """Every fact of a contract; empty when there is no such contract."""
-    facts = (
-        _FACT.validate_json(body) for (body,) in SQL.contract_facts(db, contract_id=contract_id)
-    )
+    rows = db.execute(_FACTS, {"contract_id": contract_id})
+    facts = (_FACT.validate_json(body) for (body,) in rows)
     return {(fact.kind, fact.key): fact for fact in facts}
 
 
 def header_of(db: sqlite3.Connection, project_id: str, contract_id: str) -> Header | None:
-    row = SQL.contract_header(db, project_id=project_id, contract_id=contract_id)
+    row = db.execute(_HEADER, {"project_id": project_id, "contract_id": contract_id}).fetchone()
     return Header(*row) if row else None
 
 
 def project_of(db: sqlite3.Connection, contract_id: str) -> str | None:
     """The project of a contract, known by its id alone."""
-    return SQL.contract_project(db, contract_id=contract_id)  # type: ignore[no-any-return]
+    row = db.execute(_PROJECT, {"contract_id": contract_id}).fetchone()
+    return row[0] if row else None
 
 
 def insert(
@@ -173,7 +177,7 @@ def _whole(document: str, history: str) -> orjson.Fragment:
 
 def signed_facts(db: sqlite3.Connection, contract_id: str) -> list[tuple[str, str | None]]:
     """Each fact as JSON with the signature that it came with, None for our own; oldest first."""
-    return list(SQL.signed_facts(db, contract_id=contract_id))
+    return db.execute(_SIGNED, {"contract_id": contract_id}).fetchall()
 
 
 def _put_fact(

@@ -7,6 +7,9 @@ from typing import NamedTuple
 from server.domain.agents import identity
 from server.store.sql import SQL
 
+# On the hot path: run as text, without aiosql's own call.
+_NODE_KEY: str = SQL.node_key.sql
+
 
 class NodeKey(NamedTuple):
     """The key that an agent id is pinned to; `introduced_by` is None when it was proved."""
@@ -46,7 +49,7 @@ class Aside(NamedTuple):
 
 
 def node_key(db: sqlite3.Connection, agent_id: str) -> NodeKey | None:
-    row = SQL.node_key(db, agent=identity(agent_id))
+    row = db.execute(_NODE_KEY, {"agent": identity(agent_id)}).fetchone()
     return NodeKey(*row) if row else None
 
 

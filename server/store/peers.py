@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from server.store.sql import SQL
 
+# On the hot path: run as text, without aiosql's own call.
+_BY_AGENT: str = SQL.peer_by_agent.sql
+
 
 class Peer(NamedTuple):
     """A peer as it registered. `trust` is verified or unkeyed; times are stamps."""
@@ -46,7 +49,7 @@ def put_cursor(db: sqlite3.Connection, agent_id: str, cursor: int, at: int) -> N
 
 
 def find(db: sqlite3.Connection, agent_id: str) -> Peer | None:
-    row = SQL.peer_by_agent(db, agent_id=agent_id)
+    row = db.execute(_BY_AGENT, {"agent_id": agent_id}).fetchone()
     return Peer(*row) if row else None
 
 

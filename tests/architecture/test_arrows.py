@@ -13,7 +13,7 @@ LAYERS = (
     ("server.domain",),
     ("server.settings",),
     ("server.store",),
-    ("server.identity", "server.limits", "server.bootstrap"),
+    ("server.identity", "server.limits", "server.bootstrap", "server.outgoing"),
     ("server.known",),
     ("server.methods.base", "server.outbox"),
     ("server.methods",),

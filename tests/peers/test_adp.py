@@ -12,15 +12,12 @@ from structlog.testing import capture_logs
 
 from peers.adp import (
     RENEW,
-    RETRY_FIRST,
-    RETRY_MAX,
     Exchange,
     ExchangeError,
     Registration,
     renew_after,
-    retry_after,
 )
-from peers.outgoing import Outgoing
+from peers.client import Client
 from schemas.adp import Filters, Invocation, InvocationProtocol, Listing, Manifest, SearchRequest
 from tests.hostile import Answering, Behaviour, answer, huge
 from tests.node import free_port
@@ -49,9 +46,10 @@ LISTED = {
 
 def using(url: str, do: Callable[[Exchange], Awaitable[T]]) -> T:
     async def run() -> T:
-        outgoing = Outgoing(lambda url: None, lambda address: None, seconds=1.0)
-        async with outgoing:
-            return await do(Exchange(outgoing, f"{url}/", "cacp_sk_k"))
+        async with Client(
+            lambda url: None, lambda address: None, seconds=1.0, answer_max=1_000_000
+        ) as client:
+            return await do(Exchange(client, f"{url}/", "cacp_sk_k"))
 
     return asyncio.run(run())
 
@@ -182,13 +180,6 @@ def test_it_stays_registered_with_a_line_for_each_change_of_state(
     with capture_logs() as lines:
         assert asyncio.run(run()) is True
     assert [line["event"] for line in lines] == ["adp_not_registered", "adp_registered"] * 2
-
-
-@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_attempts_grow_apart_up_to_a_cap(failures: int, chance: float) -> None:
-    assert RETRY_FIRST / 2 <= retry_after(failures, chance) <= RETRY_MAX
-    assert retry_after(failures, chance) <= retry_after(failures + 1, chance)
-    assert retry_after(1_000, chance) >= RETRY_MAX / 2
 
 
 @given(st.floats(0, 1, exclude_max=True))

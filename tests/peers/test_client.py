@@ -1,130 +1,186 @@
-"""The one outgoing client, against real servers that misbehave (design §7)."""
+"""The one outgoing client (design §7): where it may go, how much it takes, how long it waits."""
 
 import asyncio
-import socketserver
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+import gzip
+import json
+from collections.abc import Awaitable, Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
+import trustme
 
-from peers.client import Client, Refused, Unreachable, result_of
+from peers.client import (
+    Answer,
+    CallError,
+    Client,
+    Problem,
+    Refused,
+    Unreachable,
+    refusal,
+    result_of,
+)
+from tests.hostile import Answering, Behaviour, answer, endless, garbage, huge, silent
+from tests.node import free_port
 
-Behave = Callable[[socketserver.StreamRequestHandler], None]
-
-
-@contextmanager
-def server(behave: Behave) -> Iterator[str]:
-    """A TCP server that reads a request's head and then does as it is told."""
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            while self.rfile.readline().strip():
-                pass
-            try:
-                behave(self)
-            except OSError:
-                return
-
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
-        allow_reuse_address = True
-
-    with Server(("127.0.0.1", 0), Handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_address[1]}"
-        running.shutdown()
+T = TypeVar("T")
 
 
-def answers(*lines: str, body: str = "") -> Behave:
-    head = "\r\n".join([*lines, f"content-length: {len(body)}", "", body])
-
-    def behave(handler: socketserver.StreamRequestHandler) -> None:
-        handler.wfile.write(head.encode())
-
-    return behave
+def allow(value: str) -> None:
+    """Nothing is wrong with it."""
 
 
-def get(url: str, problem: str | None = None, **how: Any) -> Any:
-    async def run() -> Any:
-        client = Client(lambda url: None, lambda address: problem, **how)
-        try:
-            return await client.get(url)
-        finally:
-            await client.close()
+def refuse(what: str) -> Problem:
+    return lambda value: f"{value} is out of bounds" if what in value else None
+
+
+def using(
+    do: Callable[[Client], Awaitable[T]], url_problem: Problem = allow, address: Problem = allow
+) -> T:
+    async def run() -> T:
+        async with Client(url_problem, address, seconds=1.0, answer_max=10_000) as client:
+            return await do(client)
 
     return asyncio.run(run())
 
 
-def test_an_answer_is_json() -> None:
-    with server(answers("HTTP/1.1 200 OK", body='{"a": 1}')) as url:
-        assert get(url) == {"a": 1}
+def send(url: str, url_problem: Problem = allow, address: Problem = allow) -> Answer:
+    return using(lambda client: client.send("GET", url), url_problem, address)
 
 
-@pytest.mark.parametrize("where", ["http://169.254.169.254/", "/elsewhere"])
-def test_a_redirect_is_not_followed(where: str) -> None:
-    """Design §7: no redirects to elsewhere, endless ones neither."""
-    with (
-        server(answers("HTTP/1.1 302 Found", f"location: {where}")) as url,
-        pytest.raises(Unreachable, match="redirects"),
-    ):
-        get(url)
+def get(url: str) -> Any:
+    return using(lambda client: client.get(url))
 
 
-def test_an_address_that_must_not_be_called_is_not() -> None:
-    """Checked after the name is resolved; the connection goes to what was checked."""
-    called: list[object] = []
-    with server(lambda handler: called.append(handler)) as url:
-        with pytest.raises(Unreachable, match="metadata"):
-            get(url, problem="a metadata service's")
-        assert called == []
+def post(url: str, body: object) -> Any:
+    return using(lambda client: client.post(url, body, key="cacp_sk_secret"))
 
 
-def test_an_answer_that_never_ends_is_cut_off() -> None:
-    def endless(handler: socketserver.StreamRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        while True:
-            handler.wfile.write(b"x" * 65536)
-
-    with server(endless) as url, pytest.raises(Unreachable, match="longer than"):
-        get(url, size_max=1_000_000)
+def test_any_answer_is_given_as_it_is() -> None:
+    with Answering(answer(b"\x00no JSON", 404)) as server:
+        assert send(f"{server.url}/x/y?z=1") == (404, b"\x00no JSON")
+        assert server.asked == ["/x/y?z=1"]
 
 
-def test_an_answer_that_trickles_is_given_up() -> None:
-    def trickle(handler: socketserver.StreamRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        for _ in range(200):
-            handler.wfile.write(b" ")
-            handler.wfile.flush()
-            threading.Event().wait(0.05)
+def test_it_sends_what_it_is_given() -> None:
+    def echo(request: BaseHTTPRequestHandler) -> None:
+        answer({"host": request.headers["host"], "x-signed": request.headers["x-signed"]})(request)
 
-    with server(trickle) as url, pytest.raises(Unreachable, match="no whole answer"):
-        get(url, seconds=0.5)
-
-
-def test_nobody_there_is_unreachable() -> None:
-    with pytest.raises(Unreachable):
-        get("http://127.0.0.1:1/")
+    with Answering(echo) as server:
+        url = server.url.replace("127.0.0.1", "localhost")
+        given = using(
+            lambda client: client.send("POST", url, content=b"\x01", headers={"x-signed": "by us"})
+        )
+        heard = {"host": url.removeprefix("http://"), "x-signed": "by us"}
+        assert (json.loads(given.body), server.sent) == (heard, ["\x01"])
 
 
-@pytest.mark.parametrize("body", ["", "<html>", '{"error": 7}'])
-def test_an_error_without_json_rpc_is_refused_with_its_status(body: str) -> None:
-    with (
-        server(answers("HTTP/1.1 401 Unauthorized", body=body)) as url,
-        pytest.raises(Refused) as refused,
-    ):
-        get(url)
-    assert refused.value.status == 401
+def test_it_asks_for_json_and_gets_it() -> None:
+    with Answering(answer({"a": [1, None]})) as server:
+        assert get(f"{server.url}/x") == {"a": [1, None]}
 
 
-def test_a_json_rpc_error_keeps_its_reason() -> None:
+@pytest.mark.parametrize("body", [{"b": 1}, b'{"b":1}'])
+def test_it_sends_json_and_a_key(body: object) -> None:
+    def echo(request: BaseHTTPRequestHandler) -> None:
+        answer(request.headers.get("authorization"))(request)
+
+    with Answering(echo) as server:
+        assert post(server.url, body) == "Bearer cacp_sk_secret"
+        assert json.loads(server.sent[0]) == {"b": 1}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        (answer({}, 302, location="http://169.254.169.254/"), "redirects elsewhere"),
+        (answer({}, 308, location="/"), "redirects elsewhere"),
+        (answer(gzip.compress(b" " * 10**6), content_encoding="gzip"), "compressed"),
+        (answer(b" " * 10_001), "more than 10000 bytes"),
+        (huge, "more than 10000 bytes"),
+        (endless, "no whole answer in 1 s"),
+        (silent, "broke off"),
+        (garbage, "broke off"),
+    ],
+)
+def test_a_hostile_server_is_left_soon(behaviour: Behaviour, said: str) -> None:
+    with Answering(behaviour) as server, pytest.raises(Unreachable, match=said):
+        send(server.url)
+    assert len(server.asked) == 1
+
+
+def test_nobody_is_there() -> None:
+    with pytest.raises(Unreachable, match="can't be reached"):
+        send(f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(Unreachable, match="no address is known"):
+        send("http://nowhere.invalid/")
+
+
+@pytest.mark.parametrize("url", ["", "ftp://127.0.0.1/", "http://", "http://[::1", "nonsense"])
+def test_what_is_no_url_is_not_called(url: str) -> None:
+    with pytest.raises(CallError):
+        send(url)
+
+
+def test_a_refused_url_is_not_called() -> None:
+    with Answering(answer({})) as server:
+        with pytest.raises(Unreachable, match=r"may not be called: .* is out of bounds"):
+            send(f"{server.url}/secret", refuse("secret"))
+        assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (400, {"error": {"message": "no"}}, "refuses (HTTP 400): no"),
+        (400, {"detail": "gone"}, "refuses (HTTP 400): gone"),
+        (409, {"error": "x" * 1_000}, "refuses (HTTP 409): " + "x" * 300),
+        (400, {"detail": [{"loc": []}]}, "refuses (HTTP 400)"),
+        (401, {"error": {"message": 5}}, "refuses (HTTP 401)"),
+        (503, b"<html>", "refuses (HTTP 503)"),
+        (200, b"[" * 9_000, "answers, but not with JSON (HTTP 200)"),
+        (200, b"", "answers, but not with JSON (HTTP 200)"),
+    ],
+)
+def test_a_refusal_as_words(status: int, body: object, said: str) -> None:
+    with Answering(answer(body, status)) as server, pytest.raises(Refused) as refused:
+        get(server.url)
+    assert (str(refused.value), refused.value.status) == (said, status)
+
+
+def test_a_json_rpc_call_gives_its_result_or_its_error() -> None:
+    with Answering(answer({"jsonrpc": "2.0", "result": [7], "id": 1})) as server:
+        assert using(lambda client: client.call(server.url, "m", {"a": 1})) == [7]
+        asked = json.loads(server.sent[0])
+    assert asked == {"jsonrpc": "2.0", "method": "m", "params": {"a": 1}, "id": 1}
     error = {"code": -32602, "message": "no", "data": {"reason": "not_found"}}
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refused, match=r"^refuses: no$") as refused:
         result_of({"jsonrpc": "2.0", "error": error, "id": 1})
-    assert (refused.value.code, refused.value.reason) == (-32602, "not_found")
-    assert result_of({"result": 5}) == 5
-    odds: list[Any] = [None, [], {"id": 1}, "x"]
+    assert (refused.value.code, refused.value.data) == (-32602, {"reason": "not_found"})
+    odds: list[Any] = [None, [], {"id": 1}, "x", {"error": 7}]
     for odd in odds:
         with pytest.raises(Refused):
             result_of(odd)
+
+
+def test_a_refusal_has_a_code_only_if_it_is_one_of_json_rpc() -> None:
+    assert refusal(400, {"error": {"code": "x", "data": 5}}).code == 0
+    assert refusal(400, {"error": {"code": "x", "data": 5}}).data == {}
+
+
+def test_a_certificate_is_checked_against_the_name_though_an_address_is_called(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    authority, certificate = tmp_path / "authority.pem", tmp_path / "localhost.pem"
+    issuer = trustme.CA()
+    issuer.cert_pem.write_to_path(str(authority))
+    issuer.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+    with Answering(answer({}), certificate) as server:
+        by_name = server.url.replace("127.0.0.1", "localhost")
+        with pytest.raises(Unreachable, match="certificate is not one that is trusted"):
+            send(by_name)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        assert send(by_name) == (200, b"{}")
+        with pytest.raises(Unreachable, match="certificate is not one that is trusted"):
+            send(server.url)

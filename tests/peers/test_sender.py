@@ -36,10 +36,10 @@ class Story:
 
     async def _load(self, cursor: int) -> Page:
         rows = self.log[cursor : cursor + 10]
-        names = [Name("contract", "p", one) for one in dict.fromkeys(rows)]
+        names = {Name("contract", "p", one): cursor + at for at, one in enumerate(rows, 1)}
         return Page(names, cursor + len(rows), len(rows) == 10)
 
-    async def _deliver(self, names: list[Name]) -> None:
+    async def _deliver(self, names: dict[Name, int]) -> None:
         if self.down:
             raise Unreachable("down")
         self.told.append([name.entity_id for name in names])

@@ -1,5 +1,8 @@
 """Node keys (design §6, Authorship)."""
 
+from base64 import urlsafe_b64decode
+from hashlib import sha256
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,3 +25,36 @@ def test_a_signature_is_of_its_key_and_message_only(seed: bytes, message: bytes)
 def test_what_is_no_key_or_signature_holds_nothing(public: str, signature: str) -> None:
     assert not verify(public, b"message", signature)
     assert not verify(SigningKey(bytes(32)).public, b"message", signature)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=40), st.binary(min_size=1, max_size=9))
+def test_many_messages_are_signed_as_one_and_each_holds_alone(
+    messages: list[bytes], more: bytes
+) -> None:
+    key, other = SigningKey(bytes(32)), SigningKey(bytes(31) + b"x")
+    signed = key.sign_all(messages)
+    assert len(signed) == len(messages)
+    assert len({one.value for one in signed}) <= 1
+    for message, one in zip(messages, signed, strict=True):
+        assert verify(key.public, message, one.value, one.path)
+        assert (
+            not verify(key.public, message + more, one.value, one.path)
+            or message + more in messages
+        )
+        assert not verify(other.public, message, one.value, one.path)
+
+
+def test_what_is_no_path_leads_nowhere() -> None:
+    key = SigningKey(bytes(32))
+    one = key.sign_all([b"a", b"b", b"c"])[0]
+    for path in ("", "x", "AAAA", one.path[:44], one.path + one.path, "é"):
+        assert not verify(key.public, b"a", one.value, path)
+
+
+def test_a_node_of_the_tree_is_no_message() -> None:
+    """RFC 6962, 2.1: leaves and nodes are hashed apart."""
+    key = SigningKey(bytes(32))
+    signed = key.sign_all([b"a", b"b"])
+    leaves = sorted(sha256(b"\x00" + message).digest() for message in (b"a", b"b"))
+    assert {urlsafe_b64decode(one.path) for one in signed} == set(leaves)
+    assert not verify(key.public, b"".join(leaves), signed[0].value, "")

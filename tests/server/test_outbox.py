@@ -1,7 +1,8 @@
 """What goes to peers of our own make (design §6)."""
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ from server.domain.authorship import statement
 from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context, Node
-from server.outbox import Outbox
+from server.outbox import KEPT_BYTES, Composer, Outbox
 from server.store import contracts, mesh, peers
-from server.store.database import connect
+from server.store.database import Database, connect
 from server.store.migrate import prepare
 
 AGENT, FOREIGN = "aid://example.com/alpha@1.0.0", "aid://example.com/foreign@1.0.0"
@@ -49,7 +50,10 @@ def contract(db: sqlite3.Connection) -> Name:
 
 
 def message(db: sqlite3.Connection, name: Name) -> Any:
-    return orjson.loads(orjson.dumps(Outbox(db, NODE).message(name)))
+    [(named, text)] = Outbox(db, NODE).messages([name], 1)
+    assert named == name
+    assert text is not None
+    return orjson.loads(text)
 
 
 def test_a_contract_goes_whole_with_signed_facts_beside(
@@ -92,11 +96,107 @@ def test_what_others_signed_goes_on_as_it_came_with_their_keys(
 def test_the_word_of_an_unkeyed_peer_is_passed_on_as_that(
     db: sqlite3.Connection, contract: Name
 ) -> None:
-    peers.put(db, AGENT, "http://x", "alpha", "unkeyed", 1)
+    peers.put(db, FOREIGN, "http://x", "alpha", "unkeyed", 1)
+    db.execute("UPDATE facts SET body = replace(body, ?, ?)", (AGENT, FOREIGN))
     assert message(db, contract)["params"]["facts"][0]["signature"]["unkeyed"] is True
 
 
 def test_what_is_not_there_is_not_sent(db: sqlite3.Connection) -> None:
     for kind in ("project", "contract", "context"):
-        assert Outbox(db, NODE).message(Name(kind, "p", "x")) is None
+        assert Outbox(db, NODE).messages([Name(kind, "p", "x")], 1) == [
+            (Name(kind, "p", "x"), None)
+        ]
     assert contracts.signed_facts(db, "x") == []
+
+
+def test_a_batch_is_signed_once_and_each_of_it_holds_alone(
+    db: sqlite3.Connection, contract: Name
+) -> None:
+    project = Name("project", contract.project_id, contract.project_id)
+    made = Outbox(db, NODE).messages([project, contract], 10_000)
+    sent = [orjson.loads(text or b"") for _, text in made]
+    [claim] = sent[0]["params"]["registers"]["repos"][0]["claims"]
+    [fact] = sent[1]["params"]["facts"]
+    by, other = fact["signature"], claim["signature"]
+    assert by["value"] == other["value"]
+    said = statement("fact", contract.entity_id, fact["fact"])
+    assert verify(NODE.key.public, said, by["value"], by["path"])
+    assert not verify(NODE.key.public, said, by["value"], other["path"])
+
+
+def test_no_more_is_made_at_once_than_fits(db: sqlite3.Connection, contract: Name) -> None:
+    project = Name("project", contract.project_id, contract.project_id)
+    made = Outbox(db, NODE).messages([contract, project], 10)
+    assert [name for name, _ in made] == [contract], "one at least"
+
+
+# --- one composer for all peers -----------------------------------------------------------------
+
+
+def composing(path: Path, story: Callable[[Composer], Awaitable[None]]) -> None:
+    async def run() -> None:
+        database = Database(path)
+        await database.open(0)
+        try:
+            await story(Composer(database, NODE))
+        finally:
+            await database.close()
+
+    asyncio.run(run())
+
+
+def test_for_ten_peers_a_message_is_made_once(
+    tmp_path: Path, db: sqlite3.Connection, contract: Name
+) -> None:
+    """Design §6: a write costs the same with ten peers as with none."""
+
+    async def story(composer: Composer) -> None:
+        told = await asyncio.gather(*(composer.messages({contract: 2}) for _ in range(10)))
+        assert composer.made == 1
+        assert all(one == told[0] for one in told)
+
+    composing(tmp_path / "cacp.db", story)
+
+
+def test_what_has_changed_since_is_made_anew(
+    tmp_path: Path, db: sqlite3.Connection, contract: Name
+) -> None:
+    seq = db.execute("SELECT max(seq) FROM changes").fetchone()[0]
+
+    async def story(composer: Composer) -> None:
+        await composer.messages({contract: seq})
+        await composer.messages({contract: seq - 1})
+        assert composer.made == 1
+        call(
+            db,
+            "contract/propose",
+            3,
+            projectId=contract.project_id,
+            type="custom",
+            name="m",
+            content={},
+        )
+        await composer.messages({contract: seq + 1})
+        assert composer.made == 2
+        await composer.messages({contract: None})
+        assert composer.made == 3, "as it is now"
+        nobody = Name("contract", "p", "x")
+        assert await composer.messages({nobody: 1}) == [(nobody, None)]
+
+    composing(tmp_path / "cacp.db", story)
+
+
+def test_what_is_kept_is_bounded(
+    tmp_path: Path, db: sqlite3.Connection, contract: Name, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.outbox.KEPT_BYTES", 1_000)
+    project = Name("project", contract.project_id, contract.project_id)
+
+    async def story(composer: Composer) -> None:
+        for _ in range(2):
+            sent = await composer.messages({project: 1, contract: 1})
+            assert [name for name, _ in sent] == [project, contract]
+        assert composer.made == 4, "neither fits"
+
+    composing(tmp_path / "cacp.db", story)
+    assert KEPT_BYTES <= 16 * 2**20

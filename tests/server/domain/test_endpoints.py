@@ -258,3 +258,12 @@ def test_another_place(other: str) -> None:
 def test_what_is_no_place(url: str) -> None:
     with pytest.raises(InvalidInput):
         place(url)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "192.168.1.1", "172.16.0.1", "fd12::1"])
+def test_private_networks_are_called_unless_that_is_forbidden(address: str) -> None:
+    check_address(address, loopback_allowed=False)
+    with pytest.raises(Forbidden) as refused:
+        check_address(address, loopback_allowed=False, private_allowed=False)
+    assert refused.value.data["reason"] == "private_address"
+    check_address("198.41.0.4", loopback_allowed=False, private_allowed=False)

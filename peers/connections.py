@@ -1,0 +1,66 @@
+"""Connections that go only to addresses which were checked (design §7).
+
+The pool keeps connections by scheme, name and port, never by address: one that was made for a name,
+and whose certificate was checked for it, serves no other name.
+"""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+import httpcore
+import httpx
+
+from peers.client import Problem, Unreachable
+
+CONNECTIONS = 100
+KEPT_SECONDS = 4.0
+"""A connection that was quiet for longer isn't used again: many servers close theirs after 5 s."""
+CONNECT_SECONDS = 5.0
+
+
+def pool(address_problem: Problem) -> httpcore.AsyncConnectionPool:
+    return httpcore.AsyncConnectionPool(
+        ssl_context=httpx.create_ssl_context(),
+        max_connections=CONNECTIONS,
+        keepalive_expiry=KEPT_SECONDS,
+        network_backend=Checked(address_problem),
+    )
+
+
+class Checked(httpcore.AnyIOBackend):
+    """Resolves a name, checks every address that it has, and connects to the first that answers."""
+
+    def __init__(self, address_problem: Problem) -> None:
+        self._address_problem = address_problem
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's own signature
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        *others, last = await self._resolved(host, port)
+        for address in others:
+            try:
+                return await super().connect_tcp(address, port, CONNECT_SECONDS)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await super().connect_tcp(last, port, CONNECT_SECONDS)
+
+    async def _resolved(self, host: str, port: int) -> list[str]:
+        """The addresses of a host. One that may not be called spoils the name."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            raise Unreachable(f"can't be reached: no address is known for {host}") from None
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        for address in addresses:
+            problem = self._address_problem(address)
+            if problem is not None:
+                raise Unreachable(f"may not be called: {problem}")
+        return addresses
