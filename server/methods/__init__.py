@@ -17,11 +17,13 @@ from server.methods.acp import (  # isort: skip
     query,
     gate,
     dead,
+    arrivals,
 )
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
+    "arrivals",
     "context",
     "contract",
     "dead",

@@ -20,7 +20,7 @@ LAYERS = (
     ("server.openrpc", "server.card", "server.metrics"),
     ("server.dispatch", "server.events", "server.health", "server.handshake"),
     ("server.links", "server.joining"),
-    ("server.anti_entropy",),
+    ("server.anti_entropy", "server.carrier"),
     ("server.mesh",),
     ("server.postmaster",),
     ("server.transport", "server.http"),

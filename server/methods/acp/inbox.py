@@ -17,7 +17,7 @@ from server.domain.untrusted import Author
 from server.methods.acp import course, mail
 from server.methods.acp.guard import LOOKING
 from server.methods.base import Context, Session, check_unscoped, waits, writes
-from server.store import changes, mailboxes, messages
+from server.store import changes, mailboxes, messages, posting
 from server.store.mailboxes import Box, Letter
 
 
@@ -169,7 +169,11 @@ def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
 
 def _markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
-    # Who sends here has proved with its key to be who it is.
-    authors = [Author(one["from"], ctx.node.agent_id, "verified") for one in plain]
+    # Who sends here has proved with its key to be who it is; its node vouches for who sends there.
+    sources = [posting.source(ctx.db, one["id"]) for one in plain]
+    authors = [
+        Author(one["from"], source or ctx.node.agent_id, "peer" if source else "verified")
+        for one, source in zip(plain, sources, strict=True)
+    ]
     counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
     return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."
