@@ -203,6 +203,7 @@ class Mesh:
             deliver=carrier.deliver,
             next_commit=lambda: self._database.next_commit,
             returned=lambda: None,
+            name="mail",
         )
         return self.mail[peer.agent_id].run
 

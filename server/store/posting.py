@@ -72,7 +72,7 @@ def move_home(db: sqlite3.Connection, agent: str, node: str) -> None:
 
 def forget_node(db: sqlite3.Connection, node: str) -> None:
     """Forget whom a node has named; mail for them waits for it to come back."""
-    SQL.forget_directory(db, node=identity(node))
+    SQL.drop_directory_of(db, node=identity(node))
     SQL.unlist_agents(db, node=identity(node))
 
 

@@ -5,7 +5,7 @@ SELECT stamp, document FROM directories WHERE node = :node;
 INSERT INTO directories (node, stamp, document) VALUES (:node, :stamp, :document)
 ON CONFLICT (node) DO UPDATE SET stamp = excluded.stamp, document = excluded.document;
 
--- name: forget_directory(node)!
+-- name: drop_directory_of(node)!
 DELETE FROM directories WHERE node = :node;
 
 -- name: agents_listed_by(node)
