@@ -34,6 +34,7 @@ format: $(VENV)/.installed-dev ## Let ruff format and mend
 
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.mesh
 
 docs: $(VENV)/.installed ## Renew docs/ from the code
 	$(BIN)/python -m cli.docs

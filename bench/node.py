@@ -4,12 +4,13 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ PATIENCE = 60.0
 class Node:
     """A server process that answers on a port of its own."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", port: int, seconds: float) -> None:
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", port: int, seconds: float, db: Path | None
+    ) -> None:
         self.process = process
         self.port = port
+        self._db = db
         self.start_seconds = seconds
         """From the start of the process to its first answer."""
 
@@ -35,6 +39,17 @@ class Node:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)["result"]
 
+    def number(self, sql: str) -> int:
+        """What a query of one number finds in the node's file."""
+        assert self._db is not None
+        with closing(sqlite3.connect(f"file:{self._db}?mode=ro", uri=True, timeout=60)) as db:
+            return int(db.execute(sql).fetchone()[0])
+
+    def processor_seconds(self) -> float:
+        """Processor time that it has used (Linux)."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def resident_bytes(self) -> int:
         """Resident memory now (Linux)."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
@@ -42,11 +57,13 @@ class Node:
 
 
 @contextmanager
-def node(db: Path) -> Iterator[Node]:
-    """`cacp serve` on this database."""
+def node(
+    db: Path, repo: str = "backend-api", settings: dict[str, str] | None = None
+) -> Iterator[Node]:
+    """`cacp serve` on this database, with these settings in its environment."""
     port = _free_port()
     command = [sys.executable, "-m", "cli.main", "serve", "--db", str(db), "--port", str(port)]
-    with _running([*command, "--repo", "backend-api"], port, "/live") as running:
+    with _running([*command, "--repo", repo], port, "/live", db, settings) as running:
         yield running
 
 
@@ -59,18 +76,26 @@ def bare() -> Iterator[Node]:
 
 
 @contextmanager
-def _running(command: list[str], port: int, path: str) -> Iterator[Node]:
+def _running(
+    command: list[str],
+    port: int,
+    path: str,
+    db: Path | None = None,
+    settings: dict[str, str] | None = None,
+) -> Iterator[Node]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CACP_")}
+    environment |= settings or {}
     started = time.monotonic()
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
         _await_answer(process, port, path)
-        yield Node(process, port, time.monotonic() - started)
+        yield Node(process, port, time.monotonic() - started, db)
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.communicate()
 
 
 def _await_answer(process: "subprocess.Popen[bytes]", port: int, path: str) -> None:

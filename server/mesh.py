@@ -39,6 +39,8 @@ log = structlog.get_logger()
 
 OVERSEE_SECONDS = 1.0
 RESTART_SECONDS = 5.0
+COUNT_SECONDS = 0.5
+"""What changes in this time is counted together."""
 POSTPONED = 30_000_000
 """Microseconds until a peer that doesn't answer is asked for a project again."""
 PAGE = 500
@@ -72,7 +74,8 @@ class Mesh:
 
     async def start(self) -> None:
         self._own = [
-            asyncio.create_task(_guarded(task)) for task in (self._oversee, self._take_due)
+            asyncio.create_task(_guarded(task))
+            for task in (self._oversee, self._take_due, self._count)
         ]
 
     async def stop(self) -> None:
@@ -271,6 +274,17 @@ class Mesh:
                 attempts[one.url] = (failures + 1, time.monotonic() + pause)
 
     # --- time, and what comes in --------------------------------------------------------------
+
+    async def _count(self) -> None:
+        """Keep the digests up with the changes, step by step: a comparison finds them counted, and
+        no write waits long."""
+        while True:
+            next_commit = self._database.next_commit
+            with suppress(Refusal):
+                while bool(self.comparisons) and self._database.read(digests.is_behind):
+                    await self._database.write(lambda one: digests.catch_up(one.connection))
+            await next_commit.wait()
+            await asyncio.sleep(COUNT_SECONDS)
 
     def _set_clock(self) -> None:
         offsets = {

@@ -141,8 +141,13 @@ class Gate:
         self._identity.identify(dict(scope["headers"]), _address(scope))
 
     def charge(self, caller: Caller, more: int) -> None:
-        """Count `more` requests of a caller that was let in for one."""
-        self._limits.charge(caller.agent_id, more)
+        """Count `more` requests of a caller that was let in for one.
+
+        A peer's batch counts as one: it carries what callers were counted for elsewhere, and a
+        peer that were held to an agent's rate would never catch up.
+        """
+        if caller.trust != "peer":
+            self._limits.charge(caller.agent_id, more)
 
 
 def _address(scope: Scope) -> str | None:

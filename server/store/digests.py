@@ -11,7 +11,8 @@ from server.store import changes
 from server.store.sql import SQL
 
 _CURSOR = "digest_cursor"
-_PAGE = 1_000
+_PAGE = 100
+"""Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
 _KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
 """Which entity a change is of: a project's repos and claims are part of it."""
 
@@ -40,6 +41,11 @@ def catch_up(db: sqlite3.Connection) -> bool:
         SQL.put_sum(db, prefix=prefix, digest=total)
     changes.put_meta(db, _CURSOR, str(page[-1].seq))
     return len(page) < _PAGE
+
+
+def is_behind(db: sqlite3.Connection) -> bool:
+    """Whether there are changes that were not counted yet."""
+    return changes.newest(db) > int(SQL.meta_value(db, name=_CURSOR) or 0)
 
 
 def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:

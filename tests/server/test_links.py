@@ -1,8 +1,19 @@
 """How entities reach a peer (design §6)."""
 
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
 
-from server.links import as_foreign
+import orjson
+
+from peers.client import Client, Refused
+from peers.digest import Name
+from peers.signing import SigningKey
+from server.links import MADE_AT_ONCE, MeshLink, as_foreign
+from server.methods.base import Node as Self
+from server.outbox import Composer
+from server.store.peers import Peer
 from tests.double import AGENT, REPO, Double
 from tests.node import Node
 from tests.scenarios.mesh import eventually, holds, peers, project, propose, status
@@ -84,3 +95,72 @@ def test_work_with_a_peer_of_another_make_goes_both_ways(tmp_path: Path) -> None
         node.call("cacp/context/askQuestion", projectId=shared, question="Which path?")
         eventually(lambda: len(double.projects[shared]["context_history"]) >= 1)
         assert "Traceback" not in node.log
+
+
+# --- batches to a peer of our own make ----------------------------------------------------------
+
+
+class Taking:
+    """A peer that takes so many messages at once, and lacks the projects of some."""
+
+    def __init__(self, most: int, lacks: set[str]) -> None:
+        self.most = most
+        self.lacks = lacks
+        self.batches: list[list[str]] = []
+
+    async def post(self, url: str, body: bytes, *, key: str | None) -> Any:
+        requests = orjson.loads(body)
+        if len(requests) > self.most:
+            raise Refused("refuses (HTTP 413)", status=413)
+        self.batches.append([one["params"] for one in requests])
+        return [self._answer(one) for one in requests]
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["params"] in self.lacks:
+            error = {"code": -32602, "message": "no", "data": {"kind": "claim"}}
+            self.lacks.remove(request["params"])
+            return {"id": request["id"], "error": error}
+        return {"id": request["id"], "result": {"status": "created"}}
+
+
+class Composing:
+    """Makes messages of names alone, and counts how many at once."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, bytes | None]]:
+        self.asked.append(len(names))
+        return [(name, orjson.dumps({"method": "m", "params": name.entity_id})) for name in names]
+
+
+def delivered(names: list[str], most: int, lacks: set[str]) -> tuple[Taking, Composing]:
+    taking, composing = Taking(most, lacks), Composing()
+    node = Self("aid://x/a@1", "a", True, True, SigningKey(bytes(32)))
+    peer = Peer("aid://x/b@1", "http://x", "b", "verified", 1, 1, secret="s")
+
+    async def rejoin(peer: Peer) -> None:
+        raise AssertionError
+
+    link = MeshLink(cast(Client, taking), node, peer, cast(Composer, composing), rejoin)
+    asyncio.run(link.deliver({Name("contract", "p", name): 1 for name in names}))
+    return taking, composing
+
+
+def test_a_peer_that_takes_smaller_batches_gets_them() -> None:
+    names = [str(number) for number in range(70)]
+    taking, _ = delivered(names, 20, set())
+    assert [name for batch in taking.batches for name in batch] == names
+    assert max(map(len, taking.batches)) <= 20
+
+
+def test_few_messages_of_a_backlog_are_made_at_once() -> None:
+    names = [str(number) for number in range(450)]
+    taking, composing = delivered(names, 1_000, set())
+    assert [name for batch in taking.batches for name in batch] == names
+    assert (sum(composing.asked), max(composing.asked)) == (450, MADE_AT_ONCE)
+
+
+def test_what_lacked_its_project_is_sent_again_after_it() -> None:
+    taking, _ = delivered(["a", "b", "c"], 10, {"b"})
+    assert taking.batches == [["a", "b", "c"], ["p"], ["b"]]

@@ -5,14 +5,16 @@ import json
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.domain.errors import InvalidInput
-from server.transport import LastResort, idempotency_key, is_json
+from server.domain.errors import InvalidInput, RateLimited
+from server.identity import Caller, Identity
+from server.limits import Limits
+from server.transport import Gate, LastResort, idempotency_key, is_json
 from tests.node import Node, bearer
 
 LIST = json.dumps({"jsonrpc": "2.0", "method": "cacp/project/list", "params": {}, "id": 1})
@@ -238,3 +240,15 @@ def test_what_breaks_in_the_middle_of_an_answer_breaks_it_off() -> None:
 
     with pytest.raises(RuntimeError):
         answer_of(broken)
+
+
+def test_a_batch_counts_for_each_of_its_calls_but_a_peers_for_one() -> None:
+    """Design §7: requests per caller. A peer's batch carries what others were counted for."""
+    limits = Limits(60)
+    gate = Gate(cast(Identity, None), limits)
+    for agent_id, trust in (("agent", "verified"), ("peer", "peer")):
+        limits.check(agent_id, 0.0)
+        gate.charge(Caller(agent_id, "r", trust, "key"), 99)  # type: ignore[arg-type]
+    limits.check("peer", 0.0)
+    with pytest.raises(RateLimited):
+        limits.check("agent", 0.0)

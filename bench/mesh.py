@@ -1,0 +1,276 @@
+"""What the mesh costs, beside the same node without one; processes share the machine's cores.
+
+| comparison | aim |
+|---|---|
+| p99 of 300 writes a second, three live peers beside none | at most 1.5 |
+| writes at full speed, three live peers beside none | at least 0.4 |
+| until three others have what was written, beside the time that the writes took | at most 3 |
+| p99 of 300 writes a second, one of three peers down beside all up | at most 1.2 |
+| catch-up of a new node | at least 5,000 entities a second |
+| a quiet mesh of ten nodes that hold as much | under 1 % of a core each |
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from bench.fill import REPOS, fill, proposal
+from bench.node import Node, node
+
+TOKEN = "a mesh token for nodes on loopback"
+RATE = 300
+AT_ONCE = 16
+"""Connections at full speed."""
+QUIET_SECONDS = 60.0
+PATIENCE = 600.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.mesh", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each comparison")
+    parser.add_argument("--seconds", type=float, default=5, help="length of each measurement")
+    parser.add_argument("--burst", type=int, default=10_000, help="contracts written at once")
+    parser.add_argument("--entities", type=int, default=100_000, help="what a new node lacks")
+    parser.add_argument("--nodes", type=int, default=10, help="size of the quiet mesh")
+    parser.add_argument("--quiet-seconds", type=float, default=QUIET_SECONDS)
+    parser.add_argument("--only", choices=["writes", "catch-up", "quiet"], help="one part alone")
+    run(parser.parse_args())
+
+
+def run(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="cacp-bench-mesh-") as name:
+        folder = Path(name)
+        if options.only in (None, "writes"):
+            writes(folder, options.rounds, options.seconds, options.burst)
+        if options.only in (None, "catch-up"):
+            catch_up(folder, options.entities)
+        if options.only in (None, "quiet"):
+            quiet(folder, options.entities, options.nodes, options.quiet_seconds)
+
+
+def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
+    """A node alone and one with three live peers, in turn."""
+    with ExitStack() as stack:
+        alone = stack.enter_context(member(folder, "alone"))
+        first = stack.enter_context(member(folder, "first"))
+        others = [stack.enter_context(member(folder, f"o{n}", first)) for n in range(3)]
+        until(lambda: all(peers(one) >= 1 for one in others) and peers(first) == 3)
+        projects = {id(one): project(one) for one in (alone, first)}
+        steady: dict[str, list[float]] = {"none": [], "three": [], "one down": []}
+        full: dict[str, list[float]] = {"none": [], "three": []}
+        for _ in range(rounds):
+            for name, one in (("none", alone), ("three", first)):
+                steady[name].append(p99(one, projects[id(one)], seconds))
+                settle(first, others)
+            for name, one in (("none", alone), ("three", first)):
+                full[name].append(rate(one, projects[id(one)], seconds))
+                settle(first, others)
+            os.kill(others[0].process.pid, signal.SIGSTOP)
+            steady["one down"].append(p99(first, projects[id(first)], seconds))
+            os.kill(others[0].process.pid, signal.SIGCONT)
+            settle(first, others)
+        took, arrived = spread(first, others, projects[id(first)], burst)
+    print("\nWrites at a node with three live peers, beside one without")
+    show("p99 at 300 a second (aim 1.5)", steady["three"], steady["none"], 1_000, "ms")
+    show("p99, one peer hangs, beside all up (1.2)", steady["one down"], steady["three"], 1e3, "ms")
+    show("full speed (aim 0.4)", full["three"], full["none"], 1, "/s")
+    print(
+        f"  {burst:,} contracts: written in {took:.1f} s, on all three others in {arrived:.1f} s = "
+        f"{arrived / took:.2f} times (aim 3)"
+    )
+
+
+def catch_up(folder: Path, entities: int) -> None:
+    """A new node joins one that holds much."""
+    path = folder / "full.db"
+    fill(path, max(1, entities // 1_000), 1_000)
+    with member(folder, "full", db=path) as full:
+        started, before = time.monotonic(), full.processor_seconds()
+        with member(folder, "fresh", full) as fresh:
+            until(lambda: count(fresh) >= count(full))
+            seconds = time.monotonic() - started
+            shares = (
+                (full.processor_seconds() - before) / seconds,
+                fresh.processor_seconds() / seconds,
+            )
+    print(
+        f"\nCatch-up of {entities:,} contracts by a new node: {seconds:.1f} s, "
+        f"{entities / seconds:,.0f} a second (aim 5,000); "
+        f"cores used: {shares[0]:.2f} by the full node, {shares[1]:.2f} by the new one"
+    )
+
+
+def quiet(folder: Path, entities: int, nodes: int, seconds: float) -> None:
+    """Nodes that hold the same, and have nothing to tell each other."""
+    path = folder / "quiet.db"
+    fill(path, max(1, entities // 1_000), 1_000)
+    with ExitStack() as stack:
+        mesh: list[Node] = []
+        for number in range(nodes):
+            copy = folder / f"quiet{number}.db"
+            shutil.copy(path, copy)
+            mesh.append(stack.enter_context(member(folder, f"q{number}", *mesh, db=copy)))
+        until(lambda: all(peers(one) == nodes - 1 for one in mesh))
+        until(lambda: all(backlog(one) == 0 for one in mesh))
+        until(lambda: idle(mesh))
+        before = [one.processor_seconds() for one in mesh]
+        time.sleep(seconds)
+        shares = [
+            (one.processor_seconds() - was) / seconds for one, was in zip(mesh, before, strict=True)
+        ]
+    print(
+        f"\nA quiet mesh of {nodes} nodes with {entities:,} contracts: "
+        f"{max(shares):.2%} of a core at most, {statistics.mean(shares):.2%} on average (aim 1 %)"
+    )
+
+
+# --- nodes --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def member(folder: Path, name: str, *known: Node, db: Path | None = None) -> Iterator[Node]:
+    """A node of the mesh that is told of others."""
+    settings = {
+        "CACP_MESH_TOKEN": TOKEN,
+        "CACP_AGENT_ID": f"aid://localhost/{name}@1.0.0",
+        "CACP_PEERS": ",".join(f"http://127.0.0.1:{one.port}" for one in known),
+    }
+    with node(db or folder / f"{name}.db", repo=name, settings=settings) as running:
+        yield running
+
+
+def peers(one: Node) -> int:
+    return sum(peer["trust"] == "verified" for peer in listed(one))
+
+
+def backlog(one: Node) -> int:
+    return max((peer["sync"]["backlog"] for peer in listed(one) if peer["sync"]), default=0)
+
+
+def listed(one: Node) -> list[dict[str, Any]]:
+    answer = httpx.get(f"http://127.0.0.1:{one.port}/peers", timeout=60).json()
+    return answer["peers"]  # type: ignore[no-any-return]
+
+
+def idle(mesh: list[Node]) -> bool:
+    """Whether no node has had work for some seconds."""
+    before = [one.processor_seconds() for one in mesh]
+    time.sleep(5)
+    return all(one.processor_seconds() - was < 0.25 for one, was in zip(mesh, before, strict=True))
+
+
+def count(one: Node) -> int:
+    """How many contracts a node holds, read from its file."""
+    return one.number("SELECT count(*) FROM contracts")
+
+
+def settle(first: Node, others: list[Node]) -> None:
+    until(lambda: all(count(one) == count(first) for one in others))
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        if time.monotonic() > deadline:
+            raise SystemExit("The mesh did not settle")
+        time.sleep(0.05)
+
+
+# --- load ---------------------------------------------------------------------------------------
+
+
+def project(one: Node) -> str:
+    made = one.call("cacp/project/create", {"name": "Bench", "objective": "o", "repos": REPOS})
+    project_id = str(made["projectId"])
+    one.call("cacp/project/join", {"projectId": project_id, "repoName": "backend-api"})
+    return project_id
+
+
+def p99(one: Node, project_id: str, seconds: float) -> float:
+    """Of writes that arrive at a steady rate, whatever becomes of those before."""
+
+    async def write(client: httpx.AsyncClient, body: bytes) -> float:
+        began = time.perf_counter()
+        answer = await client.post("/", content=body)
+        assert "result" in answer.json(), answer.text
+        return time.perf_counter() - began
+
+    async def run() -> list[float]:
+        async with client_of(one) as client:
+            began, tasks = time.perf_counter(), []
+            for number in range(int(RATE * seconds)):
+                await asyncio.sleep(max(0.0, began + number / RATE - time.perf_counter()))
+                tasks.append(asyncio.create_task(write(client, propose(project_id))))
+            return await asyncio.gather(*tasks)
+
+    return statistics.quantiles(asyncio.run(run()), n=100)[98]
+
+
+def rate(one: Node, project_id: str, seconds: float) -> float:
+    """Writes a second at full speed."""
+    return asyncio.run(burst_of(one, project_id, seconds=seconds))
+
+
+async def burst_of(
+    one: Node, project_id: str, *, most: int | None = None, seconds: float = PATIENCE
+) -> float:
+    done, began = 0, time.perf_counter()
+
+    async def write_on(client: httpx.AsyncClient) -> None:
+        nonlocal done
+        body = propose(project_id)
+        while time.perf_counter() - began < seconds and (most is None or done < most):
+            done += 1
+            answer = await client.post("/", content=body)
+            assert b'"result"' in answer.content, answer.text
+
+    async with client_of(one) as client:
+        await asyncio.gather(*(write_on(client) for _ in range(AT_ONCE)))
+    return done / (time.perf_counter() - began)
+
+
+def spread(first: Node, others: list[Node], project_id: str, burst: int) -> tuple[float, float]:
+    """Seconds that a burst took to write, and until it was on all others."""
+    began = time.perf_counter()
+    asyncio.run(burst_of(first, project_id, most=burst))
+    took = time.perf_counter() - began
+    settle(first, others)
+    return took, time.perf_counter() - began
+
+
+def client_of(one: Node) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{one.port}",
+        headers={"content-type": "application/json"},
+        timeout=60,
+    )
+
+
+def propose(project_id: str) -> bytes:
+    request = {"jsonrpc": "2.0", "method": "cacp/contract/propose", "id": 1}
+    return orjson.dumps(request | {"params": proposal(project_id)})
+
+
+def show(name: str, with_: list[float], without: list[float], scale: float, unit: str) -> None:
+    ratios = [one / other for one, other in zip(with_, without, strict=True)]
+    print(
+        f"  {name:42} {statistics.median(with_) * scale:8,.1f} {unit} beside "
+        f"{statistics.median(without) * scale:8,.1f} {unit}   ratio "
+        f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+    )
+
+
+if __name__ == "__main__":
+    main()
