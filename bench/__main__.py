@@ -9,11 +9,11 @@ import os
 import statistics
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import load
+from bench import load, mail
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
 from bench.node import Node, bare, node
@@ -26,14 +26,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison")
     parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
     parser.add_argument("--contracts", type=int, default=1_000_000, help="size of the large node")
+    parser.add_argument("--letters", type=int, default=100_000, help="size of the large box")
+    parser.add_argument("--only", choices=("hot", "wide", "size", "mail"), help="one part of it")
     options = parser.parse_args()
     load.require_wrk()
     print(f"{os.cpu_count()} cores; wrk with {load.CONNECTIONS} connections, one worker process")
     with tempfile.TemporaryDirectory(prefix="cacp-bench-") as name:
         folder = Path(name)
-        hot_path(folder, options.rounds, options.seconds)
-        wide_read(folder, options.seconds)
-        size(folder, options.contracts, options.rounds, options.seconds)
+        rounds, seconds = options.rounds, options.seconds
+        parts: dict[str, Callable[[], None]] = {
+            "hot": lambda: hot_path(folder, rounds, seconds),
+            "wide": lambda: wide_read(folder, seconds),
+            "mail": lambda: letters(folder, options.letters, rounds, seconds),
+            "size": lambda: size(folder, options.contracts, rounds, seconds),
+        }
+        for name, part in parts.items():
+            if options.only in (None, name):
+                part()
 
 
 def hot_path(folder: Path, rounds: int, seconds: float) -> None:
@@ -91,6 +100,20 @@ def wide_read(folder: Path, seconds: float) -> None:
         f"  /live beside it  p99 {beside.p99 * 1000:8.2f} ms   "
         f"({reads / seconds:.0f} project/get a second)"
     )
+
+
+def letters(folder: Path, size: int, rounds: int, seconds: float) -> None:
+    """acp/send beside the bare server, acp/inbox of a large box beside a small one, waking."""
+    print("\nMail (aims: send 0.25 of bare; 50 of a large box as fast as of 100; wake < 20 ms)")
+    sent = mail.sends(folder, rounds, seconds)
+    for name, runs in sent.items():
+        show(name, runs, [run.rate / one.rate for run, one in zip(runs, sent["bare"], strict=True)])
+    small, *_ = boxes = mail.boxes(folder, size, rounds, seconds)
+    for name, runs in boxes.items():
+        pairs = zip(runs, boxes[small], strict=True)
+        show(f"acp/inbox of 50 {name}", runs, [run.rate / one.rate for run, one in pairs])
+    median, worst = mail.median_and_worst(mail.wake_seconds(folder))
+    print(f"  send to waiting inbox   median {median * 1000:.1f} ms   worst {worst * 1000:.1f} ms")
 
 
 def size(folder: Path, contracts: int, rounds: int, seconds: float) -> None:

@@ -2,11 +2,13 @@
 
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from peers.signing import SigningKey
+from server.domain.acp.rules import Rules
 from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context, Node
@@ -31,17 +33,18 @@ REPOS = [
     {"name": "frontend-app", "role": "frontend", "language": "typescript"},
 ]
 AGENT = "aid://localhost/backend-api@1.0.0"
-FIRST_STAMP = 1_700_000_000_000_000
+FIRST_STAMP = time.time_ns() // 1000 - 3_600_000_000
 
 
 class Filler:
     """Calls methods on a database without a server between."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, rules: Rules | None = None) -> None:
         self.db = db
         self.stamp = FIRST_STAMP
         self.caller = Caller(AGENT, "backend-api", "verified", "local")
-        self.node = Node(AGENT, "backend-api", True, True, SigningKey(bytes(32)))
+        key = SigningKey(bytes(32))
+        self.node = Node(AGENT, "backend-api", True, True, key, acp=rules or Rules())
 
     def call(self, name: str, /, **params: Any) -> Any:
         method = METHODS[name]

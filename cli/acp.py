@@ -8,7 +8,8 @@ import typer
 from cli.client import DEFAULT_URL, KeyOption, UrlOption, connected
 from cli.offline import DbOption
 from cli.storage import private, reported, source_of
-from cli.terminal import JsonOption, one_line, print_json
+from cli.terminal import JsonOption, print_json
+from schemas.plain import one_line
 
 app = typer.Typer(name="acp", no_args_is_help=True, help="Keep the mail of a node's agents.")
 

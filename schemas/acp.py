@@ -177,6 +177,6 @@ class ACPParams(BaseModel):
         if isinstance(given, dict) and "from" in given:
             raise PydanticCustomError(
                 "sender_supplied",
-                "from is not yours to say: the sender is the caller, as its key says; leave it out",
+                "may not say from: the sender is the caller, as its key says; leave it out",
             )
         return given

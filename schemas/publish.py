@@ -27,8 +27,8 @@ PUBLISHED: dict[str, type[BaseModel]] = {
 
 
 def schema_text(name: str) -> str:
-    """The published text of the schema of this file name (agent-threader-v2 §7, acpcomply, acp-canonical
-    §15)."""
+    """The published text of the schema of this file name (agent-threader-v2 §7, acpcomply,
+    acp-canonical §15)."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": name,

@@ -13,6 +13,8 @@ from server.store.sql import SQL
 
 # On the hot path: run as text, without aiosql's own call.
 _NEXT: str = SQL.next_in_box.sql
+_BOX: str = SQL.mailbox.sql
+_DELIVERIES: str = SQL.deliveries.sql
 _INSERT: str = SQL.insert_delivery.sql
 
 
@@ -55,7 +57,7 @@ class Letter(NamedTuple):
 
 
 def box(db: sqlite3.Connection, address: str) -> Box | None:
-    row = SQL.mailbox(db, address=address)
+    row = db.execute(_BOX, {"address": address}).fetchone()
     return Box(*row) if row else None
 
 
@@ -84,7 +86,7 @@ def put_held(db: sqlite3.Connection, message_id: str, address: str, now: str) ->
 
 def deliveries(db: sqlite3.Connection, message_id: str) -> list[Delivery]:
     """How far a message is with each recipient, in the order in which they were named."""
-    return [Delivery(*row) for row in SQL.deliveries(db, message_id=message_id)]
+    return [Delivery(*row) for row in db.execute(_DELIVERIES, {"message_id": message_id})]
 
 
 def delivery(db: sqlite3.Connection, message_id: str, address: str) -> Delivery | None:

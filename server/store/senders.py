@@ -10,6 +10,9 @@ from server.domain.acp.breaker import CLOSED, Breaker
 from server.domain.acp.rates import Kind
 from server.store.sql import SQL
 
+# On the hot path: run as text, without aiosql's own call.
+_BREAKER: str = SQL.breaker.sql
+
 
 def stamps(db: sqlite3.Connection, sender: str, kind: Kind) -> list[int]:
     """When the sender last sent, as far as its limit needs it."""
@@ -22,7 +25,7 @@ def put_stamps(db: sqlite3.Connection, sender: str, kind: Kind, stamps: list[int
 
 
 def breaker(db: sqlite3.Connection, name: str) -> Breaker:
-    row = SQL.breaker(db, name=name)
+    row = db.execute(_BREAKER, {"name": name}).fetchone()
     return Breaker(*row) if row else CLOSED
 
 

@@ -51,7 +51,7 @@ class Worker:
     def step(self, http: httpx.Client) -> None:
         if self.asked is None and self.dice.random() < 0.6:
             number = len(self.sent)
-            params = {
+            params: dict[str, Any] = {
                 "to": [self.dice.choice(self.others).id],
                 "type": "knowledge.push",
                 "payload": {"summary": f"{number}"},

@@ -218,3 +218,24 @@ def test_the_key_for_the_exchange_is_not_shown() -> None:
     assert settings.adp_key is not None
     assert settings.adp_key.get_secret_value() == "cacp_sk_secret"
     assert "cacp_sk_secret" not in f"{settings!r} {settings.model_dump_json()}"
+
+
+def test_limits_of_mail_are_tightened_only() -> None:
+    """acp-canonical §10.3: defaults may be tightened; only a bench lifts them, by its name."""
+    rules = load(acp_direct_per_minute=3, acp_coordinators="aid://x/a@1.0.0, b").acp_rules
+    assert (rules.limits["direct"].most, rules.limits["broadcast"].most) == (3, 5)
+    assert rules.coordinators == {"aid://x/a", "b"}
+    wrong: tuple[dict[str, Any], ...] = (
+        {"acp_direct_per_minute": 11},
+        {"acp_broadcasts_per_hour": 6},
+    )
+    for wider in wrong:
+        with pytest.raises(ValueError, match="less than or equal"):
+            load(**wider)
+    assert load(acp_bench_unlimited=True).acp_rules.limits == {}
+
+
+def test_channels_are_off_until_their_flags_are_set() -> None:
+    """acp-canonical §10.1."""
+    assert load().acp_rules.capabilities["wake"] == "disabled"
+    assert load(acp_wake=True).acp_rules.capabilities["wake"] == "unavailable"

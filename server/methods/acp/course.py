@@ -65,8 +65,8 @@ def advance(
         mailboxes.count(ctx.db, delivery.recipient, **{to: 1})
     route.report(ctx, message.id)
     whole = status.whole(one.status for one in mailboxes.deliveries(ctx.db, message.id))
+    messages.put_status(ctx.db, message.id, whole, now)
     if whole != message.status:
-        messages.put_status(ctx.db, message.id, whole, now)
         ctx.record("message", message.id, None, whole)
     return True
 

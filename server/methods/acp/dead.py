@@ -73,8 +73,7 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     if not dead:
         raise course.illegal(message, f"Message {message.id} is no dead letter")
     ready = mail.prepare(ctx, _again(message, dead, params.expires_at))
-    mail.deliver(ctx, ready)
-    return sent(ctx, ready.message, duplicate=ready.duplicate)
+    return sent(ctx, ready.message, mail.deliver(ctx, ready), duplicate=ready.duplicate)
 
 
 def _again(message: Message, to: list[str], expires_at: str | None) -> Draft:

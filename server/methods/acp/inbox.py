@@ -3,6 +3,7 @@
 Reading never removes anything: a message is listed until its recipient acknowledges it.
 """
 
+import asyncio
 import time
 from functools import partial
 from typing import Any
@@ -84,7 +85,7 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
         left = until - time.monotonic()
         if page.letters or left <= 0 or session.stopping.is_set():
             break
-        await session.until(next_commit, left)
+        await _until_more(session, page, next_commit, until)
     if page.has_new:
         try:
             return await session.write(partial(_shown, params=params))
@@ -92,6 +93,20 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
             # What can't be noted can still be read; it is noted when it is listed again.
             pass
     return session.read(lambda ctx: page.result(ctx, params))
+
+
+async def _until_more(
+    session: Session, page: Page, next_commit: asyncio.Event, until: float
+) -> None:
+    """Wait until more has come into the box, the time is over, or the node stops.
+
+    Every commit wakes all who wait: that nothing came for one is told by one look at its box.
+    """
+    while (left := until - time.monotonic()) > 0 and not session.stopping.is_set():
+        await session.until(next_commit, left)
+        next_commit = session.database.next_commit
+        if session.read(lambda ctx: mailboxes.box(ctx.db, page.address) or Box()) != page.box:
+            break
 
 
 @writes("acp/ack", AckParams, AckResult, guard=LOOKING)

@@ -33,6 +33,7 @@ from schemas.acp import (
 from schemas.acp_payloads import PAYLOADS
 from schemas.base import JsonObject, iso, stamp_of
 from server.domain.acp import breaker, policy, rates, threads
+from server.domain.acp.breaker import CLOSED, Breaker
 from server.domain.acp.rates import Kind
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity
@@ -88,6 +89,8 @@ class Ready:
     """What the sender's limit is to remember; None when it has none."""
     client_id: tuple[str, str] | None = None
     """The sender's own id for it, and the hash of what it sent."""
+    breaker: Breaker = CLOSED
+    """The sender's."""
     duplicate: bool = False
     """It was written before, under the same client id."""
 
@@ -110,8 +113,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     """
     check_unscoped(ctx)
     sender = address_of(ctx)
-    if charged:
-        _check_breaker(ctx, sender)
+    found = _breaker(ctx, sender) if charged else CLOSED
     client_id = None
     if draft.client_id is not None:
         client_id = draft.client_id, _fingerprint(draft)
@@ -131,7 +133,9 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     expires_at = _expiry(ctx, draft.expires_at)
     message_id = new_id()
     thread_id, hop = _thread_id(ctx, draft, sender, message_id, charged)
-    thread = messages.thread(ctx.db, thread_id) or Thread()
+    thread = Thread()
+    if thread_id != message_id:
+        thread = messages.thread(ctx.db, thread_id) or thread
     threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     held = _held(ctx, draft, thread_id, thread)
     places = route.places(ctx, recipients, sender)
@@ -144,6 +148,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         audited=policy.is_audited(draft.policy, draft.priority),
         stamps=stamps,
         client_id=client_id,
+        breaker=found,
     )
 
 
@@ -174,7 +179,9 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
         messages.put_client_id(
             ctx.db, sender, ready.client_id[0], message.id, ready.client_id[1], now
         )
-    _close_breaker(ctx, sender)
+    after = breaker.after_success(ready.breaker, ctx.stamp)
+    if after != ready.breaker:
+        senders.put_breaker(ctx.db, sender_breaker(sender), after)
     if ready.audited:
         audit(ctx, message.held or "accepted", message.id)
     ctx.record("message", message.id, None, message.held or "pending")
@@ -184,8 +191,10 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
 # --- the checks of a draft ----------------------------------------------------------------------
 
 
-def _check_breaker(ctx: Context, sender: str) -> None:
-    left = breaker.wait(senders.breaker(ctx.db, sender_breaker(sender)), ctx.stamp)
+def _breaker(ctx: Context, sender: str) -> Breaker:
+    """The sender's circuit breaker. Raises RateLimited while it is open."""
+    found = senders.breaker(ctx.db, sender_breaker(sender))
+    left = breaker.wait(found, ctx.stamp)
     if left is not None:
         seconds = -(-left // 1_000_000)
         raise RateLimited(
@@ -193,14 +202,7 @@ def _check_breaker(ctx: Context, sender: str) -> None:
             reason="circuit_open",
             retryAfter=seconds,
         )
-
-
-def _close_breaker(ctx: Context, sender: str) -> None:
-    name = sender_breaker(sender)
-    before = senders.breaker(ctx.db, name)
-    after = breaker.after_success(before, ctx.stamp)
-    if after != before:
-        senders.put_breaker(ctx.db, name, after)
+    return found
 
 
 def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> Message | None:

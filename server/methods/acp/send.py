@@ -13,7 +13,7 @@ from server.methods.acp.course import address_of
 from server.methods.acp.guard import SENDING
 from server.methods.acp.mail import Draft
 from server.methods.base import Context, writes
-from server.store import mailboxes, messages
+from server.store import mailboxes
 from server.store.messages import Message
 
 
@@ -68,10 +68,12 @@ def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
     return _posted(ctx, draft)
 
 
-def sent(ctx: Context, message: Message, *, duplicate: bool = False) -> dict[str, Any]:
-    """The SendResult of a message as it is now."""
+def sent(
+    ctx: Context, message: Message, envelope: mail.Envelope, *, duplicate: bool
+) -> dict[str, Any]:
+    """The SendResult of a message."""
     return {
-        "message": messages.envelope(message),
+        "message": envelope,
         "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
         "duplicate": duplicate,
         "held": message.held,
@@ -81,8 +83,7 @@ def sent(ctx: Context, message: Message, *, duplicate: bool = False) -> dict[str
 
 def _posted(ctx: Context, draft: Draft) -> dict[str, Any]:
     ready = mail.prepare(ctx, draft)
-    mail.deliver(ctx, ready)
-    return sent(ctx, ready.message, duplicate=ready.duplicate)
+    return sent(ctx, ready.message, mail.deliver(ctx, ready), duplicate=ready.duplicate)
 
 
 def _common(params: Common) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The one way in which messages are written (acp-canonical §12)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -36,7 +37,7 @@ def contents(office: Office) -> list[object]:
         {"payload": {"summary": "s", "details": {"n": object()}}},
     ],
 )
-def test_what_is_refused_has_written_nothing(office: Office, wrong: dict[str, object]) -> None:
+def test_what_is_refused_has_written_nothing(office: Office, wrong: dict[str, Any]) -> None:
     """§12.2: no record is made or changed, whoever drafts."""
     before = contents(office)
     with pytest.raises(Refusal):

@@ -24,7 +24,7 @@ def bert(agents: Agents) -> Agent:
     return agents("bert")
 
 
-def audited(node: Node, agent: Agent) -> list[tuple[str, str, str]]:
+def audited(node: Node, agent: Agent) -> list[tuple[str, str, str | None]]:
     """What the audit has of an agent: action, outcome, reason."""
     rows = node.query(
         "SELECT action, outcome, detail FROM acp_audit WHERE actor = ? ORDER BY seq", agent.id

@@ -1,0 +1,102 @@
+"""Mail: durable sends beside the bare server, a page of a large box beside one of a small, and how
+long a waiting inbox waits for what is sent."""
+
+import statistics
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+from bench import load
+from bench.fill import AGENT, Filler
+from bench.load import Measured
+from bench.node import Node, bare, node
+from schemas.acp_calls import SendParams
+from server.domain.acp.rules import Rules
+from server.methods import METHODS
+from server.methods.base import Context
+from server.store.database import Transaction, connect
+from server.store.migrate import prepare
+
+UNLIMITED = {"CACP_ACP_BENCH_UNLIMITED": "1"}
+SEND = {"to": [AGENT], "type": "knowledge.push", "payload": {"summary": "the schema is done"}}
+SMALL = 100
+PINGS = 40
+
+
+def sends(folder: Path, rounds: int, seconds: float) -> dict[str, list[Measured]]:
+    """The bare server and acp/send in turn."""
+    measured: dict[str, list[Measured]] = {"bare": [], "acp/send": []}
+    body = load.request("acp/send", SEND)
+    with bare() as constant, node(folder / "mail.db", UNLIMITED) as running:
+        for _ in range(rounds):
+            measured["bare"].append(load.post(constant.port, body, seconds, folder))
+            measured["acp/send"].append(load.post(running.port, body, seconds, folder))
+    return measured
+
+
+def boxes(folder: Path, size: int, rounds: int, seconds: float) -> dict[str, list[Measured]]:
+    """acp/inbox of 50, from a box of 100 and from one of `size`, in turn."""
+    small_path, large_path = folder / "small.db", folder / "large-box.db"
+    fill_box(small_path, SMALL)
+    fill_box(large_path, size)
+    body = load.request("acp/inbox", {"limit": 50})
+    names = (f"of {SMALL:,}", f"of {size:,}")
+    measured: dict[str, list[Measured]] = {name: [] for name in names}
+    with node(small_path) as small, node(large_path) as large:
+        pair = list(zip(names, (small, large), strict=True))
+        for _, one in pair:
+            # The first listing marks what it shows as delivered.
+            one.call("acp/inbox", {"limit": 50})
+        for number in range(rounds):
+            for name, one in pair if number % 2 == 0 else reversed(pair):
+                measured[name].append(load.post(one.port, body, seconds, folder))
+    return measured
+
+
+def wake_seconds(folder: Path) -> list[float]:
+    """From the start of a send to the answer of an inbox that waits for it."""
+    with node(folder / "wake.db", UNLIMITED) as running:
+        return [_ping(running) for _ in range(PINGS)]
+
+
+def _ping(running: Node) -> float:
+    cursor = running.call("acp/inbox", {})["cursor"]
+    arrived: list[float] = []
+
+    def wait() -> None:
+        running.call("acp/inbox", {"cursor": cursor, "wait": 20})
+        arrived.append(time.perf_counter())
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    # The inbox waits by then.
+    time.sleep(0.05)
+    started = time.perf_counter()
+    sent = running.call("acp/send", SEND)["message"]["id"]
+    waiting.join()
+    running.call("acp/ack", {"message_ids": [sent]})
+    return arrived[0] - started
+
+
+def fill_box(path: Path, count: int) -> None:
+    """A box with so many unread messages, sent through the node's own method."""
+    prepare(path)
+    with closing(connect(path, durability="NORMAL")) as db:
+        filler = Filler(db, Rules(limits={}))
+        params = SendParams.model_validate(SEND)
+        for start in range(0, count, 5_000):
+            db.execute("BEGIN")
+            for _ in range(min(5_000, count - start)):
+                filler.stamp += 1
+                transaction = Transaction(db, filler.stamp)
+                context = Context(
+                    db, filler.caller, filler.node, "acp/send", filler.stamp, transaction
+                )
+                METHODS["acp/send"].run(context, params)
+            db.execute("COMMIT")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+def median_and_worst(seconds: list[float]) -> tuple[float, float]:
+    return statistics.median(seconds), max(seconds)

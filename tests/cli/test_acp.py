@@ -1,0 +1,37 @@
+"""`cacp approve` and `cacp acp export`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.run import cacp
+from tests.mail import Agent
+from tests.node import Node
+
+
+def test_a_human_approves_and_all_is_exported(
+    node: Node, agents: Callable[..., Agent], tmp_path: Path
+) -> None:
+    anna, bert, human = agents("anna"), agents("bert"), agents("dora", human=True)
+    sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
+    refused = cacp("approve", sent, url=node.url, key=anna.key)
+    assert refused.exit_code != 0
+    assert "Only a human" in refused.stderr
+    done = cacp("approve", sent, url=node.url, key=human.key)
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.startswith("approved: ")
+    assert bert.received() == [sent]
+    other = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
+    shown = cacp("approve", other, "--refuse", "--json", url=node.url, key=human.key)
+    assert json.loads(shown.stdout)["outcome"] == "refused"
+
+    folder = tmp_path / "mail"
+    for _ in range(2):
+        exported = cacp("acp", "export", str(folder), "--json", db=str(node.db))
+        assert exported.exit_code == 0, exported.stderr
+    ids = [
+        json.loads(line)["message"]["id"]
+        for line in (folder / "messages.jsonl").read_text().splitlines()
+    ]
+    assert {sent, other} <= set(ids)
+    assert json.loads(exported.stdout)["lines"]["messages"] == 0
