@@ -18,10 +18,12 @@ SourceAgent = Annotated[Identifier, Field(alias="source_agent")]
 
 
 class Directory(WireObject):
-    """The agents that a node says are at home there, by address. `stamp` tells older from newer."""
+    """The agents that a node says are at home there, by address. `stamp` tells older from newer;
+    `epoch` is that of the node's store, which is renewed when a backup is restored."""
 
     agents: Annotated[list[Identifier], Field(max_length=AGENTS_MAX)]
     stamp: Annotated[int, Field(ge=0, lt=2**53)]
+    epoch: Identifier
 
 
 class SignedDirectory(WireObject):

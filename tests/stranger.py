@@ -184,7 +184,7 @@ class Stranger:
 
     def lists(self, *agents: str, stamp: int | None = None) -> Any:
         """Say that these agents are at home here."""
-        body = {"agents": list(agents), "stamp": stamp or time.time_ns() // 1000}
+        body = {"agents": list(agents), "stamp": stamp or time.time_ns() // 1000, "epoch": "e"}
         signature = self.signed("directory", identity(self.agent), body)
         listed = {"directory": body, "signature": signature}
         return self.call("acp/sync/agents", listed=listed)

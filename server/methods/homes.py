@@ -19,7 +19,7 @@ from server.domain.agents import identity, same_agent
 from server.domain.authorship import statement
 from server.domain.errors import Forbidden
 from server.methods.base import Context
-from server.store import keys, mesh, posting
+from server.store import changes, keys, mesh, posting
 from server.store.posting import Kept
 
 log = structlog.get_logger()
@@ -45,7 +45,7 @@ def own_directory(ctx: Context) -> SignedDirectory | None:
 def publish(ctx: Context) -> None:
     """Sign anew who is at home here."""
     agents = sorted(at_home(ctx))
-    directory = Directory(agents=agents, stamp=ctx.stamp)
+    directory = Directory(agents=agents, stamp=ctx.stamp, epoch=changes.epoch(ctx.db))
     signature = Signature(node=ctx.node.agent_id, value=ctx.node.key.sign(_said(ctx, directory)))
     signed = SignedDirectory(directory=directory, signature=signature)
     _keep(ctx, ctx.node.agent_id, signed)
@@ -60,9 +60,11 @@ def at_home(ctx: Context) -> set[str]:
 
 
 def is_stale(ctx: Context) -> bool:
-    """Whether somebody has come or gone since this node last said who is here."""
+    """Whether somebody has come or gone since this node last said who is here, or a backup was
+    restored."""
     own = identity(ctx.node.agent_id)
-    if posting.directory(ctx.db, own) is None:
+    kept = posting.directory(ctx.db, own)
+    if kept is None or kept.epoch != changes.epoch(ctx.db):
         return True
     listed, held = posting.listed(ctx.db, own), posting.keyed(ctx.db) | {own}
     return bool(listed - held) or any(home_of(ctx, one) == own for one in held - listed)
@@ -88,6 +90,9 @@ def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
     if kept is not None and kept.stamp >= signed.directory.stamp:
         return False
     _keep(ctx, node, signed)
+    if kept is not None and kept.epoch != signed.directory.epoch:
+        # It came back from a backup, and may lack what it had confirmed.
+        posting.owe_again(ctx.db, node)
     ctx.record("directory", identity(node), None, "taken")
     return True
 
@@ -95,10 +100,11 @@ def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
 def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
     """Keep a directory; who is named in it for the first time finds a home, who is named no more
     goes to the next that names it."""
+    said = signed.directory
     document = orjson.dumps(signed.model_dump()).decode()
-    posting.put_directory(ctx.db, node, Kept(signed.directory.stamp, document))
+    posting.put_directory(ctx.db, node, Kept(said.stamp, said.epoch, document))
     before = posting.listed(ctx.db, node)
-    now = {identity(agent) for agent in signed.directory.agents}
+    now = {identity(agent) for agent in said.agents}
     for agent in sorted(before - now):
         posting.unlist_agent(ctx.db, agent, node)
         following = posting.first_to_list(ctx.db, agent)

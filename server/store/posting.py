@@ -15,9 +15,10 @@ _SOURCE: str = SQL.mail_source.sql
 
 
 class Kept(NamedTuple):
-    """A node's signed directory as it is kept: its stamp, and all of it as JSON."""
+    """A node's signed directory as it is kept: its stamp, its epoch, and all of it as JSON."""
 
     stamp: int
+    epoch: str
     document: str
 
 
@@ -141,6 +142,13 @@ def owe(db: sqlite3.Connection, node: str, kind: Kind, message_id: str) -> None:
     """Have a node told; what it was to be told of the same before is part of it."""
     SQL.drop_owed(db, node=node, kind=kind, message_id=message_id)
     SQL.owe(db, node=node, kind=kind, message_id=message_id)
+
+
+def owe_again(db: sqlite3.Connection, node: str) -> None:
+    """Have a node told again all that it may have lost: messages that it has not ended, and how far
+    its own are."""
+    SQL.owe_messages_again(db, node=identity(node))
+    SQL.owe_receipts_again(db, node=identity(node))
 
 
 def owed(db: sqlite3.Connection, node: str, limit: int) -> list[Owed]:

@@ -141,3 +141,32 @@ def test_a_node_killed_at_any_moment_loses_no_mail_and_doubles_none(mesh: Meshed
         eventually(has(ann, message_id, bob="read"))
     counts: dict[str, Any] = bob.inbox()["counts"]
     assert (counts["received"], counts["read"]) == (4, 4)
+
+
+def test_mail_goes_to_the_recipients_nodes_and_through_no_other(mesh: Meshed) -> None:
+    """Alpha and gamma both know beta only: beta's mail reaches both, theirs not each other."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    gamma = mesh.add("gamma", beta)
+    ann, bob, gus = agent(alpha, "ann"), agent(beta, "bob"), agent(gamma, "gus")
+    known_both_ways(ann, bob)
+    known_both_ways(gus, bob)
+    shout = bob.send(to=["*"], priority="high")["message"]["id"]
+    for reader in (ann, gus):
+        reads(reader, shout)
+    eventually(lambda: {bob.receipts(shout)[one.address] for one in (ann, gus)} == {"read"})
+    secret = bob.send(ann)["message"]["id"]
+    eventually(lambda: secret in ann.received())
+    assert gamma.query("SELECT count(*) FROM messages WHERE id = ?", secret) == [(0,)]
+    with pytest.raises(RpcError) as refused:
+        ann.send(gus)
+    assert refused.value.reason == "unknown_recipient"
+    # Once they are peers, it goes.
+    alpha.stop()
+    alpha.settings["peers"] = gamma.url
+    alpha.start()
+    eventually(knows(alpha, gus))
+    direct = ann.send(gus)["message"]["id"]
+    reads(gus, direct)
+    eventually(lambda: ann.receipts(direct)[gus.address] == "read")
+    assert beta.query("SELECT count(*) FROM messages WHERE id = ?", direct) == [(0,)]

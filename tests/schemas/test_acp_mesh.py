@@ -9,9 +9,9 @@ SIGNATURE = {"node": "n", "value": "v"}
 
 
 def test_a_directory_and_a_batch_are_bounded() -> None:
-    assert Directory(agents=["a"] * AGENTS_MAX, stamp=1).stamp == 1
+    assert Directory(agents=["a"] * AGENTS_MAX, stamp=1, epoch="e").stamp == 1
     with pytest.raises(ValidationError):
-        Directory(agents=["a"] * (AGENTS_MAX + 1), stamp=1)
+        Directory(agents=["a"] * (AGENTS_MAX + 1), stamp=1, epoch="e")
     carried = {"text": "{}", "signature": SIGNATURE}
     given = {"source_agent": "a", "messages": [carried] * BATCH_MAX}
     assert len(MailParams.model_validate(given).messages) == BATCH_MAX

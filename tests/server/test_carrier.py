@@ -37,7 +37,7 @@ class Peering:
         peers.put(db, BETA, "http://127.0.0.1:1", "r", "verified", START)
         peers.put_keys(db, BETA, "secret", "id")
         mesh.pin(db, BETA, "key")
-        posting.put_directory(db, BETA, Kept(1, "{}"))
+        posting.put_directory(db, BETA, Kept(1, "e", "{}"))
         mesh.put_home(db, "zoe", BETA)
         homes.publish(office.context())
         found = cast(Peer, peers.find(db, BETA))

@@ -5,6 +5,7 @@
 CREATE TABLE directories (
     node     TEXT PRIMARY KEY,
     stamp    BIGINT NOT NULL,
+    epoch    TEXT NOT NULL,
     document TEXT NOT NULL
 );
 -- The same by agent, in the order in which it was heard. Of two nodes that name one agent, `homes`

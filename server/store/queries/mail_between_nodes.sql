@@ -1,9 +1,10 @@
 -- name: directory_of(node)^
-SELECT stamp, document FROM directories WHERE node = :node;
+SELECT stamp, epoch, document FROM directories WHERE node = :node;
 
--- name: put_directory_of(node, stamp, document)!
-INSERT INTO directories (node, stamp, document) VALUES (:node, :stamp, :document)
-ON CONFLICT (node) DO UPDATE SET stamp = excluded.stamp, document = excluded.document;
+-- name: put_directory_of(node, stamp, epoch, document)!
+INSERT INTO directories (node, stamp, epoch, document) VALUES (:node, :stamp, :epoch, :document)
+ON CONFLICT (node) DO UPDATE SET stamp = excluded.stamp, epoch = excluded.epoch,
+                                 document = excluded.document;
 
 -- name: drop_directory_of(node)!
 DELETE FROM directories WHERE node = :node;
@@ -70,6 +71,20 @@ DELETE FROM mail_out WHERE node = :node AND kind = :kind AND message_id = :messa
 
 -- name: owe(node, kind, message_id)!
 INSERT INTO mail_out (node, kind, message_id) VALUES (:node, :kind, :message_id);
+
+-- name: owe_messages_again(node)!
+INSERT INTO mail_out (node, kind, message_id)
+SELECT DISTINCT r.node, 'message', r.message_id FROM mail_routes AS r
+JOIN delivery_log AS d
+  ON d.message_id = r.message_id AND d.recipient = r.recipient AND d.channel = 'inbox'
+WHERE r.node = :node AND r.offered = 1 AND d.status IN ('pending', 'delivered')
+ORDER BY r.message_id
+ON CONFLICT DO NOTHING;
+
+-- name: owe_receipts_again(node)!
+INSERT INTO mail_out (node, kind, message_id)
+SELECT node, 'receipts', message_id FROM mail_sources WHERE node = :node ORDER BY message_id
+ON CONFLICT DO NOTHING;
 
 -- name: owed(node, limit)
 SELECT seq, kind, message_id FROM mail_out WHERE node = :node ORDER BY seq LIMIT :limit;

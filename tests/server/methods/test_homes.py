@@ -10,7 +10,7 @@ from schemas.mesh import Signature
 from server.domain.authorship import statement
 from server.domain.errors import Forbidden
 from server.methods import homes
-from server.store import keys, mesh
+from server.store import keys, mesh, peers, posting
 from tests.server.methods.acp.office import ANNA, BERT, Office
 
 BETA, GAMMA = "aid://example.com/beta", "aid://example.com/gamma"
@@ -26,8 +26,10 @@ def office(tmp_path: Path) -> Office:
     return office
 
 
-def listing(node: str, stamp: int, *agents: str, by: str | None = None) -> SignedDirectory:
-    directory = Directory(agents=list(agents), stamp=stamp)
+def listing(
+    node: str, stamp: int, *agents: str, by: str | None = None, epoch: str = "e"
+) -> SignedDirectory:
+    directory = Directory(agents=list(agents), stamp=stamp, epoch=epoch)
     said = statement("directory", node, directory.model_dump())
     value = SIGNING[by or node].sign(said)
     return SignedDirectory(directory=directory, signature=Signature(node=node, value=value))
@@ -76,3 +78,23 @@ def test_a_home_moves_only_when_it_is_given_up(office: Office) -> None:
     # Nobody else names her: what she said before is still vouched for by the same node.
     homes.take(ctx, GAMMA, listing(GAMMA, 2))
     assert homes.home_of(ctx, "zoe") == GAMMA
+
+
+def test_a_node_that_came_back_from_a_backup_is_told_again(office: Office) -> None:
+    """Design §4: its epoch is new, and what it had confirmed it may lack."""
+    ctx = office.context()
+    peers.put(office.db, BETA, "http://127.0.0.1:1", "r", "verified", 1)
+    peers.put_keys(office.db, BETA, "secret", "id")
+    homes.take(ctx, BETA, listing(BETA, 1, "zoe"))
+    sent = office.post(to=["zoe"])
+    posting.offer(office.db, sent, BETA)
+    posting.said(office.db, posting.owed(office.db, BETA, 10))
+    homes.take(ctx, BETA, listing(BETA, 2, "zoe"))
+    assert posting.owed(office.db, BETA, 10) == []
+    homes.take(ctx, BETA, listing(BETA, 3, "zoe", epoch="another"))
+    (again,) = posting.owed(office.db, BETA, 10)
+    assert (again.kind, again.message_id) == ("message", sent)
+    homes.publish(ctx)
+    assert not homes.is_stale(ctx)
+    office.db.execute("UPDATE meta SET value = 'restored' WHERE name = 'epoch'")
+    assert homes.is_stale(ctx)

@@ -18,8 +18,8 @@ def message(db: sqlite3.Connection, message_id: str) -> None:
 
 
 def test_of_the_nodes_that_list_an_agent_the_first_is_known(db: sqlite3.Connection) -> None:
-    posting.put_directory(db, BETA, Kept(1, "{}"))
-    assert posting.directory(db, "aid://example.com/beta@2.0.0") == Kept(1, "{}")
+    posting.put_directory(db, BETA, Kept(1, "e", "{}"))
+    assert posting.directory(db, "aid://example.com/beta@2.0.0") == Kept(1, "e", "{}")
     for node in (BETA, GAMMA, BETA):
         posting.list_agent(db, "zoe", node)
     assert posting.first_to_list(db, "zoe") == "aid://example.com/beta"

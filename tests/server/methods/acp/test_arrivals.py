@@ -197,6 +197,6 @@ def test_who_is_at_home_at_two_nodes_stays_where_it_was_first(
 
 
 def signed_by(peer: Stranger) -> dict[str, Any]:
-    body = {"agents": [GUS], "stamp": time.time_ns() // 1000}
+    body = {"agents": [GUS], "stamp": time.time_ns() // 1000, "epoch": "e"}
     signature = peer.signed("directory", "aid://example.com/gamma", body)
     return {"directory": body, "signature": signature}

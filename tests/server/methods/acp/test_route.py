@@ -20,7 +20,7 @@ def office(office: Office) -> Office:
         peers.put_keys(office.db, node, "secret", "id")
         mesh.pin(office.db, node, "key")
     peers.put(office.db, FOREIGN, "http://127.0.0.1:2", "r", "unkeyed", START)
-    posting.put_directory(office.db, BETA, Kept(1, "{}"))
+    posting.put_directory(office.db, BETA, Kept(1, "e", "{}"))
     for agent, node in (("zoe", BETA), ("yan", GAMMA)):
         posting.list_agent(office.db, agent, node)
         mesh.put_home(office.db, agent, node)
