@@ -4,8 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTEST_ARGS ?=
+CACP_URL ?= http://127.0.0.1:8080
+COMPLY_CACHE ?= .cache/comply
 
-.PHONY: help install serve test soak lint format bench docs lock clean
+.PHONY: help install serve mesh test soak lint format bench conformance comply docs lock clean
 # An environment whose making broke off is made anew, not taken for whole.
 .DELETE_ON_ERROR:
 
@@ -19,6 +21,9 @@ serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 
 test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
 	$(BIN)/pytest -n auto -m "not soak" $(PYTEST_ARGS)
+
+mesh: install ## Run a mesh of three nodes on this machine, and show who has what
+	$(BIN)/cacp mesh
 
 soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
 	$(BIN)/pytest -m soak $(PYTEST_ARGS)
@@ -35,6 +40,12 @@ format: $(VENV)/.installed-dev ## Let ruff format and mend
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.mesh
+
+conformance: ## Hold a running node to MCP (CACP_URL; needs Node.js 22 and npx)
+	npx --yes @modelcontextprotocol/conformance@0.1.16 server --url $(CACP_URL)/mcp --expected-failures tests/conformance.yml
+
+comply: $(VENV)/.installed-dev ## Test real agents; renew docs/comply-matrix.md (needs npm)
+	$(BIN)/python -m tests.comply.real $(COMPLY_CACHE) docs/comply-matrix.md
 
 docs: $(VENV)/.installed ## Renew docs/ from the code
 	$(BIN)/python -m cli.docs

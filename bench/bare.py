@@ -9,6 +9,7 @@ from starlette.routing import Route
 from server.dispatch import Origin
 from server.identity import Identity
 from server.limits import Limits
+from server.notices import Notices
 from server.serve import http_server, listen_on
 from server.settings import load
 from server.transport import Gate, LastResort, RpcEndpoint
@@ -39,7 +40,7 @@ def main(port: int) -> None:
     def no_database(function: object) -> None:
         raise AssertionError("callers over loopback need no look-up")
 
-    gate = Gate(Identity(settings, no_database, bytes(32)), Limits(0))  # type: ignore[arg-type]
+    gate = Gate(Identity(settings, no_database, bytes(32)), Limits(0), Notices())  # type: ignore[arg-type]
     rpc = RpcEndpoint(Constant(), gate, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
     app = Starlette(routes=[Route("/", rpc, methods=["POST"])])
     app.add_middleware(LastResort)

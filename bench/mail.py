@@ -28,7 +28,7 @@ def sends(folder: Path, rounds: int, seconds: float) -> dict[str, list[Measured]
     """The bare server and acp/send in turn."""
     measured: dict[str, list[Measured]] = {"bare": [], "acp/send": []}
     body = load.request("acp/send", SEND)
-    with bare() as constant, node(folder / "mail.db", UNLIMITED) as running:
+    with bare() as constant, node(folder / "mail.db", settings=UNLIMITED) as running:
         for _ in range(rounds):
             measured["bare"].append(load.post(constant.port, body, seconds, folder))
             measured["acp/send"].append(load.post(running.port, body, seconds, folder))
@@ -56,7 +56,7 @@ def boxes(folder: Path, size: int, rounds: int, seconds: float) -> dict[str, lis
 
 def wake_seconds(folder: Path) -> list[float]:
     """From the start of a send to the answer of an inbox that waits for it."""
-    with node(folder / "wake.db", UNLIMITED) as running:
+    with node(folder / "wake.db", settings=UNLIMITED) as running:
         return [_ping(running) for _ in range(PINGS)]
 
 

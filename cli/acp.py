@@ -15,7 +15,9 @@ app = typer.Typer(name="acp", no_args_is_help=True, help="Keep the mail of a nod
 
 
 def approve(
-    message_id: Annotated[str, typer.Argument(metavar="ID", help="The message that waits.")],
+    message_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The message or handoff that waits.")
+    ],
     refuse: Annotated[
         bool, typer.Option("--refuse", help="Refuse it for good; its sender sees that.")
     ] = False,
@@ -24,7 +26,7 @@ def approve(
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a message through that waits for a human.
+    """Let a message or a handoff through that waits for a human.
 
     Needs a human's key, made by `cacp keys create AID --repo NAME --human`.
 
@@ -40,6 +42,10 @@ def approve(
         done = client.call("acp/approve", params)
     if as_json:
         print_json(done)
+        return
+    if done.get("handoff"):
+        status = one_line(done["handoff"]["status"], 200)
+        typer.echo(f"{done['outcome']}: handoff {message_id}, now {status}", err=True)
         return
     to = ", ".join(one_line(one["recipient"], 200) for one in done["receipts"])
     typer.echo(f"{done['outcome']}: {one_line(done['message']['id'], 200)} to {to}", err=True)

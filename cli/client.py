@@ -61,7 +61,7 @@ class Refused(NodeError):
 class Client:
     """One node. Raises Unreachable and Refused, and ValueError for what is no http(s) URL."""
 
-    def __init__(self, url: str, key: str | None = None) -> None:
+    def __init__(self, url: str, key: str | None = None, timeout: float = TIMEOUT) -> None:
         import httpx
 
         try:
@@ -79,7 +79,7 @@ class Client:
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=TIMEOUT,
+            timeout=timeout,
             # A proxy must not stand between this machine and itself.
             trust_env=not near,
         )
@@ -88,11 +88,15 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._http.close()
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """The result of one call."""
-        return _result(self._post(_request(method, params or {}, 1)))
+    def call(self, method: str, params: dict[str, Any] | None = None, patience: float = 0.0) -> Any:
+        """The result of one call, to which the node may take `patience` seconds longer than to
+        others."""
+        return _result(self._post(_request(method, params or {}, 1), patience=patience))
 
     def call_each(self, method: str, many: list[dict[str, Any]]) -> Iterator[Any]:
         """The results of one method for many params, in their order, in as few requests as may
@@ -139,12 +143,13 @@ class Client:
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
 
-    def _post(self, body: object, path: str = "/") -> Any:
+    def _post(self, body: object, path: str = "/", patience: float = 0.0) -> Any:
         response = self._send(
             "POST",
             path,
             content=json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
+            timeout=TIMEOUT + patience,
         )
         return self._json(response)
 

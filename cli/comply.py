@@ -124,6 +124,9 @@ def run(
     peer_url: Annotated[
         str | None, typer.Option("--peer-url", help="A second node, a peer of the first.")
     ] = None,
+    peer_key: Annotated[
+        str | None, typer.Option("--peer-key", envvar="CACP_PEER_KEY", help="Key at the peer.")
+    ] = None,
     repo: Annotated[
         str | None, typer.Option("--repo", help="Repo of the first agent; the card's if absent.")
     ] = None,
@@ -167,6 +170,7 @@ def run(
     """
     from comply import baseline as known_failures
     from comply import plan
+    from comply.files import around
     from comply.result import Subject
     from comply.run import Target, Unreachable
 
@@ -182,7 +186,7 @@ def run(
         from comply.http import HttpTarget
 
         if url is not None:
-            return [HttpTarget(url, key, key2, peer_url, repo, repo2)]
+            return [HttpTarget(url, key, key2, peer_url, peer_key, repo, repo2)]
         if command is not None:
             from comply.command import CommandTarget
 
@@ -209,12 +213,12 @@ def run(
         )
     except Unreachable as error:
         fail(UNREACHABLE, str(error))
-    outcome = plan.judge(subjects, known)
+    outcome = plan.judge(subjects, known, around(cases))
     _report(subjects, known, json_file=json_file, junit=junit, html=html, badge=badge)
     if write_baseline is not None:
         _write(write_baseline, known_failures.as_text(subjects))
-    for entry in outcome.stale:
-        typer.echo(f"cacp: {entry} passes: take it out of {baseline}", err=True)
+    for entry, why in outcome.stale.items():
+        typer.echo(f"cacp: {one_line(entry)} {why}: take it out of {baseline}", err=True)
     for error_text in outcome.errors:
         typer.echo(f"cacp: {one_line(error_text)}", err=True)
     raise typer.Exit(outcome.status)

@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
-from cli import contract_page
-from server import openrpc
+from cli import contract_page, handoff_page
+from server import openrpc, tools
 from server.methods import METHODS
 from server.settings import Settings
 
@@ -27,6 +27,8 @@ def pages() -> dict[str, str]:
         "settings.md": _page(_settings()),
         "methods.md": _page(_methods()),
         "contracts.md": _page(contract_page.page()),
+        "mcp.md": _mcp(),
+        "handoffs.md": _page(handoff_page.page()),
     }
 
 
@@ -201,6 +203,33 @@ def _type(schema: Json) -> str:
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
     return str(schema.get("type", "any JSON"))
+
+
+# --- the tools ----------------------------------------------------------------------------------
+
+
+def _mcp() -> str:
+    """The page as it stands, with its tables renewed."""
+    rows = [
+        (
+            f"`{tool.name}`",
+            tool.description,
+            ", ".join(f"`{method}`" for method in tool.steps.values()),
+        )
+        for tool in tools.TOOLS.values()
+    ]
+    resources = [(f"`{one.uri}`", one.about, f"`{one.tool}`") for one in tools.RESOURCES]
+    page = (DOCS / "mcp.md").read_text()
+    page = _renewed(page, "tools", _table(("tool", "what it does", "method"), rows))
+    return _renewed(page, "resources", _table(("resource", "what it shows", "as"), resources))
+
+
+def _renewed(page: str, name: str, parts: Iterator[str]) -> str:
+    """The page with what stands between the two marks of this name replaced."""
+    begin, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
+    before, found, rest = page.partition(begin)
+    assert found, f"docs/mcp.md has no mark {begin}"
+    return f"{before}{begin}{''.join(parts)}{end}{rest.partition(end)[2]}"
 
 
 # --- Markdown -----------------------------------------------------------------------------------

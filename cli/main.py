@@ -10,6 +10,8 @@ from cli.call import call
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
+from cli.mcp import mcp
+from cli.mesh import mesh
 from cli.openrpc import openrpc
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
@@ -38,10 +40,12 @@ app.command(rich_help_panel=LOOK)(watch)
 app.command(rich_help_panel=LOOK)(discover)
 app.command(rich_help_panel=CALL)(call)
 app.command(rich_help_panel=CALL)(openrpc)
+app.command(rich_help_panel=CALL)(mcp)
 app.add_typer(wire.app, rich_help_panel=CALL)
 app.add_typer(peers.app, rich_help_panel=MESH)
 app.add_typer(invites.app, rich_help_panel=MESH)
 app.command(rich_help_panel=MESH)(peers.join)
+app.command(rich_help_panel=MESH)(mesh)
 app.add_typer(thread.app, rich_help_panel=RUN)
 app.add_typer(comply.app, rich_help_panel=RUN)
 app.command(rich_help_panel=KEEP)(doctor)

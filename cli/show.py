@@ -85,7 +85,6 @@ def contracts(
     with connected(url, key) as node:
         project_id = _one(project, _projects_like(node, project))
         found = list(every_contract(node, project_id))
-        names = {} if as_json or not found else _names(node, project_id)
     if as_json:
         print_json(found)
         return
@@ -93,7 +92,7 @@ def contracts(
 
     if found:
         out = views.console()
-        out.print(views.contracts(found, names, out.width))
+        out.print(views.contracts(found, out.width))
     else:
         typer.echo("The project has no contract yet.", err=True)
 
@@ -221,12 +220,6 @@ def _one(wanted: str, ids: list[str]) -> str:
             REFUSED, f"{len(ids)} ids begin with {one_line(wanted, 60)}: {some} …; give more of it"
         )
     return ids[0]
-
-
-def _names(node: Client, project_id: str) -> dict[str, str]:
-    from cli import views
-
-    return views.repo_names(node.call("cacp/project/get", {"projectId": project_id}))
 
 
 def _held(page: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -323,6 +323,27 @@ def explain(
 
 
 @app.command()
+def skill(
+    platform: Annotated[
+        str | None, typer.Argument(help="claude, codex, cursor or windsurf: how to install it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the skill that teaches an agent to use the threader, or a platform's notes on it.
+
+    Example: cacp thread skill > .claude/skills/agent-threader/SKILL.md
+    """
+    from threader.scaffold import skill as text_of
+
+    with _mistakes(as_json):
+        text = text_of(platform)
+    if as_json:
+        _print_json({"platform": platform, "text": text})
+    else:
+        typer.echo(text, nl=False)
+
+
+@app.command()
 def doctor(manifest: ManifestPath, as_json: AsJson = False) -> None:
     """Check that a manifest can be run here: files, CLIs, git. Exit status 1: it cannot.
 

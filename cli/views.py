@@ -20,7 +20,7 @@ WIDE = 120
 """Columns from which ids are shown whole."""
 SHORT_ID = 18
 """What is shown of an id otherwise: of a UUIDv7 its time, and 12 random bits."""
-FLEXIBLE = ("NAME", "TYPE", "AGENT", "ENDPOINT", "FILES", "PROPOSED BY")
+FLEXIBLE = ("NAME", "TYPE", "AGENT", "ENDPOINT", "FILES", "PROPOSED BY", "LAST ERROR")
 TRUST_TONES = {"verified": "green", "known": "yellow", "unkeyed": "yellow"}
 POLICIES = {"any": "one other party must agree", "all": "all other parties must agree"}
 HEALTH_TONES = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}
@@ -149,7 +149,7 @@ def projects(found: Iterable[Json], width: int) -> Table:
     )
 
 
-def contracts(found: Iterable[Json], names: dict[str, str], width: int) -> Table:
+def contracts(found: Iterable[Json], width: int) -> Table:
     return table(
         "CONTRACT",
         "NAME",
@@ -164,7 +164,7 @@ def contracts(found: Iterable[Json], names: dict[str, str], width: int) -> Table
                 data(one["type"], "dim"),
                 data(one["version"]),
                 status_mark(one["status"]),
-                data(names.get(one["proposedBy"], one["proposedBy"])),
+                data(one.get("proposedByName") or one["proposedBy"]),
             )
             for one in found
         ],
@@ -245,11 +245,12 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
             {
                 "contractId": one["contract_id"],
                 "proposedBy": one["proposed_by"],
+                "proposedByName": names.get(one["proposed_by"]),
                 **{name: one[name] for name in ("name", "type", "version", "status")},
             }
             for one in project["contracts"]
         ]
-        parts += [_head("Contracts"), contracts(listed, names, width)]
+        parts += [_head("Contracts"), contracts(listed, width)]
     if moments:
         earlier = f", {left_out} earlier left out" if left_out else ""
         parts += [_head(f"What was said{earlier}"), timeline(moments)]

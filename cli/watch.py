@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import typer
 
 from cli.client import DEFAULT_URL, Client, KeyOption, NodeError, Unreachable, UrlOption, connected
-from cli.terminal import JsonOption, dump
+from cli.terminal import USAGE, JsonOption, dump, fail
 from schemas.plain import clean, one_line
 
 SILENCE = 45.0
@@ -30,30 +30,48 @@ def watch(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Only of this kind: project, repo, contract, context, file, peer."),
+        typer.Option(
+            help="Only of this kind: project, repo, contract, context, file, file_request, peer, "
+            "conflict."
+        ),
     ] = None,
     after: Annotated[
         str | None,
         typer.Option(metavar="SEQ", help="Begin after this change; 0 for all there ever were."),
     ] = None,
+    mesh: Annotated[
+        bool,
+        typer.Option("--mesh", help="The node's peers instead: who comes, goes, lags, conflicts."),
+    ] = False,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show changes live until Ctrl-C.
 
-    With --json, one object on each line. When the node goes away it waits for it, and goes on
-    where it stopped.
+    With --mesh, how the exchange with each peer goes, and a line when a peer joins, goes down,
+    comes up, has caught up or is removed, and when a conflict is kept. With --json, one object on
+    each line. When the node goes away it waits for it, and goes on where it stopped.
 
     \b
     Examples:
       cacp watch
       cacp watch --kind contract --kind context --after 0
       cacp watch --json | jq -r .outcome
+      cacp watch --mesh
     """
+    if mesh and (project or kind or after):
+        fail(USAGE, "--mesh shows peers, not changes: leave out --project, --kind and --after")
     chosen = {"project": project, "kind": ",".join(kind) if kind else None}
     query = urlencode({name: value for name, value in chosen.items() if value})
     with connected(url, key) as node:
+        if mesh:
+            from cli.mesh_watch import watch_mesh
+
+            try:
+                watch_mesh(node, as_json)
+            except KeyboardInterrupt:
+                raise typer.Exit from None
         show = _print_json if as_json else _Printer(node).show
         try:
             for event in follow(node, f"/events?{query}", after, _say):

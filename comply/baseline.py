@@ -1,10 +1,10 @@
 """Known failures: a file of `suite/test` lines, `#` starts a comment.
 
-What stands in it may fail without failing the run. An entry whose test passes is stale and fails
-the run, so that the file never says more than is true.
+What stands in it may fail without failing the run. An entry whose test passes, or that names no
+test, is stale and fails the run, so that the file never says more than is true.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from comply.result import Subject, Verdict, results_of
 
@@ -14,12 +14,16 @@ def entries(text: str) -> frozenset[str]:
     return frozenset(line for line in lines if line)
 
 
-def stale(known: frozenset[str], subjects: Sequence[Subject]) -> list[str]:
-    """The entries whose test ran and passes on every subject that it applies to."""
+def stale(
+    known: frozenset[str], subjects: Sequence[Subject], tests: Collection[str]
+) -> dict[str, str]:
+    """The entries that are no longer true, and why. `tests` are all that there are, run or not."""
     results = [result for _, result in results_of(subjects)]
     passed = {result.key for result in results if result.verdict is Verdict.PASS}
     bad = {result.key for result in results if result.bad}
-    return sorted(known & (passed - bad))
+    gone = known.difference(tests, (result.key for result in results))
+    why = dict.fromkeys(known & passed - bad, "passes")
+    return dict(sorted((why | dict.fromkeys(gone, "names no test")).items()))
 
 
 def failures(known: frozenset[str], subjects: Sequence[Subject]) -> list[str]:

@@ -70,7 +70,7 @@ class CommandSession:
             frame.matched = True
         self.record.sent({"stdin": stdin}, "output")
         try:
-            status, stdout, stderr = await run(self.argv, stdin.encode())
+            status, stdout, stderr = await self.run(stdin.encode())
         except TimeoutError:
             self.record.end(f"the command did not end within {RUN_SECONDS:g} s")
             return
@@ -79,6 +79,10 @@ class CommandSession:
             heard["json"] = json.loads(stdout)
         self.log += stderr
         self.record.heard(heard, "output")
+
+    async def run(self, stdin: bytes) -> tuple[int, str, str]:
+        """Status, stdout and stderr. Raises Unreachable, TimeoutError."""
+        return await run(self.argv, stdin)
 
     async def close(self) -> str:
         return self.log

@@ -1,5 +1,6 @@
 """Finds tests: the suites shipped with the package, files, and folders of files."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,20 @@ def find(names: Sequence[str]) -> list[Path]:
     """The files that suites, test ids, files and folders name, each once. Raises NotFound."""
     found = [path for name in names for path in _named(name)]
     return list(dict.fromkeys(found))
+
+
+def around(cases: Sequence[Case]) -> set[str]:
+    """The keys of all tests that are shipped or lie beside one of these."""
+    folders = {case.path.parent for case in cases}
+    paths = itertools.chain(
+        SUITES.glob(f"*/*{SUFFIX}"), *(folder.glob(f"*{SUFFIX}") for folder in folders)
+    )
+    return {key_of(path) for path in paths}
+
+
+def key_of(path: Path) -> str:
+    """`suite/test`, as reports and baselines name it."""
+    return f"{path.parent.name}/{id_of(path)}"
 
 
 def load(path: Path) -> Case:

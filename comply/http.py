@@ -16,6 +16,8 @@ from comply.template import fill, text_of
 from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, Precondition, Step
 
 REQUEST_SECONDS = 30.0
+LARGE = 2_000_000
+"""Characters of the built-in text that is too large for a request."""
 CARD = "/.well-known/agent.json"
 
 
@@ -27,8 +29,10 @@ class HttpTarget:
     key: str | None = None
     key2: str | None = None
     peer_url: str | None = None
+    peer_key: str | None = None
     repo: str | None = None
     repo2: str | None = None
+    peer_repo: str = "frontend-app"
     facts: dict[str, str] = field(default_factory=dict)
     card: JsonValue = None
     methods: list[str] | None = None
@@ -42,8 +46,11 @@ class HttpTarget:
 
     async def learn(self) -> None:
         """Ask for the card and the methods; a server need have neither. Raises Unreachable."""
-        self.card = await self._get(CARD)
-        listed = await self._get("/methods")
+        self.card = await self._get(self.url, CARD)
+        listed = await self._get(self.url, "/methods")
+        if self.peer_url is not None:
+            found = _path(await self._get(self.peer_url, CARD), "extensions.cacp.repo")
+            self.peer_repo = found if isinstance(found, str) else self.peer_repo
         if isinstance(listed, dict) and isinstance(listed.get("methods"), list):
             self.methods = [text_of(one) for one in listed["methods"]]  # type: ignore[union-attr]
         for label, path in (
@@ -60,13 +67,13 @@ class HttpTarget:
         self.repo = self.repo or self.facts.get("Repo", "backend-api")
         self.repo2 = self.repo2 or "frontend-app"
 
-    async def _get(self, path: str) -> JsonValue:
+    async def _get(self, url: str, path: str) -> JsonValue:
         try:
-            answer = await self.client.get(self.url.rstrip("/") + path)
+            answer = await self.client.get(url.rstrip("/") + path)
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            raise Unreachable(f"nothing answers at {self.url}") from None
+            raise Unreachable(f"nothing answers at {url}") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise Unreachable(f"{self.url} is no URL such as http://127.0.0.1:8080") from None
+            raise Unreachable(f"{url} is no URL such as http://127.0.0.1:8080") from None
         except httpx.HTTPError:
             return None
         return _json(answer.text) if answer.status_code == httpx.codes.OK else None
@@ -106,6 +113,8 @@ class HttpSession:
             "unique": uuid.uuid4().hex[:12],
             "repo": target.repo,
             "repo2": target.repo2,
+            "peerRepo": target.peer_repo,
+            "large": "x" * LARGE,
         }
 
     async def act(self, step: Step) -> None:
@@ -135,6 +144,8 @@ class HttpSession:
             # Only the answer to this request can meet what is said of it as HTTP.
             frame.matched = frame.kind == "http"
         shown = request.body if request.text is None else request.text
+        if text is not None and len(text) > LARGE:
+            shown = f"{text[:200]}… {len(text)} characters"
         self.record.sent({"request": f"{request.method} {request.path}", "body": shown}, "http")
         base = self.target.peer_url if step.to == "peer" else self.target.url
         try:
@@ -152,7 +163,10 @@ class HttpSession:
             self._hear(answer)
 
     def _credentials(self, step: Step) -> dict[str, str]:
-        key = {"first": self.target.key, "second": self.target.key2, "nobody": None}[step.caller]
+        keys = {"first": self.target.key, "second": self.target.key2, "nobody": None}
+        if step.to == "peer" and step.caller == "first":
+            keys["first"] = self.target.peer_key
+        key = keys[step.caller]
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     def _hear(self, answer: httpx.Response) -> None:

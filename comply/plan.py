@@ -1,7 +1,9 @@
 """A whole run: the tests on each subject, and what that comes to."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import signal
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,13 +21,18 @@ class Outcome:
 
     status: int
     failures: list[str]
-    stale: list[str]
+    stale: dict[str, str]
     errors: list[str]
 
 
-def judge(subjects: Sequence[Subject], known: frozenset[str]) -> Outcome:
-    """The run fails for a required test that fails and is not known to, or for a stale entry."""
-    failed, old = failures(known, subjects), stale(known, subjects)
+def judge(
+    subjects: Sequence[Subject], known: frozenset[str], tests: Collection[str] = ()
+) -> Outcome:
+    """The run fails for a required test that fails and is not known to, or for a stale entry.
+
+    `tests` are the keys of all tests that there are, run or not.
+    """
+    failed, old = failures(known, subjects), stale(known, subjects, tests)
     errors = [
         f"{subject.name}: {result.key}: {result.reason}"
         for subject, result in results_of(subjects)
@@ -46,16 +53,25 @@ def run(
     """Every test on every target, target by target. Raises what a target's `learn` raises."""
 
     async def whole() -> list[Subject]:
+        # Whoever ends us, by SIGTERM as by Ctrl-C, ends the agents that we started too.
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         subjects = []
         for target in targets():
             try:
                 await target.learn()
+                began = time.monotonic()
                 results = await run_all(
                     list(cases), target, jobs=jobs, seconds=seconds, done=partial(done, target)
                 )
+                took = time.monotonic() - began
             finally:
                 await target.close()
-            subjects.append(Subject(target.name, target.facts, results))
+            subjects.append(Subject(target.name, target.facts, results, took))
         return subjects
 
-    return asyncio.run(whole())
+    try:
+        return asyncio.run(whole())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None

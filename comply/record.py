@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from comply.matching import Mismatch, assign, differences, matches
 from schemas.jsont import ExpectedMessage
 
-Kind = Literal["response", "notification", "clientRequest", "http", "output", "other"]
+Kind = Literal["response", "notification", "clientRequest", "mcp", "http", "output", "other"]
 
 
 @dataclass(slots=True)
@@ -52,6 +52,8 @@ def expected_of(message: ExpectedMessage) -> tuple[Kind, dict[str, JsonValue]]:
         return "response", message.response
     if message.notification is not None:
         return "notification", message.notification
+    if message.mcp is not None:
+        return "mcp", message.mcp
     if message.http is not None:
         return "http", message.http
     return "output", message.output or {}
@@ -114,6 +116,21 @@ def meet(expected: Sequence[tuple[Kind, JsonValue]], frames: Sequence[Frame]) ->
 
     found = assign(list(range(len(expected))), frames, fits)
     return {wanted: frames[at] for wanted, at in found.items()}
+
+
+def answered_otherwise(
+    expected: Sequence[tuple[Kind, JsonValue]], met: Mapping[int, Frame], frames: Sequence[Frame]
+) -> bool:
+    """Whether a response that is expected can't come any more: its id has another answer."""
+    taken = {id(frame) for frame in met.values()}
+    answers = [one for one in frames if one.kind == "response" and id(one) not in taken]
+    for place, (kind, partial) in enumerate(expected):
+        if kind != "response" or place in met or not isinstance(partial, dict):
+            continue
+        wanted = {name: item for name, item in partial.items() if name == "id"}
+        if wanted and any(matches(wanted, one.message) for one in answers):
+            return True
+    return False
 
 
 def nearest(kind: Kind, expected: JsonValue, frames: Sequence[Frame]) -> Nearest:

@@ -67,6 +67,17 @@ class Subject:
     name: str
     facts: dict[str, str]
     results: list[Result]
+    seconds: float = 0.0
+    """How long its tests took together, several at a time."""
+
+    @property
+    def stray(self) -> list[str]:
+        """The tests in which it wrote lines to stdout that are no messages."""
+        return [
+            result.case.id
+            for result in self.results
+            if any(frame.kind == "other" and not frame.sent for frame in result.frames)
+        ]
 
     def count(self, verdict: Verdict) -> int:
         return sum(result.verdict is verdict for result in self.results)

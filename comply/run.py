@@ -6,17 +6,27 @@ Nothing here knows a protocol's methods: what is sent and expected stands in the
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from comply.files import Case
 from comply.matching import look_up
-from comply.record import Frame, Kind, Record, expected_of, meet, nearest
+from comply.record import (
+    Frame,
+    Kind,
+    Record,
+    answered_otherwise,
+    expected_of,
+    meet,
+    nearest,
+)
 from comply.result import Finding, NotApplicable, Result, Verdict
-from comply.template import UnknownVariable, fill, fill_pattern
+from comply.template import UnknownVariable, fill, fill_pattern, text_of
 from schemas.jsont import ComplianceTest, Expect, Forbid, JsonObject, Step
+
+RETRY_SECONDS = 0.1
 
 
 class HarnessError(Exception):
@@ -70,6 +80,8 @@ class Course:
         self.met = 0
         self.asked: list[JsonValue] = []
         self.errors_wanted: list[JsonValue] = []
+        self.latest: tuple[Step, int] | None = None
+        """The request that a window may repeat, and where its frames start."""
 
     async def run(self) -> None:
         """Raises Finding, NotApplicable, HarnessError."""
@@ -83,6 +95,7 @@ class Course:
             else:
                 if step.send is not None:
                     self.note(step.send)
+                self.latest = step, len(self.record.frames)
                 await self.session.act(step)
         await self.settle()
 
@@ -100,8 +113,20 @@ class Course:
         def found() -> Mapping[int, Frame]:
             return meet(wanted, self.record.open())
 
-        await self.record.until(lambda: len(found()) == len(wanted), window.timeout_ms / 1000)
+        def whole() -> bool:
+            return len(found()) == len(wanted)
+
+        asking = window.na_unless is not None or window.na_if is not None
+
+        def over() -> bool:
+            enough = bool(found()) if asking else whole()
+            return enough or answered_otherwise(wanted, found(), self.record.open())
+
+        await self.wait(window, over, whole)
         met = found()
+        if asking:
+            self.applies(window, bool(met))
+            return
         heard = self.record.open()
         for frame in met.values():
             frame.matched = True
@@ -113,6 +138,25 @@ class Course:
         for capture in window.captures:
             self.session.variables[capture.var] = _captured(capture.path, met)
 
+    def applies(self, window: Expect, met: bool) -> None:
+        """Whether the test is about anything that the subject offers. Raises NotApplicable."""
+        if met and window.na_if is not None:
+            raise NotApplicable(window.na_if)
+        if not met and window.na_unless is not None and self.record.ended is None:
+            raise NotApplicable(window.na_unless)
+
+    async def wait(self, window: Expect, done: Callable[[], bool], met: Callable[[], bool]) -> None:
+        """Until `done` or the end of the window. A repeated request leaves its last frames only."""
+        deadline = time.monotonic() + window.timeout_ms / 1000
+        await self.record.until(done, window.timeout_ms / 1000)
+        while window.retry and not met() and time.monotonic() < deadline:
+            if self.latest is None or self.record.ended is not None:
+                return
+            await asyncio.sleep(RETRY_SECONDS)
+            step, start = self.latest
+            del self.record.frames[start:]
+            await self.session.act(step)
+
     def _unmet(self, kind: Kind, window: Expect, mismatches: tuple[object, ...]) -> str:
         if mismatches:
             return str(mismatches[0])
@@ -122,16 +166,19 @@ class Course:
         return f"no {kind} came {waited}"
 
     async def forbid(self, window: Forbid) -> None:
-        def seen() -> list[Frame]:
-            return [
-                frame
-                for frame in self.record.frames
-                if not frame.sent and _method(frame.message) in window.methods
-            ]
+        def seen() -> Iterator[str]:
+            for frame in self.record.frames:
+                method = _method(frame.message)
+                if frame.sent:
+                    continue
+                if method in window.methods:
+                    yield f"sent {method}, which it must not"
+                if frame.kind == "other" and window.stray_lines:
+                    yield f"wrote a line that is no message: {text_of(frame.message)[:120]}"
 
-        await self.record.until(lambda: bool(seen()), window.timeout_ms / 1000)
-        for frame in seen():
-            raise Finding(f"sent {_method(frame.message)}, which it must not")
+        await self.record.until(lambda: any(seen()), window.timeout_ms / 1000)
+        for problem in seen():
+            raise Finding(problem)
         if self.record.ended is not None:
             raise Finding(f"the window could not be watched to its end: {self.record.ended}")
 
@@ -150,7 +197,7 @@ class Course:
                     raise Finding(f"request {id} is answered by an error: {_message(error)}")
 
     def _answer(self, id: JsonValue) -> JsonObject | None:
-        for frame in self.record.frames:
+        for frame in reversed(self.record.frames):
             message = frame.message
             if frame.kind == "response" and isinstance(message, dict) and message.get("id") == id:
                 return message
@@ -204,9 +251,10 @@ async def run_case(case: Case, target: Target, seconds: float) -> Result:
         result.verdict = Verdict.ERROR
         result.reason = f"{type(error).__name__} in the harness: {error}"
         result.log = traceback.format_exc()
-    if session is not None:
-        result.log += await session.close()
-        result.frames = session.record.frames
+    finally:
+        if session is not None:
+            result.log += await session.close()
+            result.frames = session.record.frames
     result.seconds = time.monotonic() - began
     return result
 

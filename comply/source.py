@@ -17,7 +17,10 @@ from schemas.jsont import ComplianceTest, Step
 Place = tuple[str | int, ...]
 SUFFIX = ".jsont"
 BUILT_IN = frozenset(
-    {"sandbox", "protocolVersionDefault", "clientCapabilitiesDefault", "unique", "repo", "repo2"}
+    {
+        *("sandbox", "protocolVersionDefault", "clientCapabilitiesDefault", "mcpServer"),
+        *("unique", "repo", "repo2", "peerRepo", "large"),
+    }
 )
 """Variables that are set in every test; see docs/comply.md."""
 

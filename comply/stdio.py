@@ -13,21 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acp import PROTOCOL_VERSION
 from pydantic import JsonValue
 
 from comply.files import Case
 from comply.matching import look_up, matches
+from comply.mcp_report import McpReport
 from comply.providers import LINE_LIMIT, Providers, Refused, kill_group
 from comply.record import Record, expected_of
 from comply.result import Finding, NotApplicable
 from comply.run import HarnessError, Unreachable
 from comply.settings import AgentServer
-from comply.template import fill, fill_pattern, text_of
+from comply.template import fill, fill_pattern, names, text_of
 from schemas.jsont import ComplianceTest, JsonObject, Precondition, Step
 
+PROTOCOL_VERSION = 1
+"""The latest that we support. The SDK has it too, but importing that takes seconds."""
 AUTH_REQUIRED = -32000
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 60.0
 LEARN_SECONDS = 0.3
 STOP_SECONDS = 0.5
 LOG_BYTES = 20_000
@@ -131,13 +133,21 @@ class StdioSession:
             "clientCapabilitiesDefault": client_capabilities(test),
             "unique": uuid.uuid4().hex[:12],
         }
+        self.report = McpReport(
+            Path(self.folder.name), lambda message: self.record.heard(message, "mcp")
+        )
+        self.variables["mcpServer"] = self.report.offer(str(self.variables["unique"]))
         self.process: asyncio.subprocess.Process | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.replies = list(self._canned())
+        self.held: list[JsonObject] = []
+        """Answers that wait for the end of the next step."""
 
     async def start(self) -> None:
         """Write the sandbox, start the agent and initialise it, unless the test does so itself."""
         self._write_files()
+        if any("mcpServer" in names(step.model_dump()) for step in self.test.steps):
+            await self.report.start()
         with self.log.open("wb") as log:
             try:
                 self.process = await asyncio.create_subprocess_exec(
@@ -186,17 +196,17 @@ class StdioSession:
             else:
                 path.write_text(file.text or "", encoding="utf-8")
 
-    def _canned(self) -> Iterator[tuple[JsonValue, JsonValue]]:
-        """The requests of the agent that the test itself replies to."""
+    def _canned(self) -> Iterator[tuple[JsonValue, JsonValue, bool]]:
+        """The requests of the agent that the test itself replies to: what to, with what, late."""
         for step in self.test.steps:
             for message in step.expect.messages if step.expect else []:
                 request = message.client_request
                 if request is None:
                     continue
                 if "reply" in message.model_fields_set:
-                    yield expected_of(message)[1], message.reply
+                    yield expected_of(message)[1], message.reply, message.late
                 elif "reply" in request:
-                    yield expected_of(message)[1], request["reply"]
+                    yield expected_of(message)[1], request["reply"], message.late
 
     # --- our side -------------------------------------------------------------------------------
 
@@ -204,7 +214,7 @@ class StdioSession:
         if step.new_session is not None:
             params: JsonObject = {
                 "cwd": str(self.sandbox),
-                "mcpServers": fill(list(step.new_session.mcp_servers), self.variables),
+                "mcpServers": fill(step.new_session.mcp_servers, self.variables),
             }
             self.opened = await self._call("session/new", params)
             id = _path(self.opened, "sessionId")
@@ -219,6 +229,8 @@ class StdioSession:
             await self._write(frame)
         else:
             raise HarnessError("this step is not for stdio")
+        while self.held:
+            await self._write(self.held.pop(0))
 
     async def _call(self, method: str, params: JsonObject) -> JsonObject:
         """A request of the runner's own, whose id no test can have. Raises Finding."""
@@ -278,22 +290,30 @@ class StdioSession:
             return
         self.record.heard(message)
         if isinstance(message, dict) and "method" in message and "id" in message:
-            self._spawn(self._answer(message))
+            self._take(message)
 
-    async def _answer(self, request: dict[str, Any]) -> None:
-        answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
-        for number, (expected, reply) in enumerate(self.replies):
+    def _take(self, request: dict[str, Any]) -> None:
+        """Have a request answered: by the test, or else by the real provider."""
+        for number, (expected, reply, late) in enumerate(self.replies):
             if matches(fill_pattern(expected, self.variables), request):
                 del self.replies[number]
-                answer["result"] = fill(reply, self.variables)
-                break
-        else:
-            try:
-                answer["result"] = await self.providers.answer(
-                    str(request["method"]), request.get("params")
-                )
-            except Refused as refused:
-                answer["error"] = {"code": refused.code, "message": str(refused)}
+                result = fill(reply, self.variables)
+                answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+                if late:
+                    self.held.append(answer)
+                else:
+                    self._spawn(self._write(answer))
+                return
+        self._spawn(self._provide(request))
+
+    async def _provide(self, request: dict[str, Any]) -> None:
+        answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            answer["result"] = await self.providers.answer(
+                str(request["method"]), request.get("params")
+            )
+        except Refused as refused:
+            answer["error"] = {"code": refused.code, "message": str(refused)}
         await self._write(answer)
 
     def _spawn(self, work: Any) -> None:
@@ -310,6 +330,7 @@ class StdioSession:
             kill_group(self.process)
             await self.process.wait()
         await self.providers.close()
+        await self.report.close()
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

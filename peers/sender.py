@@ -13,7 +13,7 @@ from typing import NamedTuple
 import structlog
 
 from peers.backoff import delay
-from peers.client import CallError
+from peers.client import CallError, Unreachable
 from peers.digest import Name
 
 log = structlog.get_logger()
@@ -51,6 +51,8 @@ class Sender:
         self.failures = 0
         self.retries = 0
         self.delivered = 0
+        self.undelivered: CallError | None = None
+        """Why the last delivery failed: that the peer answers other calls doesn't mend it."""
         self.last_error: str | None = None
         self.last_contact: float | None = None
         """Seconds since 1970."""
@@ -77,9 +79,15 @@ class Sender:
                 await next_commit.wait()
                 await asyncio.sleep(LINGER_SECONDS)
 
-    def succeeded(self) -> None:
-        """The peer has answered."""
+    def heard(self) -> None:
+        """The peer has answered a call that was no delivery."""
         self.last_contact = time.time()
+        if self.undelivered is None:
+            self._succeeded()
+        elif isinstance(self.undelivered, Unreachable):
+            self.wake()
+
+    def _succeeded(self) -> None:
         if self.failures:
             log.info(f"{self._name}_up", peer=self.agent_id, failures=self.failures)
             self.failures, self.last_error = 0, None
@@ -98,11 +106,14 @@ class Sender:
             await self._deliver(names)
         except CallError as error:
             self.retries += 1
+            self.undelivered = error
             self.failed(error)
             await self._pause(delay(self.failures, random.random()))  # noqa: S311 - no secret
             return False
         self.delivered += len(names)
-        self.succeeded()
+        self.undelivered = None
+        self.last_contact = time.time()
+        self._succeeded()
         return True
 
     async def _pause(self, seconds: float) -> None:

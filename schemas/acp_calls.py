@@ -19,6 +19,7 @@ from schemas.acp import (
     check_version,
 )
 from schemas.base import Identifier, JsonObject, Result, Timestamp
+from schemas.handoff import HandoffSummary
 
 Checked = Annotated[Identifier, AfterValidator(lambda value: (check_type(value), value)[1])]
 """A type of message that this node supports."""
@@ -192,12 +193,16 @@ class AckResult(Result):
 
 class ApproveParams(ACPParams):
     message_id: Identifier
+    """Or the id of a handoff that requires human approval."""
     decision: Literal["approve", "refuse"] = "approve"
     comment: ShortText | None = None
 
 
 class ApproveResult(Result):
-    message: ACPMessageEnvelope
+    """The message, or the handoff, that was decided on."""
+
+    message: ACPMessageEnvelope | None = None
+    handoff: HandoffSummary | None = None
     receipts: list[Receipt]
     outcome: Literal["approved", "refused"]
 

@@ -149,6 +149,8 @@ class ContractSummary(Result):
     version: int
     status: ContractStatus
     proposed_by: Identifier
+    proposed_by_name: Identifier | None
+    """The repo's name."""
 
 
 class ListContractsResult(Result):

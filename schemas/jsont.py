@@ -2,7 +2,8 @@
 
 Ours beside the specification: `transport` with the steps `request` and `run`, `as`, `to` and
 `headers` for HTTP, `captures`, and the operators `$absent`, `$every` and `$count` in what is
-expected. Unknown fields are ignored.
+expected; `naUnless`, `naIf`, `retry`, `strayLines` and the message kind `mcp`. Unknown fields are
+ignored.
 """
 
 from typing import Annotated, Literal, Self
@@ -16,7 +17,7 @@ Severity = Literal["required", "optional"]
 Transport = Literal["stdio", "http", "command"]
 Policy = Literal["none", "read", "write", "yolo"]
 STEPS = ("newSession", "send", "request", "run", "expect", "forbid", "delayMs")
-KINDS = ("response", "notification", "clientRequest", "http", "output")
+KINDS = ("response", "notification", "clientRequest", "mcp", "http", "output")
 
 
 class Part(BaseModel):
@@ -64,7 +65,7 @@ class Init(Part):
 
 
 class NewSession(Part):
-    mcp_servers: list[JsonObject] = Field([], alias="mcpServers")
+    mcp_servers: list[JsonValue] = Field([], alias="mcpServers")
     capture: Variable = "sessionId"
 
 
@@ -89,13 +90,20 @@ class ExpectedMessage(Part):
     response: JsonObject | None = None
     notification: JsonObject | None = None
     client_request: JsonObject | None = Field(None, alias="clientRequest")
+    mcp: JsonObject | None = Field(
+        None, description="method and params of what the agent says to ${mcpServer}."
+    )
     http: JsonObject | None = Field(None, description="status, headers, body (JSON), text.")
     output: JsonObject | None = Field(None, description="status, stdout, json.")
     reply: JsonValue = Field(None, description="A canned result for a clientRequest.")
+    late: bool = Field(False, description="Reply after the step that follows this window.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        kinds = (self.response, self.notification, self.client_request, self.http, self.output)
+        kinds = (
+            *(self.response, self.notification, self.client_request),
+            *(self.mcp, self.http, self.output),
+        )
         if sum(kind is not None for kind in kinds) != 1:
             raise ValueError(f"a message has exactly one of {', '.join(KINDS)}")
         return self
@@ -110,11 +118,27 @@ class Expect(Part):
     timeout_ms: Milliseconds = Field(10_000, alias="timeoutMs")
     messages: list[ExpectedMessage]
     captures: list[Capture] = []
+    na_unless: str | None = Field(
+        None,
+        alias="naUnless",
+        description="NA for this reason when none of its messages comes. They stay to be expected.",
+    )
+    na_if: str | None = Field(
+        None,
+        alias="naIf",
+        description="NA for this reason when one of its messages comes. They stay to be expected.",
+    )
+    retry: bool = Field(
+        False, description="Repeat the request before, until it is met or the time is over."
+    )
 
 
 class Forbid(Part):
     timeout_ms: Milliseconds = Field(alias="timeoutMs")
-    methods: list[str]
+    methods: list[str] = []
+    stray_lines: bool = Field(
+        False, alias="strayLines", description="Lines on stdout that are no message are forbidden."
+    )
 
 
 class Step(Part):

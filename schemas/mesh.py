@@ -179,3 +179,6 @@ class PeerState(Result):
     lag_seconds: float
     last_contact: str | None
     last_error: str | None
+    retries: int
+    """Deliveries that failed since this node started."""
+    digest_rounds: int

@@ -7,11 +7,13 @@ from pydantic import BaseModel
 
 from schemas.acp import ACPMessageEnvelope
 from schemas.acp_payloads import PAYLOADS
+from schemas.handoff import ACPHandoffPackage
 from schemas.heal_decision import HealDecision
 from schemas.jsont import ComplianceTest
 from schemas.manifest import Manifest
 from schemas.run_state import RunState
 from schemas.task_result import TaskResult
+from schemas.teamspace import TeamspaceManifest
 from schemas.verify_profile import VerifyRegistry
 
 PUBLISHED: dict[str, type[BaseModel]] = {
@@ -23,6 +25,8 @@ PUBLISHED: dict[str, type[BaseModel]] = {
     "jsont.schema.json": ComplianceTest,
     "acp.envelope.v1.json": ACPMessageEnvelope,
     **{f"acp.{type}.v1.json": model for type, model in PAYLOADS.items()},
+    "acp.handoff-package.v1.json": ACPHandoffPackage,
+    "acp.teamspace-manifest.v1.json": TeamspaceManifest,
 }
 
 

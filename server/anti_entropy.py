@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
-import structlog
 from pydantic import BaseModel, ValidationError
 
 from peers import clock, digest
@@ -20,11 +19,10 @@ from schemas.mesh import DigestResult, PullResult
 from server.domain.errors import Refusal
 from server.links import MeshLink
 from server.methods.base import Node
+from server.notices import Notices
 from server.store import digests
 from server.store.database import Database
 from server.store.peers import Peer
-
-log = structlog.get_logger()
 
 PREFIXES_MAX = 256
 PULL_MAX = 500
@@ -53,6 +51,7 @@ class Comparison:
         self._seconds = seconds
         self._apply = apply
         self._wake = asyncio.Event()
+        self._notices = Notices()
         self.offset: int | None = None
         self.rounds = 0
         self.fetched = 0
@@ -161,7 +160,9 @@ class Comparison:
         try:
             result = await self._apply(self._peer, message)
         except (Refusal, ValidationError) as error:
-            log.info("fetched_refused", peer=self._peer.agent_id, reason=str(error)[:200])
+            reason = str(error)[:200]
+            cause = (message["method"], type(error).__name__)
+            self._notices.refused("fetched_refused", cause, peer=self._peer.agent_id, reason=reason)
             return
         self.fetched += result["status"] != "skipped"
 

@@ -17,17 +17,23 @@ from server.anti_entropy import Comparison
 from server.discovery import Discovery
 from server.discovery import routes as discovery_routes
 from server.dispatch import Dispatcher
+from server.domain.acp.handoff import Rules
+from server.duties import Duties
 from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
 from server.limits import Limits
+from server.mcp_endpoint import PATH as MCP_PATH
+from server.mcp_endpoint import McpEndpoint
 from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
 from server.metrics import Metrics
+from server.notices import Notices
 from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
+from server.store import changes, handoffs
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.transport import Gate, LastResort, RpcEndpoint
@@ -39,20 +45,13 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
     database = Database(settings.db, settings.durability)
     metrics = Metrics()
-    node = Node(
-        agent_id=settings.agent,
-        repo=settings.repo,
-        loopback=settings.loopback,
-        takes_unkeyed_peers=settings.takes_unkeyed_peers,
-        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
-        url=settings.url,
-        future_limit=settings.future_limit * 1_000_000,
-        acp=settings.acp_rules,
-    )
+    node = _node(settings, secret)
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
+    duties = Duties(settings, database, node)
     identity = Identity(settings, database.read, secret, discovery.known_holder)
-    gate = Gate(identity, Limits(settings.requests_per_minute), mesh.heard_from)
+    notices = Notices()
+    gate = Gate(identity, Limits(settings.requests_per_minute), notices, mesh.heard_from)
     stopping = asyncio.Event()
     dispatcher = Dispatcher(
         METHODS, database, node, settings.batch_limit, metrics.observe, stopping
@@ -63,6 +62,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         database,
         dispatcher,
         gate,
+        notices,
         Checkup(database, lambda: mesh.clock_is_off),
         metrics,
         node,
@@ -70,8 +70,14 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         mesh,
         Handshakes(settings, database, node),
     )
+    mcp = McpEndpoint(dispatcher, gate, settings.body_limit)
     _count(metrics, site)
-    _count_peers(metrics, mesh)
+    _count_peers(metrics, mesh, database)
+    metrics.gauge(
+        "cacp_workq_manual",
+        "Handoffs whose ownership at workq is to be moved by hand",
+        lambda: database.read(handoffs.manual_count),
+    )
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
@@ -80,10 +86,13 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         await mesh.start()
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
+        duties.start()
         postmaster.start()
         try:
             yield {"stopping": stopping}
         finally:
+            await mcp.stop()
+            await duties.stop()
             await postmaster.stop()
             await discovery.close()
             await mesh.stop()
@@ -94,6 +103,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     app = Starlette(
         routes=[
             Route("/", rpc, methods=["POST"]),
+            Route(MCP_PATH, mcp, methods=["POST"]),
             *routes(site),
             *discovery_routes(site, discovery),
         ],
@@ -106,12 +116,35 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     return app
 
 
-def _count_peers(metrics: Metrics, mesh: Mesh) -> None:
+def _node(settings: Settings, secret: bytes) -> Node:
+    """The node as its methods know it."""
+    return Node(
+        agent_id=settings.agent,
+        repo=settings.repo,
+        loopback=settings.loopback,
+        takes_unkeyed_peers=settings.takes_unkeyed_peers,
+        key=SigningKey(hmac.digest(secret, b"node key", "sha256")),
+        url=settings.url,
+        future_limit=settings.future_limit * 1_000_000,
+        acp=settings.acp_rules,
+        handoffs=Rules(
+            sla_seconds=settings.handoff_sla_seconds,
+            checks_files=bool(settings.artifact_roots),
+            workq=bool(settings.workq_url),
+        ),
+    )
+
+
+def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
     def of_each(value: Callable[[Sender], float]) -> Callable[[], dict[str, float]]:
         return lambda: {agent_id: value(one) for agent_id, one in mesh.senders.items()}
 
     def compared(value: Callable[[Comparison], float]) -> Callable[[], dict[str, float]]:
         return lambda: {agent_id: value(one) for agent_id, one in mesh.comparisons.items()}
+
+    def conflicts() -> dict[str, float]:
+        found = database.read(changes.conflicts_by_origin)
+        return {agent_id: found.get(agent_id, 0) for agent_id in mesh.senders}
 
     for name, help, values in (
         ("up", "1 when the peer answers", of_each(lambda one: one.failures == 0)),
@@ -120,6 +153,7 @@ def _count_peers(metrics: Metrics, mesh: Mesh) -> None:
         ("sent_total", "Entities that the peer has confirmed", of_each(lambda one: one.delivered)),
         ("retries_total", "Deliveries that failed", of_each(lambda one: one.retries)),
         ("digest_rounds_total", "Comparisons", compared(lambda one: one.rounds)),
+        ("conflicts_total", "Conflicts found in what the peer sent", conflicts),
         ("fetched_total", "Entities fetched by comparing", compared(lambda one: one.fetched)),
     ):
         metrics.family(f"cacp_peer_{name}", help, "peer", values)

@@ -13,7 +13,7 @@ from server.domain.access import Trust
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Forbidden, Unauthenticated
 from server.settings import Settings, is_loopback
-from server.store import keys, peers, posting, tokens
+from server.store import keys, mesh, peers, posting, tokens
 
 T = TypeVar("T")
 
@@ -72,15 +72,18 @@ class Identity:
         self._takes_unkeyed = settings.takes_unkeyed_peers
         self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
 
-    def identify(self, headers: Mapping[bytes, bytes], client_host: str | None) -> Caller:
+    def identify(
+        self, headers: Mapping[bytes, bytes], client_host: str | None, *, registers: bool = False
+    ) -> Caller:
         """The caller of a request with these headers (lower-case names) from this address.
 
+        One that `registers` over loopback, where peers without a key are taken, may be new.
         Raises Unauthenticated when the credentials are missing or don't hold, Forbidden when they
         hold but not for what else the request says, Unavailable when they can't be looked up.
         """
         authorization = headers.get(b"authorization")
         if authorization is None:
-            caller = self._without_key(headers, client_host)
+            caller = self._without_key(headers, client_host, registers)
         else:
             caller = self._with_key(authorization, headers)
         token = headers.get(b"x-project-token")
@@ -126,7 +129,9 @@ class Identity:
         agent_id = self._known(hashed)
         return None if agent_id is None else keys.Holder(agent_id, "", "known", None)
 
-    def _without_key(self, headers: Mapping[bytes, bytes], client_host: str | None) -> Caller:
+    def _without_key(
+        self, headers: Mapping[bytes, bytes], client_host: str | None, registers: bool
+    ) -> Caller:
         claimed = headers.get(b"x-agent-id")
         near = self._loopback and client_host is not None and _is_loopback(client_host)
         if not near and (self._loopback or claimed is None or not self._takes_unkeyed):
@@ -134,7 +139,7 @@ class Identity:
         self._refuse_disguised(headers, frozenset() if near else self._allowed_hosts)
         agent_id = self._own.agent_id if claimed is None else _agent_id(claimed)
         if not same_agent(agent_id, self._own.agent_id):
-            return self._peer(agent_id)
+            return self._peer(agent_id, new=near and registers)
         if not near:
             raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
         return self._own
@@ -164,15 +169,15 @@ class Identity:
                     header=name.decode("latin-1"),
                 )
 
-    def _peer(self, agent_id: str) -> Caller:
-        """A peer of another make, at its word (design §7)."""
+    def _peer(self, agent_id: str, *, new: bool) -> Caller:
+        """A peer of another make, at its word (design §7); it may be `new` when it registers."""
         peer = self._read(lambda db: peers.find(db, agent_id))
-        keyed = self._read(lambda db: keys.is_keyed(db, agent_id))
+        keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id))
         if keyed or (peer is not None and peer.trust != "unkeyed"):
             raise Unauthenticated(
                 f"{agent_id} must call with its key: {_SEND_KEY}", reason="key_required"
             )
-        if peer is None:
+        if peer is None and not new:
             raise Unauthenticated(
                 f"{agent_id} is unknown here; register it as a peer, or {_SEND_KEY}",
                 reason="unknown_agent",
@@ -182,7 +187,8 @@ class Identity:
                 f"This node takes no peer without a key (CACP_TRUST_UNKEYED_PEERS): {_SEND_KEY}",
                 reason="unkeyed_peers_off",
             )
-        return Caller(agent_id, peer.repo_name or "", "unkeyed", "peer")
+        repo = peer.repo_name if peer is not None else None
+        return Caller(agent_id, repo or "", "unkeyed", "peer")
 
     def _narrowed(self, caller: Caller, token: bytes) -> Caller:
         """The caller, narrowed to the project of its token (CACP 2.0, Headers)."""

@@ -13,7 +13,7 @@ from server.domain.agents import same_agent
 from server.handshake import Party, check_introduction, check_proof, enter, introduce
 from server.methods.base import Node
 from server.settings import Settings
-from server.store import keys, mesh, peers
+from server.store import mesh, peers
 from server.store.database import Database, Transaction
 from server.store.peers import Peer
 
@@ -110,7 +110,7 @@ class Joining:
         db = transaction.connection
         if same_agent(agent_id, self._node.agent_id):
             raise JoinRefused("it is this node itself")
-        if keys.is_keyed(db, agent_id) or mesh.node_key(db, agent_id) is not None:
+        if mesh.is_known_by_key(db, agent_id):
             raise JoinRefused(f"{agent_id} has a key, and this node doesn't show it")
         peers.put(db, agent_id, url, repo, "unkeyed", transaction.stamp)
 

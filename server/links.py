@@ -15,6 +15,7 @@ from peers.foreign import Exchange
 from schemas.sync import PeerContract
 from server.domain.errors import Refusal
 from server.methods.base import Node
+from server.notices import Notices
 from server.outbox import Composer
 from server.store import contracts, packets, peers, projects
 from server.store.database import Database, Transaction
@@ -52,6 +53,7 @@ class MeshLink:
         self._peer = peer
         self._composer = composer
         self._rejoin = rejoin
+        self._notices = Notices()
         self._batch_messages = BATCH_MESSAGES
         self.heard: Heard = lambda: None
         self.lost: Lost = lambda error: None
@@ -145,8 +147,13 @@ class MeshLink:
                 if refused.data.get("kind") in ("project", "claim"):
                     missing.append(batch[number][0])
                 else:
-                    log.warning("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
+                    self._name(refused)
         return missing
+
+    def _name(self, refused: Refused) -> None:
+        cause = (refused.code, refused.data.get("reason"))
+        reason = str(refused)[:200]
+        self._notices.refused("peer_refuses", cause, peer=self._peer.agent_id, reason=reason)
 
     async def _renew_keys(self, error: CallError) -> None:
         if isinstance(error, Refused) and error.status == 401:
@@ -192,6 +199,7 @@ class ForeignLink:
         self.heard: Heard = lambda: None
         self.lost: Lost = lambda error: None
         self._announced = False
+        self._notices = Notices()
 
     async def deliver(self, names: Iterable[Name]) -> None:
         """Send entities one by one. Raises CallError when the peer doesn't answer."""
@@ -260,7 +268,10 @@ class ForeignLink:
         try:
             result = await self._client.call(self._peer.endpoint, method, given)
         except Refused as refused:
-            log.info("peer_refuses", peer=self._peer.agent_id, reason=str(refused)[:200])
+            reason = str(refused)[:200]
+            self._notices.refused(
+                "peer_refuses", (method, refused.code), peer=self._peer.agent_id, reason=reason
+            )
             return False
         status = result.get("status") if isinstance(result, dict) else None
         return status not in ("skipped", "error")

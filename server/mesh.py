@@ -114,6 +114,7 @@ class Mesh:
         waiting, lag = self._waiting(sender)
         health = "down" if sender.failures else "up" if sender.last_contact else "unknown"
         contact = sender.last_contact
+        comparison = self.comparisons.get(peer.agent_id)
         return {
             "health": health,
             "backlog": waiting,
@@ -121,6 +122,8 @@ class Mesh:
             "lagSeconds": round(lag, 3),
             "lastContact": iso(int(contact * 1e6)) if contact is not None else None,
             "lastError": sender.last_error,
+            "retries": sender.retries,
+            "digestRounds": comparison.rounds if comparison else 0,
         }
 
     def waiting(self, place: Literal[0, 1]) -> dict[str, float]:
@@ -192,7 +195,7 @@ class Mesh:
             returned=comparison.wake if comparison else lambda: None,
         )
         self.senders[peer.agent_id] = sender
-        link.heard = sender.succeeded
+        link.heard = sender.heard
         link.lost = sender.failed
         tasks.append(sender.run)
         self._tasks[peer.agent_id] = [asyncio.create_task(_guarded(task)) for task in tasks]

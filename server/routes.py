@@ -1,6 +1,7 @@
 """Everything beside POST /: discovery, health, peers, metrics, events (CACP 2.0, Discovery)."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -23,7 +24,7 @@ from schemas.sync import AnnounceParams
 from server import card, events, metrics, openrpc
 from server.dispatch import Dispatcher
 from server.domain.access import Access, check
-from server.domain.errors import RateLimited, Refusal
+from server.domain.errors import Forbidden, RateLimited, Refusal
 from server.domain.invalid import invalid_input
 from server.events import Filter
 from server.handshake import Handshakes
@@ -33,10 +34,18 @@ from server.mesh import Mesh
 from server.methods import METHODS, peer
 from server.methods.base import Context, Node, open_project
 from server.metrics import Metrics
+from server.notices import Notices
 from server.settings import Settings
-from server.store import changes, peers
+from server.store import changes, digests, peers
 from server.store.database import Database, Transaction
-from server.transport import Disconnected, Gate, is_json, read_body, refusal_response
+from server.transport import (
+    Disconnected,
+    Gate,
+    address_of,
+    is_json,
+    read_body,
+    refusal_response,
+)
 
 log = structlog.get_logger()
 
@@ -56,6 +65,7 @@ class Site:
     database: Database
     dispatcher: Dispatcher
     gate: Gate
+    notices: Notices
     checkup: Checkup
     metrics: Metrics
     node: Node
@@ -111,8 +121,13 @@ def routes(site: Site) -> list[Route]:
         Route("/ready", ready),
         Route("/methods", methods),
         Route("/openrpc.json", discover),
+        Route("/mesh", guarded(site, _mesh)),
         Route("/peers", guarded(site, _peers)),
-        Route("/peers/register", guarded(site, _register, wanted="sync"), methods=["POST"]),
+        Route(
+            "/peers/register",
+            guarded(site, _register, wanted="sync", registers=True),
+            methods=["POST"],
+        ),
         Route("/peers/hello", answering(partial(_hello, site)), methods=["POST"]),
         Route("/peers/confirm", answering(partial(_confirm, site)), methods=["POST"]),
         Route("/metrics", guarded(site, _metrics)),
@@ -123,11 +138,13 @@ def routes(site: Site) -> list[Route]:
 GuardedHandler = Callable[[Site, Request, Caller], Awaitable[Response]]
 
 
-def guarded(site: Site, handler: GuardedHandler, *, wanted: Access = "read") -> Handler:
+def guarded(
+    site: Site, handler: GuardedHandler, *, wanted: Access = "read", registers: bool = False
+) -> Handler:
     """Let only callers in that may do this, and answer refusals."""
 
     async def handle(request: Request) -> Response:
-        _, caller = site.gate.enter(request.scope)
+        _, caller = site.gate.enter(request.scope, registers=registers)
         check(caller.trust, wanted)
         return await handler(site, request, caller)
 
@@ -174,28 +191,70 @@ async def _peers(site: Site, request: Request, caller: Caller) -> Response:
     return json_response({"peers": states})
 
 
+async def _mesh(site: Site, request: Request, caller: Caller) -> Response:
+    """What this node holds, in one digest that equals that of nodes that hold the same."""
+    if caller.project_id is not None:
+        raise Forbidden("A project token doesn't show the whole node", reason="other_project")
+    counted = await site.database.write(lambda one: digests.catch_up(one.connection))
+    held = await site.database.read_wide(digests.held)
+    body = {
+        "agentId": site.settings.agent,
+        "repo": site.settings.repo,
+        "digest": held.digest,
+        "behind": not counted,
+        "projects": held.projects,
+        "contracts": held.contracts,
+        "packets": held.packets,
+        "conflicts": held.conflicts,
+        "putAside": held.put_aside,
+        "clockCorrectionSeconds": site.mesh.clock_correction(),
+    }
+    return json_response(body)
+
+
 async def _hello(site: Site, request: Request) -> Response:
     """A handshake's message: whoever sends it proves in it who it is."""
-    welcome = await site.handshakes.hello(await read_model(request, Hello, REGISTER_LIMIT))
+    site.gate.check_stranger(request.scope)
+    with _named(site, request):
+        welcome = await site.handshakes.hello(await read_model(request, Hello, REGISTER_LIMIT))
     return json_response(welcome.model_dump_json(by_alias=True).encode())
 
 
 async def _confirm(site: Site, request: Request) -> Response:
-    confirm = await read_model(request, Confirm, REGISTER_LIMIT)
-    confirmed = await site.handshakes.confirm(confirm)
+    site.gate.check_stranger(request.scope)
+    with _named(site, request):
+        confirm = await read_model(request, Confirm, REGISTER_LIMIT)
+        confirmed = await site.handshakes.confirm(confirm)
     return json_response(confirmed.model_dump_json(by_alias=True).encode())
 
 
 async def _register(site: Site, request: Request, caller: Caller) -> Response:
-    params = await read_model(request, AnnounceParams, REGISTER_LIMIT)
-
     def register(transaction: Transaction) -> dict[str, object]:
         context = Context(
             transaction.connection, caller, site.node, "peers/register", transaction.stamp
         )
         return peer.register(context, params)
 
-    return json_response(await site.database.write(register))
+    with _named(site, request):
+        params = await read_model(request, AnnounceParams, REGISTER_LIMIT)
+        return json_response(await site.database.write(register))
+
+
+@contextmanager
+def _named(site: Site, request: Request) -> Iterator[None]:
+    """Name in the log, once for each reason and address, who could not register."""
+    try:
+        yield
+    except Refusal as refusal:
+        reason, address = refusal.data["reason"], address_of(request.scope)
+        site.notices.refused(
+            "registration_refused",
+            (reason, address),
+            reason=reason,
+            address=address,
+            said=refusal.message,
+        )
+        raise
 
 
 async def _metrics(site: Site, request: Request, caller: Caller) -> Response:

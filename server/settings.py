@@ -35,6 +35,7 @@ from server.domain.errors import Refusal
 
 MEBIBYTE = 1024 * 1024
 TOKEN_MIN = 24
+TOKEN_FILE_MAX = 4096
 OTHER_VARIABLES = (
     "CACP_CONFIG",
     "CACP_KEY",
@@ -93,6 +94,9 @@ class Settings(BaseSettings):
         description="Secret that nodes of one mesh share, 24 characters or more; while it is being "
         "changed, the new one and the old one with a comma between",
     )
+    mesh_token_file: Path | None = Field(
+        None, description="File that holds the mesh token, such as a secret of a container"
+    )
     peers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of nodes to register with at start (comma-separated)"
     )
@@ -133,6 +137,31 @@ class Settings(BaseSettings):
     exchange: bool = Field(
         False, description="Serve as an ADP exchange for others: /v1/search/, /v1/register/, …"
     )
+    handoff_sla_seconds: int = Field(
+        24 * 3600,
+        ge=1,
+        description="Seconds from a handoff's acceptance to its completion; then it is escalated "
+        "to the coordinator",
+    )
+    artifact_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (),
+        description="Folders in which the files of handoffs are checked against their sha256 "
+        "(comma-separated); none are by default",
+    )
+    artifact_bytes: int = Field(
+        256 * MEBIBYTE, ge=0, description="Bytes of a file that is checked, at most"
+    )
+    workq_url: str = Field(
+        "",
+        description="The JSON-RPC gateway that moves the ownership of workq items (workq.release, "
+        "workq.claim); none by default: it is moved by hand",
+    )
+    workq_key: SecretStr | None = Field(
+        None, description="The key to call the gateway with, if it wants one"
+    )
+    teamspaces_root: Path | None = Field(
+        None, description="Folder for the logs of teamspaces as JSONL; none are written by default"
+    )
     acp_direct_per_minute: int = Field(
         10, ge=0, le=10, description="ACP messages to named recipients per sender and minute"
     )
@@ -171,6 +200,24 @@ class Settings(BaseSettings):
         "auto", description="Log lines for people or for machines; auto asks the terminal"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_token(cls, values: dict[str, Any]) -> dict[str, Any]:
+        file = values.get("mesh_token_file")
+        if not file:
+            return values
+        if values.get("mesh_token"):
+            raise ValueError("CACP_MESH_TOKEN and CACP_MESH_TOKEN_FILE are both given; drop one")
+        try:
+            with Path(file).open() as text:
+                token = text.read(TOKEN_FILE_MAX).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} can't be read: {why}") from None
+        if not token:
+            raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} is empty")
+        return values | {"mesh_token": token}
+
     @field_validator("mesh_token")
     @classmethod
     def _check_tokens(cls, value: SecretStr) -> SecretStr:
@@ -205,7 +252,24 @@ class Settings(BaseSettings):
             raise ValueError("known_agents needs adp_url, the exchange that lists them")
         return self
 
-    @field_validator("allowed_hosts", "peers", "acp_coordinators", mode="before")
+    @model_validator(mode="after")
+    def _check_workq(self) -> Self:
+        if self.workq_url:
+            try:
+                check_endpoint(self.workq_url, loopback_allowed=self.loopback)
+            except Refusal as refusal:
+                raise ValueError(f"workq_url: {refusal.message}") from None
+        return self
+
+    @field_validator("artifact_roots", "teamspaces_root", mode="after")
+    @classmethod
+    def _check_folders(cls, value: Any) -> Any:
+        for folder in value if isinstance(value, tuple) else (value,):
+            if folder is not None and not folder.is_absolute():
+                raise ValueError(f"{folder} should be an absolute path")
+        return value
+
+    @field_validator("allowed_hosts", "peers", "acp_coordinators", "artifact_roots", mode="before")
     @classmethod
     def _split_list(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):

@@ -24,6 +24,7 @@ from server.domain.errors import (
 )
 from server.identity import Caller, Identity
 from server.limits import Limits
+from server.notices import Notices
 
 log = structlog.get_logger()
 
@@ -109,14 +110,16 @@ class Gate:
         self,
         identity: Identity,
         limits: Limits,
+        notices: Notices,
         heard_from: Callable[[str], None] = lambda agent_id: None,
     ) -> None:
         self._identity = identity
         self._limits = limits
+        self._notices = notices
         self._heard_from = heard_from
 
-    def enter(self, scope: Scope) -> tuple[dict[bytes, bytes], Caller]:
-        """The request's headers and its caller.
+    def enter(self, scope: Scope, *, registers: bool = False) -> tuple[dict[bytes, bytes], Caller]:
+        """The request's headers and its caller. Who `registers` need not be known yet.
 
         Raises Unauthenticated, Forbidden, RateLimited, or InvalidRequest for a header given twice.
         """
@@ -124,12 +127,15 @@ class Gate:
         headers: dict[bytes, bytes] = dict(raw)
         if len(headers) != len(raw):
             _check_twice(raw)
-        address = _address(scope)
+        address = address_of(scope)
         try:
-            caller = self._identity.identify(headers, address)
+            caller = self._identity.identify(headers, address, registers=registers)
         except Unauthenticated as refusal:
             self._limits.check(f"address {address}", time.monotonic())
-            log.info("unauthenticated", reason=refusal.data["reason"], address=address)
+            reason = refusal.data["reason"]
+            self._notices.refused(
+                "unauthenticated", (reason, address), reason=reason, address=address
+            )
             raise
         self._limits.check(caller.agent_id, time.monotonic())
         if caller.via != "local":
@@ -138,7 +144,11 @@ class Gate:
 
     def check_still(self, scope: Scope) -> None:
         """Raise Unauthenticated or Forbidden when a caller that was let in would be no more."""
-        self._identity.identify(dict(scope["headers"]), _address(scope))
+        self._identity.identify(dict(scope["headers"]), address_of(scope))
+
+    def check_stranger(self, scope: Scope) -> None:
+        """Hold whoever shows no credentials to a rate by its address. Raises RateLimited."""
+        self._limits.check(f"address {address_of(scope)}", time.monotonic())
 
     def charge(self, caller: Caller, more: int) -> None:
         """Count `more` requests of a caller that was let in for one.
@@ -150,7 +160,8 @@ class Gate:
             self._limits.charge(caller.agent_id, more)
 
 
-def _address(scope: Scope) -> str | None:
+def address_of(scope: Scope) -> str | None:
+    """The address that a request comes from."""
     client = scope.get("client")
     return client[0] if client else None
 

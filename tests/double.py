@@ -89,6 +89,32 @@ class Double:
         contract |= members | {"updated_at": _now()}
         return self.send(url, "cacp/contract/sync", projectId=project_id, contract=contract)
 
+    def repos(self, project_id: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.projects[project_id]["repos"]
+        return found
+
+    def work(self, url: str, project_id: str, contract_id: str, work: Any, **members: Any) -> Any:
+        """Say how far its own repo is; the entries of others stay as it knows them."""
+        contract = self.contract(project_id, contract_id)
+        assert contract is not None
+        others = [one for one in contract["implementations"] if one["repo_id"] != work["repo_id"]]
+        entries = [*others, work | {"started_at": _now()}]
+        return self.change(url, project_id, contract_id, implementations=entries, **members)
+
+    def say(self, url: str, project_id: str, packet_id: str, content: Any) -> Any:
+        """Share a context packet of its agent."""
+        packet = {
+            "packet_id": packet_id,
+            "type": "question",
+            "from_repo": next(
+                one["repo_id"] for one in self.repos(project_id) if one["name"] == REPO
+            ),
+            "from_agent": AGENT,
+            "content": content,
+            "timestamp": _now(),
+        }
+        return self.send(url, "cacp/context/sync", projectId=project_id, packet=packet)
+
     # --- what it answers ----------------------------------------------------------------------
 
     async def _agent_card(self, request: Request) -> Response:

@@ -28,7 +28,7 @@ from tests.nursery import Process
 
 AGENT = "aid://example.com/backend@1.0.0"
 REPO = "backend-api"
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 

@@ -8,6 +8,20 @@ from pathlib import Path
 from threader.errors import ThreaderError
 
 
+def skill(platform: str | None = None) -> str:
+    """The skill that teaches an agent CLI to use the threader, or a platform's notes on it (§4).
+
+    Raises ThreaderError for a platform that has none.
+    """
+    folder = files("threader") / "skill"
+    if platform is None:
+        return (folder / "SKILL.md").read_text()
+    known = {Path(one.name).stem: one for one in (folder / "platforms").iterdir()}
+    if platform not in known:
+        raise ThreaderError(f"{platform} is none of {', '.join(sorted(known))}")
+    return known[platform].read_text()
+
+
 def scaffold(folder: Path) -> list[str]:
     """Write the example into `folder`, which must be new or empty; returns the files made."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

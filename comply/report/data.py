@@ -18,6 +18,8 @@ def as_json(subjects: Sequence[Subject]) -> str:
             {
                 "name": subject.name,
                 "facts": dict(subject.facts),
+                "seconds": round(subject.seconds, 3),
+                "stray": list[JsonValue](subject.stray),
                 "counts": {verdict.value: subject.count(verdict) for verdict in Verdict},
                 "tests": [_test(result) for result in subject.results],
             }

@@ -54,6 +54,9 @@ def _summary(subject: Subject) -> Iterator[str]:
     yield f"\n## {_text(subject.name)} Summary\n"
     counts = (f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
     yield f"- Tests: {', '.join(counts) or 'none'}"
+    yield f"- Time: {len(subject.results)} tests in {subject.seconds:.1f} s"
+    if subject.stray:
+        yield f"- Lines on stdout that are no messages, in: {_text(', '.join(subject.stray))}"
     for label, value in subject.facts.items():
         yield f"- {_text(label)}: {_text(value)}"
     absent = sorted({result.reason for result in subject.results if result.verdict is Verdict.NA})

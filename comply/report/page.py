@@ -12,17 +12,22 @@ from comply.result import Result, Subject, Verdict, results_of
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;
-color:#1b1b1b;background:#fff}
-table{border-collapse:collapse}th,td{text-align:left;padding:.25rem .75rem;
+color:#1b1b1b;background:#fff;overflow-wrap:anywhere}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .75rem;
 border-bottom:1px solid #ddd;vertical-align:top}
 pre{background:#f5f5f5;padding:.5rem;overflow-x:auto;white-space:pre-wrap;
 overflow-wrap:anywhere;margin:.25rem 0}
 .PASS{color:#1b5e20}.FAIL,.ERROR{color:#b3261e;font-weight:600}.PARTIAL{color:#8a5a00}
 .NA{color:#666}.sent{border-left:4px solid #3367d6}.heard{border-left:4px solid #8a5a00}
+.area{color:#666;font-size:.9em;display:block}
+h2{margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}a{color:inherit}
+@media(max-width:40rem){body{margin:1rem auto;padding:0 .5rem}h1{font-size:1.5rem}
+h2{font-size:1.1rem}th,td{padding:.25rem .3rem;font-size:.85rem}.reason,.severity{display:none}}
 @media(prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#242424}
 th,td{border-color:#444}.PASS{color:#81c784}.FAIL,.ERROR{color:#f2b8b5}.PARTIAL{color:#ffcc80}
-.NA{color:#aaa}}
+.NA,.area{color:#aaa}h2{border-color:#444}}
 """
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _SHOWN = 20_000
 
 
@@ -30,7 +35,8 @@ def page(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report") -
     body = "\n".join(_body(subjects, title))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
     )
 
@@ -40,7 +46,8 @@ def _body(subjects: Sequence[Subject], title: str) -> Iterator[str]:
     for subject in subjects:
         counts = ", ".join(f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
         facts = "; ".join(f"{label}: {value}" for label, value in subject.facts.items())
-        yield f"<p><strong>{escape(subject.name)}</strong>: {counts}. {escape(facts)}</p>"
+        took = f"{len(subject.results)} tests in {subject.seconds:.1f} s"
+        yield f"<p><strong>{escape(subject.name)}</strong>: {counts}; {took}. {escape(facts)}</p>"
     yield from _table(subjects)
     for number, (subject, result) in enumerate(results_of(subjects)):
         if result.bad:
@@ -48,7 +55,7 @@ def _body(subjects: Sequence[Subject], title: str) -> Iterator[str]:
 
 
 def _table(subjects: Sequence[Subject]) -> Iterator[str]:
-    yield "<table><thead><tr><th>Test</th><th>Area</th><th>Severity</th>"
+    yield '<table><thead><tr><th>Test</th><th class="severity">Severity</th>'
     yield from (f"<th>{escape(subject.name)}</th>" for subject in subjects)
     yield "</tr></thead><tbody>"
     rows: dict[str, tuple[Result, dict[str, str]]] = {}
@@ -57,11 +64,11 @@ def _table(subjects: Sequence[Subject]) -> Iterator[str]:
         if result.bad:
             verdict = f'<a href="#t{number}">{verdict}</a>'
         elif result.reason:
-            verdict += f" {escape(result.reason)}"
+            verdict += f' <span class="reason">{escape(result.reason)}</span>'
         rows.setdefault(result.key, (result, {}))[1][subject.name] = verdict
     for key, (result, cells) in rows.items():
-        yield f"<tr><td>{escape(key)}</td><td>{escape(result.area)}</td>"
-        yield f"<td>{result.case.test.severity}</td>"
+        yield f'<tr><td>{escape(key)}<span class="area">{escape(result.area)}</span></td>'
+        yield f'<td class="severity">{result.case.test.severity}</td>'
         yield from (f"<td>{cells.get(subject.name, '')}</td>" for subject in subjects)
         yield "</tr>"
     yield "</tbody></table>"

@@ -10,6 +10,8 @@ from server.methods import (  # isort: skip
     digest,
     peer,
     rpc,
+    handoff,
+    team,
 )
 from server.methods.acp import (  # isort: skip
     send,
@@ -30,6 +32,7 @@ __all__ = [
     "digest",
     "file",
     "gate",
+    "handoff",
     "implementation",
     "inbox",
     "peer",
@@ -38,4 +41,5 @@ __all__ = [
     "rpc",
     "send",
     "sync",
+    "team",
 ]

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from peers.signing import SigningKey
+from server.domain.acp.handoff import Rules as HandoffRules
 from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
 from server.domain.contract import Party
@@ -39,6 +40,7 @@ class Node:
     future_limit: int = 300_000_000
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
     acp: Rules = field(default_factory=Rules)
+    handoffs: HandoffRules = field(default_factory=HandoffRules)
 
 
 @dataclass(slots=True)

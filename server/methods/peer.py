@@ -8,7 +8,7 @@ from server.domain.agents import same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden
 from server.methods.base import Context, check_unscoped, writes
-from server.store import keys, peers
+from server.store import mesh, peers
 
 PEERS_MAX = 100
 """Each costs a sender, which looks at every change."""
@@ -45,7 +45,7 @@ def enter(ctx: Context, params: AnnounceParams) -> None:
             f"You are {caller.agent_id}; another agent must register itself",
             reason="other_agent",
         )
-    keyed = keys.is_keyed(ctx.db, params.agent_id)
+    keyed = mesh.is_known_by_key(ctx.db, params.agent_id)
     if caller.via != "key" and keyed and params.agent_id != ctx.node.agent_id:
         raise Forbidden(
             f"{params.agent_id} has a key: send it with the registration",

@@ -70,3 +70,8 @@ def can_read(db: sqlite3.Connection) -> bool:
 
 def put_meta(db: sqlite3.Connection, name: str, value: str) -> None:
     SQL.put_meta(db, name=name, value=value)
+
+
+def conflicts_by_origin(db: sqlite3.Connection) -> dict[str, int]:
+    """How many conflicts were found in what each node sent."""
+    return dict(SQL.conflicts_by_origin(db))

@@ -161,8 +161,9 @@ def summaries(
             "version": version,
             "status": status_,
             "proposedBy": proposed_by,
+            "proposedByName": repo,
         }
-        for contract_id, type_, name, version, status_, proposed_by in rows
+        for contract_id, type_, name, version, status_, proposed_by, repo in rows
     ]
 
 

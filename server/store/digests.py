@@ -2,6 +2,8 @@
 
 import sqlite3
 from collections.abc import Iterable
+from functools import reduce
+from typing import NamedTuple
 
 import orjson
 
@@ -57,6 +59,23 @@ def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
 def leaves_at(db: sqlite3.Connection, place: str) -> dict[Name, str]:
     """The digests of all entities at a place."""
     return {Name(*row[:3]): row[3] for row in SQL.digests_at(db, place=place)}
+
+
+class Held(NamedTuple):
+    """How much this node holds, and the digest of all of it."""
+
+    digest: str
+    projects: int
+    contracts: int
+    packets: int
+    conflicts: int
+    put_aside: int
+
+
+def held(db: sqlite3.Connection) -> Held:
+    """What `catch_up` has counted, in one digest, and counts of what is there."""
+    root = reduce(digest.xor, sums_below(db, "").values(), digest.NOTHING)
+    return Held(root, *SQL.held_counts(db))
 
 
 def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ import sqlite3
 from typing import NamedTuple
 
 from server.domain.agents import identity
+from server.store import keys
 from server.store.sql import SQL
 
 # On the hot path: run as text, without aiosql's own call.
@@ -65,6 +66,11 @@ def unpin(db: sqlite3.Connection, agent_id: str) -> None:
     """Forget a node's key and whom it speaks for, so that it may come with another key."""
     SQL.forget_node_key(db, agent=identity(agent_id))
     SQL.forget_homes(db, node=identity(agent_id))
+
+
+def is_known_by_key(db: sqlite3.Connection, agent_id: str) -> bool:
+    """Whether an agent holds a key here, or is a node whose key is known: its word isn't enough."""
+    return keys.is_keyed(db, agent_id) or node_key(db, agent_id) is not None
 
 
 def home_of(db: sqlite3.Connection, agent_id: str) -> str | None:

@@ -1,5 +1,8 @@
-"""docs/cli.md, settings.md and methods.md say what the code says."""
+"""docs/cli.md, settings.md, methods.md and mcp.md say what the code says."""
 
+import json
+import re
+import tomllib
 from typing import Any
 
 import pytest
@@ -9,9 +12,10 @@ from cli.docs import DOCS, pages
 from cli.main import app
 from server.methods import METHODS
 from server.settings import Settings
+from server.tools import RESOURCES, TOOLS
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md"])
+@pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md", "mcp.md"])
 def test_the_page_is_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text() == pages()[name], "run `make docs`"
 
@@ -39,6 +43,24 @@ def test_every_method_is_explained() -> None:
     for name, method in METHODS.items():
         assert f"## `{name}`" in page
         assert method.summary, name
+
+
+def test_every_tool_is_explained() -> None:
+    page = (DOCS / "mcp.md").read_text()
+    for tool in TOOLS.values():
+        assert f"| `{tool.name}` | {tool.description} |" in page
+    for resource in RESOURCES:
+        assert f"`{resource.uri}`" in page
+
+
+def test_every_agents_configuration_can_be_read() -> None:
+    page = (DOCS / "mcp.md").read_text()
+    for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL):
+        assert json.loads(block)
+    for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
+        assert tomllib.loads(block)["mcp_servers"]["cacp"]
+    for agent in ("Claude Code", "Codex", "Gemini CLI", "Cursor", "opencode"):
+        assert f"### {agent}\n" in page
 
 
 def test_the_options_of_serve_are_settings() -> None:

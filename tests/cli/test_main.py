@@ -13,6 +13,7 @@ def test_help_lists_every_command_and_the_exit_statuses() -> None:
     shown = cacp("--help").stdout
     for command in (
         *("serve", "demo", "status", "projects", "contracts", "show", "watch", "call", "openrpc"),
+        "mcp",
         *("discover", "register", "known", "wire", "doctor", "backup", "export", "keys", "tokens"),
     ):
         assert f" {command} " in shown

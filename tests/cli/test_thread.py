@@ -124,3 +124,12 @@ def test_help_imports_little() -> None:
 @pytest.mark.parametrize("command", ["run", "resume", "validate", "status", "logs", "report"])
 def test_every_command_has_help_and_json(command: str) -> None:
     assert "--json" in invoke(command, "--help").output
+
+
+def test_the_skill_is_printed_as_it_is_installed() -> None:
+    assert invoke("skill").output.startswith("---\nname: agent-threader\n")
+    assert (
+        "# Agent Threader for Codex"
+        in json.loads(invoke("skill", "codex", "--json").output)["text"]
+    )
+    assert invoke("skill", "emacs").exit_code == 2

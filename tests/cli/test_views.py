@@ -73,11 +73,11 @@ def test_a_narrow_terminal_cuts_names_not_what_counts() -> None:
         "status": "negotiating",
         "proposedBy": "r1",
     }
-    narrow = drawn(views.contracts([found], {"r1": "backend-api"}, 80), 80)
+    narrow = drawn(views.contracts([found | {"proposedByName": "backend-api"}], 80), 80)
     assert narrow.count("\n") == 2
     for part in (id[:18], "GET /a", "2", "● negotiating"):
         assert part in narrow
-    assert id in drawn(views.contracts([found], {}, 160), 160)
+    assert id in drawn(views.contracts([found], 160), 160)
 
 
 def test_a_status_that_is_not_known_is_shown_as_it_is() -> None:

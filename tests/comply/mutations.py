@@ -23,7 +23,9 @@ class Exchange:
     forward: bool = True
 
     def is_call(self, method: str) -> bool:
-        return isinstance(self.call, dict) and self.call.get("method") == f"cacp/{method}"
+        """Whether it calls `method`, or `cacp/METHOD`."""
+        called = self.call.get("method") if isinstance(self.call, dict) else None
+        return called in (method, f"cacp/{method}")
 
 
 @dataclass(frozen=True)
@@ -94,14 +96,16 @@ def refuses(method: str, **params: Any) -> Mutation:
     return Mutation(after=after)
 
 
-def swallows(method: str, wanted: Callable[[Any], bool] = lambda params: True) -> Mutation:
+def swallows(
+    method: str, wanted: Callable[[Any], bool] = lambda params: True, said: Any = None
+) -> Mutation:
     """Says that it is done, and does nothing."""
 
     def before(exchange: Exchange) -> None:
         if exchange.is_call(method) and wanted(exchange.call["params"]):
             exchange.forward = False
-            status = {"status": "updated"}
-            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "result": status}
+            answer = said or {"status": "updated"}
+            exchange.body = {"jsonrpc": "2.0", "id": exchange.call["id"], "result": answer}
 
     return Mutation(before=before)
 
@@ -153,10 +157,31 @@ def twice(value: Any) -> Any:
     return [*value, *value]
 
 
+def leaks() -> Mutation:
+    """Shows everyone the message that was sent last."""
+    sent: list[Any] = [None]
+
+    def after(exchange: Exchange) -> None:
+        if exchange.is_call("acp/send") and "result" in exchange.body:
+            sent[0] = exchange.body["result"]["message"]
+        if exchange.is_call("acp/inbox"):
+            put(exchange.body, "result.messages", lambda found: [*found, sent[0]])
+
+    return Mutation(after=after)
+
+
+def mail(path: str, new: Any) -> Mutation:
+    """Something else at a place of each message in an inbox."""
+    return result("acp/inbox", f"messages.*.{path}", new)
+
+
 WRONG = error("code", -32099)
+FORGED = [{"from": "aid://example.com/comply-forged@1.0.0"}]
 ANSWERED = {"jsonrpc": "2.0", "id": None, "result": 1}
 
 CACP: dict[str, list[Mutation]] = {
+    "context.get-thread": [result("context/getThread", "thread", lambda thread: thread[1:])],
+    "context.list": [result("context/list", "packets", twice)],
     "context.ask-question": [see("context_history.*.type", "env_config")],
     "context.record-decision": [see("context_history.*.type", "env_config")],
     "context.share": [
@@ -169,7 +194,12 @@ CACP: dict[str, list[Mutation]] = {
         see("contracts.*.status", "proposed"),
         result("contract/respond", "version", 7),
     ],
+    "contract.agree-negotiating": [see("contracts.*.status", "negotiating")],
+    "contract.agree-own": [accepts("contract/respond")],
+    "contract.agree-updated": [see("contracts.*.version", 1)],
+    "contract.get": [result("contract/get", "history", []), result("contract/get", "status", "x")],
     "contract.history": [see("contracts.*.history", [])],
+    "contract.list": [result("contract/list", "contracts", []), refuses("contract/list")],
     "contract.object": [
         see("contracts.*.proposed_by", "nobody"),
         see("contracts.*.content", {}),
@@ -179,6 +209,9 @@ CACP: dict[str, list[Mutation]] = {
     "contract.propose-invalid": [accepts("contract/propose")],
     "contract.propose-unknown-project": [accepts("contract/propose")],
     "contract.reject": [see("contracts.*.status", "agreed")],
+    "contract.reject-agreed": [accepts("contract/respond")],
+    "contract.reopen": [see("contracts.*.status", "agreed")],
+    "contract.reopen-verified": [see("contracts.*.status", "verified")],
     "contract.request-change": [see("contracts.*.status", "proposed")],
     "contract.respond-invalid": [accepts("contract/respond")],
     "contract.respond-unknown": [accepts("contract/respond")],
@@ -194,22 +227,51 @@ CACP: dict[str, list[Mutation]] = {
     "discovery.methods": [page("/methods", "methods", lambda names: names[1:])],
     "discovery.register": [status("/peers/register", 404)],
     "errors.batch": [answers(lambda body: body[:1] if isinstance(body, list) else body)],
+    "errors.conflict": [accepts("project/create")],
+    "errors.forbidden": [accepts("project/join")],
     "errors.invalid-params": [WRONG, error("message", "Invalid params")],
     "errors.invalid-request": [WRONG],
     "errors.method-not-found": [WRONG],
     "errors.parse": [WRONG],
+    "errors.taken-repo": [accepts("project/join")],
+    "errors.too-large": [WRONG],
+    "errors.unauthenticated": [WRONG],
+    "file.request": [result("file/listRequests", "requests", [])],
+    "file.share": [
+        result("file/get", "content", ""),
+        result("file/share", "sha256", "0"),
+    ],
+    "file.share-invalid": [accepts("file/share")],
+    "implementation.again": [see("contracts.*.status", "agreed")],
     "implementation.complete": [see("contracts.*.status", "agreed")],
     "implementation.complete-one": [
         see("contracts.*.status", "implemented"),
         see("contracts.*.implementations.*.files", []),
     ],
+    "implementation.complete-early": [accepts("implementation/complete")],
+    "implementation.get-status": [result("implementation/getStatus", "implementations", [])],
     "implementation.start": [see("contracts.*.implementations", [])],
     "implementation.start-early": [accepts("implementation/start")],
     "implementation.start-unknown": [accepts("implementation/start")],
     "implementation.verify-early": [accepts("implementation/verify")],
     "implementation.verify-failure": [see("contracts.*.status", "verified")],
     "implementation.verify-invalid": [accepts("implementation/verify")],
+    "implementation.verify-partial": [see("contracts.*.status", "verified")],
     "implementation.verify-success": [see("contracts.*.status", "implemented")],
+    "mesh.agree": [see("contracts.*.status", "proposed")],
+    "mesh.conflict": [see("contracts.*.content.path", "/one")],
+    "mesh.context": [see("context_history", []), see("context_history", twice)],
+    "mesh.implementation": [see("contracts.*.status", "agreed")],
+    "mesh.join": [see("repos.*.agent_id", None)],
+    "mesh.peers": [page("/health", "peerCount", 0)],
+    "mesh.project": [see("objective", ""), see("repos", lambda repos: repos[:1])],
+    "mesh.propose": [see("contracts", [])],
+    "mesh.question": [see("context_history", lambda packets: packets[:1])],
+    "mesh.reject": [see("contracts.*.status", "negotiating")],
+    "mesh.request-change": [see("contracts.*.status", "proposed")],
+    "mesh.update": [see("contracts.*.version", 1)],
+    "peer.announce": [result("peer/announce", "myRepoName", "another")],
+    "project.add-repo": [see("repos", lambda repos: repos[:2])],
     "project.create": [
         result("project/create", "repoCount", 1),
         result("project/create", "projectId", "p1"),
@@ -224,6 +286,8 @@ CACP: dict[str, list[Mutation]] = {
     "project.join-unknown": [accepts("project/join")],
     "project.join-unknown-repo": [accepts("project/join")],
     "project.list": [result("project/list", "projects", [])],
+    "project.update-status": [swallows("project/updateStatus")],
+    "project.update-status-invalid": [accepts("project/updateStatus")],
     "security.not-ones-repo": [accepts("project/join")],
     "security.unknown-key": [accepts("project/list")],
     "sync.context": [swallows("context/sync"), see("context_history", twice)],
@@ -235,6 +299,7 @@ CACP: dict[str, list[Mutation]] = {
     "sync.contract-twice": [see("contracts", twice)],
     "sync.forged-source": [accepts("context/sync")],
     "sync.project": [swallows("project/sync")],
+    "sync.repo": [swallows("repo/sync")],
     "transport.content-type": [header("content-type", "text/plain")],
     "transport.id": [identity("other")],
 }
@@ -257,6 +322,39 @@ JSON_RPC: dict[str, list[Mutation]] = {
 }
 
 
+MESSAGES: dict[str, list[Mutation]] = {
+    "ack.gone": [swallows("acp/ack", said={"acked": [{}]})],
+    "ack.twice": [result("acp/query", "messages.*.message.status", "delivered")],
+    "artifacts": [mail("context", {})],
+    "gate": [leaks()],
+    "inbox.others": [leaks()],
+    "priority": [mail("priority", "normal")],
+    "query.stranger": [accepts("acp/query")],
+    "query.thread": [result("acp/query", "messages", twice)],
+    "respond": [mail("reply_to", "another"), mail("type", "knowledge.push")],
+    "respond.unknown": [accepts("acp/respond")],
+    "send.envelope": [
+        mail("protocol", "smtp"),
+        mail("from", "aid://example.com/another@1.0.0"),
+        mail("policy", {}),
+        mail("created_at", "yesterday"),
+    ],
+    "send.from": [result("acp/inbox", "messages", FORGED)],
+    "send.id": [result("acp/query", "messages.*.message.id", "1")],
+    "status.blocked": [mail("type", "status.update")],
+    "status.complete": [mail("type", "status.update")],
+    "status.lifecycle": [
+        result("acp/query", "messages.*.message.status", "pending"),
+        result("acp/query", "messages.*.message.status", "read"),
+    ],
+    "status.update": [mail("type", "status.complete")],
+    "type.knowledge-query": [mail("type", "knowledge.push")],
+    "type.system-error": [mail("type", "knowledge.push")],
+    "handoff.history": [result("acp/handoff", "history", [])],
+    "handoff.message": [result("acp/inbox", "messages", [])],
+}
+
+
 def _ids(suite: str, prefix: str) -> list[str]:
     return [id_of(path) for path in (SUITES / suite).glob(f"{prefix}*{SUFFIX}")]
 
@@ -273,7 +371,18 @@ CACP |= _of_a_type("contract.type-", "contract/propose")
 CACP |= _of_a_type("context.type-", "context/share")
 JSON_RPC = {id: [WRONG] for id in _ids("json-rpc-2.0", "error.")} | JSON_RPC
 
+MESSAGES = (
+    {id: [accepts("acp/send")] for id in _ids("acp-messages", "send.")}
+    | {id: [accepts("acp/handoff")] for id in _ids("acp-messages", "handoff.")}
+    | {
+        f"handoff.{step}": [result("acp/handoff", "handoff.status", "draft")]
+        for step in ("propose", "accept", "activate", "complete", "reject")
+    }
+    | MESSAGES
+)
+
 MUTATIONS: dict[str, list[Mutation]] = {
+    **{f"acp-messages/{id}": mutations for id, mutations in MESSAGES.items()},
     **{f"cacp-2.0/{id}": mutations for id, mutations in CACP.items()},
     **{f"json-rpc-2.0/{id}": mutations for id, mutations in JSON_RPC.items()},
 }

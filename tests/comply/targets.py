@@ -33,9 +33,11 @@ class ScriptedSession:
     def __init__(self) -> None:
         self.record = Record()
         self.variables: dict[str, Any] = {"a": "b"}
+        self.turn = 0
 
     async def act(self, step: Step) -> None:
-        order: Any = fill(step.send or {}, self.variables)
+        self.turn += 1
+        order: Any = fill(step.send or {}, {**self.variables, "turn": self.turn})
         self.record.sent(order)
         for message in order.get("say", []):
             self.record.heard(message)

@@ -17,6 +17,11 @@ def test_what_is_written_is_what_fails_now() -> None:
 
 def test_an_entry_is_stale_when_its_test_passes_everywhere() -> None:
     one, other = subjects()
-    assert stale(frozenset({"suite/cancel"}), [one, other]) == []
-    assert stale(frozenset({"suite/cancel"}), [other]) == ["suite/cancel"]
-    assert stale(frozenset({"suite/modes", "suite/unknown"}), [one]) == []
+    assert stale(frozenset({"suite/cancel"}), [one, other], ()) == {}
+    assert stale(frozenset({"suite/cancel"}), [other], ()) == {"suite/cancel": "passes"}
+    assert stale(frozenset({"suite/modes"}), [one], ()) == {}
+
+
+def test_an_entry_is_stale_when_it_names_no_test_run_or_not() -> None:
+    known = frozenset({"suite/elsewhere", "suite/gone"})
+    assert stale(known, subjects(), {"suite/elsewhere"}) == {"suite/gone": "names no test"}

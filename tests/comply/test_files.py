@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from comply.files import BadTest, NotFound, find, load
+from comply.files import BadTest, NotFound, around, find, load
 
 TEST = '{"title": "t", "severity": "required", "steps": [{"delayMs": 1}]}'
 
@@ -16,6 +16,14 @@ def test_a_folder_and_a_file_in_it_are_each_taken_once(tmp_path: Path) -> None:
     assert [path.name for path in found] == ["a.jsont", "b.jsont"]
     case = load(found[0])
     assert (case.id, case.suite, case.test.title) == ("a", tmp_path.name, "t")
+
+
+def test_the_tests_around_one_are_those_beside_it_and_those_shipped(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsont").write_text(TEST)
+    found = around([load(tmp_path / "a.jsont")])
+    assert {f"{tmp_path.name}/b", "acp/required.initialize"} <= found
+    assert "acp/b" not in found
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:

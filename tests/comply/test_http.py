@@ -1,10 +1,12 @@
 """Tests over HTTP, on a real node and on mutants of it: each shipped test is proven by a pair."""
 
 import asyncio
+import re
 import subprocess
 import sys
-import time
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -16,6 +18,9 @@ from comply.run import Unreachable, run_case
 from comply.source import SUFFIX, read
 from tests.comply.mutations import MUTATIONS
 from tests.node import Node, free_port
+from tests.scenarios.mesh import TOKEN
+from tests.team import FRONTEND, FRONTEND_AGENT
+from tests.waiting import eventually
 
 CASES = {
     f"{path.parent.name}/{case.id}": case
@@ -26,28 +31,83 @@ MUTANTS = [(key, number) for key, found in MUTATIONS.items() for number in range
 
 
 @pytest.fixture(scope="module")
-def mutants(node: Node) -> Iterator[str]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """One of two nodes that know each other; this module tests each against the other."""
+    with Node(tmp_path_factory.mktemp("node"), mesh_token=TOKEN) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="module")
+def frontend_key(node: Node) -> str:
+    return node.key(FRONTEND_AGENT, FRONTEND)
+
+
+@pytest.fixture(scope="module")
+def peer(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """The other node, of an agent and repo of its own."""
+    given = {"repo": "mobile-app", "agent_id": "aid://example.com/mobile@1.0.0"}
+    folder = tmp_path_factory.mktemp("peer")
+    with Node(folder, mesh_token=TOKEN, peers=node.url, **given) as peer:
+        for one in (node, peer):
+            eventually(lambda one=one: one.get("/health").json()["peerCount"] == 1)  # type: ignore[misc]
+        yield peer
+        assert "Traceback" not in peer.log
+
+
+@contextmanager
+def mutants_of(node: Node) -> Iterator[str]:
     """The URL of a process that serves every mutant of the node."""
     url = f"http://127.0.0.1:{(port := free_port())}"
     command = [sys.executable, "-m", "tests.comply.mutant", str(port), node.url]
     process = subprocess.Popen(command)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+
+    def answers() -> bool:
         try:
-            httpx.get(url, trust_env=False)
-            break
+            return httpx.get(url, trust_env=False).status_code > 0
         except httpx.TransportError:
-            time.sleep(0.05)
-    yield url
-    process.terminate()
-    process.wait()
+            return False
+
+    try:
+        eventually(answers, 20)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
 
 
-def outcome(case: Case, url: str, key2: str | None = None) -> Result:
+@pytest.fixture(scope="module")
+def mutants(node: Node) -> Iterator[str]:
+    with mutants_of(node) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def peer_mutants(peer: Node) -> Iterator[str]:
+    with mutants_of(peer) as url:
+        yield url
+
+
+def keys_for(case: Case, node: Node, frontend_key: str) -> tuple[str | None, str]:
+    """The keys of the two agents: mail is limited per sender, so each test of it has new ones."""
+    if case.suite != "acp-messages":
+        return None, frontend_key
+    number = uuid.uuid4().hex
+    ana, ben = (node.key(f"aid://example.com/{who}-{number}@1.0.0", who) for who in ("ana", "ben"))
+    return ana, ben
+
+
+def outcome(
+    case: Case,
+    url: str,
+    key2: str | None = None,
+    peer_url: str | None = None,
+    key: str | None = None,
+) -> Result:
     async def run() -> Result:
-        target = HttpTarget(url, key2=key2)
+        target = HttpTarget(url, key, key2, peer_url)
         await target.learn()
-        target.repo = "backend-api"
+        target.repo, target.peer_repo = "backend-api", "mobile-app"
         try:
             return await run_case(case, target, 20)
         finally:
@@ -62,14 +122,22 @@ def test_every_shipped_test_has_a_mutant() -> None:
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_our_node_keeps_the_rule(key: str, node: Node, frontend_key: str) -> None:
-    result = outcome(CASES[key], node.url, frontend_key)
+def test_our_node_keeps_the_rule(key: str, node: Node, peer: Node, frontend_key: str) -> None:
+    key1, key2 = keys_for(CASES[key], node, frontend_key)
+    result = outcome(CASES[key], node.url, key2, peer.url, key1)
     assert (result.verdict, result.reason) == (Verdict.PASS, "")
 
 
 @pytest.mark.parametrize(("key", "number"), MUTANTS)
-def test_a_mutant_is_found(key: str, number: int, mutants: str, frontend_key: str) -> None:
-    result = outcome(CASES[key], f"{mutants}/{key}/{number}", frontend_key)
+def test_a_mutant_is_found(
+    key: str, number: int, node: Node, mutants: str, peer_mutants: str, frontend_key: str
+) -> None:
+    case = CASES[key]
+    text = re.sub(r'"timeoutMs": \d{4,}', '"timeoutMs": 600', case.path.read_text())
+    key1, key2 = keys_for(case, node, frontend_key)
+    short = Case(case.id, case.suite, case.path, read(text))
+    at, peer_at = f"{mutants}/{key}/{number}", f"{peer_mutants}/{key}/{number}"
+    result = outcome(short, at, key2, peer_at, key1)
     assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
     assert result.reason
 

@@ -60,6 +60,16 @@ def test_the_reason_is_the_nearest_miss() -> None:
     assert done.near.message == near
 
 
+OK = {"id": 1, "result": {}}
+
+
+def na(field: str, reason: str) -> Any:
+    """A window that asks whether the test applies."""
+    window = expect({"notification": {"method": "update"}})
+    window["expect"][field] = reason
+    return window
+
+
 @pytest.mark.parametrize(
     ("steps", "severity", "verdict", "reason"),
     [
@@ -85,6 +95,33 @@ def test_the_reason_is_the_nearest_miss() -> None:
         ),
         ([{"forbid": {"timeoutMs": 20, "methods": ["x"]}}], "required", Verdict.PASS, ""),
         (
+            [say("starting…"), {"forbid": {"timeoutMs": 20, "strayLines": True}}],
+            "required",
+            Verdict.FAIL,
+            "wrote a line that is no message: starting…",
+        ),
+        ([na("naUnless", "no plan")], "required", Verdict.NA, "no plan"),
+        ([na("naIf", "too fast")], "required", Verdict.PASS, ""),
+        ([say(UPDATE), na("naIf", "too fast")], "required", Verdict.NA, "too fast"),
+        (
+            [say(UPDATE), na("naUnless", "no plan"), expect({"notification": {"method": "up"}})],
+            "required",
+            Verdict.PASS,
+            "",
+        ),
+        (
+            [say(end="gone"), na("naUnless", "no plan"), expect({"response": {}})],
+            "required",
+            Verdict.FAIL,
+            "no response came: gone",
+        ),
+        (
+            [say({"id": 1, "error": {"code": -1}}), expect({"response": OK}, ms=60_000)],
+            "required",
+            Verdict.FAIL,
+            "result: expected {}, is missing",
+        ),
+        (
             [say(end="gone"), {"forbid": {"timeoutMs": 9000, "methods": ["x"]}}],
             "required",
             Verdict.FAIL,
@@ -103,13 +140,31 @@ def test_the_reason_is_the_nearest_miss() -> None:
             "",
         ),
         ([say(hang=1)], "required", Verdict.FAIL, "the test took longer than 0.3 s"),
-        ([{"send": {"x": "${y}"}}], "required", Verdict.ERROR, "${y} is not set; there are a"),
+        (
+            [{"send": {"x": "${y}"}}],
+            "required",
+            Verdict.ERROR,
+            "${y} is not set; there are a, turn",
+        ),
         ([say(**{"break": "x"})], "required", Verdict.ERROR, "OSError in the harness: x"),
     ],
 )
 def test_verdicts(steps: list[Any], severity: str, verdict: Verdict, reason: str) -> None:
     done = outcome(*steps, severity=severity, seconds=0.3)
     assert (done.verdict, done.reason) == (verdict, reason)
+
+
+def test_a_request_is_repeated_until_its_answer_is_right_and_only_the_last_is_kept() -> None:
+    def asked(wanted: str, ms: int) -> Result:
+        window = expect({"response": {"id": 1, "result": {"turn": wanted}}}, ms=ms)
+        window["expect"]["retry"] = True
+        return outcome(say({"id": 1, "result": {"turn": "${turn}"}}, id=1), window)
+
+    third = asked("^3$", 5000)
+    assert (third.verdict, len(third.frames)) == (Verdict.PASS, 2)
+    never = asked("^none$", 300)
+    assert never.verdict is Verdict.FAIL
+    assert never.reason.startswith("result.turn: expected ^none$, got ")
 
 
 def test_what_is_captured_stands_for_itself_in_later_expectations() -> None:

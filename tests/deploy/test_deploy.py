@@ -9,6 +9,7 @@ import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -22,6 +23,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 UNIT = (DEPLOY / "cacp.service").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NODE = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["node"]
+MESH = yaml.safe_load((DEPLOY / "compose.mesh.yaml").read_text())
 OBJECTS = {
     item["kind"]: item for item in yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text())
 }
@@ -115,31 +117,88 @@ class TestNames:
 
     def test_the_images_bear_the_projects_version(self) -> None:
         image = f"cacp-server:{PROJECT['project']['version']}"
-        assert NODE["image"] == CONTAINER["image"] == image
+        meshed = {node["image"] for node in MESH["services"].values()}
+        assert {NODE["image"], CONTAINER["image"], *meshed} == {image}
 
 
 class TestCompose:
     def test_it_builds_this_and_is_reached_from_this_host_only(self) -> None:
         assert NODE["build"] == "."
         assert NODE["ports"] == ["127.0.0.1:8080:8080"]
-        assert NODE["restart"] == "unless-stopped"
 
     def test_it_can_write_to_its_volume_only(self) -> None:
-        assert NODE["read_only"] is True
         assert NODE["volumes"] == ["data:/data"]
-        assert [mount.split(":")[0] for mount in NODE["tmpfs"]] == ["/tmp"]
-        assert NODE["cap_drop"] == ["ALL"]
-        assert NODE["security_opt"] == ["no-new-privileges:true"]
 
-    def test_its_healthcheck_is_the_images(self) -> None:
-        check = NODE["healthcheck"]
+    @pytest.mark.parametrize("node", [NODE, *MESH["services"].values()])
+    def test_a_node_is_started_again_and_may_do_little(self, node: dict[str, Any]) -> None:
+        assert node["restart"] == "unless-stopped"
+        assert node["read_only"] is True
+        assert [mount.split(":")[0] for mount in node["tmpfs"]] == ["/tmp"]
+        assert node["cap_drop"] == ["ALL"]
+        assert node["security_opt"] == ["no-new-privileges:true"]
+        assert int(node["stop_grace_period"].removesuffix("s")) > SHUTDOWN_SECONDS
+
+    @pytest.mark.parametrize("node", [NODE, *MESH["services"].values()])
+    def test_its_healthcheck_is_the_images(self, node: dict[str, Any]) -> None:
+        check = node["healthcheck"]
         assert check["test"] == ["CMD", *healthcheck()]
         (line,) = instructions("HEALTHCHECK")
         for option in ("interval", "timeout", "start_period"):
             assert f"--{option.replace('_', '-')}={check[option]} " in line
 
-    def test_open_requests_may_finish(self) -> None:
-        assert int(NODE["stop_grace_period"].removesuffix("s")) > SHUTDOWN_SECONDS
+
+class TestMesh:
+    """deploy/compose.mesh.yaml (issue 3, 7)."""
+
+    NODES: ClassVar[dict[str, Any]] = MESH["services"]
+
+    def test_three_nodes_as_the_single_one_each_with_its_volume(self) -> None:
+        own = {"build", "environment", "ports", "volumes", "secrets"}
+        common = {name: value for name, value in NODE.items() if name not in own}
+        for name, node in self.NODES.items():
+            assert {key: value for key, value in node.items() if key not in own} == common
+            assert (DEPLOY / node["build"]).resolve() == ROOT
+            assert node["volumes"] == [f"{name}:/data"]
+        assert set(MESH["volumes"]) == set(self.NODES)
+        assert len(self.NODES) == 3
+
+    def test_each_knows_both_others_by_the_names_of_their_services(self) -> None:
+        urls = {name: f"http://{name}:8080" for name in self.NODES}
+        for name, node in self.NODES.items():
+            settings = node["environment"]
+            assert settings["CACP_PUBLIC_URL"] == urls[name]
+            assert set(settings["CACP_PEERS"].split(",")) == {*urls.values()} - {urls[name]}
+            assert settings["CACP_REPO"].startswith(f"{name}-")
+
+    def test_they_are_reached_from_this_host_only(self) -> None:
+        ports = [port for node in self.NODES.values() for port in node["ports"]]
+        assert ports == [f"127.0.0.1:{port}:8080" for port in (8081, 8082, 8083)]
+
+    def test_one_secret_comes_as_a_file_that_git_leaves_alone(self) -> None:
+        [(name, secret)] = MESH["secrets"].items()
+        for node in self.NODES.values():
+            assert node["secrets"] == [name]
+            assert node["environment"]["CACP_MESH_TOKEN_FILE"] == f"/run/secrets/{name}"
+            assert "CACP_MESH_TOKEN" not in node["environment"]
+        assert f"/deploy/{secret['file']}" in (ROOT / ".gitignore").read_text().splitlines()
+
+    def test_each_starts_with_its_settings(self, tmp_path: Path) -> None:
+        """As the image gives them, with a file for the secret."""
+        (tmp_path / "token").write_text("a token that is long enough for it\n")
+        image = dict(
+            pair.split("=", 1)
+            for pair in " ".join(instructions("ENV")).split()
+            if pair.startswith("CACP_")
+        )
+        for node in self.NODES.values():
+            given = image | node["environment"]
+            given["CACP_MESH_TOKEN_FILE"] = str(tmp_path / "token")
+            settings = Settings(
+                **{name.removeprefix("CACP_").lower(): value for name, value in given.items()}
+            )
+            assert settings.mesh_tokens
+            assert len(settings.peers) == 2
+            assert not settings.loopback
 
 
 class TestKubernetes:

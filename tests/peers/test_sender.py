@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from peers.client import Unreachable
+from structlog.testing import capture_logs
+
+from peers.client import CallError, Refused, Unreachable
 from peers.digest import Name
 from peers.sender import Page, Sender
 
@@ -14,7 +16,7 @@ class Story:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.told: list[list[str]] = []
-        self.down = False
+        self.refusal: CallError | None = None
         self.returned = 0
         self._commit = asyncio.Event()
         self.sender = Sender(
@@ -40,8 +42,8 @@ class Story:
         return Page(names, cursor + len(rows), len(rows) == 10)
 
     async def _deliver(self, names: dict[Name, int]) -> None:
-        if self.down:
-            raise Unreachable("down")
+        if self.refusal is not None:
+            raise self.refusal
         self.told.append([name.entity_id for name in names])
 
 
@@ -72,11 +74,11 @@ def test_changes_of_one_entity_go_together() -> None:
 
 def test_the_cursor_moves_only_on_a_confirmed_answer() -> None:
     async def story(one: Story) -> None:
-        one.down = True
+        one.refusal = Unreachable("down")
         one.write("a")
         await until(lambda: one.sender.failures == 1)
         assert (one.sender.cursor, one.sender.last_error) == (0, "down")
-        one.down = False
+        one.refusal = None
         one.sender.wake()
         await until(lambda: one.sender.cursor == 1)
         assert (one.told, one.sender.failures, one.returned) == ([["a"]], 0, 1)
@@ -89,5 +91,46 @@ def test_a_backlog_is_read_page_by_page_and_told_once() -> None:
         one.write(*map(str, range(35)))
         await until(lambda: one.sender.cursor == 35)
         assert [id for page in one.told for id in page] == list(map(str, range(35)))
+
+    asyncio.run(_run(story))
+
+
+def test_a_peer_that_answers_but_takes_nothing_is_named_once() -> None:
+    """Issue 3, 8: one line for a failure, however often it is tried, and whatever else works."""
+
+    async def story(one: Story) -> None:
+        one.refusal = Refused("it is full", status=507)
+        one.write("a")
+        for tries in range(1, 30):
+            await until(lambda tries=tries: one.sender.failures >= tries)  # type: ignore[misc]
+            one.sender.heard()
+            one.sender.wake()
+        assert one.sender.last_error == "it is full"
+        one.refusal = None
+        one.sender.wake()
+        await until(lambda: one.sender.cursor == 1)
+
+    with capture_logs() as lines:
+        asyncio.run(_run(story))
+    assert [line["event"] for line in lines] == ["peer_down", "peer_up"]
+
+
+def test_a_peer_that_is_heard_again_is_tried_at_once() -> None:
+    async def story(one: Story) -> None:
+        one.refusal = Unreachable("down")
+        one.write("a")
+        await until(lambda: one.sender.failures == 1)
+        one.refusal = None
+        one.sender.heard()
+        await until(lambda: one.sender.cursor == 1)
+
+    asyncio.run(_run(story))
+
+
+def test_a_peer_with_nothing_to_take_is_up_once_it_answers() -> None:
+    async def story(one: Story) -> None:
+        one.sender.failed(Unreachable("down"))
+        one.sender.heard()
+        assert (one.sender.failures, one.returned) == (0, 1)
 
     asyncio.run(_run(story))

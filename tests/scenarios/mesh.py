@@ -10,7 +10,7 @@ from typing import Any
 from tests.node import Node
 
 TOKEN = "a mesh token that nobody guesses"
-PATIENCE = 20.0
+PATIENCE = 60.0
 CONTENT: dict[str, Any] = {"method": "GET", "path": "/profile"}
 REPOS = [
     {"name": name, "role": "service", "language": "python"} for name in ("alpha", "beta", "gamma")

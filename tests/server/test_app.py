@@ -24,6 +24,7 @@ def test_it_serves_what_the_specification_names(paths: dict[str, set[str]]) -> N
     """CACP 2.0, Endpoint and Discovery Endpoints; issue, Discovery."""
     assert paths == {
         "/": {"POST"},
+        "/mcp": {"POST"},
         "/.well-known/agent.json": {"GET"},
         "/.well-known/agent-card.json": {"GET"},
         "/health": {"GET"},

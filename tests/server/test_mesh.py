@@ -1,7 +1,14 @@
 """The node's side of the mesh on a real node; tests/scenarios tells what it does for a mesh."""
 
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
+from server.methods.peer import PEERS_MAX
 from tests.node import Node, free_port
 from tests.scenarios.mesh import Meshed, agent_of, equal, eventually, peers, project
 from tests.stranger import TOKEN, Stranger
@@ -14,18 +21,21 @@ def test_a_peer_says_how_its_exchange_goes(mesh: Meshed) -> None:
     eventually(lambda: bool(peers(beta)) and (peers(beta)[0]["sync"] or {}).get("health") == "up")
     [found] = peers(beta)
     assert (found["agentId"], found["trust"]) == (agent_of("alpha"), "verified")
-    assert found["sync"] | {"lastContact": None} == {
+    assert found["sync"] | {"lastContact": None, "digestRounds": 0} == {
         "health": "up",
         "backlog": 0,
         "mail": 0,
         "lagSeconds": 0.0,
         "lastContact": None,
         "lastError": None,
+        "retries": 0,
+        "digestRounds": 0,
     }
     project(beta)
     eventually(lambda: equal(alpha, beta))
     metrics = beta.get("/metrics").text
-    for name in ("backlog", "lag_seconds", "retries_total", "digest_rounds_total", "up"):
+    names = ("up", "backlog", "lag_seconds", "retries_total", "conflicts_total")
+    for name in (*names, "digest_rounds_total"):
         assert f'cacp_peer_{name}{{peer="{agent_of("alpha")}"}}' in metrics
 
 
@@ -55,16 +65,59 @@ def test_who_registers_again_is_found_at_its_new_endpoint(mesh: Meshed) -> None:
 
 
 def test_a_flood_of_registrations_is_cut_off(tmp_path: Path) -> None:
-    """Issue: 10,000 registrations are refused and harm nobody."""
-    with Node(tmp_path, repo="alpha", log_format="json") as node:
-        answers = [
-            node.http.post(
-                "/peers/register",
-                json={"agentId": f"peer-{number}", "endpoint": "http://127.0.0.1:1"},
-            )
-            for number in range(120)
-        ]
-        assert [one.status_code for one in answers] == [200] * 100 + [403] * 20
-        assert answers[-1].json()["error"]["data"]["reason"] == "peer_limit"
-        project(node)
-        assert node.get("/health").json()["status"] == "healthy"
+    """Issue: 10,000 registrations are refused, named once, and harm nobody."""
+    with Node(tmp_path, repo="alpha", mesh_token=TOKEN, log_format="json") as node:
+        assert flood(node, range(120)) == {200: PEERS_MAX, 403: 20}
+        assert strangers(node, 50) == {401: 50}
+        check_unharmed(node)
+
+
+@pytest.mark.soak
+def test_ten_thousand_registrations_leave_a_node_as_it_was(tmp_path: Path) -> None:
+    """Memory stays flat: 32 MiB more would be 3 kB for each."""
+    with Node(tmp_path, repo="alpha", mesh_token=TOKEN, log_format="json") as node:
+        flood(node, range(1_000))
+        strangers(node, 1_000)
+        before = memory(node)
+        assert flood(node, range(1_000, 6_000)) == {403: 5_000}
+        assert strangers(node, 5_000) == {401: 5_000}
+        assert memory(node) - before < 32 * 1024 * 1024
+        check_unharmed(node)
+
+
+def flood(node: Node, numbers: Iterable[int]) -> Counter[int]:
+    """How many registrations of agents that nobody knows got which status."""
+    answers = (
+        node.http.post(
+            "/peers/register",
+            json={"agentId": f"peer-{number}", "endpoint": "http://127.0.0.1:1"},
+        )
+        for number in numbers
+    )
+    return Counter(answer.status_code for answer in answers)
+
+
+def strangers(node: Node, count: int) -> Counter[int]:
+    """The same, of nodes that don't know the mesh token, each with a key of its own."""
+    answers = (Stranger(node, f"s{number}").hello("not the token") for number in range(count))
+    return Counter(answer.status_code for answer in answers)
+
+
+def memory(node: Node) -> float:
+    found = re.search(r"^process_resident_memory_bytes (\S+)$", node.get("/metrics").text, re.M)
+    assert found is not None
+    return float(found[1])
+
+
+def check_unharmed(node: Node) -> None:
+    """It names each kind of refusal once, takes no more peers than it may, and goes on."""
+    refused = [
+        line["reason"]
+        for line in map(json.loads, node.log.splitlines())
+        if line["event"] == "registration_refused" and "left_out" not in line
+    ]
+    assert sorted(refused) == ["peer_limit", "unknown_secret"]
+    assert len(peers(node)) == PEERS_MAX
+    project(node)
+    assert node.get("/health").json()["status"] == "healthy"
+    assert "Traceback" not in node.log

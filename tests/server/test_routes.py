@@ -19,7 +19,8 @@ PUBLIC = [
     "/methods",
     "/openrpc.json",
 ]
-CLOSED = ["/peers", "/metrics", "/events"]
+CLOSED = ["/mesh", "/peers", "/metrics", "/events"]
+LIST = '{"jsonrpc": "2.0", "id": 1, "method": "cacp/project/list"}'
 Peer = dict[str, str]
 
 
@@ -177,3 +178,31 @@ def test_a_known_caller_registers_nobody(mesh: Node, peer: Peer) -> None:
     key = mesh.key(peer["agentId"], peer["repoName"], trust="known")
     response = register(mesh, peer, bearer(key))
     assert response.json()["error"]["data"]["reason"] == "insufficient_trust"
+
+
+def test_a_peer_of_another_make_registers_itself_by_its_own_name(mesh: Node, peer: Peer) -> None:
+    """CACP 2.0, Headers: it says who it is; over loopback, that is enough to begin with."""
+    named = {"x-agent-id": peer["agentId"]}
+    assert mesh.raw(LIST, named).status_code == 401
+    other = register(mesh, peer | {"agentId": "another"}, named)
+    assert other.json()["error"]["data"]["reason"] == "other_agent"
+    assert register(mesh, peer, named).json()["status"] == "registered"
+    assert mesh.raw(LIST, named).status_code == 200
+    assert mesh.raw(LIST, {"x-agent-id": "another"}).status_code == 401
+
+
+def test_who_has_a_key_does_not_register_by_its_name(mesh: Node, peer: Peer) -> None:
+    mesh.key(peer["agentId"], peer["repoName"])
+    refused = register(mesh, peer, {"x-agent-id": peer["agentId"]})
+    assert refused.status_code == 401
+    assert refused.json()["error"]["data"]["reason"] == "key_required"
+
+
+def test_what_a_node_holds_is_one_digest(mesh: Node) -> None:
+    before = mesh.get("/mesh").json()
+    assert (before["agentId"], before["behind"]) == (AGENT, False)
+    mesh.call("cacp/project/create", name="One", objective="o")
+    after = mesh.get("/mesh").json()
+    assert after["projects"] == before["projects"] + 1
+    assert after["digest"] != before["digest"]
+    assert mesh.get("/mesh").json() == after

@@ -220,6 +220,39 @@ def test_the_key_for_the_exchange_is_not_shown() -> None:
     assert "cacp_sk_secret" not in f"{settings!r} {settings.model_dump_json()}"
 
 
+TOKEN = "a token that a container is given"
+
+
+def test_the_mesh_token_may_stand_in_a_file(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text(f"{TOKEN}\n")
+    settings = load(mesh_token_file=secret)
+    assert settings.mesh_tokens == (TOKEN,)
+    assert TOKEN not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "said"),
+    [
+        (None, {}, "can't be read: No such file"),
+        (b"", {}, "is empty"),
+        (b"\xff\xfe", {}, "can't be read: it is no text"),
+        (b"short", {}, "24 characters or more"),
+        (TOKEN.encode(), {"mesh_token": TOKEN}, "are both given"),
+    ],
+)
+def test_a_file_that_can_not_be_the_mesh_token_is_named(
+    tmp_path: Path, content: bytes | None, given: dict[str, Any], said: str
+) -> None:
+    secret = tmp_path / "token"
+    if content is not None:
+        secret.write_bytes(content)
+    with pytest.raises(ValueError, match=said) as refused:
+        load(mesh_token_file=secret, **given)
+    assert "CACP_MESH_TOKEN" in str(refused.value)
+    assert TOKEN not in str(refused.value)
+
+
 def test_limits_of_mail_are_tightened_only() -> None:
     """acp-canonical §10.3: defaults may be tightened; only a bench lifts them, by its name."""
     rules = load(acp_direct_per_minute=3, acp_coordinators="aid://x/a@1.0.0, b").acp_rules

@@ -3,16 +3,18 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cli.thread import app
 from schemas.run_state import TaskStatus
 from threader.errors import ThreaderError
 from threader.load import load_project
-from threader.scaffold import init, scaffold
+from threader.scaffold import init, scaffold, skill
 from threader.session import start_run
 
 
@@ -52,3 +54,26 @@ def test_init_writes_a_valid_manifest(tmp_path: Path) -> None:
     init(tmp_path, "my-run")
     assert load_project(tmp_path / "manifest.json").manifest.run_id == "my-run"
     assert json.loads((tmp_path / "verify_profiles.json").read_text())["profiles"]
+
+
+def test_the_skill_names_commands_that_are_there() -> None:
+    named = set(re.findall(r"`cacp thread (\w[\w-]*)", skill()))
+    assert named >= {"init", "validate", "run", "resume", "explain"}
+    there = {
+        info.name or info.callback.__name__ for info in app.registered_commands if info.callback
+    }
+    assert named <= {name.replace("_", "-") for name in there}
+
+
+@pytest.mark.parametrize("platform", ["claude", "codex", "cursor", "windsurf"])
+def test_wrappers_are_thin_and_point_to_the_skill_and_the_specification(platform: str) -> None:
+    """§11, Wrapper Rules."""
+    text = skill(platform)
+    assert "`SKILL.md`" in text
+    assert "AgentThreader v2" in text
+    assert len(text.splitlines()) < 20
+
+
+def test_a_platform_without_a_wrapper_is_refused() -> None:
+    with pytest.raises(ThreaderError, match="emacs is none of claude, codex, cursor, windsurf"):
+        skill("emacs")

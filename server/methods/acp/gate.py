@@ -7,13 +7,14 @@ from server.domain.errors import Forbidden
 from server.methods.acp import course, mail
 from server.methods.acp.guard import SENDING
 from server.methods.base import Context, check_unscoped, writes
+from server.methods.handoff import decided_by_human
 from server.store import mailboxes, messages
 
 
 @writes("acp/approve", ApproveParams, ApproveResult, guard=SENDING)
 def approve(ctx: Context, params: ApproveParams) -> dict[str, Any]:
-    """Let a gated message through to its recipients, or refuse it for good. Needs a human's key:
-    `cacp keys create --human`."""
+    """Let a gated message through to its recipients, or a handoff that requires it be accepted; or
+    refuse it for good. Needs a human's key: `cacp keys create --human`."""
     check_unscoped(ctx)
     if not ctx.caller.human:
         raise Forbidden(
@@ -23,6 +24,11 @@ def approve(ctx: Context, params: ApproveParams) -> dict[str, Any]:
         )
     message = messages.find(ctx.db, params.message_id)
     if message is None:
+        approved = params.decision == "approve"
+        handoff = decided_by_human(ctx, params.message_id, approved=approved, detail=params.comment)
+        if handoff is not None:
+            outcome = "approved" if approved else "refused"
+            return {"handoff": handoff, "receipts": [], "outcome": outcome}
         raise mail.no_message(params.message_id)
     if message.held != "gate":
         raise course.illegal(message, f"Message {message.id} waits for no human")

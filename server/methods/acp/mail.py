@@ -49,7 +49,7 @@ from server.domain.invalid import invalid_input
 from server.methods.acp import route
 from server.methods.acp.course import address_of, audit, let_through, sender_breaker
 from server.methods.base import Context, check_unscoped, new_id
-from server.store import mailboxes, messages, senders
+from server.store import mailboxes, messages, senders, teams
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
@@ -173,6 +173,8 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             route.let_go(ctx, message.id, address, now)
     if waits and message.held is None:
         let_through(ctx, message)
+    if message.team is not None and teams.find(ctx.db, message.team) is not None:
+        teams.log_message(ctx.db, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:

@@ -30,3 +30,6 @@ SELECT count(*) FROM meta;
 -- name: put_meta(name, value)!
 INSERT INTO meta (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: conflicts_by_origin()
+SELECT origin, count(*) FROM changes WHERE entity = 'conflict' GROUP BY origin;

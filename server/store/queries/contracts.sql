@@ -14,7 +14,10 @@ WHERE project_id = :project_id AND contract_id = :contract_id;
 SELECT document, history FROM contracts WHERE project_id = :project_id ORDER BY contract_id;
 
 -- name: contract_rows_after(project_id, after, status, type, limit)
-SELECT contract_id, type, name, version, status, proposed_by FROM contracts
+SELECT contract_id, type, name, version, status, proposed_by,
+       (SELECT name FROM repos
+        WHERE repos.project_id = contracts.project_id AND repos.repo_id = contracts.proposed_by)
+FROM contracts
 WHERE project_id = :project_id AND contract_id > :after
   AND (:status IS NULL OR status = :status) AND (:type IS NULL OR type = :type)
 ORDER BY contract_id

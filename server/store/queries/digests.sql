@@ -36,3 +36,8 @@ FROM claim_conflicts WHERE project_id = :project_id;
 
 -- name: fact_states(contract_id)
 SELECT kind, key, body FROM facts WHERE contract_id = :contract_id;
+
+-- name: held_counts()^
+SELECT (SELECT count(*) FROM projects), (SELECT count(*) FROM contracts),
+       (SELECT count(*) FROM packets), (SELECT count(*) FROM changes WHERE entity = 'conflict'),
+       (SELECT count(*) FROM set_aside);

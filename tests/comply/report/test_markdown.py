@@ -16,7 +16,10 @@ def test_it_is_as_in_the_sample() -> None:
         "| Title of modes  | NA        | PARTIAL [3] |",
     ]
     assert "\n[2] suite/init: no sandbox\n[3] suite/modes: no release (optional)\n" in text
-    assert "## agent-one Summary\n\n- Tests: 1 PASS, 1 FAIL, 1 NA\n- Modes: not advertised" in text
+    assert (
+        "## agent-one Summary\n\n- Tests: 1 PASS, 1 FAIL, 1 NA\n- Time: 3 tests in 0.0 s\n" in text
+    )
+    assert "- Lines on stdout that are no messages, in: cancel\n- Modes: not advertised" in text
     assert "- Not applicable: modes is not offered\n- Links: https://example.com/cancel" in text
 
 

@@ -335,6 +335,7 @@ def test_list(team: Team) -> None:
         "version": 1,
         "status": "proposed",
         "proposedBy": team.repo_id(REPO),
+        "proposedByName": REPO,
     }
     assert item in team.backend("contract/list")["contracts"]
     assert team.backend("contract/list", type="data_model") == {"contracts": [item]}

@@ -8,14 +8,21 @@ from server.store.changes import Change
 from server.store.migrate import prepare
 
 
-def append(db: sqlite3.Connection, at: int, project_id: str | None = "p") -> None:
+def append(
+    db: sqlite3.Connection,
+    at: int,
+    project_id: str | None = "p",
+    *,
+    entity: str = "contract",
+    origin: str = "node",
+) -> None:
     changes.append(
         db,
         at=at,
-        origin="node",
+        origin=origin,
         actor="agent",
         action="cacp/contract/propose",
-        entity="contract",
+        entity=entity,
         entity_id="c1",
         project_id=project_id,
         outcome="proposed",
@@ -53,3 +60,14 @@ def test_a_change_that_is_rolled_back_leaves_no_gap(db: sqlite3.Connection) -> N
 def test_the_epoch_is_the_databases(db: sqlite3.Connection, path: Path) -> None:
     assert changes.epoch(db) == prepare(path).epoch
     assert changes.can_read(db)
+
+
+def test_conflicts_are_counted_by_who_sent_them(db: sqlite3.Connection) -> None:
+    for entity, origin in (("conflict", "a"), ("conflict", "a"), ("contract", "a")):
+        append(db, 1, entity=entity, origin=origin)
+    assert changes.conflicts_by_origin(db) == {"a": 2}
+    [plan] = db.execute(
+        "EXPLAIN QUERY PLAN SELECT origin, count(*) FROM changes"
+        " WHERE entity = 'conflict' GROUP BY origin"
+    )
+    assert "changes_conflicts" in plan[3], "it doesn't read every change"

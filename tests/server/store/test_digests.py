@@ -69,3 +69,12 @@ def test_what_is_not_synchronised_does_not_count(db: sqlite3.Connection, project
     changed(db, "conflict", PROJECT)
     assert digests.catch_up(db)
     assert digests.sums_below(db, "") == {}
+
+
+def test_what_is_held_is_one_digest_and_counts(db: sqlite3.Connection, project: Header) -> None:
+    assert digests.held(db) == digests.Held(digest.NOTHING, 1, 0, 0, 0, 0)
+    changed(db, "project", PROJECT)
+    changed(db, "conflict", "c")
+    digests.catch_up(db)
+    found = digests.held(db)
+    assert (found.digest, found.conflicts) == (digests.leaves_at(db, PLACE)[NAME], 1)

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from server.store import mesh
+from server.store import keys, mesh
 from server.store.mesh import Aside, NodeKey, Wanted
 
 ALPHA = "aid://example.com/alpha@1.0.0"
@@ -53,3 +53,11 @@ def test_what_is_put_aside_comes_when_it_is_due(db: sqlite3.Connection) -> None:
     assert (mesh.due(db, 9), mesh.due(db, 10), mesh.count_aside(db)) == ([], [message], 1)
     mesh.drop_aside(db, "d")
     assert mesh.count_aside(db) == 0
+
+
+def test_an_agent_is_known_by_its_key_or_by_its_nodes(db: sqlite3.Connection) -> None:
+    assert not mesh.is_known_by_key(db, ALPHA)
+    mesh.pin(db, ALPHA, "its public key", introduced_by="beta")
+    assert mesh.is_known_by_key(db, ALPHA.replace("1.0.0", "1.4.0"))
+    keys.add(db, keys.new_key(), agent_id="b", repo="r", now=1)
+    assert mesh.is_known_by_key(db, "b")

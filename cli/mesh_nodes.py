@@ -1,0 +1,162 @@
+"""Three nodes of one mesh as plain processes on loopback, each with a folder of its own."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cli.client import Client, NodeError
+from cli.mesh_view import Node
+
+ROLES = {
+    "backend": ("backend-api", "python"),
+    "frontend": ("frontend-app", "typescript"),
+    "mobile": ("mobile-app", "swift"),
+}
+"""The nodes by name: the repo that each speaks for, and its language."""
+
+ANSWER_SECONDS = 2.0
+STOP_SECONDS = 15.0
+
+
+class Member:
+    """One node: its settings in `FOLDER/NAME/node.toml`, its log beside them."""
+
+    def __init__(self, folder: Path, name: str, port: int) -> None:
+        self.name = name
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.folder = folder / name
+        self.config = self.folder / "node.toml"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.client = Client(self.url, timeout=ANSWER_SECONDS)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started here, while it runs."""
+        running = self.process is not None and self.process.poll() is None
+        return self.process.pid if self.process is not None and running else None
+
+    def configure(self, token_file: Path, peers: Sequence[str]) -> None:
+        repo, language = ROLES[self.name]
+        settings: dict[str, object] = {
+            "host": "127.0.0.1",
+            "port": self.port,
+            "db": str(self.folder / "cacp.db"),
+            "repo": repo,
+            "role": self.name,
+            "language": language,
+            "mesh_token_file": str(token_file),
+            "peers": list(peers),
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # JSON's strings, numbers and lists are TOML's too.
+        written = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
+        self.config.write_text("".join(written))
+
+    def start(self) -> None:
+        """Raises ValueError when another program listens on its port."""
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", self.port))
+            except OSError:
+                raise ValueError(
+                    f"another program listens on port {self.port}; "
+                    "end it, or name other ports with --port"
+                ) from None
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("CACP_")}
+        with (self.folder / "node.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "cli.main", "serve", "--config", str(self.config)],
+                env=clean,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C is for who shows the mesh; it ends the nodes in order.
+                start_new_session=True,
+            )
+
+    def toggle(self) -> None:
+        """Kill it at once (SIGKILL) if it runs, start it if it doesn't. Raises as `start`."""
+        if self.process is not None and self.pid is not None:
+            self.process.kill()
+            self.process.wait()
+        else:
+            self.start()
+
+    def stop(self) -> None:
+        """End the process; `wait` waits for it."""
+        if self.process is not None:
+            self.process.terminate()
+
+    def wait(self) -> None:
+        if self.process is None:
+            return
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def look(self) -> Node:
+        """How it answers, whoever started it."""
+        try:
+            health = self.client.get("/health")["status"]
+            held = self.client.get("/mesh")
+            peers = self.client.get("/peers")["peers"]
+        except NodeError:
+            return Node(self.name, self.url, self.pid, "starting" if self.pid else "down")
+        return Node(self.name, self.url, self.pid, health, held, peers)
+
+
+class Box:
+    """The three nodes, from `with` to its end."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder.resolve()
+        self.members = [Member(self.folder, name, port + place) for place, name in enumerate(ROLES)]
+        self._pool = ThreadPoolExecutor(len(self.members))
+
+    def __enter__(self) -> "Box":
+        """Start all three. Raises ValueError when one can't be, OSError for its folder."""
+        token = self._token()
+        for member in self.members:
+            others = [other.url for other in self.members if other is not member]
+            member.configure(token, others)
+        try:
+            for member in self.members:
+                member.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self.members:
+            member.stop()
+        for member in self.members:
+            member.wait()
+            member.client.close()
+        self._pool.shutdown()
+
+    def look(self) -> list[Node]:
+        """All at once: one that hangs doesn't keep the others waiting."""
+        return list(self._pool.map(Member.look, self.members))
+
+    def _token(self) -> Path:
+        """The file with the mesh token, made on the first start for this user alone."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "token"
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            return path
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(24) + "\n")
+        return path

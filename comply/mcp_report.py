@@ -1,0 +1,53 @@
+"""What an agent says to the MCP server that a test gives it (`comply.mcp_server`)."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from comply import mcp_server
+from schemas.jsont import JsonObject
+
+
+class McpReport:
+    """Hears every copy of the server that the agent starts, over a socket in `folder`."""
+
+    def __init__(self, folder: Path, heard: Callable[[JsonValue], None]) -> None:
+        self.path = folder / "mcp"
+        self.heard = heard
+        self.listener: asyncio.Server | None = None
+        self.readers: set[asyncio.StreamWriter] = set()
+
+    def offer(self, word: str) -> JsonObject:
+        """The server as `session/new` has it in `mcpServers` (ACP, Session Setup, MCP Servers)."""
+        variables: dict[str, str] = {mcp_server.REPORT: str(self.path), mcp_server.WORD: word}
+        return {
+            "name": mcp_server.NAME,
+            "command": sys.executable,
+            "args": ["-P", "-m", mcp_server.__name__],
+            "env": [{"name": name, "value": value} for name, value in variables.items()],
+        }
+
+    async def start(self) -> None:
+        self.listener = await asyncio.start_unix_server(self._listen, self.path)
+
+    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.readers.add(writer)
+        try:
+            while line := await reader.readline():
+                self.heard(json.loads(line))
+        except ConnectionError:
+            return
+        finally:
+            self.readers.discard(writer)
+            writer.close()
+
+    async def close(self) -> None:
+        if self.listener is None:
+            return
+        self.listener.close()
+        for writer in list(self.readers):
+            writer.close()

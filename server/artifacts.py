@@ -1,0 +1,96 @@
+"""Whether a handoff's files are what their hashes say (acp-canonical §7.2 rule 4).
+
+Files are read under the operator's roots only, one path component after the other and without
+following a link, so that nothing outside can be reached, whatever is exchanged meanwhile. A report
+names the artifact, never a path.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NamedTuple
+
+Outcome = Literal["verified", "unchecked", "missing_artifact", "hash_mismatch", "policy_violation"]
+
+CHUNK = 1024 * 1024
+
+
+class Check(NamedTuple):
+    outcome: Outcome
+    detail: str
+
+
+def check_all(
+    package: dict[str, Any], roots: Sequence[Path], size_max: int
+) -> list[dict[str, str]]:
+    """What came of each artifact of a package, as `ArtifactCheck`s."""
+    return [
+        {"artifactId": one["artifact_id"], "outcome": found.outcome, "detail": found.detail}
+        for one in package["artifacts"]
+        for found in [check(one["ref"], roots, size_max)]
+    ]
+
+
+def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> Check:
+    """Compare a `file` with its `sha256`; anything else is unchecked."""
+    if ref["type"] != "file":
+        return Check("unchecked", f"a {ref['type']} is not checked by the node")
+    if ref.get("sha256") is None:
+        return Check("unchecked", "it has no sha256")
+    path = PurePosixPath(ref["path"])
+    root = _root_of(path, roots)
+    if root is None:
+        return Check("policy_violation", "it is not under a root that this node may read")
+    try:
+        with _opened(root, path.relative_to(root).parts) as descriptor:
+            return _compare(descriptor, ref, size_max)
+    except (FileNotFoundError, NotADirectoryError):
+        return Check("missing_artifact", "there is no such file")
+    except OSError:
+        return Check("policy_violation", "it is a link, or can't be read")
+
+
+def _root_of(path: PurePosixPath, roots: Sequence[Path]) -> PurePosixPath | None:
+    if not path.is_absolute() or ".." in path.parts or "\0" in str(path):
+        return None
+    known = (PurePosixPath(one) for root in roots for one in (root.absolute(), root.resolve()))
+    return next((root for root in known if path != root and path.is_relative_to(root)), None)
+
+
+@contextmanager
+def _opened(root: PurePosixPath, parts: Sequence[str]) -> Iterator[int]:
+    """A descriptor of root/parts, reached without following a link below the root."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for place, part in enumerate(parts):
+            last = place == len(parts) - 1
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            below = os.open(part, flags if last else flags | os.O_DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _compare(descriptor: int, ref: dict[str, Any], size_max: int) -> Check:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        return Check("policy_violation", "it is no plain file")
+    if found.st_size > size_max:
+        return Check("policy_violation", f"it has more than {size_max} bytes")
+    expected = ref.get("size_bytes")
+    if expected is not None and expected != found.st_size:
+        return Check("hash_mismatch", f"it should have {expected} bytes")
+    digest, left = hashlib.sha256(), size_max
+    while chunk := os.read(descriptor, CHUNK):
+        left -= len(chunk)
+        if left < 0:
+            return Check("policy_violation", f"it has more than {size_max} bytes")
+        digest.update(chunk)
+    if digest.hexdigest() != ref["sha256"]:
+        return Check("hash_mismatch", "its content is not what sha256 says")
+    return Check("verified", "its content is what sha256 says")

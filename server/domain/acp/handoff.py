@@ -1,0 +1,275 @@
+"""Handoffs: which step is legal, who may take it, and who owns a task (acp-canonical §7.2).
+
+`draft → proposed → validating → accepted|rejected → activated → completed → closed`
+
+Four edges are ours, because without them a task could be stuck: a sender may withdraw what is not
+accepted, a coordinator may revoke what was accepted, and an owner may hand on what it accepted,
+which closes the handoff that it came by; when the next one comes to nothing, the node restores it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from schemas.acp import HandoffRejectReason
+from schemas.handoff import HandoffPolicy, HandoffStatus
+from server.domain import canonical
+from server.domain.agents import identity, same_agent
+from server.domain.errors import Conflict, Forbidden, IllegalTransition
+
+Role = Literal["sender", "receiver", "coordinator", "approver", "human", "node"]
+"""An approver is a member of the teamspace whom §8.4 lets close work of high risk; a human is the
+holder of a human's key, where the package requires human approval."""
+Step = Literal[
+    "propose",
+    "accept",
+    "pass",
+    "fail",
+    "reject",
+    "activate",
+    "complete",
+    "close",
+    "revoke",
+    "hand_on",
+    "restore",
+]
+
+ACTIVE: tuple[HandoffStatus, ...] = ("proposed", "validating", "accepted", "activated")
+"""A task has one handoff in these states at most (§7.2 rule 3; idx_handoffs_task_active)."""
+
+UNDER_SLA: tuple[HandoffStatus, ...] = ("accepted", "activated")
+"""States in which the receiver has said yes and has not completed (§7.2 rule 5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an operator settles about handoffs."""
+
+    sla_seconds: int = 24 * 3600
+    """From acceptance to completion (§7.2 rule 5)."""
+    checks_files: bool = False
+    """Whether there are roots under which artifacts are checked."""
+    workq: bool = False
+    """Whether there is a gateway to move ownership at workq."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step from one state to the next, and who may take it."""
+
+    before: HandoffStatus
+    step: Step
+    after: HandoffStatus
+    by: tuple[Role, ...]
+    about: str
+
+
+MOVES: tuple[Move, ...] = (
+    Move("draft", "propose", "proposed", ("sender",), "the receiver is told"),
+    Move("draft", "reject", "rejected", ("sender",), "the sender discards it"),
+    Move("proposed", "accept", "validating", ("receiver",), "the node begins its checks"),
+    Move(
+        "proposed",
+        "reject",
+        "rejected",
+        ("receiver", "sender", "coordinator", "human"),
+        "with a code and a detail; by the sender it is a withdrawal",
+    ),
+    Move(
+        "validating",
+        "pass",
+        "accepted",
+        ("node",),
+        "schema, hash, policy, approvals and artifacts hold: the receiver owns the task",
+    ),
+    Move("validating", "fail", "rejected", ("node",), "a check failed; its code says which"),
+    Move(
+        "validating",
+        "reject",
+        "rejected",
+        ("receiver", "sender", "coordinator", "human"),
+        "as above, while an approval is missing",
+    ),
+    Move("accepted", "activate", "activated", ("receiver",), "the receiver has begun"),
+    Move(
+        "accepted",
+        "revoke",
+        "closed",
+        ("coordinator",),
+        "the task goes back to the sender",
+    ),
+    Move("activated", "complete", "completed", ("receiver",), "the sender is told"),
+    Move("activated", "hand_on", "closed", ("receiver",), "it hands the task on"),
+    Move(
+        "activated",
+        "revoke",
+        "closed",
+        ("coordinator",),
+        "the task goes back to the sender",
+    ),
+    Move(
+        "completed",
+        "close",
+        "closed",
+        ("sender", "coordinator", "approver"),
+        "the work is taken; what is of high risk in a teamspace, by those alone whom §8.4 names",
+    ),
+    Move(
+        "closed",
+        "restore",
+        "activated",
+        ("node",),
+        "the handoff that followed was rejected: the receiver owns the task still",
+    ),
+)
+"""Every step that there is. The diagram in docs/handoffs.md is made from it."""
+
+_MOVES = {(move.before, move.step): move for move in MOVES}
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    """Who is who in a handoff."""
+
+    sender: str
+    receiver: str
+    coordinators: tuple[str, ...] = ()
+
+    def roles_of(self, agent_id: str) -> tuple[Role, ...]:
+        """Every role that the agent has; never the node's own."""
+        roles: list[Role] = []
+        if same_agent(agent_id, self.sender):
+            roles.append("sender")
+        if same_agent(agent_id, self.receiver):
+            roles.append("receiver")
+        if any(same_agent(agent_id, one) for one in self.coordinators):
+            roles.append("coordinator")
+        return tuple(roles)
+
+
+def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[HandoffStatus, Role]:
+    """The state after a step, and the role in which it is taken.
+
+    Raises Forbidden when nobody of these roles may ever take the step, or not from this state;
+    IllegalTransition when the state does not have it.
+    """
+    held = tuple(roles)
+    ever = {role for one in MOVES if one.step == step for role in one.by}
+    if not ever & set(held):
+        raise _forbidden(step, held, ever)
+    found = _MOVES.get((before, step))
+    if found is None:
+        allowed = [one.step for one in MOVES if one.before == before and set(one.by) & set(held)]
+        said = ", ".join(allowed) if allowed else "nothing"
+        raise IllegalTransition(
+            f"The handoff is {before}: it can't {step.replace('_', ' ')}; you may do: {said}",
+            **cast(dict[str, Any], {"from": before, "allowed": allowed}),
+        )
+    role = next((one for one in found.by if one in held), None)
+    if role is None:
+        raise _forbidden(step, held, set(found.by))
+    return found.after, role
+
+
+def _forbidden(step: Step, held: tuple[Role, ...], by: set[Role]) -> Forbidden:
+    return Forbidden(
+        f"Only the {' or the '.join(sorted(by))} may {step.replace('_', ' ')} this handoff",
+        reason="wrong_party",
+        needs=sorted(by),
+        roles=list(held),
+    )
+
+
+def may_do(status: HandoffStatus, roles: Iterable[Role]) -> list[Step]:
+    """The steps that these roles may take now."""
+    held = set(roles)
+    return [one.step for one in MOVES if one.before == status and held & set(one.by)]
+
+
+# --- ownership ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Who owns a task: the last of the chain of its owners, which the node alone writes."""
+
+    chain: tuple[str, ...]
+
+    @property
+    def owner(self) -> str:
+        return self.chain[-1]
+
+
+def chain_for(owned: Ownership | None, sender: str, receiver: str) -> tuple[str, ...]:
+    """The `handoff_chain` of a handoff: the task's owners in order, the sender last.
+
+    A task that nobody owns is the sender's. Raises Conflict: `ownership_conflict` when another
+    agent owns it, `handoff_cycle` when the receiver has owned it before (§7.2 rules 3 and 6).
+    """
+    chain = owned.chain if owned is not None else (sender,)
+    if not same_agent(chain[-1], sender):
+        raise Conflict(
+            f"{chain[-1]} owns this task: only the owner hands it on",
+            reason="ownership_conflict",
+            owner=chain[-1],
+        )
+    if any(same_agent(one, receiver) for one in chain):
+        raise Conflict(
+            f"{receiver} has owned this task before: handing it back would make a circle. "
+            "Complete or reject instead, or ask the coordinator to assign the task",
+            reason="handoff_cycle",
+            chain=list(chain),
+        )
+    return chain
+
+
+def accepted(chain: Iterable[str], receiver: str) -> Ownership:
+    """Who owns the task once the handoff with this chain is accepted."""
+    return Ownership((*chain, receiver))
+
+
+# --- the checks of `validating` -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a handoff can't be accepted: a code of §7.3 and what is wrong."""
+
+    code: HandoffRejectReason
+    detail: str
+
+
+def package_hash(package: dict[str, Any]) -> str:
+    """SHA-256, hex, of the package's canonical JSON (RFC 8785) without its `package_hash`.
+
+    Raises InvalidInput naming what has no canonical form.
+    """
+    bare = dict(package)
+    verification = bare.pop("verification", None)
+    if verification is not None:
+        bare["verification"] = {
+            name: value for name, value in verification.items() if name != "package_hash"
+        }
+    return canonical.digest(bare, "package")
+
+
+def policy_problem(policy: HandoffPolicy, receiver: str) -> Problem | None:
+    """What the package's policy has against its receiver; None when it has nothing."""
+    for restriction in policy.export_restrictions or []:
+        if same_agent(restriction, receiver) or restriction == domain_of(receiver):
+            return Problem(
+                "policy_violation",
+                f"export_restrictions: the package may not go to {restriction}",
+            )
+    return None
+
+
+def domain_of(agent_id: str) -> str | None:
+    """The domain in an agent id, in lower case; None when it is no AID."""
+    name = identity(agent_id).removeprefix("aid://")
+    return name.partition("/")[0].lower() if agent_id.startswith("aid://") else None
+
+
+def sla_due(accepted_at: int, sla_seconds: int) -> int:
+    """The stamp at which an accepted handoff is escalated (§7.2 rule 5)."""
+    return accepted_at + sla_seconds * 1_000_000

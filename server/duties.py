@@ -1,0 +1,187 @@
+"""What the node does for handoffs and teamspaces by itself, beside its callers.
+
+| duty      | when                            | does                                               |
+|-----------|---------------------------------|----------------------------------------------------|
+| verify    | a handoff is validating         | reads its artifacts, then accepts or rejects it    |
+| escalate  | the SLA of one is over          | tells the coordinator, once (§7.2 rule 5)          |
+| workq     | one was accepted                | releases and claims its items at the gateway       |
+| journal   | a teamspace's log has new lines | appends them to its files (§8.2)                   |
+
+Each follows from what the database holds, so that it goes on after a crash where it was. Files and
+network are waited for between transactions, never inside one: the writer is everybody's.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from peers.backoff import delay
+from peers.client import Refused, Unreachable
+from server.artifacts import check_all
+from server.domain.errors import Refusal
+from server.identity import Caller
+from server.journal import JournalFile
+from server.methods.base import Context, Node
+from server.methods.handoff_duties import escalate, settle_checked, workq_given_up, workq_moved
+from server.outgoing import make_client
+from server.settings import Settings
+from server.store import handoffs, teams
+from server.store.database import Database, Transaction
+from server.store.handoffs import Intent
+from server.workq import ATTEMPTS, Gateway
+
+log = structlog.get_logger()
+
+PAUSE = 0.05
+"""Seconds between two looks, however much is committed."""
+LOOK = 1.0
+"""Seconds until the next look when nothing is committed."""
+LINES = 500
+
+
+class Duties:
+    """Runs the duties that the settings ask for, from `start` to `stop`."""
+
+    def __init__(self, settings: Settings, database: Database, node: Node) -> None:
+        self._settings = settings
+        self._database = database
+        self._node = node
+        self._tasks: list[asyncio.Task[None]] = []
+        self._files: dict[tuple[str, str], JournalFile] = {}
+        self._journalled = 0
+        key = settings.workq_key
+        self._gateway = (
+            Gateway(
+                make_client(loopback_allowed=settings.loopback),
+                settings.workq_url,
+                key.get_secret_value() if key else None,
+            )
+            if settings.workq_url
+            else None
+        )
+
+    def start(self) -> None:
+        # What waits to be verified since a start with other settings is seen to as well.
+        duties: list[Callable[[], Awaitable[None]]] = [self._escalate, self._verify]
+        if self._gateway is not None:
+            duties.append(self._move)
+        if self._settings.teamspaces_root is not None:
+            duties.append(partial(self._write_journal, self._settings.teamspaces_root))
+        self._tasks = [asyncio.create_task(self._again(duty)) for duty in duties]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        if self._gateway is not None:
+            await self._gateway.close()
+
+    async def _again(self, duty: Callable[[], Awaitable[None]]) -> None:
+        """Look at each commit, and now and then; a failure is named and tried again."""
+        failed = ""
+        while True:
+            commit = self._database.next_commit
+            try:
+                await duty()
+                failed = ""
+            except Refusal:
+                pass
+            except Exception as error:
+                if failed != repr(error):
+                    log.error("duty_failed", duty=_name(duty), exc_info=error)
+                failed = repr(error)
+                await asyncio.sleep(LOOK)
+            await asyncio.sleep(PAUSE)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(commit.wait(), LOOK)
+
+    # --- handoffs -----------------------------------------------------------------------------
+
+    async def _escalate(self) -> None:
+        for one in self._database.read(partial(handoffs.due, now=self._database.now())):
+            if await self._write(partial(escalate, handoff_id=one)):
+                log.warning("handoff_escalated", handoff=one)
+
+    async def _verify(self) -> None:
+        for one in self._database.read(handoffs.to_check):
+            found = self._database.read(partial(handoffs.find, handoff_id=one))
+            if found is None:
+                continue
+            settings = self._settings
+            checks = await asyncio.to_thread(
+                check_all, found.package, settings.artifact_roots, settings.artifact_bytes
+            )
+            await self._write(partial(settle_checked, handoff_id=one, checks=checks))
+
+    async def _move(self) -> None:
+        for intent in self._database.read(partial(handoffs.open_intents, now=self._database.now())):
+            await self._call_workq(intent)
+
+    async def _call_workq(self, intent: Intent) -> None:
+        assert self._gateway is not None
+        try:
+            await self._gateway.call(intent)
+        except Unreachable as error:
+            problem = f"workq {error}"
+            if intent.attempts + 1 < ATTEMPTS:
+                await self._postpone(intent, problem)
+                return
+        except Refused as error:
+            problem = f"workq {error}"
+        else:
+            await self._write(partial(workq_moved, intent=intent))
+            return
+        log.warning("workq_by_hand", handoff=intent.handoff_id, error=problem)
+        await self._write(partial(workq_given_up, intent=intent, problem=problem))
+
+    async def _postpone(self, intent: Intent, problem: str) -> None:
+        seconds = delay(intent.attempts + 1, random.random())  # noqa: S311 - no secret
+        due = self._database.now() + int(seconds * 1_000_000)
+        await self._database.write(
+            lambda to: handoffs.intent_failed(to.connection, intent, due, problem)
+        )
+
+    async def _write(self, function: Callable[[Context], Any]) -> Any:
+        """Run a step of the node's own in a transaction."""
+
+        def run(to: Transaction) -> Any:
+            caller = Caller(self._node.agent_id, self._node.repo, "verified", "local")
+            return function(Context(to.connection, caller, self._node, "acp/handoff", to.stamp, to))
+
+        return await self._database.write(run)
+
+    # --- the journal --------------------------------------------------------------------------
+
+    async def _write_journal(self, root: Path) -> None:
+        whole = self._database.read(teams.log_newest)
+        if whole == self._journalled:
+            return
+        for team, name, newest in await self._database.read_wide(teams.log_heads):
+            file = self._files.get((team, name))
+            if file is None:
+                file = await asyncio.to_thread(JournalFile, root, team, name)
+                self._files[team, name] = file
+            try:
+                while file.last < newest:
+                    rows = await self._database.read_wide(
+                        partial(teams.log_after, team=team, name=name, seq=file.last, limit=LINES)
+                    )
+                    if not rows:
+                        break
+                    await asyncio.to_thread(file.append, rows)
+            except BaseException:
+                # How far it came is read from the file anew.
+                del self._files[team, name]
+                raise
+        self._journalled = whole
+
+
+def _name(duty: Any) -> str:
+    return str(getattr(duty, "func", duty).__name__).strip("_")

@@ -1,0 +1,224 @@
+"""Offering work: `initiate` and `propose` (acp-canonical §7)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.handoff import HandoffDraft, HandoffParams
+from schemas.teamspace import TaskKind, TeamRole
+from server.domain import canonical
+from server.domain.acp import handoff as domain
+from server.domain.acp import teams as authority
+from server.domain.agents import identity, same_agent
+from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from server.methods.base import Context, new_id
+from server.methods.handoff_mail import tell
+from server.methods.handoff_steps import Case, case_of, decide, record, write
+from server.methods.handoff_view import answer, visible
+from server.store import handoffs, teams
+from server.store.handoffs import Handoff
+from server.store.teams import Task
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What an offer amounts to: who has owned the task, which handoff it takes the place of, which
+    teamspace it is in, and whether one there must approve it."""
+
+    chain: tuple[str, ...]
+    active: Handoff | None
+    team: str | None
+    gated: bool
+
+
+def initiate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
+    """Offer work to another agent, or with `draft` only keep the offer."""
+    draft = params.package
+    assert draft is not None
+    sender, receiver = identity(ctx.caller.agent_id), identity(str(params.to))
+    given = draft.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    digest = canonical.digest([receiver, params.reason, params.team, given], "package")
+    known = handoffs.find(ctx.db, draft.handoff_id) if draft.handoff_id else None
+    if known is not None:
+        return _repeated(ctx, known, sender, digest)
+    _check_hash(draft, given)
+    plan = _plan(ctx, draft.task.task_id, sender, receiver, params.team)
+    problem = domain.policy_problem(draft.policy, receiver)
+    if problem is not None:
+        raise Forbidden(f"package.policy.{problem.detail}", reason="policy_violation")
+    package = _whole(draft.handoff_id or new_id(), given, plan.chain)
+    status = "draft" if params.draft else "proposed"
+    if not params.draft:
+        _offer(ctx, package, plan, receiver, str(params.reason))
+    handoffs.insert(
+        ctx.db,
+        package,
+        sender=sender,
+        receiver=receiver,
+        reason=str(params.reason),
+        status=status,
+        draft_digest=digest,
+        team=plan.team,
+        previous=None if params.draft or plan.active is None else plan.active.handoff_id,
+        team_gate=plan.gated,
+        stamp=ctx.stamp,
+    )
+    case = case_of(ctx, package["handoff_id"])
+    record(ctx, case.handoff, "draft", "draft", "sender", before=None)
+    if not params.draft:
+        record(ctx, case.handoff, "propose", "proposed", "sender", before="draft")
+    return answer(ctx, case)
+
+
+def propose(ctx: Context, params: HandoffParams) -> dict[str, Any]:
+    """Send a draft: what has changed about the task since is seen to."""
+    case = visible(ctx, params)
+    found = case.handoff
+    after, role = decide(ctx, case, "propose")
+    plan = _plan(ctx, found.task_id, found.from_agent, found.to_agent, found.team)
+    package = case.package
+    package["provenance"]["handoff_chain"] = list(plan.chain)
+    package["verification"]["package_hash"] = domain.package_hash(package)
+    _offer(ctx, package, plan, found.to_agent, found.reason)
+    previous = plan.active.handoff_id if plan.active else None
+    handoffs.put_package(ctx.db, package, previous, team_gate=plan.gated)
+    return answer(ctx, write(ctx, case, "propose", after, role))
+
+
+def _repeated(ctx: Context, known: Handoff, sender: str, digest: str) -> dict[str, Any]:
+    """The same offer under the same id, sent again, is answered as it stands."""
+    if known.draft_digest != digest or known.from_agent != sender:
+        raise Conflict(
+            f"The handoff_id {known.handoff_id} is taken by another handoff",
+            reason="handoff_id_taken",
+        )
+    return answer(ctx, case_of(ctx, known.handoff_id))
+
+
+def _offer(ctx: Context, package: dict[str, Any], plan: _Plan, receiver: str, reason: str) -> None:
+    """Tell the receiver, and make room for the new handoff. The task is the sender's from now on,
+    if it was nobody's."""
+    task = package["task"]
+    said = f"{task['title']}: {reason}"
+    tell(ctx, package, plan.team, "handoff.initiate", said, to=(receiver,), charged=True)
+    _hand_on(ctx, plan.active)
+    known = teams.task(ctx.db, task["task_id"])
+    if known is None:
+        teams.insert_task(
+            ctx.db,
+            task["task_id"],
+            # What comes from outside is the teamspace's once it is accepted there.
+            team=None if plan.gated else plan.team,
+            title=task["title"],
+            kind="execution",
+            high_risk=False,
+            owned=domain.Ownership(plan.chain),
+            created_by=plan.chain[-1],
+            stamp=ctx.stamp,
+        )
+    elif known.owned is None:
+        teams.put_owner(ctx.db, known.task_id, domain.Ownership(plan.chain))
+
+
+def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | None) -> _Plan:
+    """Raises Conflict (`ownership_conflict`, `handoff_cycle`, `other_team`, `team_closed`),
+    Forbidden (`role_authority`, `capability_mismatch`), InvalidInput and NotFound."""
+    if same_agent(sender, receiver):
+        raise InvalidInput("to: you can't hand work on to yourself", path="to")
+    task = teams.task(ctx.db, task_id)
+    active = handoffs.active(ctx.db, task_id)
+    if active is not None and not (active.to_agent == sender and active.status in domain.UNDER_SLA):
+        raise Conflict(
+            f"Handoff {active.handoff_id} of this task is {active.status}; "
+            "a task has one at a time",
+            reason="ownership_conflict",
+            handoffId=active.handoff_id,
+            status=active.status,
+        )
+    team, gated = _scope(ctx, task, sender, receiver, team)
+    chain = domain.chain_for(task.owned if task is not None else None, sender, receiver)
+    return _Plan(chain, active, team, gated)
+
+
+def _scope(
+    ctx: Context, task: Task | None, sender: str, receiver: str, team: str | None
+) -> tuple[str | None, bool]:
+    """The teamspace that the handoff is in, and whether one there must approve it (§8.4)."""
+    theirs = task.team if task is not None else None
+    if None not in (team, theirs) and team != theirs:
+        raise Conflict(f"team: the task is of teamspace {theirs}", reason="other_team", team=theirs)
+    team = theirs or team
+    if team is None:
+        return None, False
+    members = check_active(ctx, team)
+    role = authority.role_of(members, sender)
+    if theirs is None and role is not None:
+        authority.check("create_task", role)
+    if task is not None and theirs is not None and task.owned is None:
+        authority.check("assign_owner", role, kind=task.kind)
+    check_may_work(authority.role_of(members, receiver), task.kind if task else "execution")
+    return team, role is None
+
+
+def check_active(ctx: Context, team: str) -> dict[str, TeamRole]:
+    """The members of a teamspace that is not closed. Raises NotFound or Conflict."""
+    found = teams.find(ctx.db, team)
+    if found is None:
+        raise NotFound(f"There is no teamspace {team}", kind="teamspace", team=team)
+    if found.status != "active":
+        raise Conflict(f"The teamspace {team} is closed", reason="team_closed", team=team)
+    return teams.members(ctx.db, team)
+
+
+def check_may_work(role: TeamRole | None, kind: TaskKind) -> None:
+    """Who takes over work that is executed must be one who may (§8.4, Accept execution task)."""
+    if role is None:
+        raise Forbidden(
+            "to: the receiver is no member of the teamspace; its coordinator adds members",
+            reason="capability_mismatch",
+        )
+    if kind in ("execution", "merge") and not authority.may("accept_task", role):
+        raise Forbidden(
+            f"to: a member of role {role} may not take over work of kind {kind}",
+            reason="capability_mismatch",
+            role=role,
+        )
+
+
+def _hand_on(ctx: Context, active: Handoff | None) -> Case | None:
+    """Close the handoff by which the sender owns the task, for the next one takes its place."""
+    if active is None:
+        return None
+    case = case_of(ctx, active.handoff_id)
+    if case.status == "accepted":
+        after, role = decide(ctx, case, "activate")
+        case = write(ctx, case, "activate", after, role)
+    after, role = decide(ctx, case, "hand_on")
+    return write(ctx, case, "hand_on", after, role, detail="The receiver hands the task on")
+
+
+def _whole(handoff_id: str, given: dict[str, Any], chain: tuple[str, ...]) -> dict[str, Any]:
+    """The package of §7.1: what was given, with what the node fills in."""
+    package = given | {
+        "protocol": "acp",
+        "version": "1.0.0",
+        "handoff_id": handoff_id,
+        "thread_id": given.get("thread_id") or handoff_id,
+        "provenance": given["provenance"] | {"handoff_chain": list(chain)},
+        "verification": {"schema_version": "1.0.0"},
+    }
+    package["verification"]["package_hash"] = domain.package_hash(package)
+    return package
+
+
+def _check_hash(draft: HandoffDraft, given: dict[str, Any]) -> None:
+    if draft.verification is None:
+        return
+    expected = domain.package_hash(given)
+    if draft.verification.package_hash != expected:
+        raise InvalidInput(
+            "package.verification.package_hash: not that of the package as it was sent; "
+            "leave verification out, and the node fills it in",
+            reason="hash_mismatch",
+            path="package.verification.package_hash",
+            expected=expected,
+        )

@@ -1,0 +1,141 @@
+"""How a handoff is shown, and to whom (acp-canonical §7, §12.3)."""
+
+from typing import Any
+
+import orjson
+
+from schemas.base import iso
+from schemas.handoff import ACPHandoffPackage, HandoffParams
+from server.domain.acp import handoff as domain
+from server.domain.acp import teams as authority
+from server.domain.agents import identity, same_agent
+from server.domain.errors import NotFound
+from server.methods.base import Context
+from server.methods.handoff_steps import Case, case_of, roles_of, waits_for
+from server.store import handoffs, teams
+from server.store.handoffs import Handoff
+
+NEWEST = "g"
+"""After every id."""
+
+HINTS = {"activate": "activate or complete", "hand_on": "initiate (to hand the task on)"}
+"""How a step is asked for, where that is not its name."""
+
+
+def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
+    case = visible(ctx, params)
+    shown = answer(ctx, case)
+    shown["package"] = ACPHandoffPackage.model_validate(case.package).model_dump(
+        mode="json", exclude_none=True
+    )
+    shown["artifacts"] = orjson.loads(case.handoff.artifacts or "[]")
+    return shown
+
+
+def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
+    case = visible(ctx, params)
+    shown = answer(ctx, case)
+    shown["history"] = [
+        {
+            "seq": one.seq,
+            "step": one.step,
+            "before": one.before,
+            "after": one.after,
+            "actor": one.actor,
+            "role": one.role,
+            "code": one.code,
+            "detail": one.detail,
+            "recordedAt": iso(one.at),
+        }
+        for one in handoffs.events(ctx.db, case.handoff.handoff_id)
+    ]
+    return shown
+
+
+def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
+    """The caller's handoffs, or all of a teamspace that it is in; the newest first."""
+    agent = identity(ctx.caller.agent_id)
+    everything = False
+    if params.team is not None:
+        everything = authority.role_of(teams.members(ctx.db, params.team), agent) is not None
+    found = handoffs.listed(
+        ctx.db,
+        agent,
+        as_sender=params.role in (None, "sender"),
+        as_receiver=params.role in (None, "receiver"),
+        everything=everything and params.role is None,
+        team=params.team,
+        task_id=params.task_id,
+        status=params.status,
+        before=params.cursor or NEWEST,
+        limit=params.limit + 1,
+    )
+    shown = [
+        case for one in found[: params.limit] if may_see(ctx, case := case_of(ctx, one.handoff_id))
+    ]
+    result: dict[str, Any] = {"handoffs": [summary(case.handoff) for case in shown]}
+    if len(found) > params.limit:
+        result["nextCursor"] = found[params.limit - 1].handoff_id
+    return result
+
+
+def visible(ctx: Context, params: HandoffParams) -> Case:
+    """The handoff, when the caller may see it; else it is as if there were none."""
+    case = case_of(ctx, str(params.handoff_id))
+    if not may_see(ctx, case):
+        raise NotFound(
+            f"There is no handoff {params.handoff_id}",
+            kind="handoff",
+            handoffId=params.handoff_id,
+        )
+    return case
+
+
+def may_see(ctx: Context, case: Case) -> bool:
+    """The parties, whoever owned the task before, its coordinators; members of its teamspace,
+    unless it is restricted and they could not approve it. A draft is its sender's alone."""
+    agent = ctx.caller.agent_id
+    if case.status == "draft":
+        return same_agent(agent, case.handoff.from_agent)
+    if roles_of(ctx, case) or any(same_agent(agent, one) for one in case.handoff.chain):
+        return True
+    member = authority.role_of(case.members, agent)
+    if case.restricted:
+        return authority.may("approve_handoff", member, guarded=True)
+    return member is not None
+
+
+def summary(found: Handoff) -> dict[str, Any]:
+    """The HandoffSummary object."""
+    return {
+        "handoffId": found.handoff_id,
+        "threadId": found.thread_id,
+        "taskId": found.task_id,
+        "fromAgent": found.from_agent,
+        "toAgent": found.to_agent,
+        "title": found.title,
+        "reason": found.reason,
+        "status": found.status,
+        "team": found.team,
+        "handedOnFrom": found.previous,
+        "waitsFor": waits_for(found),
+        "workq": found.workq,
+        "packageHash": found.package_hash,
+        "initiatedAt": found.initiated_at,
+        "dueAt": None if found.due_at is None else iso(found.due_at),
+        "escalatedAt": None if found.escalated_at is None else iso(found.escalated_at),
+        "resolvedAt": found.resolved_at,
+        "resolutionNotes": found.resolution_notes,
+    }
+
+
+def answer(ctx: Context, case: Case) -> dict[str, Any]:
+    found = case.handoff
+    may = [HINTS.get(one, one) for one in domain.may_do(case.status, roles_of(ctx, case))]
+    waits = waits_for(found)
+    said = f"You may now: {', '.join(may)}." if may else ""
+    if waits and found.status != "draft":
+        said = f"{said} It waits for: {', '.join(waits)}.".strip()
+    if found.workq == "manual":
+        said = f"{said} Move its workq items by hand: the node can't.".strip()
+    return {"handoff": summary(found), "nextStep": said or "Nothing is yours to do."}

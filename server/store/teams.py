@@ -1,0 +1,176 @@
+"""Teamspaces, their members, tasks and logs (acp-canonical §8)."""
+
+import sqlite3
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.teamspace import TeamRole
+from server.domain.acp.handoff import Ownership
+from server.store import messages
+from server.store.messages import Message
+from server.store.sql import SQL
+
+
+class Team(NamedTuple):
+    """A teamspace. Times are stamps."""
+
+    team: str
+    name: str
+    purpose: str
+    status: Any
+    created_by: str
+    created_at: int
+    closed_at: int | None
+
+
+class Task(NamedTuple):
+    """A task; `chain` is JSON of its owners in order, the last one owns it."""
+
+    task_id: str
+    team: str | None
+    title: str
+    kind: Any
+    high_risk: int
+    status: Any
+    chain: str
+    block_code: str | None
+    block_detail: str | None
+
+    @property
+    def owned(self) -> Ownership | None:
+        owners = orjson.loads(self.chain)
+        return Ownership(tuple(owners)) if owners else None
+
+
+def find(db: sqlite3.Connection, team: str) -> Team | None:
+    row = SQL.team(db, team=team)
+    return Team(*row) if row else None
+
+
+def insert(
+    db: sqlite3.Connection, team: str, name: str, purpose: str, created_by: str, stamp: int
+) -> None:
+    SQL.insert_team(
+        db, team=team, name=name, purpose=purpose, created_by=created_by, created_at=stamp
+    )
+
+
+def close(db: sqlite3.Connection, team: str, stamp: int) -> None:
+    SQL.close_team(db, team=team, at=stamp)
+
+
+def members(db: sqlite3.Connection, team: str) -> dict[str, TeamRole]:
+    """Each member's address and role."""
+    return dict(SQL.team_members(db, team=team))
+
+
+def put_member(db: sqlite3.Connection, team: str, agent_id: str, role: TeamRole) -> None:
+    SQL.put_team_member(db, team=team, agent_id=agent_id, role=role)
+
+
+def drop_member(db: sqlite3.Connection, team: str, agent_id: str) -> None:
+    SQL.drop_team_member(db, team=team, agent_id=agent_id)
+
+
+def of_agent(db: sqlite3.Connection, agent_id: str) -> list[tuple[str, str, str, TeamRole]]:
+    """The teamspaces that an agent is in: id, name, status, its role."""
+    return list(SQL.teams_of(db, agent_id=agent_id))
+
+
+def is_coordinator(db: sqlite3.Connection, agent_id: str) -> bool:
+    """Whether the agent coordinates any active teamspace."""
+    return bool(SQL.coordinates_any(db, agent_id=agent_id))
+
+
+# --- tasks --------------------------------------------------------------------------------------
+
+
+def task(db: sqlite3.Connection, task_id: str) -> Task | None:
+    row = SQL.task(db, task_id=task_id)
+    return Task(*row) if row else None
+
+
+def tasks(db: sqlite3.Connection, team: str) -> list[Task]:
+    return [Task(*row) for row in SQL.tasks_of(db, team=team)]
+
+
+def insert_task(
+    db: sqlite3.Connection,
+    task_id: str,
+    *,
+    team: str | None,
+    title: str,
+    kind: str,
+    high_risk: bool,
+    owned: Ownership | None,
+    created_by: str,
+    stamp: int,
+) -> None:
+    SQL.insert_task(
+        db,
+        task_id=task_id,
+        team=team,
+        title=title,
+        kind=kind,
+        high_risk=int(high_risk),
+        chain=_chain(owned),
+        created_by=created_by,
+        created_at=stamp,
+    )
+
+
+def put_owner(db: sqlite3.Connection, task_id: str, owned: Ownership) -> None:
+    SQL.put_task_chain(db, task_id=task_id, chain=_chain(owned))
+
+
+def put_team(db: sqlite3.Connection, task_id: str, team: str) -> None:
+    """A task from outside is the teamspace's from now on."""
+    SQL.put_task_team(db, task_id=task_id, team=team)
+
+
+def put_task_status(
+    db: sqlite3.Connection,
+    task_id: str,
+    status: str,
+    code: str | None = None,
+    detail: str | None = None,
+) -> None:
+    SQL.put_task_status(db, task_id=task_id, status=status, block_code=code, block_detail=detail)
+
+
+def _chain(owned: Ownership | None) -> str:
+    return orjson.dumps(owned.chain if owned is not None else []).decode()
+
+
+# --- logs ---------------------------------------------------------------------------------------
+
+
+def log(db: sqlite3.Connection, team: str, name: str, line: dict[str, Any]) -> None:
+    """Append to a log of §8.2. The text is canonical: the same line is the same bytes."""
+    text = orjson.dumps(line, option=orjson.OPT_SORT_KEYS).decode()
+    SQL.append_team_log(db, team=team, log=name, line=text)
+
+
+def log_message(db: sqlite3.Connection, message: Message) -> None:
+    """Append a message that is for a teamspace, as it is sent."""
+    assert message.team is not None
+    line = orjson.loads(orjson.dumps(messages.envelope(message)))
+    log(db, message.team, "messages", {"at": message.created_at, "event": "send", "message": line})
+
+
+def log_after(
+    db: sqlite3.Connection, team: str, name: str, seq: int, limit: int
+) -> list[tuple[int, str]]:
+    """Lines after `seq`, as (seq, JSON)."""
+    return list(SQL.team_log_after(db, team=team, log=name, seq=seq, limit=limit))
+
+
+def log_heads(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    """For each log that has lines: its teamspace, its name and its last seq."""
+    return list(SQL.team_log_heads(db))
+
+
+def log_newest(db: sqlite3.Connection) -> int:
+    """The last seq of all logs; 0 without a line."""
+    return int(SQL.team_log_newest(db))

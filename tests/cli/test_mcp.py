@@ -1,0 +1,56 @@
+"""`cacp mcp`: the same tools over stdio, as a thin client of a node."""
+
+from pathlib import Path
+
+import pytest
+
+from server.tools import TOOLS
+from tests.agents import ERAS, Refused, over_stdio, run
+from tests.cli.run import process
+from tests.node import Node
+from tests.team import FRONTEND, FRONTEND_AGENT, Team
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_agent_that_starts_it_works_with_its_key(
+    node: Node, team: Team, tmp_path: Path, era: str
+) -> None:
+    contract = team.proposed()
+
+    async def play() -> None:
+        async with over_stdio(node.url, tmp_path, team.key, era) as agent:
+            assert [one.name for one in (await agent.client.list_tools()).tools] == list(TOOLS)
+            await agent.use(
+                "cacp_contract_respond",
+                projectId=team.project,
+                contractId=contract,
+                action="agree",
+            )
+            shown = await agent.use("cacp_project_get", projectId=team.project)
+            assert f"`{FRONTEND}` (`frontend`, `typescript`): held by `{FRONTEND_AGENT}`" in shown
+            uri = f"cacp://projects/{team.project}/contracts/{contract}"
+            read = (await agent.client.read_resource(uri)).contents[0]
+            assert "- status: agreed" in getattr(read, "text", "")
+
+    run(play)
+    assert (tmp_path / "mcp.log").read_text() == ""
+
+
+def test_a_node_that_is_down_or_a_wrong_key_is_told_clearly(node: Node, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with over_stdio("http://127.0.0.1:9", tmp_path) as agent:
+            assert len((await agent.client.list_tools()).tools) == len(TOOLS)
+            with pytest.raises(Refused, match=r"no node answers at http://127\.0\.0\.1:9"):
+                await agent.use("cacp_project_list")
+        async with over_stdio(node.url, tmp_path, "cacp_sk_wrongwrongwrongwrong") as agent:
+            with pytest.raises(Refused, match="This key is unknown here"):
+                await agent.use("cacp_project_list")
+
+    run(play)
+
+
+def test_a_key_or_url_that_is_none_ends_it_at_once() -> None:
+    done = process("mcp", key="nope")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("cacp: the key is malformed")
+    assert process("mcp", "--url", "nope").returncode == 2

@@ -1,0 +1,51 @@
+"""The processes of `cacp mesh`: tests/cli/test_mesh.py runs them whole."""
+
+import socket
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli.mesh_nodes import Box, Member
+from server.settings import load
+from tests.node import free_port
+
+
+def test_a_members_file_is_all_that_a_node_needs(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("a token that nobody guesses\n")
+    member = Member(tmp_path, "mobile", 8083)
+    member.configure(token, ["http://127.0.0.1:8081"])
+    assert tomllib.loads(member.config.read_text())["repo"] == "mobile-app"
+    settings = load(member.config)
+    assert (settings.url, settings.peers) == (member.url, ("http://127.0.0.1:8081",))
+    assert settings.mesh_tokens == ("a token that nobody guesses",)
+    assert settings.db == tmp_path / "mobile" / "cacp.db"
+
+
+def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(tmp_path: Path) -> None:
+    port = free_port()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with pytest.raises(ValueError, match=f"listens on port {port}"), Box(tmp_path, port):
+            pass
+    token = tmp_path / "token"
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    before = token.read_text()
+    with (
+        pytest.raises(ValueError, match="listens on port"),
+        socket.create_server(("127.0.0.1", port)),
+        Box(tmp_path, port),
+    ):
+        pass
+    assert token.read_text() == before, "a mesh keeps its secret"
+
+
+def test_a_node_that_does_not_run_is_down(tmp_path: Path) -> None:
+    member = Member(tmp_path, "mobile", free_port())
+    seen = member.look()
+    assert (seen.health, seen.pid, seen.held) == ("down", None, None)
+    member.stop()
+    member.wait()

@@ -1,0 +1,212 @@
+"""What a real node does for handoffs by itself, killed in between (acp-canonical §7, §8, §10.4)."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.desk import package
+from tests.mail import Agent, agent
+from tests.node import Node
+from tests.waiting import eventually
+
+
+class Workq:
+    """A gateway that keeps what it is asked; `refuses` says what it won't do."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.refuses = ""
+        self.down = False
+        workq = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                request = orjson.loads(self.rfile.read(int(self.headers["content-length"])))
+                answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+                if request["method"] == workq.refuses:
+                    answer["error"] = {"code": -32000, "message": "held by another"}
+                else:
+                    answer["result"] = {}
+                workq.calls.append(request)
+                self.send_response(503 if workq.down else 200)
+                self.end_headers()
+                self.wfile.write(orjson.dumps(answer))
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/rpc"
+
+
+@pytest.fixture(scope="module")
+def workq() -> Iterator[Workq]:
+    workq = Workq()
+    yield workq
+    workq.server.shutdown()
+    workq.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory, workq: Workq) -> Iterator[Node]:
+    """A node with every duty, and an SLA of three seconds."""
+    folder = tmp_path_factory.mktemp("busy")
+    (folder / "files").mkdir()
+    with Node(
+        folder,
+        handoff_sla_seconds=3,
+        artifact_roots=folder / "files",
+        teamspaces_root=folder / "teams",
+        workq_url=workq.url,
+    ) as node:
+        yield node
+        assert "Traceback" not in node.log, node.log[-4000:]
+
+
+def offer(sender: Agent, receiver: Agent, **changes: Any) -> str:
+    given = package(f"task-{sender.id}", **changes)
+    made = sender.call("handoff", action="initiate", to=receiver.id, reason="r", package=given)
+    return str(made["handoff"]["handoffId"])
+
+
+def state(who: Agent, handoff_id: str) -> Any:
+    return who.call("handoff", action="get", handoff_id=handoff_id)["handoff"]
+
+
+def steps(who: Agent, handoff_id: str) -> list[str]:
+    found = who.call("handoff", action="history", handoff_id=handoff_id)["history"]
+    return [one["step"] for one in found]
+
+
+def artifact(path: Path, content: bytes) -> list[dict[str, Any]]:
+    sha256 = hashlib.sha256(content).hexdigest()
+    return [{"artifact_id": "notes", "ref": {"type": "file", "path": str(path), "sha256": sha256}}]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "code"),
+    [
+        (b"right", "accepted", None),
+        (b"wrong", "rejected", "hash_mismatch"),
+        (None, "rejected", "missing_artifact"),
+    ],
+)
+def test_files_are_verified_before_it_is_accepted(
+    busy: Node, content: bytes | None, status: str, code: str | None
+) -> None:
+    """§7.2 rule 4."""
+    one, two = agent(busy), agent(busy)
+    path = busy.folder / "files" / f"{status}-{code}.txt"
+    if content is not None:
+        path.write_bytes(content)
+    handoff_id = offer(one, two, artifacts=artifact(path, b"right"))
+    first = two.call("handoff", action="accept", handoff_id=handoff_id)["handoff"]
+    assert first["status"] in ("validating", status)
+    eventually(lambda: state(one, handoff_id)["status"] != "validating")
+    got = one.call("handoff", action="get", handoff_id=handoff_id)
+    assert got["handoff"]["status"] == status
+    assert got["artifacts"][0]["outcome"] == (code or "verified")
+    types = [message["type"] for message in two.inbox()["messages"]]
+    assert types[-1] == ("handoff.reject" if code else "status.update")
+
+
+def test_an_overdue_handoff_is_escalated_once_whatever_happens(busy: Node) -> None:
+    """§7.2 rule 5: over a kill -9, by message, in the history and in the audit."""
+    one, two, three = agent(busy), agent(busy), agent(busy)
+    late, done = offer(one, two), offer(three, two)
+    for handoff_id in (late, done):
+        two.call("handoff", action="accept", handoff_id=handoff_id)
+    two.call("handoff", action="complete", handoff_id=done, summary="done")
+    busy.kill()
+    busy.restart()
+    eventually(lambda: state(one, late)["escalatedAt"], 20)
+    assert steps(one, late).count("escalate") == 1
+    assert "escalate" not in steps(three, done)
+    told = [
+        message["payload"]["blocked_on"]
+        for message in busy.call("acp/inbox", limit=500)["messages"]
+        if message["type"] == "status.blocked"
+    ]
+    assert [late in one for one in told].count(True) == 1
+    audited = busy.query("SELECT actor, detail FROM acp_audit WHERE outcome = 'escalated'")
+    assert [late in detail for _, detail in audited].count(True) == 1
+
+
+def refs() -> dict[str, Any]:
+    return {"external_refs": [{"type": "workq_item", "value": "WQ-7"}]}
+
+
+def test_ownership_moves_at_workq(busy: Node, workq: Workq) -> None:
+    """§10.4: release and claim, each with its agent and session."""
+    workq.calls.clear()
+    one, two = agent(busy), agent(busy)
+    handoff_id = offer(one, two, task=refs())
+    two.call("handoff", action="accept", handoff_id=handoff_id, session_key="session-2")
+    eventually(lambda: state(one, handoff_id)["workq"] == "transferred")
+    assert [(call["method"], call["params"]) for call in workq.calls] == [
+        (
+            "workq.release",
+            {"item": "WQ-7", "agent_id": one.address, "session_key": "session-1"},
+        ),
+        ("workq.claim", {"item": "WQ-7", "agent_id": two.address, "session_key": "session-2"}),
+    ]
+    assert "workq_transferred" in steps(one, handoff_id)
+
+
+def test_a_call_that_got_no_answer_is_made_again_after_a_crash(busy: Node, workq: Workq) -> None:
+    workq.calls.clear()
+    workq.down = True
+    one, two = agent(busy), agent(busy)
+    handoff_id = offer(one, two, task=refs())
+    two.call("handoff", action="accept", handoff_id=handoff_id)
+    eventually(lambda: workq.calls)
+    assert state(one, handoff_id)["workq"] == "pending"
+    busy.kill()
+    workq.down = False
+    busy.restart()
+    eventually(lambda: state(one, handoff_id)["workq"] == "transferred")
+    ids = [call["id"] for call in workq.calls if call["method"] == "workq.release"]
+    assert len(ids) > 1
+    assert len(set(ids)) == 1
+
+
+def test_what_workq_refuses_is_left_to_people(busy: Node, workq: Workq) -> None:
+    """§10.4: explicit operator-visible status."""
+    workq.refuses = "workq.claim"
+    one, two = agent(busy), agent(busy)
+    handoff_id = offer(one, two, task=refs())
+    two.call("handoff", action="accept", handoff_id=handoff_id)
+    eventually(lambda: state(one, handoff_id)["workq"] == "manual")
+    workq.refuses = ""
+    found = two.call("handoff", action="history", handoff_id=handoff_id)["history"]
+    assert (
+        "held by another" in next(one for one in found if one["step"] == "workq_manual")["detail"]
+    )
+    assert "cacp_workq_manual 1" in busy.get("/metrics").text
+    assert "by hand" in two.call("handoff", action="get", handoff_id=handoff_id)["nextStep"]
+
+
+def test_the_logs_are_written(busy: Node) -> None:
+    """§8.2: they are those of the database."""
+    one = agent(busy)
+    name = f"core-{one.address[-12:]}"
+    one.call("team", action="create", team=name, name="Core")
+    for number in range(5):
+        one.call("team", action="decide", team=name, title=f"d{number}", detail="because")
+    rows = busy.query("SELECT seq, line FROM team_log WHERE team = ? AND log = 'decisions'", name)
+    expected = [{"seq": seq, **orjson.loads(line)} for seq, line in rows]
+    assert len(expected) == 5
+    path = busy.folder / "teams" / name / "decisions" / "decisions.jsonl"
+    eventually(lambda: path.read_bytes().count(b"\n") >= 5)
+    assert [orjson.loads(line) for line in path.read_bytes().splitlines()] == expected
+    assert (busy.folder / "teams" / name / "roles" / "ledger.jsonl").exists()

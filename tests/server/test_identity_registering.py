@@ -1,0 +1,60 @@
+"""Who may register itself by its name alone (CACP 2.0, POST /peers/register; design §7)."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.domain.errors import Unauthenticated
+from server.identity import Caller, Identity
+from server.settings import Settings
+from server.store import mesh
+from server.store.database import connect
+from server.store.migrate import prepare
+from tests.server.test_identity import HOST, Node, refused
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Node]:
+    prepare(tmp_path / "cacp.db")
+    with closing(connect(tmp_path / "cacp.db")) as db:
+        yield Node(db)
+
+
+def test_who_registers_over_loopback_may_be_new(running: Node) -> None:
+    """Design §7, Peers of other makes. It could act as the node's own agent as well."""
+    headers = {**HOST, b"x-agent-id": b"mobile"}
+    identity = Identity(Settings(), running.read, running.secret)
+    new = Caller("mobile", "", "unkeyed", "peer")
+    assert identity.identify(headers, "127.0.0.1", registers=True) == new
+    refused(Unauthenticated, "unknown_agent", lambda: identity.identify(headers, "127.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "client", "reason"),
+    [
+        ({"trust_unkeyed_peers": False}, "127.0.0.1", "unkeyed_peers_off"),
+        ({}, "192.0.2.1", "no_credentials"),
+        ({"host": "192.0.2.9", "trust_unkeyed_peers": True}, "192.0.2.1", "unknown_agent"),
+        ({"host": "192.0.2.9", "trust_unkeyed_peers": True}, "127.0.0.1", "unknown_agent"),
+    ],
+)
+def test_nobody_registers_by_its_name_from_elsewhere(
+    running: Node, settings: dict[str, Any], client: str, reason: str
+) -> None:
+    headers = {**HOST, b"x-agent-id": b"mobile"}
+    identity = Identity(Settings(**settings), running.read, running.secret)
+    refused(Unauthenticated, reason, lambda: identity.identify(headers, client, registers=True))
+
+
+def test_a_node_whose_key_is_known_does_not_come_without_it(running: Node) -> None:
+    mesh.pin(running.db, "mobile", "its public key")
+    headers = {**HOST, b"x-agent-id": b"mobile"}
+    identity = Identity(Settings(), running.read, running.secret)
+    refused(
+        Unauthenticated,
+        "key_required",
+        lambda: identity.identify(headers, "127.0.0.1", registers=True),
+    )
