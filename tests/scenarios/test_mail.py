@@ -62,6 +62,8 @@ def test_messages_and_receipts_go_both_ways(mesh: Meshed) -> None:
     }
     text = carl.inbox(format="markdown")["text"]
     assert "aid://example.com/alpha" in text, "who vouches for the sender is named"
+    (found,) = carl.call("query", message_id=sent["id"])["messages"]
+    assert found["vouchedBy"] == "aid://example.com/alpha"
     answer = carl.call(
         "respond",
         message_id=sent["id"],

@@ -50,11 +50,16 @@ class Page:
         """The InboxResult."""
         last = self.letters[-1].seq if self.letters else self.after
         envelopes = [messages.envelope(letter.message) for letter in self.letters]
-        result = {
+        result: dict[str, Any] = {
             "address": self.address,
             "messages": envelopes,
             "deliveries": [
-                {"messageId": letter.message.id, "seq": letter.seq, "status": letter.status}
+                {
+                    "messageId": letter.message.id,
+                    "seq": letter.seq,
+                    "status": letter.status,
+                    "vouchedBy": posting.source(ctx.db, letter.message.id),
+                }
                 for letter in self.letters
             ],
             "cursor": f"{self.epoch}:{last}",
@@ -65,7 +70,8 @@ class Page:
             "capabilities": ctx.node.acp.capabilities,
         }
         if params.format == "markdown":
-            result["text"] = _markdown(ctx, envelopes, self.box)
+            vouchers = [one["vouchedBy"] for one in result["deliveries"]]
+            result["text"] = _markdown(ctx, envelopes, vouchers, self.box)
         return result
 
 
@@ -182,13 +188,14 @@ def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
     return (int(text), False) if known == epoch else (0, True)
 
 
-def _markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
+def _markdown(
+    ctx: Context, envelopes: list[dict[str, Any]], vouchers: list[str | None], box: Box
+) -> str:
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
     # Who sends here has proved with its key to be who it is; its node vouches for who sends there.
-    sources = [posting.source(ctx.db, one["id"]) for one in plain]
     authors = [
-        Author(one["from"], source or ctx.node.agent_id, "peer" if source else "verified")
-        for one, source in zip(plain, sources, strict=True)
+        Author(one["from"], node or ctx.node.agent_id, "peer" if node else "verified")
+        for one, node in zip(plain, vouchers, strict=True)
     ]
     counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
     return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."
