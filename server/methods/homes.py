@@ -49,7 +49,6 @@ def publish(ctx: Context) -> None:
     signature = Signature(node=ctx.node.agent_id, value=ctx.node.key.sign(_said(ctx, directory)))
     signed = SignedDirectory(directory=directory, signature=signature)
     _keep(ctx, ctx.node.agent_id, signed)
-    ctx.record("directory", identity(ctx.node.agent_id), None, "published")
 
 
 def at_home(ctx: Context) -> set[str]:
@@ -93,7 +92,6 @@ def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
     if kept is not None and kept.epoch != signed.directory.epoch:
         # It came back from a backup, and may lack what it had confirmed.
         posting.owe_again(ctx.db, node)
-    ctx.record("directory", identity(node), None, "taken")
     return True
 
 

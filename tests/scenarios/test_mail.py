@@ -103,7 +103,7 @@ def test_mail_waits_for_a_node_that_is_away(mesh: Meshed) -> None:
     known_both_ways(ann, bob)
     beta.stop()
     first = ann.send(bob)["message"]
-    short = ann.send(bob, expires_at=soon(0.5))["message"]
+    short = ann.send(bob, expires_at=soon(3))["message"]
     rest = [ann.send(bob, thread_id=first["thread_id"])["message"] for _ in range(4)]
     alpha.kill()
     alpha.start()

@@ -49,7 +49,7 @@ def agents(ctx: Context, params: AgentsParams) -> dict[str, Any]:
     """Take a peer's signed list of who is at home there, and answer with this node's own."""
     check_source(ctx, params.source_agent)
     source = ctx.caller.agent_id
-    homes.take(replace(ctx, origin=source), source, params.listed)
+    homes.take(ctx, source, params.listed)
     own = homes.own_directory(ctx)
     return {"listed": None if own is None else own.model_dump()}
 
