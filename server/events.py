@@ -52,7 +52,7 @@ class Filter(NamedTuple):
             return False
         if self.project_id is not None and change.project_id != self.project_id:
             return False
-        # A message is its parties' business: the stream of changes carries none.
+        # Mail and handoffs are their parties' business: the stream of changes carries none.
         return change.entity in (KINDS if self.kinds is None else self.kinds)
 
 

@@ -12,6 +12,8 @@ from schemas.manifest import Manifest, ManifestTask, NodeSpec
 from schemas.run_state import RunState, TaskState, TaskStatus
 
 MAX_TEXT = 2_000
+MAX_SUMMARY = 500
+"""Characters, which leave a message's payload below its 4096 bytes."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,12 @@ def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) ->
                 "type": "status.blocked",
                 "topic": f"task {definition.id} escalated",
                 "priority": "high",
-                "payload": content,
-                "policy": {"visibility": "team", "sensitivity": "low", "human_gate": "none"},
+                "payload": {
+                    "summary": f"Task {definition.id} is escalated: {reason}"[:MAX_SUMMARY],
+                    "blocked_on": f"a decision on task {definition.id}",
+                    "details": {"task": definition.id, "status": "escalated"},
+                },
+                "policy": {"visibility": "private", "sensitivity": "low", "human_gate": "none"},
             },
         )
 

@@ -12,8 +12,10 @@ import orjson
 from schemas.base import iso
 from server.store.sql import SQL
 
-_TIMES = frozenset({"created_at", "claimed_at", "registered_at", "last_seen", "renewed_at", "at"})
-_JSON = frozenset({"relevant_paths", "related_contracts", "body", "manifest"})
+_TIMES = frozenset(
+    {"created_at", "claimed_at", "registered_at", "last_seen", "renewed_at", "at", "closed_at"}
+)
+_JSON = frozenset({"relevant_paths", "related_contracts", "body", "manifest", "chain", "line"})
 
 ENTITIES = (
     "projects",
@@ -28,6 +30,16 @@ ENTITIES = (
     "changes",
     "peers",
     "directory",
+    "messages",
+    "deliveries",
+    "messages_archive",
+    "acp_audit",
+    "handoffs",
+    "handoff_history",
+    "teamspaces",
+    "team_members",
+    "tasks",
+    "team_log",
 )
 """What is exported. Keys, tokens and the node's secret are not."""
 
@@ -62,8 +74,9 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 def _value(name: str, value: Any) -> Any:
     if value is None:
         return None
-    if name in _TIMES:
+    # Mail keeps its times as text (acp-canonical §9).
+    if name in _TIMES and isinstance(value, int):
         return iso(value)
-    if name in _JSON:
+    if name in _JSON or name.endswith("_json"):
         return orjson.Fragment(value)
     return base64.b64encode(value).decode() if name == "content" else value

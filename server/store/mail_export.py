@@ -63,7 +63,7 @@ def _save(folder: Path, descriptor: int, flush: Any, state: dict[str, Any]) -> N
 
 def _messages(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
     changed, message_id = last or ("", "")
-    with SQL.export_acp_messages_cursor(db, changed=changed, id=message_id) as cursor:
+    with SQL.mail_messages_cursor(db, changed=changed, id=message_id) as cursor:
         for *row, at in cursor:
             message = Message(*row)
             receipts = [mailboxes.receipt(one) for one in mailboxes.deliveries(db, message.id)]
@@ -72,13 +72,13 @@ def _messages(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
 
 
 def _archive(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
-    with SQL.export_acp_archive_cursor(db, seq=last[0] if last else 0) as cursor:
+    with SQL.mail_archive_cursor(db, seq=last[0] if last else 0) as cursor:
         for seq, document in cursor:
             yield [seq], document.encode()
 
 
 def _audit(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
-    with SQL.export_acp_audit_cursor(db, seq=last[0] if last else 0) as cursor:
+    with SQL.mail_audit_cursor(db, seq=last[0] if last else 0) as cursor:
         names = [column[0] for column in cursor.description]
         for row in cursor:
             event = dict(zip(names, row, strict=True))

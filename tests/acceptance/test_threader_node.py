@@ -32,6 +32,7 @@ def test_a_contract_is_implemented_and_verified_by_a_run(
     assert "src/user.py" in str(found["implementations"])
     packets = team.backend("context/list")["packets"]
     assert {packet["type"] for packet in packets} == {"decision", "implementation_status"}
-    refused = bench.state_dir / "outbox.refused.jsonl"
-    if "acp/send" not in team.node.get("/methods").json():
-        assert "does not offer acp/send" in refused.read_text()
+    assert not (bench.state_dir / "outbox.refused.jsonl").exists()
+    (alert,) = team.node.call("acp/inbox", key=team.key)["messages"]
+    assert (alert["type"], alert["topic"]) == ("status.blocked", "task B escalated")
+    assert alert["payload"]["details"]["status"] == "escalated"

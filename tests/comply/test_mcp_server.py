@@ -14,9 +14,10 @@ from comply.mcp_server import NAME, REPORT, TOOL, WORD
 def test_it_gives_the_word_and_reports_what_its_client_says(tmp_path: Path) -> None:
     said: list[str] = []
 
-    async def hear(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             said.append(json.loads(line)["method"])
+        writer.close()
 
     async def whole() -> None:
         path = str(tmp_path / "report")

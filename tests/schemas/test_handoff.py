@@ -141,4 +141,4 @@ def test_an_action_says_what_it_needs_and_takes(action: HandoffAction) -> None:
 def test_the_sender_is_not_the_callers_to_say() -> None:
     """§12.1."""
     _, said = refusal(HandoffParams, {"action": "list", "from": "aid://example.com/ben"})
-    assert "from is not yours to say" in said
+    assert "may not say from" in said

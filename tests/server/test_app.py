@@ -37,6 +37,7 @@ def test_it_serves_what_the_specification_names(paths: dict[str, set[str]]) -> N
         "/peers/hello": {"POST"},
         "/peers/confirm": {"POST"},
         "/metrics": {"GET"},
+        "/mesh": {"GET"},
         "/events": {"GET"},
         "/adp/search": {"POST"},
         "/adp/register": {"POST"},

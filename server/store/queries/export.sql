@@ -44,3 +44,43 @@ FROM peers ORDER BY registered_at, agent_id;
 -- name: export_directory()
 SELECT aid, manifest, registrar, verified, registered_at, renewed_at
 FROM directory ORDER BY registered_at, agent;
+
+-- name: export_messages()
+SELECT id, protocol, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic,
+       priority, status, payload_json, policy_json, context_json, external_refs_json, sequence,
+       expires_at, created_at, updated_at, held
+FROM messages ORDER BY id;
+
+-- name: export_deliveries()
+SELECT message_id, recipient, channel, status, delivered_at, read_at, error, box_seq
+FROM delivery_log ORDER BY id;
+
+-- name: export_messages_archive()
+SELECT id, archived_at, document FROM messages_archive ORDER BY seq;
+
+-- name: export_acp_audit()
+SELECT seq, at, actor, action, outcome, message_id, detail FROM acp_audit ORDER BY seq;
+
+-- name: export_handoffs()
+SELECT id, thread_id, task_id, from_agent, to_agent, title, reason, package_json, status,
+       provenance_json, verification_json, initiated_at, resolved_at, resolution_notes
+FROM handoffs ORDER BY id;
+
+-- name: export_handoff_history()
+SELECT seq, handoff_id, step, before_status, after_status, actor, role, code, detail, at
+FROM handoff_history ORDER BY seq;
+
+-- name: export_teamspaces()
+SELECT team, name, purpose, status, created_by, created_at, closed_at
+FROM teamspaces ORDER BY created_at, team;
+
+-- name: export_team_members()
+SELECT team, agent_id, role FROM team_members ORDER BY team, agent_id;
+
+-- name: export_tasks()
+SELECT task_id, team, title, kind, high_risk, status, chain, block_code, block_detail, created_by,
+       created_at
+FROM tasks ORDER BY created_at, task_id;
+
+-- name: export_team_log()
+SELECT seq, team, log, line FROM team_log ORDER BY seq;
