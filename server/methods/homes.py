@@ -55,7 +55,7 @@ def at_home(ctx: Context) -> set[str]:
     """The addresses of who is at home here: this node's agent, and who holds a key and has no home
     elsewhere."""
     own = identity(ctx.node.agent_id)
-    return {one for one in posting.keyed(ctx.db) | {own} if home_of(ctx, one) == own}
+    return {one for one in posting.keyed(ctx.db) | {own} if _may_be_home(ctx, one, own)}
 
 
 def is_stale(ctx: Context) -> bool:
@@ -66,7 +66,7 @@ def is_stale(ctx: Context) -> bool:
     if kept is None or kept.epoch != changes.epoch(ctx.db):
         return True
     listed, held = posting.listed(ctx.db, own), posting.keyed(ctx.db) | {own}
-    return bool(listed - held) or any(home_of(ctx, one) == own for one in held - listed)
+    return bool(listed - held) or any(_may_be_home(ctx, one, own) for one in held - listed)
 
 
 def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
@@ -112,12 +112,29 @@ def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
         if agent != identity(node) and mesh.node_key(ctx.db, agent) is not None:
             _name_once(agent, node, agent)
             continue
-        home = home_of(ctx, agent) or identity(node)
         if agent != identity(node):
+            free = _may_be_home(ctx, agent, identity(node))
+            home = identity(node) if free else home_of(ctx, agent) or identity(node)
             mesh.put_home(ctx.db, agent, home)
+            posting.move_home(ctx.db, agent, home)
+        else:
+            home = agent
         posting.list_agent(ctx.db, agent, node)
         if home != identity(node):
             _name_once(agent, node, home)
+
+
+def _may_be_home(ctx: Context, agent: str, node: str) -> bool:
+    """Whether an agent is at home at this node, nowhere yet, or at one that has given it up: its
+    directory is known, and names the agent no more."""
+    home = home_of(ctx, agent)
+    if home is None or home == node:
+        return True
+    if home == agent or posting.directory(ctx.db, home) is None:
+        return False
+    given_up = agent not in posting.listed(ctx.db, home)
+    keyed_here = same_agent(home, ctx.node.agent_id) and keys.is_keyed(ctx.db, agent)
+    return given_up and not keyed_here
 
 
 def _said(ctx: Context, directory: Directory) -> bytes:

@@ -11,7 +11,7 @@ from server.domain.authorship import statement
 from server.domain.errors import Forbidden
 from server.methods import homes
 from server.store import keys, mesh, peers, posting
-from tests.server.methods.acp.office import ANNA, BERT, Office
+from tests.server.methods.acp.office import ANNA, BERT, START, Office
 
 BETA, GAMMA = "aid://example.com/beta", "aid://example.com/gamma"
 NODE = "aid://example.com/node"
@@ -98,3 +98,21 @@ def test_a_node_that_came_back_from_a_backup_is_told_again(office: Office) -> No
     assert not homes.is_stale(ctx)
     office.db.execute("UPDATE meta SET value = 'restored' WHERE name = 'epoch'")
     assert homes.is_stale(ctx)
+
+
+def test_an_agent_moves_here_once_its_home_has_revoked_its_keys(office: Office) -> None:
+    """Whether its key here was made before or after."""
+    ctx = office.context()
+    zoe, key = "aid://example.com/zoe", keys.new_key()
+    homes.take(ctx, BETA, listing(BETA, 1, zoe))
+    homes.publish(ctx)
+    keys.add(office.db, key, agent_id=zoe, repo="mail", now=START)
+    assert not homes.is_stale(ctx)
+    assert homes.home_of(ctx, zoe) == BETA
+    homes.take(ctx, BETA, listing(BETA, 2))
+    assert homes.is_stale(ctx)
+    homes.publish(ctx)
+    assert homes.home_of(ctx, zoe) == NODE
+    assert not homes.is_stale(ctx)
+    homes.take(ctx, GAMMA, listing(GAMMA, 1, zoe))
+    assert homes.home_of(ctx, zoe) == NODE, "who holds it keeps it"
