@@ -83,7 +83,7 @@ def remove(agent_id: PeerArgument, db: DbOption = None) -> None:
 
     Example: cacp peers remove aid://example.com/beta@1.0.0
     """
-    from server.store import keys, mesh
+    from server.store import keys, mesh, posting
     from server.store import peers as store
 
     with transaction(db) as node:
@@ -91,6 +91,7 @@ def remove(agent_id: PeerArgument, db: DbOption = None) -> None:
         for key_id in (peer.key_id or "").split(",") if peer else []:
             keys.revoke(node.db, key_id, now=node.now)
         mesh.unpin(node.db, agent_id)
+        posting.forget_node(node.db, agent_id)
         if not store.remove(node.db, agent_id):
             _unknown(agent_id)
     typer.echo(f"{agent_id} is removed.", err=True)

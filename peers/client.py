@@ -34,11 +34,16 @@ class CallError(Exception):
 
     CallError
      ├── Unreachable     no whole answer: it is down, too slow, too long, or may not be called
+     │    └── NotConnected    there was no connection: nothing was sent
      └── Refused         it answers, but with an error, or with what was not asked for
     """
 
 
 class Unreachable(CallError):
+    pass
+
+
+class NotConnected(Unreachable):
     pass
 
 
@@ -111,7 +116,7 @@ class Client:
         except (httpcore.ConnectError, OSError) as error:
             untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
             why = ": its certificate is not one that is trusted here" if untrusted else ""
-            raise Unreachable(f"can't be reached{why}") from None
+            raise NotConnected(f"can't be reached{why}") from None
         except (httpcore.UnsupportedProtocol, ValueError):
             raise Unreachable("can't be reached: that is no URL of http or https") from None
         except (httpcore.NetworkError, httpcore.ProtocolError):

@@ -32,7 +32,8 @@ class Page(NamedTuple):
 
 
 class Sender:
-    """Tells one peer what changes here. `cursor` is the last change that it has confirmed."""
+    """Tells one peer what changes here. `cursor` is the last change that it has confirmed; the log
+    says NAME_down and NAME_up."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Sender:
         deliver: Callable[[dict[Name, int]], Awaitable[None]],
         next_commit: Callable[[], asyncio.Event],
         returned: Callable[[], None],
+        name: str = "peer",
     ) -> None:
         self.agent_id = agent_id
         self.cursor = cursor
@@ -58,6 +60,7 @@ class Sender:
         self._deliver = deliver
         self._next_commit = next_commit
         self._returned = returned
+        self._name = name
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
@@ -86,14 +89,14 @@ class Sender:
 
     def _succeeded(self) -> None:
         if self.failures:
-            log.info("peer_up", peer=self.agent_id, failures=self.failures)
+            log.info(f"{self._name}_up", peer=self.agent_id, failures=self.failures)
             self.failures, self.last_error = 0, None
             self._returned()
 
     def failed(self, error: CallError) -> None:
         """The peer has not. Logged once until it answers again."""
         if not self.failures:
-            log.warning("peer_down", peer=self.agent_id, error=str(error))
+            log.warning(f"{self._name}_down", peer=self.agent_id, error=str(error))
         self.failures += 1
         self.last_error = str(error)
 

@@ -124,9 +124,12 @@ class QueryParams(ACPParams):
 
 
 class Found(Result):
+    """`vouched_by` is the node that vouches for the sender; null where it proved itself here."""
+
     message: ACPMessageEnvelope
     receipts: list[Receipt]
     held: Held | None = None
+    vouched_by: Identifier | None = None
 
 
 class QueryResult(Result):
@@ -146,11 +149,13 @@ class InboxParams(ACPParams):
 
 
 class Delivery(Result):
-    """Where in the box a message stands."""
+    """Where in the box a message stands. `vouched_by` is the node that vouches for its sender; null
+    where the sender has proved itself here."""
 
     message_id: Identifier
     seq: int
     status: ACPMessageStatus
+    vouched_by: Identifier | None = None
 
 
 class Counts(Result):

@@ -174,6 +174,8 @@ class PeerState(Result):
 
     health: Literal["up", "down", "unknown"]
     backlog: int
+    mail: int
+    """Messages, and receipts of messages, that wait for the peer."""
     lag_seconds: float
     last_contact: str | None
     last_error: str | None

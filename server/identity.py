@@ -10,10 +10,10 @@ from typing import Literal, Protocol, TypeVar
 import jwt
 
 from server.domain.access import Trust
-from server.domain.agents import same_agent
+from server.domain.agents import identity, same_agent
 from server.domain.errors import Forbidden, Unauthenticated
 from server.settings import Settings, is_loopback
-from server.store import keys, mesh, peers, tokens
+from server.store import keys, mesh, peers, posting, tokens
 
 T = TypeVar("T")
 
@@ -114,7 +114,16 @@ class Identity:
                 reason="agent_mismatch",
                 agentId=holder.agent_id,
             )
-        return Caller(holder.agent_id, holder.repo, holder.trust, "key", human=holder.human)
+        trust: Trust = "visitor" if self._is_visitor(holder) else holder.trust
+        return Caller(holder.agent_id, holder.repo, trust, "key", human=holder.human)
+
+    def _is_visitor(self, holder: keys.Holder) -> bool:
+        """Whether another node speaks for the holder of a key of ours (`server.methods.homes`)."""
+        if holder.trust != "verified":
+            return False
+        address = identity(holder.agent_id)
+        home = self._read(lambda db: posting.speaker(db, address))
+        return home is not None and not same_agent(home, self._own.agent_id)
 
     def _known_holder(self, hashed: str) -> keys.Holder | None:
         agent_id = self._known(hashed)

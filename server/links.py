@@ -60,17 +60,24 @@ class MeshLink:
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of a call in this node's name. Raises CallError, which also counts."""
-        given = params | {"source_agent": self._node.agent_id}
         try:
-            result = await self._client.call(
-                self._peer.endpoint, method, given, key=self._peer.secret
-            )
+            result = await self.ask(method, **params)
         except CallError as error:
-            await self._renew_keys(error)
             self.lost(error)
             raise
         self.heard()
         return result
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """The same, without counting for whether the peer is up."""
+        given = params | {"source_agent": self._node.agent_id}
+        try:
+            return await self._client.call(
+                self._peer.endpoint, method, given, key=self._peer.secret
+            )
+        except CallError as error:
+            await self._renew_keys(error)
+            raise
 
     async def deliver(self, names: Mapping[Name, int]) -> None:
         """Send entities, each as it was after a change or later; returns once the peer has taken or

@@ -21,16 +21,17 @@ from peers.client import CallError, Unreachable
 from peers.sender import Page, Sender
 from schemas.base import iso
 from server.anti_entropy import Comparison
+from server.carrier import Carrier
 from server.domain.errors import Refusal
 from server.identity import Caller
 from server.joining import Joining, JoinRefused
 from server.links import ForeignLink, MeshLink
-from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods import METHODS, homes
+from server.methods.base import Context, Node, Session
 from server.outbox import Composer
 from server.outgoing import make_client
 from server.settings import Settings
-from server.store import changes, digests, mesh, peers, projects
+from server.store import changes, digests, mesh, peers, posting, projects
 from server.store.database import Database, Transaction
 from server.store.peers import Peer
 
@@ -58,6 +59,14 @@ class Mesh:
         self._joining = Joining(settings, database, node, self._client)
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
+        self.mail: dict[str, Sender] = {}
+        self._home = Session(
+            database,
+            Caller(node.agent_id, node.repo, "verified", "local"),
+            node,
+            "acp/sync/agents",
+            asyncio.Event(),
+        )
         self._known: dict[str, Peer] = {}
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._own: list[asyncio.Task[None]] = []
@@ -83,11 +92,14 @@ class Mesh:
 
     def heard_from(self, agent_id: str) -> None:
         """A peer has called: if it was down, it isn't any more."""
-        sender = self.senders.get(agent_id)
-        if sender is not None and sender.failures:
-            sender.wake()
-            if agent_id in self.comparisons:
-                self.comparisons[agent_id].wake()
+        for sender in (self.senders.get(agent_id), self.mail.get(agent_id)):
+            if sender is not None and sender.failures:
+                self._wake(agent_id)
+
+    def _wake(self, agent_id: str) -> None:
+        for kept in (self.senders, self.mail, self.comparisons):
+            if agent_id in kept:
+                kept[agent_id].wake()
 
     @property
     def clock_is_off(self) -> bool:
@@ -106,6 +118,7 @@ class Mesh:
         return {
             "health": health,
             "backlog": waiting,
+            "mail": self._database.read(partial(posting.count_owed, node=peer.agent_id)),
             "lagSeconds": round(lag, 3),
             "lastContact": iso(int(contact * 1e6)) if contact is not None else None,
             "lastError": sender.last_error,
@@ -138,6 +151,8 @@ class Mesh:
                 await self._match(self._database.read(peers.every))
                 await self._try_wanted(attempts)
                 await self._save_cursors()
+                if self._home.read(homes.is_stale):
+                    await self._home.write(homes.publish)
             await asyncio.sleep(OVERSEE_SECONDS)
 
     async def _match(self, listed: list[Peer]) -> None:
@@ -152,9 +167,7 @@ class Mesh:
                 await self._forget(agent_id)
                 peer = peer._replace(cursor=max(cursor, peer.cursor))
             elif before is not None and before.retries != peer.retries:
-                self.senders[agent_id].wake()
-                if agent_id in self.comparisons:
-                    self.comparisons[agent_id].wake()
+                self._wake(agent_id)
             if agent_id not in self._tasks:
                 self._begin(peer)
             self._known[agent_id] = peer
@@ -170,6 +183,7 @@ class Mesh:
             )
             self.comparisons[peer.agent_id] = comparison
             tasks.append(partial(comparison.run, self._set_clock))
+            tasks.append(self._begin_mail(link, peer))
         else:
             link = ForeignLink(self._client, self._database, self._node, peer, self.apply)
         sender = Sender(
@@ -186,12 +200,25 @@ class Mesh:
         tasks.append(sender.run)
         self._tasks[peer.agent_id] = [asyncio.create_task(_guarded(task)) for task in tasks]
 
+    def _begin_mail(self, link: MeshLink, peer: Peer) -> Callable[[], Coroutine[Any, Any, None]]:
+        carrier = Carrier(link, self._database, self._node, peer, self.apply)
+        self.mail[peer.agent_id] = Sender(
+            peer.agent_id,
+            0,
+            load=carrier.load,
+            deliver=carrier.deliver,
+            next_commit=lambda: self._database.next_commit,
+            returned=lambda: None,
+            name="mail",
+        )
+        return self.mail[peer.agent_id].run
+
     async def _forget(self, agent_id: str) -> None:
         for task in self._tasks.pop(agent_id, []):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        for kept in (self.senders, self.comparisons, self._known):
+        for kept in (self.senders, self.mail, self.comparisons, self._known):
             kept.pop(agent_id, None)
 
     async def _load(self, peer: Peer, cursor: int) -> Page:

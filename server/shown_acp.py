@@ -53,7 +53,7 @@ def mail(params: Json, result: Json) -> str:
 def found_messages(params: Json, result: Json) -> str:
     """acp/query."""
     messages = [one["message"] for one in result["messages"]]
-    authors = [Author(one["from"], trust=PROVED) for one in messages]
+    authors = [_sender(one["message"]["from"], one.get("vouchedBy")) for one in result["messages"]]
     text = untrusted.inbox(messages, authors, title="Found", nothing="There are no such messages.")
     receipts = [
         f"- `{one['message']['id']}` to {inline(receipt['recipient'])}: {receipt['status']}"
@@ -64,6 +64,11 @@ def found_messages(params: Json, result: Json) -> str:
     if result.get("nextCursor"):
         parts.append(f"More: cursor {inline(result['nextCursor'])}")
     return "\n\n".join(parts)
+
+
+def _sender(agent_id: str, vouched_by: str | None) -> Author:
+    """Who sent a message, and the node that vouches for one from elsewhere."""
+    return Author(agent_id, vouched_by or "", "peer" if vouched_by else PROVED)
 
 
 def _channels(capabilities: Json) -> str:

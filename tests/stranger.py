@@ -2,14 +2,18 @@
 
 import json
 import secrets
+import time
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import orjson
+from uuid_utils import uuid7
 
 from peers import handshake
 from peers.signing import SigningKey
 from schemas.mesh import Confirm, Hello, Introduction, Signature, Welcome
+from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.domain.canonical import digest
 from server.domain.identifiers import repo_id_for
@@ -175,6 +179,47 @@ class Stranger:
         }
         given = {"projectId": project_id, "contract": whole, "facts": list(facts)} | more
         return self.call("cacp/contract/sync", **given)
+
+    # --- mail ---------------------------------------------------------------------------------
+
+    def lists(self, *agents: str, stamp: int | None = None) -> Any:
+        """Say that these agents are at home here."""
+        body = {"agents": list(agents), "stamp": stamp or time.time_ns() // 1000, "epoch": "e"}
+        signature = self.signed("directory", identity(self.agent), body)
+        listed = {"directory": body, "signature": signature}
+        return self.call("acp/sync/agents", listed=listed)
+
+    def letter(self, sender: str, *to: str, **message: Any) -> dict[str, Any]:
+        """A letter of a knowledge.push by `sender`; `message` has the members that differ."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        message_id = str(uuid7())
+        whole = {
+            "id": message_id,
+            "protocol": "acp",
+            "version": "1.0.0",
+            "from": sender,
+            "to": list(to),
+            "thread_id": message_id,
+            "type": "knowledge.push",
+            "priority": "normal",
+            "status": "pending",
+            "payload": {"summary": "hello"},
+            "policy": {"visibility": "private", "sensitivity": "low", "human_gate": "none"},
+            "created_at": now,
+        } | message
+        recipients = [identity(one) for one in to]
+        return {"message": whole, "hop": 0, "recipients": recipients}
+
+    def carried(self, letter: dict[str, Any], place: str | None = None) -> dict[str, Any]:
+        """The letter, signed by this peer for its node, or for another."""
+        text = orjson.dumps(letter).decode()
+        to = place or identity(str(self.node.settings["agent_id"]))
+        return {"text": text, "signature": self.signed("mail", to, {"text": text})}
+
+    def brings(self, letter: dict[str, Any]) -> Any:
+        """The node's answer to one letter of this peer's."""
+        (answer,) = self.call("acp/sync/mail", messages=[self.carried(letter)])["answers"]
+        return {"error": None} | answer
 
 
 def pulled(stranger: Stranger, entity: str, project_id: str, entity_id: str) -> dict[str, Any]:

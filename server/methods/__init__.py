@@ -21,11 +21,13 @@ from server.methods.acp import (  # isort: skip
     dead,
     claim,
     channels,
+    arrivals,
 )
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
+    "arrivals",
     "channels",
     "claim",
     "context",

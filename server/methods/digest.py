@@ -21,7 +21,7 @@ PULL_BYTES = 2 * 1024 * 1024
 @writes("cacp/sync/digest", DigestParams, DigestResult, access="sync")
 def compare(ctx: Context, params: DigestParams) -> dict[str, Any]:
     """Digests of what this node holds, by place, for a peer that looks for differences."""
-    _check_source(ctx, params.source_agent)
+    check_source(ctx, params.source_agent)
     done = digests.catch_up(ctx.db)
     sums: dict[str, str] = {}
     leaves: list[dict[str, str]] = []
@@ -38,7 +38,7 @@ def compare(ctx: Context, params: DigestParams) -> dict[str, Any]:
 @reads("cacp/sync/pull", PullParams, PullResult, wide=True)
 def pull(ctx: Context, params: PullParams) -> dict[str, Any]:
     """The `*/sync` calls that carry these entities, as many as fit into one answer."""
-    _check_source(ctx, params.source_agent)
+    check_source(ctx, params.source_agent)
     outbox = Outbox(ctx.db, ctx.node)
     names = [Name(one.entity, one.project_id, one.entity_id) for one in params.entities]
     made = outbox.messages(names, PULL_BYTES)
@@ -46,12 +46,12 @@ def pull(ctx: Context, params: PullParams) -> dict[str, Any]:
     return {"messages": messages, "rest": len(names) - len(made)}
 
 
-def _check_source(ctx: Context, source_agent: str) -> None:
-    """Raises Forbidden unless a node of our own make calls, in its own name."""
+def check_source(ctx: Context, source_agent: str) -> None:
+    """Raises Forbidden unless a node of our own make calls, in its own name (design §7)."""
     check_unscoped(ctx)
     peer = peers.find(ctx.db, ctx.caller.agent_id)
     if peer is None or peer.secret is None or not same_agent(source_agent, peer.agent_id):
         raise Forbidden(
-            "Only a peer that has exchanged keys compares with this node, in its own name",
+            "Only a peer that has exchanged keys may call this, in its own name",
             reason="unknown_peer",
         )

@@ -27,8 +27,9 @@ from server.domain.endpoints import check_endpoint
 from server.domain.errors import NotFound, Refusal
 from server.domain.identifiers import repo_id_for
 from server.domain.registers import Claim, later, settle
+from server.methods import homes
 from server.methods.base import Context, open_project
-from server.store import claims, contracts, keys, mesh, packets, projects
+from server.store import claims, contracts, mesh, packets, projects
 from server.store.contracts import Header
 
 log = structlog.get_logger()
@@ -288,7 +289,7 @@ class Inbox:
             self._skip(kind, place, f"the signature is not that of {by.node}")
             return False
         if author is not None and not same_agent(author, by.node):
-            home = _home(ctx, author)
+            home = homes.home_of(ctx, author)
             if not may_speak(by, author, author_is_node=_is_node(ctx, author), home=home):
                 self._skip(kind, place, f"{by.node} doesn't speak for {author}")
                 return False
@@ -301,7 +302,10 @@ class Inbox:
     def _key_of(self, node: str, known: mesh.NodeKey | None) -> str | None:
         if same_agent(node, self.ctx.node.agent_id):
             return self.ctx.node.key.public
-        return known.public_key if known else self._introduced.get(node)
+        if known is not None:
+            return known.public_key
+        # An agent that is at home somewhere is no node, whoever introduces a key of its name.
+        return None if homes.home_of(self.ctx, node) else self._introduced.get(node)
 
     def _is_due(self, stamp: int) -> bool:
         assert self.ctx.transaction is not None
@@ -351,13 +355,6 @@ def _is_node(ctx: Context, author: str | None) -> bool:
     if author is None:
         return False
     return same_agent(author, ctx.node.agent_id) or mesh.node_key(ctx.db, author) is not None
-
-
-def _home(ctx: Context, author: str) -> str | None:
-    """The node that speaks for an agent: this one for whoever holds a key of ours."""
-    if mesh.node_key(ctx.db, author) is None and keys.is_keyed(ctx.db, author):
-        return ctx.node.agent_id
-    return mesh.home_of(ctx.db, author)
 
 
 def _one_each(sent: Iterable[SignedFact]) -> list[SignedFact]:

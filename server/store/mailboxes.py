@@ -138,6 +138,11 @@ def receipt(delivery: Delivery) -> dict[str, Any]:
     }
 
 
+def reached(delivery: Delivery) -> dict[str, Any]:
+    """The same as nodes tell each other (schemas.acp_mesh.Reached)."""
+    return {name: value for name, value in delivery._asdict().items() if name != "box_seq"}
+
+
 # --- the registry of what was processed -------------------------
 
 

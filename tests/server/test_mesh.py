@@ -24,6 +24,7 @@ def test_a_peer_says_how_its_exchange_goes(mesh: Meshed) -> None:
     assert found["sync"] | {"lastContact": None, "digestRounds": 0} == {
         "health": "up",
         "backlog": 0,
+        "mail": 0,
         "lagSeconds": 0.0,
         "lastContact": None,
         "lastError": None,

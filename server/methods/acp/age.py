@@ -30,7 +30,8 @@ def retain(ctx: Context, limit: int) -> int:
         message = messages.find(ctx.db, message_id)
         if message is None:
             continue
-        course.give_up(ctx, message, "expired", "it was older than messages are kept")
+        why = "it was older than messages are kept"
+        course.give_up(ctx, message, "expired", why, final=True)
         whole = messages.find(ctx.db, message_id) or message
         receipts = [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message_id)]
         document = {"message": messages.envelope(whole), "receipts": receipts}

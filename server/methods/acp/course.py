@@ -8,6 +8,7 @@ from server.domain.acp import policy, routing, status
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
+from server.methods.acp import route
 from server.methods.base import Context
 from server.store import mailboxes, messages, pushes, senders
 from server.store.mailboxes import Delivery
@@ -27,8 +28,8 @@ def let_through(ctx: Context, message: Message) -> None:
     if message.held is not None:
         messages.put_held(ctx.db, message.id, None, now)
     for found in mailboxes.deliveries(ctx.db, message.id):
-        if found.box_seq is None and found.status == "pending":
-            mailboxes.put_held(ctx.db, message.id, found.recipient, now)
+        waits = found.box_seq is None and found.status == "pending"
+        if waits and route.let_go(ctx, message.id, found.recipient, now):
             announce(ctx, message, found.recipient)
     take_turn(ctx, message)
 
@@ -67,17 +68,19 @@ def advance(
     delivery: Delivery,
     to: ACPMessageStatus,
     error: str | None = None,
+    at: str | None = None,
 ) -> bool:
-    """Bring a message further with one recipient; False, and nothing done, when it can't go there
-    (§4.1). The envelope's status follows."""
+    """Bring a message further with one recipient, now or `at` the time when its home did; False,
+    and nothing done, when it can't go there (§4.1). The envelope's status follows."""
     if not status.path(delivery.status, to):
         return False
     now = iso(ctx.stamp)
-    mailboxes.put_delivery(ctx.db, message.id, delivery.recipient, to, now, error)
+    mailboxes.put_delivery(ctx.db, message.id, delivery.recipient, to, at or now, error)
     if to in ("read", "expired", "failed"):
         pushes.end(ctx.db, message.id, delivery.recipient, to)
     if delivery.box_seq is not None and to in ("read", "expired", "failed"):
         mailboxes.count(ctx.db, delivery.recipient, **{to: 1})
+    route.report(ctx, message.id)
     whole = status.whole(one.status for one in mailboxes.deliveries(ctx.db, message.id))
     messages.put_status(ctx.db, message.id, whole, now)
     if whole != message.status:
@@ -85,9 +88,14 @@ def advance(
     return True
 
 
-def give_up(ctx: Context, message: Message, to: ACPMessageStatus, why: str) -> None:
-    """End a message, as expired or failed, for each recipient that has not read it."""
+def give_up(
+    ctx: Context, message: Message, to: ACPMessageStatus, why: str, *, final: bool = False
+) -> None:
+    """End a message, as expired or failed, for each recipient that has not read it. What was sent
+    to another node is that node's to end, unless this is `final`."""
     for found in mailboxes.deliveries(ctx.db, message.id):
+        if not final and route.is_out_of_hand(ctx, message.id, found.recipient):
+            continue
         current = messages.find(ctx.db, message.id)
         if current is not None:
             advance(ctx, current, found, to, why)

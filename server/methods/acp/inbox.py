@@ -18,7 +18,7 @@ from server.domain.untrusted import Author
 from server.methods.acp import course, mail
 from server.methods.acp.guard import LOOKING
 from server.methods.base import Context, Session, check_unscoped, waits, writes
-from server.store import changes, mailboxes, messages
+from server.store import changes, mailboxes, messages, posting
 from server.store.mailboxes import Box, Letter
 
 
@@ -50,11 +50,16 @@ class Page:
         """The InboxResult."""
         last = self.letters[-1].seq if self.letters else self.after
         envelopes = [messages.envelope(letter.message) for letter in self.letters]
-        result = {
+        result: dict[str, Any] = {
             "address": self.address,
             "messages": envelopes,
             "deliveries": [
-                {"messageId": letter.message.id, "seq": letter.seq, "status": letter.status}
+                {
+                    "messageId": letter.message.id,
+                    "seq": letter.seq,
+                    "status": letter.status,
+                    "vouchedBy": posting.source(ctx.db, letter.message.id),
+                }
                 for letter in self.letters
             ],
             "cursor": f"{self.epoch}:{last}",
@@ -185,7 +190,11 @@ def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
 def markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
     """Envelopes as an agent reads them, and what its box holds."""
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
-    # Who sends here has proved with its key to be who it is.
-    authors = [Author(one["from"], ctx.node.agent_id, "verified") for one in plain]
+    # Who sends here has proved with its key to be who it is; its node vouches for who sends there.
+    nodes = [posting.source(ctx.db, one["id"]) for one in plain]
+    authors = [
+        Author(one["from"], node or ctx.node.agent_id, "peer" if node else "verified")
+        for one, node in zip(plain, nodes, strict=True)
+    ]
     counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
     return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."

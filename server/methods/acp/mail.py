@@ -11,7 +11,7 @@ or `mail.post(ctx, draft)` where there is nothing else to write. The sender is t
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -46,6 +46,7 @@ from server.domain.errors import (
     TooLarge,
 )
 from server.domain.invalid import invalid_input
+from server.methods.acp import route
 from server.methods.acp.course import address_of, announce, audit, let_through, sender_breaker
 from server.methods.base import Context, check_unscoped, new_id
 from server.store import mailboxes, messages, senders, teams
@@ -80,7 +81,8 @@ class Ready:
 
     message: Message
     payload_bytes: int
-    addresses: tuple[str, ...]
+    places: Mapping[str, str | None]
+    """The recipients' addresses, and the node that each is at home at; None for this one."""
     thread: Thread
     audited: bool
     stamps: tuple[Kind, list[int]] | None = None
@@ -104,9 +106,10 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     `charged` is False for what the node itself sends: it has no limits and needs no authority.
 
     Raises InvalidInput (`schema_invalid`, `policy_violation`, `type_reserved`,
-    `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`),
-    Forbidden (`broadcast_not_allowed`, `not_in_thread`, `hop_limit`, `round_limit`), Conflict
-    (`client_id_reused`, `sequence_taken`) and RateLimited (`rate_limited`, `circuit_open`).
+    `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`,
+    `no_mailbox`), Forbidden (`broadcast_not_allowed`, `not_in_thread`, `hop_limit`,
+    `round_limit`), Conflict (`client_id_reused`, `sequence_taken`) and RateLimited
+    (`rate_limited`, `circuit_open`).
     """
     check_unscoped(ctx)
     sender = address_of(ctx)
@@ -116,8 +119,8 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         client_id = draft.client_id, _fingerprint(draft)
         known = _sent_before(ctx, sender, *client_id)
         if known is not None:
-            return Ready(known, 0, (), Thread(), audited=False, duplicate=True)
-    payload = _payload(draft)
+            return Ready(known, 0, {}, Thread(), audited=False, duplicate=True)
+    payload = checked_payload(draft.type, draft.version, draft.payload)
     recipients = _recipients(draft)
     broadcast = policy.is_broadcast(recipients)
     policy.check(
@@ -135,12 +138,12 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         thread = messages.thread(ctx.db, thread_id) or thread
     threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     held = _held(ctx, draft, thread_id, thread)
-    addresses = _addresses(ctx, recipients, sender)
+    places = route.places(ctx, recipients, sender)
     stamps = _stamps(ctx, sender, "broadcast" if broadcast else "direct") if charged else None
     return Ready(
         message=_row(ctx, draft, message_id, recipients, payload, thread_id, hop, held, expires_at),
         payload_bytes=len(payload),
-        addresses=addresses,
+        places=places,
         thread=thread,
         audited=policy.is_audited(draft.policy, draft.priority),
         stamps=stamps,
@@ -161,12 +164,14 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     messages.put_thread(ctx.db, thread_id, ready.thread._replace(rounds=ready.thread.rounds + 1))
     # What has no turn and no gate goes straight into the boxes.
     waits = message.held is not None or message.sequence is not None
-    for address in ready.addresses:
-        if waits:
-            mailboxes.hold(ctx.db, message.id, address)
+    for address, node in ready.places.items():
+        if waits or node is not None:
+            route.hold(ctx, message.id, address, node)
         else:
             mailboxes.put(ctx.db, message.id, address, now)
             announce(ctx, message, address)
+        if node is not None and not waits:
+            route.let_go(ctx, message.id, address, now)
     if waits and message.held is None:
         let_through(ctx, message)
     if message.team is not None and teams.find(ctx.db, message.team) is not None:
@@ -233,12 +238,15 @@ def _fingerprint(draft: Draft) -> str:
     return hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _payload(draft: Draft) -> bytes:
-    """The payload as it is kept, checked against its type's model (§12.2, §12.3)."""
-    _checked(check_type, draft.type, "type")
-    _checked(check_version, draft.version, "version")
+def checked_payload(type: str, version: str, payload: JsonObject) -> bytes:
+    """The payload as it is kept, checked against its type's model (§12.2, §12.3).
+
+    Raises InvalidInput and TooLarge as `prepare` does.
+    """
+    _checked(check_type, type, "type")
+    _checked(check_version, version, "version")
     try:
-        text = orjson.dumps(draft.payload)
+        text = orjson.dumps(payload)
     except (orjson.JSONEncodeError, TypeError):
         raise InvalidInput("payload: not JSON", reason="schema_invalid", path="payload") from None
     if len(text) > PAYLOAD_MAX:
@@ -251,9 +259,9 @@ def _payload(draft: Draft) -> bytes:
             size=len(text),
             instead="context.artifacts",
         )
-    model = PAYLOADS[cast(ACPSupportedType, draft.type)]
+    model = PAYLOADS[cast(ACPSupportedType, type)]
     try:
-        model.model_validate(draft.payload, strict=True)
+        model.model_validate(payload, strict=True)
     except ValidationError as error:
         raise invalid_input(error, within="payload", reason="schema_invalid") from None
     return text
@@ -343,29 +351,6 @@ def _held(ctx: Context, draft: Draft, thread_id: str, thread: Thread) -> str | N
     if draft.policy.human_gate == "required":
         return "gate"
     return "quarantine" if turn == "early" else None
-
-
-def _addresses(ctx: Context, recipients: list[str], sender: str) -> tuple[str, ...]:
-    """The boxes that a message goes to (§10.3: everyone is who holds a key or a repo here, and the
-    node's own agent, but not the sender)."""
-    own = identity(ctx.node.agent_id)
-    if recipients == [policy.EVERYONE]:
-        found = {*mailboxes.everyone(ctx.db), own} - {sender}
-        if not found:
-            raise NotFound("to: this node knows nobody else yet", reason="unknown_recipient")
-        return tuple(sorted(found))
-    addresses = tuple(identity(agent_id) for agent_id in recipients)
-    for place, address in enumerate(addresses):
-        if address in (own, sender) or mailboxes.box(ctx.db, address) is not None:
-            continue
-        if not mailboxes.is_known(ctx.db, address):
-            raise NotFound(
-                f"to.{place}: this node knows no agent {address}; "
-                f"`cacp keys create` makes it known",
-                reason="unknown_recipient",
-                path=f"to.{place}",
-            )
-    return addresses
 
 
 def _stamps(ctx: Context, sender: str, kind: Kind) -> tuple[Kind, list[int]] | None:

@@ -8,7 +8,7 @@ from server.domain.agents import identity
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import LOOKING
 from server.methods.base import Context, check_unscoped, reads
-from server.store import mailboxes, messages
+from server.store import mailboxes, messages, posting
 from server.store.messages import Message
 
 
@@ -46,6 +46,7 @@ def _found(ctx: Context, message: Message) -> dict[str, Any]:
         "message": messages.envelope(message),
         "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
         "held": message.held,
+        "vouchedBy": posting.source(ctx.db, message.id),
     }
 
 

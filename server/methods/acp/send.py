@@ -2,8 +2,11 @@
 
 from typing import Any, cast
 
+import orjson
+
 from schemas.acp import ACPContext, ACPMessageType, ACPPolicy
 from schemas.acp_calls import Common, RespondParams, SendParams, SendResult, StatusParams
+from server.domain.acp import policy
 from server.domain.agents import identity
 from server.methods.acp import mail
 from server.methods.acp.course import address_of
@@ -107,11 +110,10 @@ def _inherited(params: RespondParams, parent: Message) -> dict[str, Any]:
 def _answered(ctx: Context, parent: Message, *, to_all: bool) -> list[str]:
     """Whom an answer goes to."""
     own = address_of(ctx)
-    others = [
-        one.recipient
-        for one in mailboxes.deliveries(ctx.db, parent.id)
-        if one.recipient != own and one.recipient != identity(parent.from_agent)
-    ]
+    named: list[str] = orjson.loads(parent.to_agents_json)
+    if named == [policy.EVERYONE]:
+        named = [one.recipient for one in mailboxes.deliveries(ctx.db, parent.id)]
+    others = [one for one in named if identity(one) not in (own, identity(parent.from_agent))]
     if identity(parent.from_agent) == own:
         return others or [parent.from_agent]
     return [parent.from_agent, *others] if to_all else [parent.from_agent]

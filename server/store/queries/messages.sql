@@ -23,8 +23,14 @@ SELECT id, held FROM messages
 WHERE held IS NOT NULL AND thread_id = :thread_id AND sequence = :sequence;
 
 -- name: expiring_messages(now, limit)
-SELECT id FROM messages
+SELECT id FROM messages AS m
 WHERE expires_at IS NOT NULL AND status NOT IN ('read', 'expired', 'failed') AND expires_at <= :now
+  AND EXISTS (SELECT 1 FROM delivery_log AS d
+              WHERE d.message_id = m.id AND d.channel = 'inbox'
+                AND d.status IN ('pending', 'delivered')
+                AND NOT EXISTS (SELECT 1 FROM mail_routes AS r
+                                WHERE r.message_id = m.id AND r.recipient = d.recipient
+                                  AND r.offered = 1))
 ORDER BY expires_at LIMIT :limit;
 
 -- name: next_expiry()$

@@ -12,6 +12,7 @@ ALLOWED: list[tuple[Trust, Access]] = [
     ("known", "read"),
     ("peer", "read"),
     ("peer", "sync"),
+    ("visitor", "read"),
     ("unkeyed", "read"),
     ("unkeyed", "sync"),
 ]
@@ -21,6 +22,7 @@ REFUSED: list[tuple[Trust, Access]] = [
     ("peer", "write"),
     ("unkeyed", "write"),
 ]
+AT_HOME_ELSEWHERE: list[tuple[Trust, Access]] = [("visitor", "write"), ("visitor", "sync")]
 
 
 @pytest.mark.parametrize(("trust", "access"), ALLOWED)
@@ -39,6 +41,13 @@ def test_refuses_and_says_what_is_missing(trust: Trust, access: Access) -> None:
     }
 
 
+@pytest.mark.parametrize(("trust", "access"), AT_HOME_ELSEWHERE)
+def test_a_visitor_is_told_where_to_write(trust: Trust, access: Access) -> None:
+    with pytest.raises(Forbidden, match="Your home is another node") as refusal:
+        check(trust, access)
+    assert refusal.value.data["reason"] == "home_elsewhere"
+
+
 def test_every_level_and_access_is_decided() -> None:
-    decided = {*ALLOWED, *REFUSED}
+    decided = {*ALLOWED, *REFUSED, *AT_HOME_ELSEWHERE}
     assert {(trust, access) for trust in GRANTS for access in GRANTS["verified"]} == decided

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from server.domain.acp import handoff
 from server.domain.acp.rules import Rules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
+from server.store import mesh
 from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
 
 HANDOFF = "01a200da-b1c9-768b-93df-5ab80da21e23"
@@ -177,3 +178,10 @@ def test_a_draft_may_be_discarded(desk: Desk) -> None:
     draft = desk.handoff(ANA, "initiate", **given)["handoff"]["handoffId"]
     desk.handoff(ANA, "reject", handoff_id=draft, code="other", detail="not needed")
     assert (desk.status(draft), desk.mail(BEN)) == ("rejected", [])
+
+
+def test_a_task_is_not_handed_to_an_agent_of_another_node(desk: Desk) -> None:
+    """§7.2 rule 3: one node holds who owns it."""
+    mesh.put_home(desk.db, BEN, "aid://example.com/beta")
+    data = desk.refused(Forbidden, ANA, "initiate", to=BEN, reason="r", package=package())
+    assert (data["reason"], data["home"]) == ("receiver_elsewhere", "aid://example.com/beta")

@@ -17,6 +17,11 @@ from tests.server.store.conftest import PROJECT
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
 OF_THIS_NODE = {
+    "directories",
+    "listed_agents",
+    "mail_routes",
+    "mail_sources",
+    "mail_out",
     "node_keys",
     "homes",
     "set_aside",

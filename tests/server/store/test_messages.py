@@ -3,7 +3,7 @@
 import sqlite3
 
 from server.domain.acp.threads import Thread
-from server.store import messages
+from server.store import mailboxes, messages, posting
 from server.store.messages import Message
 
 AT = "2026-02-21T09:30:00.000000+00:00"
@@ -54,8 +54,15 @@ def test_the_next_to_expire_is_found_by_its_time(db: sqlite3.Connection) -> None
     assert messages.next_expiry(db) is None
     messages.insert(db, MESSAGE._replace(id="m2", expires_at=LATER), 15)
     messages.insert(db, MESSAGE, 15)
+    mailboxes.hold(db, "m2", "aid://x/b")
     assert messages.next_expiry(db) == LATER
     assert messages.due(db, AT, 10) == []
+    assert messages.due(db, LATER, 10) == ["m2"]
+    # What was sent to another node is that node's to end.
+    posting.put_route(db, "m2", "aid://x/b", "aid://x/node")
+    posting.offer(db, "m2", "aid://x/node")
+    assert messages.due(db, LATER, 10) == []
+    posting.withdraw(db, ["m2"], "aid://x/node")
     assert messages.due(db, LATER, 10) == ["m2"]
     messages.put_status(db, "m2", "read", LATER)
     assert messages.due(db, LATER, 10) == []

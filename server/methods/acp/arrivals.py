@@ -1,0 +1,292 @@
+"""acp/sync/*: mail from other nodes, and what became of ours there (acp-canonical §10, §12.1).
+
+The sender's node vouches for the sender: it signs each message for the node that it goes to, and
+must be the peer that brings it and the sender's home. What it checked is checked again here, but
+for limits and authority, which are counted where a message is sent.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import structlog
+from pydantic import ValidationError
+
+from peers.signing import verify
+from schemas.acp_mesh import (
+    AgentsParams,
+    AgentsResult,
+    Carried,
+    Letter,
+    MailParams,
+    MailResult,
+    Reached,
+    Receipts,
+)
+from schemas.base import iso, stamp_of
+from server.domain.acp import letters, policy, threads
+from server.domain.acp.threads import Thread
+from server.domain.agents import identity, same_agent
+from server.domain.authorship import statement
+from server.domain.errors import Conflict, Forbidden, Refusal
+from server.domain.invalid import invalid_input
+from server.methods import homes
+from server.methods.acp import course
+from server.methods.acp.mail import checked_payload
+from server.methods.base import Context, writes
+from server.methods.digest import check_source
+from server.store import keys, mailboxes, mesh, messages, posting, senders
+from server.store.messages import Message
+
+log = structlog.get_logger()
+REASON_MAX = 500
+GONE = "its node has no such agent"
+
+
+@writes("acp/sync/agents", AgentsParams, AgentsResult, access="sync", large=True)
+def agents(ctx: Context, params: AgentsParams) -> dict[str, Any]:
+    """Take a peer's signed list of who is at home there, and answer with this node's own."""
+    check_source(ctx, params.source_agent)
+    source = ctx.caller.agent_id
+    homes.take(ctx, source, params.listed)
+    own = homes.own_directory(ctx)
+    return {"listed": None if own is None else own.model_dump()}
+
+
+@writes("acp/sync/mail", MailParams, MailResult, access="sync", large=True)
+def mail(ctx: Context, params: MailParams) -> dict[str, Any]:
+    """Take messages for agents here from the node of their senders, and receipts from the node of
+    their recipients. What came before changes nothing; the answer says how far each message is."""
+    check_source(ctx, params.source_agent)
+    ctx = replace(ctx, origin=ctx.caller.agent_id)
+    refused: list[str] = []
+    answers = [_answer(ctx, carried, refused) for carried in params.messages]
+    for receipts in params.receipts:
+        _apply(ctx, receipts, refused)
+    if refused:
+        _audit(ctx, refused)
+    return {"answers": answers}
+
+
+# --- messages -----------------------------------------------------------------------------------
+
+
+def _answer(ctx: Context, carried: Carried, refused: list[str]) -> dict[str, Any]:
+    """What became of one message. One that is refused has written nothing."""
+    try:
+        return {"reached": _take(ctx, _opened(ctx, carried))}
+    except Refusal as refusal:
+        refused.append(refusal.message[:REASON_MAX])
+        return {"error": refused[-1]}
+
+
+def _opened(ctx: Context, carried: Carried) -> Letter:
+    """The letter, if the peer that brings it has signed it for this node and is its sender's home.
+
+    Raises Forbidden or InvalidInput.
+    """
+    peer, by = ctx.caller.agent_id, carried.signature
+    known = mesh.node_key(ctx.db, peer)
+    said = statement("mail", identity(ctx.node.agent_id), {"text": carried.text})
+    if (
+        known is None
+        or not same_agent(by.node, peer)
+        or not verify(known.public_key, said, by.value, by.path)
+    ):
+        raise Forbidden(
+            f"{peer} has not signed this message for this node", reason="wrong_signature"
+        )
+    try:
+        letter = Letter.model_validate_json(carried.text)
+    except ValidationError as error:
+        raise invalid_input(error, reason="schema_invalid") from None
+    sender = letter.message.from_
+    if homes.home_of(ctx, sender) not in (None, identity(peer)):
+        raise Forbidden(
+            f"{peer} is not the home of {sender}, and does not speak for it",
+            reason="not_its_home",
+        )
+    return letter
+
+
+def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
+    """Put a message into its recipients' boxes; how far it is with each. Raises Refusal."""
+    message_id = letter.message.id
+    source = identity(ctx.caller.agent_id)
+    known = messages.find(ctx.db, message_id)
+    if known is not None and (
+        posting.source(ctx.db, message_id) != source
+        or not same_agent(known.from_agent, letter.message.from_)
+    ):
+        raise Conflict("id: it is that of another message here", reason="id_taken")
+    if known is None and posting.is_archived(ctx.db, message_id):
+        return []
+    wanted = dict.fromkeys(map(identity, letter.recipients))
+    have = {one.recipient for one in mailboxes.deliveries(ctx.db, message_id)} if known else set()
+    new = [one for one in wanted if one not in have and _lives_here(ctx, one)]
+    row = known
+    if row is None:
+        row = _checked(ctx, letter)
+        if letters.is_over(letter, ctx.stamp, ctx.node.acp.retention):
+            return [_end(one, "expired", "its time was over before it came") for one in wanted]
+        if new:
+            _enter(ctx, row, letter)
+    for address in new:
+        mailboxes.put(ctx.db, message_id, address, iso(ctx.stamp))
+        course.announce(ctx, row, address)
+    there = [one for one in mailboxes.deliveries(ctx.db, message_id) if one.recipient in wanted]
+    found = {one.recipient: mailboxes.reached(one) for one in there}
+    return [found.get(one) or _end(one, "failed", GONE) for one in wanted]
+
+
+def _checked(ctx: Context, letter: Letter) -> Message:
+    """The row of a new message, after all that can be refused of it. Raises Refusal."""
+    message = letter.message
+    letters.check(letter, ctx.stamp, ctx.node.future_limit)
+    payload = checked_payload(message.type, message.version, message.payload)
+    thread_id = message.thread_id or message.id
+    thread = messages.thread(ctx.db, thread_id) or Thread()
+    parent = messages.find(ctx.db, message.reply_to) if message.reply_to else None
+    hop = max(letter.hop, 0 if parent is None else parent.hop + 1)
+    threads.check_bounds(thread, hop, ctx.node.acp.bounds)
+    threads.place(message.type, message.sequence, thread)
+    if message.sequence is not None and thread.rounds:
+        _check_part(ctx, thread_id, identity(message.from_))
+    context = message.context.model_dump(exclude_none=True) if message.context else {}
+    refs = context.pop("external_refs", None)
+    return Message(
+        id=message.id,
+        version=message.version,
+        from_agent=message.from_,
+        to_agents_json=orjson.dumps(message.to).decode(),
+        team=message.team,
+        reply_to=message.reply_to,
+        thread_id=thread_id,
+        type=message.type,
+        topic=message.topic,
+        priority=message.priority,
+        status="pending",
+        payload_json=payload.decode(),
+        policy_json=message.policy.model_dump_json(),
+        context_json=orjson.dumps(context).decode() if context else None,
+        external_refs_json=orjson.dumps(refs).decode() if refs else None,
+        sequence=message.sequence,
+        expires_at=None if message.expires_at is None else iso(stamp_of(message.expires_at)),
+        created_at=iso(stamp_of(message.created_at)),
+        updated_at=None,
+        hop=hop,
+        held=None,
+    )
+
+
+def _check_part(ctx: Context, thread_id: str, sender: str) -> None:
+    """Raises Forbidden unless the sender may take a number in a thread that goes on here."""
+    if not messages.takes_part(ctx.db, thread_id, sender):
+        raise Forbidden(
+            "thread_id: the sender has no part in this thread here, and takes no number in it",
+            reason="not_in_thread",
+        )
+
+
+def _enter(ctx: Context, row: Message, letter: Letter) -> None:
+    """Write a message from elsewhere and its turn in its thread.
+
+    A node sees those messages of a thread that are for its agents: a number may be skipped here,
+    but none that is lower is taken after it (§12.5).
+    """
+    messages.insert(ctx.db, row, len(row.payload_json.encode()))
+    posting.put_source(ctx.db, row.id, ctx.caller.agent_id)
+    if homes.home_of(ctx, row.from_agent) is None:
+        mesh.put_home(ctx.db, row.from_agent, ctx.caller.agent_id)
+    thread_id = row.thread_id or row.id
+    thread = messages.thread(ctx.db, thread_id) or Thread()
+    thread = thread._replace(rounds=thread.rounds + 1)
+    if row.sequence is not None:
+        thread = thread._replace(sequence=row.sequence - 1)
+    messages.put_thread(ctx.db, thread_id, thread)
+    course.take_turn(ctx, row)
+    if policy.is_audited(letter.message.policy, letter.message.priority):
+        course.audit(ctx, "accepted", row.id, sender=row.from_agent)
+    ctx.record("message", row.id, None, "pending")
+
+
+def _lives_here(ctx: Context, address: str) -> bool:
+    own = identity(ctx.node.agent_id)
+    if homes.home_of(ctx, address) not in (None, own):
+        return False
+    return (
+        address == own
+        or keys.is_keyed(ctx.db, address)
+        or mailboxes.box(ctx.db, address) is not None
+    )
+
+
+def _end(address: str, status: str, error: str) -> dict[str, Any]:
+    return {"recipient": address, "status": status, "error": error}
+
+
+# --- receipts -----------------------------------------------------------------------------------
+
+
+def _apply(ctx: Context, receipts: Receipts, refused: list[str]) -> None:
+    """Bring a message further with those recipients whose home says so."""
+    message = messages.find(ctx.db, receipts.message_id)
+    if message is None:
+        return
+    for one in receipts.reached:
+        address = identity(one.recipient)
+        route = posting.route(ctx.db, message.id, address)
+        if route is None or route.node != identity(ctx.caller.agent_id):
+            refused.append(f"A receipt of {address}, whose home is another node")
+        elif not route.offered:
+            refused.append("A receipt of a message that was not sent to it")
+        else:
+            _advance(ctx, message, address, one)
+
+
+def _advance(ctx: Context, message: Message, address: str, said: Reached) -> None:
+    steps = {"delivered": said.delivered_at, "read": said.read_at}
+    if said.status == "expired":
+        steps = {"delivered": said.delivered_at} if said.delivered_at else {}
+    elif said.status in ("pending", "failed"):
+        steps = {}
+    for status, at in steps.items():
+        _step(ctx, message.id, address, status, at)
+        if status == said.status:
+            return
+    if said.status != "pending":
+        _step(ctx, message.id, address, said.status, None, said.error)
+
+
+def _step(
+    ctx: Context, message_id: str, address: str, to: Any, at: str | None, error: str | None = None
+) -> None:
+    message = messages.find(ctx.db, message_id)
+    delivery = mailboxes.delivery(ctx.db, message_id, address)
+    if message is None or delivery is None:
+        return
+    when = None if at is None else iso(min(stamp_of(at), ctx.stamp))
+    if course.advance(ctx, message, delivery, to, error and error[:REASON_MAX], at=when) and (
+        course.is_audited(message) and to in ("read", "expired", "failed")
+    ):
+        course.audit(ctx, to, message.id, recipient=address)
+
+
+def _audit(ctx: Context, refused: list[str]) -> None:
+    """Audit what a peer was refused in one call, and name each reason in the log once."""
+    for reason in refused:
+        _name_once(ctx.caller.agent_id, reason)
+    senders.audit(
+        ctx.db,
+        at=iso(ctx.stamp),
+        actor=ctx.caller.agent_id,
+        action=ctx.method,
+        outcome="refused",
+        detail={"refused": len(refused), "first": refused[0]},
+    )
+
+
+@lru_cache(maxsize=4096)
+def _name_once(peer: str, reason: str) -> None:
+    log.warning("mail_refused", peer=peer, reason=reason)

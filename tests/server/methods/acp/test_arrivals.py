@@ -1,0 +1,202 @@
+"""Mail from other nodes, and what hostile ones try (acp-canonical §10, §12.1, §12.3, §12.5)."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from uuid_utils import uuid7
+
+from tests.mail import Agent, agent
+from tests.node import Node, RpcError
+from tests.stranger import TOKEN, Stranger
+
+ALPHA = "aid://example.com/alpha@1.0.0"
+BOB = "aid://example.com/bob@1.0.0"
+GUS = "aid://example.com/gus@1.0.0"
+
+
+@pytest.fixture(scope="module")
+def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    folder = tmp_path_factory.mktemp("alpha")
+    settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN, "requests_per_minute": 0}
+    with Node(folder, **settings) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="module")
+def beta(alpha: Node) -> Stranger:
+    """A peer at which Bob is at home."""
+    beta = Stranger(alpha, "beta").register()
+    beta.lists(beta.agent, BOB)
+    return beta
+
+
+@pytest.fixture(scope="module")
+def gamma(alpha: Node) -> Stranger:
+    """A peer at which Gus is at home."""
+    gamma = Stranger(alpha, "gamma").register()
+    gamma.lists(gamma.agent, GUS)
+    return gamma
+
+
+@pytest.fixture
+def ann(alpha: Node) -> Agent:
+    return agent(alpha, "ann")
+
+
+def reached(answer: Any) -> dict[str, str]:
+    assert answer["error"] is None, answer
+    return {one["recipient"]: one["status"] for one in answer["reached"]}
+
+
+def count(node: Node, message_id: str) -> int:
+    return int(node.query("SELECT count(*) FROM messages WHERE id = ?", message_id)[0][0])
+
+
+def test_a_letter_arrives_once_however_often_it_is_brought(beta: Stranger, ann: Agent) -> None:
+    """§12.5: what came before is a no-op, and is answered with how far it is."""
+    letter = beta.letter(BOB, ann.id)
+    assert reached(beta.brings(letter)) == {ann.address: "pending"}
+    assert ann.received() == [letter["message"]["id"]]
+    assert reached(beta.brings(letter)) == {ann.address: "delivered"}
+    ann.call("ack", message_ids=[letter["message"]["id"]])
+    assert reached(beta.brings(letter)) == {ann.address: "read"}
+    assert ann.inbox(show="all")["counts"]["received"] == 1
+
+
+def test_a_node_speaks_for_its_own_agents_only(
+    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+) -> None:
+    """§12.1: neither for agents here, nor for those of a third node, nor for a node."""
+    for sender in (ann.id, GUS, ALPHA, gamma.agent):
+        letter = beta.letter(sender, ann.id)
+        assert "does not speak for" in beta.brings(letter)["error"]
+        assert count(alpha, letter["message"]["id"]) == 0
+    assert ann.received() == []
+    outcomes = alpha.query("SELECT outcome FROM acp_audit WHERE actor = ?", beta.agent)
+    assert ("refused",) in outcomes
+
+
+def test_what_is_not_signed_for_this_node_is_refused(
+    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+) -> None:
+    """No relay passes mail on, none is replayed from elsewhere, and none is changed on its way."""
+    letter = beta.letter(BOB, ann.id)
+    good = beta.carried(letter)
+    changed = good | {"text": good["text"].replace("hello", "HELLO")}
+    elsewhere = beta.carried(letter, "aid://example.com/delta")
+    for peer, carried in ((gamma, good), (beta, changed), (beta, elsewhere)):
+        (answer,) = peer.call("acp/sync/mail", messages=[carried])["answers"]
+        assert "has not signed this message" in answer["error"]
+    assert count(alpha, letter["message"]["id"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"payload": {"summary": "x" * 4096}}, "4096 are allowed"),
+        ({"payload": {}}, "payload.summary"),
+        ({"type": "task.offer"}, "reserved"),
+        ({"version": "2.0.0"}, "major version"),
+        ({"id": "1"}, "UUIDv7"),
+        ({"id": "01890000-0000-7000-8000-000000000000"}, "not of the time"),
+        ({"to": ["aid://example.com/nobody@1.0.0"]}, "names not all"),
+        ({"to": ["*", BOB]}, "stands alone"),
+        ({"created_at": (datetime.now(UTC) + timedelta(hours=2)).isoformat()}, "ahead"),
+        ({"policy": {"visibility": "team"}}, "needs a team"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_what_a_message_may_be_is_checked_again(
+    alpha: Node, beta: Stranger, ann: Agent, change: dict[str, Any], error: str
+) -> None:
+    """§12.2, §12.3: whatever another node let through."""
+    answer = beta.brings(beta.letter(BOB, ann.id, **change))
+    assert error in answer["error"]
+    assert ann.received() == []
+
+
+def test_a_letter_for_nobody_here_fails(alpha: Node, beta: Stranger, ann: Agent) -> None:
+    """Those who are here get it all the same; for those whose home is elsewhere, no node here."""
+    letter = beta.letter(BOB, ann.id, "aid://example.com/nobody@1.0.0", GUS)
+    assert reached(beta.brings(letter)) == {
+        ann.address: "pending",
+        "aid://example.com/nobody": "failed",
+        "aid://example.com/gus": "failed",
+    }
+    late = beta.letter(BOB, ann.id, expires_at="2026-01-01T00:00:00Z")
+    assert reached(beta.brings(late)) == {ann.address: "expired"}
+
+
+def test_numbers_in_a_thread_never_go_back(beta: Stranger, ann: Agent) -> None:
+    """§12.5: one may be skipped here, for it went elsewhere; a lower one is refused after it."""
+    thread = str(uuid7())
+    for sequence, error in ((1, None), (4, None), (3, "taken"), (4, "taken"), (5, None)):
+        letter = beta.letter(BOB, ann.id, thread_id=thread, sequence=sequence)
+        answer = beta.brings(letter)
+        assert (error in answer["error"]) if error else (answer["error"] is None)
+    assert len(ann.received()) == 3
+
+
+def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: Agent) -> None:
+    begun = ann.send(ann, sequence=1)["message"]["thread_id"]
+    letter = beta.letter(BOB, ann.id, thread_id=begun, sequence=2**53 - 1)
+    assert "no part" in beta.brings(letter)["error"]
+    ann.send(ann, thread_id=begun, sequence=2)
+
+
+def test_only_a_recipients_home_says_how_far_a_message_is(
+    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+) -> None:
+    """Neither a third node, nor the home before it was sent the message (beta can't be reached)."""
+    sent = ann.send(to=[BOB])["message"]["id"]
+    reads = {"recipient": "aid://example.com/bob", "status": "read"}
+    receipts = [{"message_id": sent, "reached": [reads]}]
+    for peer in (gamma, beta):
+        peer.call("acp/sync/mail", receipts=receipts)
+        assert ann.receipts(sent) == {"aid://example.com/bob": "pending"}
+    with pytest.raises(RpcError) as refused:
+        gamma.call("acp/sync/mail", receipts=receipts, source_agent=beta.agent)
+    assert refused.value.reason == "unknown_peer"
+    # Another's message is not taken over by its id.
+    letter = beta.letter(BOB, ann.id, id=sent)
+    assert "another message" in beta.brings(letter)["error"]
+
+
+def test_who_is_at_home_at_two_nodes_stays_where_it_was_first(
+    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+) -> None:
+    """Until that one names it no more; a directory is taken once, and only from its node."""
+    zoe = "aid://example.com/zoe"
+    stamp = time.time_ns() // 1000
+    beta.lists(beta.agent, BOB, zoe, ann.id, stamp=stamp)
+    gamma.lists(gamma.agent, GUS, zoe, stamp=stamp)
+
+    def home(of: str) -> str:
+        return str(alpha.query("SELECT node FROM homes WHERE agent = ?", of)[0][0])
+
+    assert home(zoe) == "aid://example.com/beta"
+    assert home(ann.address) == "aid://example.com/alpha", "who holds a key here lives here"
+    assert "does not speak" in gamma.brings(gamma.letter(zoe, ann.id))["error"]
+    key = alpha.key(zoe, "mail")
+    with pytest.raises(RpcError) as visitor:
+        alpha.call("acp/inbox", key=key)
+    assert visitor.value.reason == "home_elsewhere"
+    alpha.call("cacp/project/list", key=key)
+    beta.lists(beta.agent, BOB, stamp=stamp + 1)
+    assert home(zoe) == "aid://example.com/gamma"
+    assert gamma.brings(gamma.letter(zoe, ann.id))["error"] is None
+    beta.lists(beta.agent, BOB, zoe, stamp=stamp)
+    assert home(zoe) == "aid://example.com/gamma", "an older directory changes nothing"
+    with pytest.raises(RpcError) as forged:
+        gamma.call("acp/sync/agents", listed=signed_by(beta))
+    assert forged.value.reason == "wrong_signature"
+
+
+def signed_by(peer: Stranger) -> dict[str, Any]:
+    body = {"agents": [GUS], "stamp": time.time_ns() // 1000, "epoch": "e"}
+    signature = peer.signed("directory", "aid://example.com/gamma", body)
+    return {"directory": body, "signature": signature}
