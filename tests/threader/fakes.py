@@ -203,5 +203,5 @@ def adapter_spec(adapter: str, output: str, folder: Path) -> dict[str, Any]:
         "command": [str(install(adapter, folder))],
     }
     if adapter == "interactive":
-        spec |= {"rescues": {"[y/N]": "y\r"}, "idle_sec": 1, "max_rescues": 3}
+        spec |= {"rescues": {"[y/N]": "y\r"}, "idle_sec": 2.5, "max_rescues": 3}
     return spec
