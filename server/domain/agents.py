@@ -1,6 +1,9 @@
 """Agent ids (CACP 2.0, Agent ID): `aid://domain/name@version`. Not every deployed id is one."""
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=4_096)
 def identity(agent_id: str) -> str:
     """The agent without its version: an upgraded agent is still the same one.
 
