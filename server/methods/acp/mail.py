@@ -89,6 +89,8 @@ class Ready:
     """The sender's own id for it, and the hash of what it sent."""
     breaker: Breaker = CLOSED
     """The sender's."""
+    for_team: bool = False
+    """Its teamspace's members may read it."""
     duplicate: bool = False
     """It was written before, under the same client id."""
 
@@ -101,7 +103,8 @@ def post(ctx: Context, draft: Draft, *, charged: bool = True) -> Envelope:
 def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     """Check a draft against schema, policy, thread and limits; writes nothing.
 
-    `charged` is False for what the node itself sends: it has no limits and needs no authority.
+    `charged` is False for what comes with a step that was decided, such as a handoff's: no limit,
+    no bound of a thread and no key that was revoked meanwhile may keep that step from being taken.
 
     Raises InvalidInput (`schema_invalid`, `policy_violation`, `type_reserved`,
     `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`),
@@ -119,7 +122,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
             return Ready(known, 0, (), Thread(), audited=False, duplicate=True)
     payload = _payload(draft)
     recipients = _recipients(draft)
-    broadcast = policy.is_broadcast(recipients)
+    broadcast = charged and policy.is_broadcast(recipients)
     policy.check(
         draft.policy,
         priority=draft.priority,
@@ -133,9 +136,10 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     thread = Thread()
     if thread_id != message_id:
         thread = messages.thread(ctx.db, thread_id) or thread
-    threads.check_bounds(thread, hop, ctx.node.acp.bounds)
+    if charged:
+        threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     held = _held(ctx, draft, thread_id, thread)
-    addresses = _addresses(ctx, recipients, sender)
+    addresses = _addresses(ctx, recipients, sender, charged)
     stamps = _stamps(ctx, sender, "broadcast" if broadcast else "direct") if charged else None
     return Ready(
         message=_row(ctx, draft, message_id, recipients, payload, thread_id, hop, held, expires_at),
@@ -146,7 +150,20 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         stamps=stamps,
         client_id=client_id,
         breaker=found,
+        for_team=draft.policy.visibility == "team",
     )
+
+
+def charge(ctx: Context) -> None:
+    """Count what a caller has kept without sending it as a direct message of its own.
+
+    Raises RateLimited (`rate_limited`, `circuit_open`).
+    """
+    sender = address_of(ctx)
+    _breaker(ctx, sender)
+    stamps = _stamps(ctx, sender, "direct")
+    if stamps is not None:
+        senders.put_stamps(ctx.db, sender, *stamps)
 
 
 def deliver(ctx: Context, ready: Ready) -> Envelope:
@@ -168,7 +185,7 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             mailboxes.put(ctx.db, message.id, address, now)
     if waits and message.held is None:
         let_through(ctx, message)
-    if message.team is not None and teams.find(ctx.db, message.team) is not None:
+    if message.team is not None and ready.for_team and teams.find(ctx.db, message.team) is not None:
         teams.log_message(ctx.db, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
@@ -344,7 +361,7 @@ def _held(ctx: Context, draft: Draft, thread_id: str, thread: Thread) -> str | N
     return "quarantine" if turn == "early" else None
 
 
-def _addresses(ctx: Context, recipients: list[str], sender: str) -> tuple[str, ...]:
+def _addresses(ctx: Context, recipients: list[str], sender: str, charged: bool) -> tuple[str, ...]:
     """The boxes that a message goes to (§10.3: everyone is who holds a key or a repo here, and the
     node's own agent, but not the sender)."""
     own = identity(ctx.node.agent_id)
@@ -354,6 +371,8 @@ def _addresses(ctx: Context, recipients: list[str], sender: str) -> tuple[str, .
             raise NotFound("to: this node knows nobody else yet", reason="unknown_recipient")
         return tuple(sorted(found))
     addresses = tuple(identity(agent_id) for agent_id in recipients)
+    if not charged:
+        return addresses
     for place, address in enumerate(addresses):
         if address in (own, sender) or mailboxes.box(ctx.db, address) is not None:
             continue

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -144,11 +145,12 @@ def test_a_key_of_another_agent_is_no_way_around(anna: Agent, bert: Agent, node:
         ({"payload": {"summary": ""}}, "schema_invalid"),
         ({"payload": {"summary": "s", "mood": "good"}}, "schema_invalid"),
         ({"type": "status.blocked"}, "schema_invalid"),
-        ({"type": "handoff.reject", "payload": {"summary": "s", "handoff_id": "h"}},
-         "schema_invalid"),
+        ({"type": "handoff.accept", "payload": {"summary": "s", "handoff_id": "h"}},
+         "policy_violation"),
         ({"priority": "urgent"}, "schema_invalid"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "schema_invalid"),
         ({"expires_at": "tomorrow"}, "schema_invalid"),
+        ({"expires_at": "9999-12-31T23:59:59-23:59"}, "schema_invalid"),
         ({"sequence": 0}, "schema_invalid"),
         ({"version": "2.0.0"}, "unsupported_version"),
         ({"version": "1"}, "schema_invalid"),
@@ -365,3 +367,35 @@ def test_mail_belongs_to_no_project(anna: Agent, node: Node, team: Any) -> None:
 def test_expiry_is_told_in_utc(anna: Agent, bert: Agent) -> None:
     message = anna.send(bert, expires_at=soon(3600))["message"]
     assert message["expires_at"].endswith("+00:00")
+
+
+def test_a_step_of_a_handoff_is_no_answer(anna: Agent, bert: Agent) -> None:
+    """Nobody is told of a step that was not taken (§7.2 rule 1)."""
+    asked = anna.send(bert)["message"]["id"]
+    payload = {"summary": "done", "handoff_id": "h"}
+    with refused(-32602, "policy_violation"):
+        bert.call("respond", message_id=asked, type="handoff.complete", payload=payload)
+    assert anna.inbox()["highWater"] == 0
+
+
+def test_a_context_points_to_what_is_large_and_holds_none_of_it(anna: Agent, bert: Agent) -> None:
+    """§2.9: what doesn't fit into a payload does not go round it."""
+    refs = [{"type": "url", "value": "é" * 200} for _ in range(50)]
+    with refused(-32006, "context_too_large"):
+        anna.send(bert, context={"external_refs": refs})
+    assert bert.inbox()["highWater"] == 0
+    anna.send(bert, context={"external_refs": refs[:30]})
+
+
+def test_only_members_speak_in_a_teamspace(anna: Agent, bert: Agent, agents: Agents) -> None:
+    name = f"t-{uuid4().hex[:12]}"
+    anna.call("team", action="create", team=name, name="T")
+    with refused(-32003, "not_in_team"):
+        bert.send(anna, team=name)
+    with refused(-32003, "not_in_team"):
+        bert.call("status", to=[anna.id], state="update", summary="s", team=name)
+    anna.send(bert, team=name, policy={"visibility": "team"})
+    anna.send(bert, team=name, payload={"summary": "between us"})
+    lines = anna.call("team", action="log", team=name, log="messages")["lines"]
+    assert [one["line"]["message"]["payload"]["summary"] for one in lines] == ["hello"]
+    assert anna.send(bert, team="no-teamspace-at-all")["message"]["team"] == "no-teamspace-at-all"
