@@ -170,3 +170,14 @@ def test_the_logs(desk: Desk) -> None:
     assert "nextCursor" not in rest
     given = {"team": "core", "title": "t", "detail": "d"}
     assert desk.refused(NotFound, CLEO, "decide", "acp/team", **given)["kind"] == "teamspace"
+
+
+def test_the_log_of_handoffs_keeps_what_is_restricted_to_itself(desk: Desk) -> None:
+    """Not every member may see a restricted handoff; every member reads the log."""
+    made(desk, (BEN, "executor"), (CLEO, "researcher"))
+    restricted = package(policy={"classification": "restricted"})
+    handoff_id = desk.accepted(package=restricted, team="core")
+    desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="The password is 1234")
+    assert desk.handoff(CLEO, "list", team="core")["handoffs"] == []
+    for log in ("handoffs", "messages"):
+        assert "1234" not in str(desk.team(CLEO, "log", team="core", log=log)["lines"])
