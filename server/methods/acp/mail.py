@@ -46,9 +46,15 @@ from server.domain.errors import (
     TooLarge,
 )
 from server.domain.invalid import invalid_input
-from server.methods.acp.course import address_of, audit, let_through, sender_breaker
+from server.methods.acp.course import (
+    address_of,
+    audit,
+    let_through,
+    log_for_team,
+    sender_breaker,
+)
 from server.methods.base import Context, check_unscoped, new_id
-from server.store import mailboxes, messages, senders, teams
+from server.store import mailboxes, messages, senders
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
@@ -89,8 +95,6 @@ class Ready:
     """The sender's own id for it, and the hash of what it sent."""
     breaker: Breaker = CLOSED
     """The sender's."""
-    for_team: bool = False
-    """Its teamspace's members may read it."""
     duplicate: bool = False
     """It was written before, under the same client id."""
 
@@ -150,7 +154,6 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         stamps=stamps,
         client_id=client_id,
         breaker=found,
-        for_team=draft.policy.visibility == "team",
     )
 
 
@@ -183,10 +186,10 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             mailboxes.hold(ctx.db, message.id, address)
         else:
             mailboxes.put(ctx.db, message.id, address, now)
-    if waits and message.held is None:
+    if not waits:
+        log_for_team(ctx, message)
+    elif message.held is None:
         let_through(ctx, message)
-    if message.team is not None and ready.for_team and teams.find(ctx.db, message.team) is not None:
-        teams.log_message(ctx.db, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:

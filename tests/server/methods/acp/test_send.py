@@ -11,6 +11,7 @@ from schemas.acp import RESERVED
 from tests.mail import Agent, soon
 from tests.node import AGENT, Node
 from tests.server.methods.refusals import refused
+from tests.waiting import eventually
 
 Agents = Callable[..., Agent]
 
@@ -348,6 +349,9 @@ def test_status_is_a_message_of_its_type(anna: Agent, bert: Agent) -> None:
     assert done["message"]["payload"] == {"summary": "stuck", "blocked_on": "the schema"}
     with refused(-32602, "schema_invalid"):
         anna.call("status", to=[bert.id], state="complete", summary="s", blocked_on="x")
+    problem = {"path": "params", "problem": "state 'blocked' needs blocked_on"}
+    with refused(-32602, "schema_invalid", errors=[problem]):
+        anna.call("status", to=[bert.id], state="blocked", summary="s")
 
 
 def test_what_is_urgent_leaves_an_audit_event(anna: Agent, bert: Agent, node: Node) -> None:
@@ -399,3 +403,37 @@ def test_only_members_speak_in_a_teamspace(anna: Agent, bert: Agent, agents: Age
     lines = anna.call("team", action="log", team=name, log="messages")["lines"]
     assert [one["line"]["message"]["payload"]["summary"] for one in lines] == ["hello"]
     assert anna.send(bert, team="no-teamspace-at-all")["message"]["team"] == "no-teamspace-at-all"
+
+
+@pytest.mark.parametrize("end", ["refused", "expired"])
+def test_what_no_human_let_through_is_read_nowhere(
+    anna: Agent, bert: Agent, agents: Agents, end: str
+) -> None:
+    """§12.8: nor once it has failed or expired, nor in the log of its teamspace."""
+    human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
+    member = {"agent_id": bert.id, "role": "executor"}
+    anna.call("team", action="create", team=name, name="T", members=[member])
+    policy = {"human_gate": "required", "visibility": "team"}
+    expiry = {"expires_at": soon(0.5)} if end == "expired" else {}
+    sent = anna.send(bert, team=name, policy=policy, **expiry)["message"]["id"]
+    if end == "refused":
+        human.call("approve", message_id=sent, decision="refuse")
+    eventually(lambda: anna.receipts(sent)[bert.address] in ("failed", "expired"))
+    assert bert.call("query", message_id=sent)["messages"] == []
+    assert bert.call("query", thread_id=sent)["messages"] == []
+    assert bert.inbox(show="all")["messages"] == []
+    assert bert.call("team", action="log", team=name, log="messages")["lines"] == []
+    with refused(-32003, "not_in_thread"):
+        bert.send(anna, thread_id=sent)
+
+
+def test_what_a_human_lets_through_is_in_its_teamspaces_log(
+    anna: Agent, bert: Agent, agents: Agents
+) -> None:
+    human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
+    anna.call("team", action="create", team=name, name="T")
+    policy = {"human_gate": "required", "visibility": "team"}
+    sent = anna.send(bert, team=name, policy=policy)["message"]["id"]
+    human.call("approve", message_id=sent)
+    lines = anna.call("team", action="log", team=name, log="messages")["lines"]
+    assert [one["line"]["message"]["id"] for one in lines] == [sent]
