@@ -23,6 +23,8 @@ other side gets a message of the handoff's thread for each step (`handoff.initia
   "policy": {"classification": "internal", "requires_human_approval": false}}}
 ```
 
+With this in a file, `cacp call acp/handoff - < handoff.json` calls it.
+
 The receiver reads it with `{"action": "get", "handoff_id": "…"}`, then `accept`s it or `reject`s it
 with a `code` and a `detail`, and `complete`s it with a `summary`; the sender `close`s it. Each
 answer has a `nextStep` that says what the caller may do now. `list` shows one's handoffs.

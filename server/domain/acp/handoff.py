@@ -173,7 +173,7 @@ def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[Hand
 
 def _forbidden(step: Step, held: tuple[Role, ...], by: set[Role]) -> Forbidden:
     return Forbidden(
-        f"Only the {' or the '.join(sorted(by))} may {step.replace('_', ' ')} this handoff",
+        f"Only its {' or '.join(sorted(by))} may {step.replace('_', ' ')} this handoff",
         reason="wrong_party",
         needs=sorted(by),
         roles=list(held),

@@ -26,6 +26,8 @@ def types(desk: Desk, agent: str) -> list[str]:
 def test_a_whole_handoff(desk: Desk) -> None:
     """§7.2: every state of the path is in the history, and the other side is told of each."""
     handoff_id = desk.offered()
+    offered = desk.handoff(ANA, "get", handoff_id=handoff_id)["nextStep"]
+    assert offered == "You may now: reject (to withdraw it)."
     assert desk.handoff(BEN, "accept", handoff_id=handoff_id)["nextStep"] == (
         "You may now: activate or complete."
     )
