@@ -6,7 +6,7 @@ import pytest
 
 from schemas.teamspace import TeamRole
 from server.domain.acp.teams import MATRIX, ROLES, Authority, may
-from server.domain.errors import Conflict, Forbidden, NotFound
+from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
 
 
@@ -181,3 +181,18 @@ def test_the_log_of_handoffs_keeps_what_is_restricted_to_itself(desk: Desk) -> N
     assert desk.handoff(CLEO, "list", team="core")["handoffs"] == []
     for log in ("handoffs", "messages"):
         assert "1234" not in str(desk.team(CLEO, "log", team="core", log=log)["lines"])
+
+
+def test_a_teamspace_has_so_many_members_at_most(desk: Desk) -> None:
+    """What the manifest's schema holds (§15.2)."""
+    others: list[tuple[str, TeamRole]] = [(f"aid://x.example/a{n}", "executor") for n in range(200)]
+    given = {
+        "team": "core",
+        "name": "Core",
+        "members": [{"agent_id": agent, "role": role} for agent, role in others],
+    }
+    refused = desk.refused(InvalidInput, ANA, "create", "acp/team", **given)
+    assert refused["path"] == "members"
+    made(desk, *others[:199])
+    one_more = {"team": "core", "agent_id": BEN, "role": "executor"}
+    assert desk.refused(Conflict, ANA, "addMember", "acp/team", **one_more)["limit"] == 200
