@@ -48,6 +48,8 @@ def call(
                 body = {"code": error.code, "message": error.message, "data": error.data}
                 print_json({"error": body})
             typer.echo(f"error {error.code}: {one_line(error.message)}", err=True)
+            for name in mistaken_for_text(params or [], error.data):
+                typer.echo(f"{name}=… is text; write {name}:=… for JSON", err=True)
             raise typer.Exit(REFUSED) from None
     print_json(result)
 
@@ -73,6 +75,22 @@ def read_params(words: list[str]) -> dict[str, Any]:
         else:
             params[name] = value
     return params
+
+
+def mistaken_for_text(words: list[str], data: Any) -> list[str]:
+    """The params given as text, of which the refusal says that they should be of another type.
+
+    >>> problems = [{"path": "wait", "problem": "input should be a valid number"}]
+    >>> mistaken_for_text(["wait=1", "limit:=5"], {"errors": problems})
+    ['wait']
+    """
+    names = {word.partition("=")[0] for word in words}
+    problems = data.get("errors") if isinstance(data, dict) else None
+    return [
+        one_line(one["path"])
+        for one in problems or []
+        if one["path"] in names and "should be a valid" in one["problem"]
+    ]
 
 
 def _object(text: str) -> dict[str, Any]:

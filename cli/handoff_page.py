@@ -23,6 +23,8 @@ other side gets a message of the handoff's thread for each step (`handoff.initia
   "policy": {"classification": "internal", "requires_human_approval": false}}}
 ```
 
+With this in a file, `cacp call acp/handoff - < handoff.json` calls it.
+
 The receiver reads it with `{"action": "get", "handoff_id": "…"}`, then `accept`s it or `reject`s it
 with a `code` and a `detail`, and `complete`s it with a `summary`; the sender `close`s it. Each
 answer has a `nextStep` that says what the caller may do now. `list` shows one's handoffs.
@@ -37,6 +39,7 @@ answer has a `nextStep` that says what the caller may do now. `list` shows one's
 - **Handing on**: an owner calls `initiate` for the same task. The handoff that it came by is
   closed; should the new one be rejected or revoked, it goes on (`restore`).
 - **Drafts**: `initiate` with `"draft": true` only checks and keeps the package, `propose` sends it.
+  Both count for the sender's limit of direct messages; no other step does.
 - **Before it is accepted** the node checks schema, hash, `export_restrictions`, approvals and
   artifacts. While something is missing it is `validating`, and `waitsFor` says what for. Both sides
   are told of the outcome.
@@ -57,7 +60,7 @@ TEAMS = """## Teamspaces
 `acp/team` makes a teamspace (`create`; who makes it is its first coordinator), adds members and
 tasks, and keeps five logs: messages, handoffs, roles, decisions and artifacts. With
 `CACP_TEAMSPACES_ROOT` they are written as JSONL to `ROOT/TEAM/` too; `log` reads them. Nobody but a
-member sees a teamspace.
+member sees a teamspace. Of a restricted handoff the logs have the steps, not the words.
 
 A handoff of a teamspace's task is the teamspace's. One from somebody who is no member waits for
 `approve` by a member who may.

@@ -15,6 +15,9 @@ VERSION = "1.0.0"
 PAYLOAD_MAX = 4096
 """Bytes of the payload as JSON, at most (§2.9)."""
 RECIPIENTS_MAX = 100
+REFS_MAX = 50
+CONTEXT_MAX = 16_384
+"""Bytes of a message's context as JSON: it points to what is large, and holds none of it."""
 
 ACPPriority = Literal["low", "normal", "high", "critical"]
 ACPMessageStatus = Literal["pending", "delivered", "read", "expired", "failed"]
@@ -108,8 +111,8 @@ class ACPArtifactRef(WireObject):
 class ACPGivenContext(WireObject):
     """What a caller may say about a message's context."""
 
-    external_refs: Annotated[list[ACPExternalRef], Field(max_length=50)] | None = None
-    artifacts: Annotated[list[ACPArtifactRef], Field(max_length=50)] | None = None
+    external_refs: Annotated[list[ACPExternalRef], Field(max_length=REFS_MAX)] | None = None
+    artifacts: Annotated[list[ACPArtifactRef], Field(max_length=REFS_MAX)] | None = None
 
 
 class ACPContext(ACPGivenContext):
@@ -152,7 +155,9 @@ def check_type(type: str) -> None:
         )
     if type not in SUPPORTED:
         raise PydanticCustomError(
-            "schema_invalid", "there is no such type; there are {types}", {"types": list(SUPPORTED)}
+            "schema_invalid",
+            "is none of the types that there are: {types}",
+            {"types": ", ".join(SUPPORTED)},
         )
 
 

@@ -1,8 +1,8 @@
 """Params and results of `acp/*` (acp-canonical §11)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from schemas.acp import (
     RECIPIENTS_MAX,
@@ -96,6 +96,12 @@ class StatusParams(Common):
     next_step: ShortText | None = None
     team: Identifier | None = None
     thread_id: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _says_by_what(self) -> Self:
+        if self.state == "blocked" and self.blocked_on is None:
+            raise ValueError("state 'blocked' needs blocked_on")
+        return self
 
 
 class SendResult(Result):

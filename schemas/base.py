@@ -28,6 +28,7 @@ JsonObject = dict[str, Any]
 """Any JSON object; what arrives was parsed from JSON, so its values need no check."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def iso(stamp: int) -> str:
@@ -43,10 +44,10 @@ def stamp_of(text: str) -> int:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    stamp = (moment - EPOCH) // timedelta(microseconds=1)
-    if stamp < 0:
-        raise ValueError(f"{text} is before 1970")
-    return stamp
+    # An offset can lead beyond the years that there are.
+    if not EPOCH <= moment <= LAST:
+        raise ValueError(f"{text} is not between the years 1970 and 9999")
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def _check_time(value: Any) -> Any:

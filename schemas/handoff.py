@@ -42,12 +42,8 @@ HandoffAction = Literal[
 Said = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 """Prose that says something: 1 to 20,000 characters, not only blanks."""
 
-Uuid7 = Annotated[
-    str,
-    StringConstraints(
-        pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
-    ),
-]
+UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+Uuid7 = Annotated[str, StringConstraints(pattern=UUID7)]
 """A UUIDv7 in lower case."""
 
 ARTIFACTS_MAX = 200

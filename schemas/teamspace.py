@@ -31,7 +31,8 @@ TeamAction = Literal[
 ]
 TeamLog = Literal["messages", "handoffs", "roles", "decisions", "artifacts"]
 
-TeamspaceId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+TEAMSPACE_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
+TeamspaceId = Annotated[str, StringConstraints(pattern=TEAMSPACE_ID)]
 """Names the teamspace's folder: 1 to 64 lower-case letters, digits and hyphens."""
 
 MEMBERS_MAX = 200

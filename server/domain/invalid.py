@@ -3,11 +3,19 @@
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from schemas.handoff import UUID7
+from schemas.teamspace import TEAMSPACE_ID
 from server.domain.errors import InvalidInput
 
 ERRORS_SHOWN = 5
 TYPED = frozenset({"sender_supplied", "type_reserved", "unsupported_version"})
 """Errors of our own models whose type is the refusal's reason (acp-canonical §12.2)."""
+
+PATTERNS = {
+    UUID7: "a UUIDv7 in lower case, such as 01a200da-b1c9-768b-93df-5ab80da21e23",
+    TEAMSPACE_ID: "1 to 64 lower-case letters, digits and hyphens, such as login-team",
+}
+"""What people call the patterns that they meet most."""
 
 
 def invalid_input(
@@ -33,5 +41,7 @@ def _problem(item: ErrorDetails, within: str) -> dict[str, str]:
         return {"path": path, "problem": "required"}
     if item["type"] == "extra_forbidden":
         return {"path": path, "problem": "is not a param of this method"}
+    if item["type"] == "string_pattern_mismatch" and item["ctx"]["pattern"] in PATTERNS:
+        return {"path": path, "problem": f"should be {PATTERNS[item['ctx']['pattern']]}"}
     message = item["msg"].removeprefix("Value error, ")
     return {"path": path, "problem": message[:1].lower() + message[1:]}

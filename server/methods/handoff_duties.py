@@ -5,7 +5,6 @@ finds nothing to do.
 """
 
 from schemas.base import iso
-from server.domain.errors import NotFound
 from server.methods.acp.course import audit
 from server.methods.base import Context
 from server.methods.handoff_mail import tell
@@ -23,19 +22,15 @@ def escalate(ctx: Context, handoff_id: str) -> bool:
         return False
     hours = ctx.node.handoffs.sla_seconds / 3600
     detail = f"accepted by {found.to_agent} and not completed within {hours:g} h"
-    try:
-        message = tell(
-            ctx,
-            case.package,
-            found.team,
-            "status.blocked",
-            f"{found.title}: the handoff is overdue. Ask {found.to_agent}, or revoke it",
-            to=case.parties.coordinators,
-            detail=f"handoff {handoff_id}: {detail}",
-        )
-    except NotFound:
-        # A coordinator whom nobody made a key for: the operator finds it in the log.
-        message = None
+    message = tell(
+        ctx,
+        case.package,
+        found.team,
+        "status.blocked",
+        f"{found.title}: the handoff is overdue. Ask {found.to_agent}, or revoke it",
+        to=case.parties.coordinators,
+        detail=f"handoff {handoff_id}: {detail}",
+    )
     handoffs.put_escalated(ctx.db, handoff_id, ctx.stamp)
     record(ctx, found, "escalate", found.status, "node", before=found.status, detail=detail)
     about = str(message["id"]) if message is not None else handoff_id

@@ -8,8 +8,10 @@ from schemas.teamspace import TaskKind, TeamRole
 from server.domain import canonical
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
+from server.domain.acp.policy import EVERYONE
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from server.methods.acp import mail
 from server.methods.base import Context, new_id
 from server.methods.handoff_mail import tell
 from server.methods.handoff_steps import Case, case_of, decide, record, write
@@ -48,7 +50,9 @@ def initiate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
         raise Forbidden(f"package.policy.{problem.detail}", reason="policy_violation")
     package = _whole(draft.handoff_id or new_id(), given, plan.chain)
     status = "draft" if params.draft else "proposed"
-    if not params.draft:
+    if params.draft:
+        mail.charge(ctx)
+    else:
         _offer(ctx, package, plan, receiver, str(params.reason))
     handoffs.insert(
         ctx.db,
@@ -124,6 +128,8 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
     """Raises Conflict (`ownership_conflict`, `handoff_cycle`, `other_team`, `team_closed`),
     Forbidden (`role_authority`, `capability_mismatch`, `receiver_elsewhere`), InvalidInput and
     NotFound."""
+    if receiver == EVERYONE:
+        raise InvalidInput("to: work is handed to one agent, not to everyone", path="to")
     if same_agent(sender, receiver):
         raise InvalidInput("to: you can't hand work on to yourself", path="to")
     home = home_of(ctx, receiver)

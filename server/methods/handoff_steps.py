@@ -152,6 +152,8 @@ def record(
         stamp=ctx.stamp,
     )
     if found.team is not None:
+        # A log's readers are all members, who may not all see what is restricted.
+        restricted = found.package["policy"]["classification"] == "restricted"
         line = {
             "at": iso(ctx.stamp),
             "handoff_id": found.handoff_id,
@@ -162,7 +164,7 @@ def record(
             "actor": ctx.caller.agent_id,
             "role": role,
             "code": code,
-            "detail": detail,
+            "detail": None if restricted else detail,
         }
         teams.log(ctx.db, found.team, "handoffs", line)
     ctx.record("handoff", found.handoff_id, None, step)

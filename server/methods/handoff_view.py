@@ -21,6 +21,9 @@ NEWEST = "g"
 HINTS = {"activate": "activate or complete", "hand_on": "initiate (to hand the task on)"}
 """How a step is asked for, where that is not its name."""
 
+WITHDRAWS = {"reject": "reject (to withdraw it)"}
+"""What the same step is to a sender."""
+
 
 def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
@@ -131,7 +134,9 @@ def summary(found: Handoff) -> dict[str, Any]:
 
 def answer(ctx: Context, case: Case) -> dict[str, Any]:
     found = case.handoff
-    may = [HINTS.get(one, one) for one in domain.may_do(case.status, roles_of(ctx, case))]
+    roles = roles_of(ctx, case)
+    hints = HINTS | WITHDRAWS if roles == ("sender",) else HINTS
+    may = [hints.get(one, one) for one in domain.may_do(case.status, roles)]
     waits = waits_for(found)
     said = f"You may now: {', '.join(may)}." if may else ""
     if waits and found.status != "draft":

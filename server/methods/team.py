@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from schemas.base import iso
-from schemas.teamspace import TeamParams, TeamResult, TeamRole
+from schemas.teamspace import MEMBERS_MAX, TeamParams, TeamResult, TeamRole
 from server.domain.acp import teams as authority
 from server.domain.acp.handoff import Ownership
 from server.domain.agents import identity
@@ -41,6 +41,8 @@ def _create(ctx: Context, params: TeamParams) -> dict[str, Any]:
         if address in members:
             raise InvalidInput(f"members: {address} is there twice", path="members")
         members[address] = member.role
+    if len(members) > MEMBERS_MAX:
+        raise InvalidInput(f"members: {MEMBERS_MAX} at most, with you", path="members")
     teams.insert(ctx.db, name, str(params.name), params.purpose or "", creator, ctx.stamp)
     _log(ctx, name, "roles", "create", agent_id=creator, role="coordinator")
     for address, role in members.items():
@@ -65,6 +67,12 @@ def _add_member(ctx: Context, params: TeamParams) -> dict[str, Any]:
             f"{address} is a member already; changeRole changes its role",
             reason="already_member",
             role=members[address],
+        )
+    if len(members) >= MEMBERS_MAX:
+        raise Conflict(
+            f"A teamspace has {MEMBERS_MAX} members at most: remove one first, or create another",
+            reason="team_full",
+            limit=MEMBERS_MAX,
         )
     return _put_role(ctx, name, address, params)
 

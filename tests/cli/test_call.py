@@ -78,3 +78,9 @@ def test_what_is_no_url_is_wrong_usage(url: str) -> None:
     done = cacp("call", "cacp/project/list", url=url)
     assert done.exit_code == 2
     assert f"{url} is no URL of a node" in done.stderr
+
+
+def test_text_for_a_param_of_another_type_is_named(node: Node) -> None:
+    done = cacp("call", "acp/inbox", "wait=1", url=node.url)
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[1:] == ["wait=… is text; write wait:=… for JSON"]

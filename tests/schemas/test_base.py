@@ -66,7 +66,14 @@ def test_a_time_without_an_offset_is_utc(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "yesterday", "2026-02-30T00:00:00", "1969-12-31T23:59:59", "0001-01-01T00:00:00+14:00"],
+    [
+        "",
+        "yesterday",
+        "2026-02-30T00:00:00",
+        "1969-12-31T23:59:59",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-23:59",
+    ],
 )
 def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValidationError, match="should be an ISO 8601 time such as 2026-02-21T"):

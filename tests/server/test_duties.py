@@ -207,6 +207,6 @@ def test_the_logs_are_written(busy: Node) -> None:
     expected = [{"seq": seq, **orjson.loads(line)} for seq, line in rows]
     assert len(expected) == 5
     path = busy.folder / "teams" / name / "decisions" / "decisions.jsonl"
-    eventually(lambda: path.read_bytes().count(b"\n") >= 5)
+    eventually(lambda: path.exists() and path.read_bytes().count(b"\n") >= 5)
     assert [orjson.loads(line) for line in path.read_bytes().splitlines()] == expected
     assert (busy.folder / "teams" / name / "roles" / "ledger.jsonl").exists()

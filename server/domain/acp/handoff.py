@@ -173,7 +173,7 @@ def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[Hand
 
 def _forbidden(step: Step, held: tuple[Role, ...], by: set[Role]) -> Forbidden:
     return Forbidden(
-        f"Only the {' or the '.join(sorted(by))} may {step.replace('_', ' ')} this handoff",
+        f"Only its {' or '.join(sorted(by))} may {step.replace('_', ' ')} this handoff",
         reason="wrong_party",
         needs=sorted(by),
         roles=list(held),
@@ -256,7 +256,8 @@ def package_hash(package: dict[str, Any]) -> str:
 def policy_problem(policy: HandoffPolicy, receiver: str) -> Problem | None:
     """What the package's policy has against its receiver; None when it has nothing."""
     for restriction in policy.export_restrictions or []:
-        if same_agent(restriction, receiver) or restriction == domain_of(receiver):
+        named = restriction.strip().lower()
+        if same_agent(named, receiver.lower()) or named.rstrip(".") == domain_of(receiver):
             return Problem(
                 "policy_violation",
                 f"export_restrictions: the package may not go to {restriction}",

@@ -10,7 +10,7 @@ from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
 from server.methods.acp import route
 from server.methods.base import Context
-from server.store import mailboxes, messages, pushes, senders
+from server.store import mailboxes, messages, pushes, senders, teams
 from server.store.mailboxes import Delivery
 from server.store.messages import Message
 from server.store.pushes import Target
@@ -31,7 +31,17 @@ def let_through(ctx: Context, message: Message) -> None:
         waits = found.box_seq is None and found.status == "pending"
         if waits and route.let_go(ctx, message.id, found.recipient, now):
             announce(ctx, message, found.recipient)
+    log_for_team(ctx, message)
     take_turn(ctx, message)
+
+
+def log_for_team(ctx: Context, message: Message) -> None:
+    """Enter what is delivered now into its teamspace's log, which all members read (§8.2); not what
+    is for its recipients alone."""
+    if message.team is None or teams.find(ctx.db, message.team) is None:
+        return
+    if ACPPolicy.model_validate_json(message.policy_json).visibility == "team":
+        teams.log_message(ctx.db, message)
 
 
 def take_turn(ctx: Context, message: Message) -> None:

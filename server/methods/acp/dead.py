@@ -5,6 +5,7 @@ from typing import Any, cast
 import orjson
 
 from schemas.acp import (
+    REFS_MAX,
     ACPContext,
     ACPExternalRef,
     ACPMessageType,
@@ -39,7 +40,8 @@ from server.store.messages import Message
 )
 def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
     """What the caller sent that expired or failed, for each recipient, oldest first, and what
-    could not be pushed on a channel but is in the inbox; for a human's key, what anybody sent."""
+    could not be pushed on a channel but is in the inbox; for a human's key, also what is critical,
+    gated or for human audit of anybody's."""
     check_unscoped(ctx)
     rows = mailboxes.dead(
         ctx.db,
@@ -68,6 +70,7 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     """Send a dead letter of one's own again, as a new message in its thread, to those that it did
     not reach. Doing so again answers the same message. One that only could not be pushed on a
     channel is no new message: it is pushed again."""
+    check_unscoped(ctx)
     message = messages.find(ctx.db, params.message_id)
     if message is None or identity(message.from_agent) != address_of(ctx):
         raise mail.no_message(params.message_id)
@@ -87,7 +90,8 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
 def _again(message: Message, to: list[str], expires_at: str | None) -> Draft:
     context: dict[str, Any] = orjson.loads(message.context_json) if message.context_json else {}
     refs: list[Any] = orjson.loads(message.external_refs_json or "[]")
-    origin = ACPExternalRef(type="other", value=message.id, description="replay of this message")
+    if len(refs) < REFS_MAX:
+        refs.append({"type": "other", "value": message.id, "description": "replay of this message"})
     return Draft(
         type=cast(ACPMessageType, message.type),
         to=to,
@@ -99,7 +103,7 @@ def _again(message: Message, to: list[str], expires_at: str | None) -> Draft:
         topic=message.topic,
         expires_at=expires_at,
         context=ACPContext(
-            **context, external_refs=[*map(ACPExternalRef.model_validate, refs), origin]
+            **context, external_refs=[ACPExternalRef.model_validate(ref) for ref in refs]
         ),
         # Should more recipients miss it later, that is another replay.
         client_id=f"replay:{message.id}:{len(to)}",

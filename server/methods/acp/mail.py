@@ -47,9 +47,16 @@ from server.domain.errors import (
 )
 from server.domain.invalid import invalid_input
 from server.methods.acp import route
-from server.methods.acp.course import address_of, announce, audit, let_through, sender_breaker
+from server.methods.acp.course import (
+    address_of,
+    announce,
+    audit,
+    let_through,
+    log_for_team,
+    sender_breaker,
+)
 from server.methods.base import Context, check_unscoped, new_id
-from server.store import mailboxes, messages, senders, teams
+from server.store import mailboxes, messages, senders
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
@@ -103,7 +110,8 @@ def post(ctx: Context, draft: Draft, *, charged: bool = True) -> Envelope:
 def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     """Check a draft against schema, policy, thread and limits; writes nothing.
 
-    `charged` is False for what the node itself sends: it has no limits and needs no authority.
+    `charged` is False for what comes with a step that was decided, such as a handoff's: no limit,
+    no bound of a thread and no key that was revoked meanwhile may keep that step from being taken.
 
     Raises InvalidInput (`schema_invalid`, `policy_violation`, `type_reserved`,
     `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`,
@@ -122,7 +130,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
             return Ready(known, 0, {}, Thread(), audited=False, duplicate=True)
     payload = checked_payload(draft.type, draft.version, draft.payload)
     recipients = _recipients(draft)
-    broadcast = policy.is_broadcast(recipients)
+    broadcast = charged and policy.is_broadcast(recipients)
     policy.check(
         draft.policy,
         priority=draft.priority,
@@ -136,9 +144,10 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     thread = Thread()
     if thread_id != message_id:
         thread = messages.thread(ctx.db, thread_id) or thread
-    threads.check_bounds(thread, hop, ctx.node.acp.bounds)
+    if charged:
+        threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     held = _held(ctx, draft, thread_id, thread)
-    places = route.places(ctx, recipients, sender)
+    places = route.places(ctx, recipients, sender, known_only=charged)
     stamps = _stamps(ctx, sender, "broadcast" if broadcast else "direct") if charged else None
     return Ready(
         message=_row(ctx, draft, message_id, recipients, payload, thread_id, hop, held, expires_at),
@@ -150,6 +159,18 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         client_id=client_id,
         breaker=found,
     )
+
+
+def charge(ctx: Context) -> None:
+    """Count what a caller has kept without sending it as a direct message of its own.
+
+    Raises RateLimited (`rate_limited`, `circuit_open`).
+    """
+    sender = address_of(ctx)
+    _breaker(ctx, sender)
+    stamps = _stamps(ctx, sender, "direct")
+    if stamps is not None:
+        senders.put_stamps(ctx.db, sender, *stamps)
 
 
 def deliver(ctx: Context, ready: Ready) -> Envelope:
@@ -172,10 +193,10 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             announce(ctx, message, address)
         if node is not None and not waits:
             route.let_go(ctx, message.id, address, now)
-    if waits and message.held is None:
+    if not waits:
+        log_for_team(ctx, message)
+    elif message.held is None:
         let_through(ctx, message)
-    if message.team is not None and teams.find(ctx.db, message.team) is not None:
-        teams.log_message(ctx.db, message)
     if ready.stamps is not None:
         senders.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:

@@ -13,12 +13,14 @@ from server.methods.homes import home_of
 from server.store import mailboxes, peers, posting
 
 
-def places(ctx: Context, recipients: list[str], sender: str) -> dict[str, str | None]:
+def places(
+    ctx: Context, recipients: list[str], sender: str, *, known_only: bool = True
+) -> dict[str, str | None]:
     """The address of each recipient, and the node that is its home; None for this one.
 
     Everyone (§10.3) is who holds a key or a repo here, the node's own agent, and all who are at
-    home on this node's peers, but not the sender. Raises NotFound (`unknown_recipient`,
-    `no_mailbox`).
+    home on this node's peers, but not the sender. With `known_only`, raises NotFound
+    (`unknown_recipient`, `no_mailbox`).
     """
     if recipients == [policy.EVERYONE]:
         found = _everyone(ctx) | {identity(ctx.node.agent_id): None}
@@ -27,6 +29,8 @@ def places(ctx: Context, recipients: list[str], sender: str) -> dict[str, str | 
             raise NotFound("to: this node knows nobody else yet", reason="unknown_recipient")
         return dict(sorted(found.items()))
     addresses = [identity(agent_id) for agent_id in recipients]
+    if not known_only:
+        return {one: _home_elsewhere(ctx, one) for one in addresses}
     return {one: _place(ctx, one, sender, place) for place, one in enumerate(addresses)}
 
 
@@ -72,6 +76,11 @@ def _everyone(ctx: Context) -> dict[str, str | None]:
         if address not in foreign and home_of(ctx, address) in (None, own):
             found[address] = None
     return found
+
+
+def _home_elsewhere(ctx: Context, address: str) -> str | None:
+    home = posting.speaker(ctx.db, address)
+    return None if home == identity(ctx.node.agent_id) else home
 
 
 def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:

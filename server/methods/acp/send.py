@@ -4,16 +4,18 @@ from typing import Any, cast
 
 import orjson
 
-from schemas.acp import ACPContext, ACPMessageType, ACPPolicy
+from schemas.acp import CONTEXT_MAX, ACPContext, ACPGivenContext, ACPMessageType, ACPPolicy
 from schemas.acp_calls import Common, RespondParams, SendParams, SendResult, StatusParams
 from server.domain.acp import policy
+from server.domain.acp.teams import role_of
 from server.domain.agents import identity
+from server.domain.errors import Forbidden, InvalidInput, TooLarge
 from server.methods.acp import mail
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import SENDING
 from server.methods.acp.mail import Draft
-from server.methods.base import Context, writes
-from server.store import mailboxes
+from server.methods.base import Context, check_unscoped, writes
+from server.store import mailboxes, teams
 from server.store.messages import Message
 
 
@@ -21,6 +23,8 @@ from server.store.messages import Message
 def send(ctx: Context, params: SendParams) -> dict[str, Any]:
     """Send a message to agents, or to everyone with `*`. It waits in their inboxes until they have
     acknowledged it, also while they are away."""
+    _refuse_steps(params.type)
+    _check_team(ctx, params.team)
     draft = Draft(
         type=cast(ACPMessageType, params.type),
         to=params.to,
@@ -37,6 +41,8 @@ def send(ctx: Context, params: SendParams) -> dict[str, Any]:
 def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     """Answer a message, in its thread, with its topic, team and confidentiality. An answer to one's
     own message goes to those that it went to."""
+    check_unscoped(ctx)
+    _refuse_steps(params.type)
     parent = mail.seen(ctx, params.message_id)
     draft = Draft(
         type=cast(ACPMessageType, params.type),
@@ -53,6 +59,7 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
 def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
     """Tell agents how the work goes on: a message of type status.update, status.blocked or
     status.complete."""
+    _check_team(ctx, params.team)
     said = params.model_dump(
         include={"summary", "details", "blocked_on", "needs", "percent_complete", "next_step"},
         exclude_none=True,
@@ -94,9 +101,47 @@ def _common(params: Common) -> dict[str, Any]:
         "sequence": params.sequence,
         "expires_at": params.expires_at,
         "policy": params.policy or ACPPolicy(),
-        "context": None if params.context is None else ACPContext(**params.context.model_dump()),
+        "context": None if params.context is None else _context(params.context),
         "client_id": params.client_id,
     }
+
+
+def _refuse_steps(type: str) -> None:
+    """A message of a handoff's step comes with the step: nobody reads of one that wasn't taken."""
+    if type.startswith("handoff."):
+        raise InvalidInput(
+            f"type: {type} is what acp/handoff sends with the step itself; take the step there",
+            reason="policy_violation",
+            path="type",
+        )
+
+
+def _check_team(ctx: Context, team: str | None) -> None:
+    """Only members speak in a teamspace. A name that no teamspace has is only a label."""
+    if team is None or teams.find(ctx.db, team) is None:
+        return
+    if role_of(teams.members(ctx.db, team), ctx.caller.agent_id) is None:
+        raise Forbidden(
+            f"team: you are no member of the teamspace {team}; leave it out",
+            reason="not_in_team",
+            path="team",
+        )
+
+
+def _context(given: ACPGivenContext) -> ACPContext:
+    """The context as it is kept, which is bounded as the payload is (§2.9)."""
+    members = given.model_dump(exclude_none=True)
+    size = len(orjson.dumps(members))
+    if size > CONTEXT_MAX:
+        raise TooLarge(
+            f"context: {size} bytes as JSON, and {CONTEXT_MAX} are allowed. Put what is large into "
+            "a file, and name that in context.artifacts",
+            reason="context_too_large",
+            path="context",
+            limit=CONTEXT_MAX,
+            size=size,
+        )
+    return ACPContext(**members)
 
 
 def _inherited(params: RespondParams, parent: Message) -> dict[str, Any]:

@@ -66,8 +66,11 @@ SELECT d.id, d.channel, d.recipient, d.status, d.delivered_at, d.read_at, d.erro
 FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
 WHERE d.status IN ('failed', 'expired') AND (d.channel = 'inbox' OR d.status = 'failed')
   AND d.id > :after
-  AND (:human OR from_agent = :address
-       OR (from_agent >= :address || '@' AND from_agent < :address || 'A'))
+  AND (from_agent = :address
+       OR (from_agent >= :address || '@' AND from_agent < :address || 'A')
+       OR (:human AND (priority = 'critical'
+                       OR policy_json LIKE '%"human-audit"%'
+                       OR policy_json LIKE '%"required"%')))
 ORDER BY d.id LIMIT :limit;
 
 -- name: known_agents()

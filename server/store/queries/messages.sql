@@ -50,7 +50,8 @@ WHERE m.thread_id = :thread_id
   AND (m.from_agent = :address
        OR (m.from_agent >= :address || '@' AND m.from_agent < :address || 'A')
        OR EXISTS (SELECT 1 FROM delivery_log AS d
-                  WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'))
+                  WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'
+                    AND d.box_seq IS NOT NULL))
 LIMIT 1;
 
 -- name: client_id(sender, client_id)^
@@ -82,10 +83,9 @@ WHERE m.id < :before
                   WHERE d.message_id = m.id AND d.recipient = :agent AND d.channel = 'inbox'))
   AND (from_agent = :address
        OR (from_agent >= :address || '@' AND from_agent < :address || 'A')
-       OR (held IS NULL
-           AND EXISTS (SELECT 1 FROM delivery_log AS d
-                       WHERE d.message_id = m.id AND d.recipient = :address
-                         AND d.channel = 'inbox'))
+       OR EXISTS (SELECT 1 FROM delivery_log AS d
+                  WHERE d.message_id = m.id AND d.recipient = :address
+                    AND d.channel = 'inbox' AND d.box_seq IS NOT NULL)
        OR (:human AND (priority = 'critical'
                        OR policy_json LIKE '%"human-audit"%'
                        OR policy_json LIKE '%"required"%')))

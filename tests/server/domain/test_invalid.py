@@ -3,7 +3,10 @@
 import pytest
 from pydantic import ValidationError
 
+from schemas.acp import ACPParams
 from schemas.acp_calls import SendParams
+from schemas.handoff import HandoffParams
+from schemas.teamspace import TeamParams
 from server.domain.errors import InvalidInput
 from server.domain.invalid import invalid_input
 
@@ -33,3 +36,18 @@ def test_the_errors_of_our_own_models_are_the_reason() -> None:
 
 def test_a_caller_may_name_the_reason() -> None:
     assert refusal({**GOOD, "to": 1}, reason="schema_invalid").data["reason"] == "schema_invalid"
+
+
+@pytest.mark.parametrize(
+    ("params", "given", "problem"),
+    [
+        (HandoffParams, {"action": "get", "handoff_id": "x"}, "should be a UUIDv7 in lower case"),
+        (TeamParams, {"action": "get", "team": "../x"}, "should be 1 to 64 lower-case letters"),
+    ],
+)
+def test_a_pattern_is_told_in_words(
+    params: type[ACPParams], given: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(ValidationError) as error:
+        params.model_validate(given)
+    assert invalid_input(error.value).data["errors"][0]["problem"].startswith(problem)

@@ -1,11 +1,13 @@
 """acp/handoff, step by step (acp-canonical §7)."""
 
+from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
 
 from schemas.acp import HandoffRejectReason
-from server.domain.errors import Conflict, Forbidden, IllegalTransition, NotFound
+from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput, NotFound
+from server.store import keys
 from tests.desk import ANA, BEN, CLEO, DORA, HUMAN, Desk, package
 from tests.node import AGENT
 
@@ -24,6 +26,8 @@ def types(desk: Desk, agent: str) -> list[str]:
 def test_a_whole_handoff(desk: Desk) -> None:
     """§7.2: every state of the path is in the history, and the other side is told of each."""
     handoff_id = desk.offered()
+    offered = desk.handoff(ANA, "get", handoff_id=handoff_id)["nextStep"]
+    assert offered == "You may now: reject (to withdraw it)."
     assert desk.handoff(BEN, "accept", handoff_id=handoff_id)["nextStep"] == (
         "You may now: activate or complete."
     )
@@ -290,3 +294,44 @@ def test_blocked_work_is_not_completed(desk: Desk) -> None:
     desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="s")
     [task] = desk.team(ANA, "get", team="core")["tasks"]
     assert task["status"] == "completed"
+
+
+# --- no step is kept from its party ---------------------------------------------------------------
+
+
+def test_a_full_thread_stops_no_step(desk: Desk) -> None:
+    """Who fills the thread neither keeps the work nor keeps it from being taken back."""
+    handoff_id = desk.offered()
+    desk.db.execute("UPDATE threads SET rounds = 1000 WHERE thread_id = ?", (handoff_id,))
+    desk.handoff(BEN, "accept", handoff_id=handoff_id)
+    desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="done")
+    assert types(desk, ANA) == ["handoff.accept", "handoff.complete"]
+
+
+@pytest.mark.parametrize("action", ["accept", "reject"])
+def test_a_party_whose_key_is_revoked_stops_no_step(desk: Desk, action: str) -> None:
+    handoff_id = desk.offered()
+    desk.db.execute("UPDATE keys SET revoked_at = 1 WHERE agent_id = ?", (ANA,))
+    params = {"code": "other", "detail": "no time"} if action == "reject" else {}
+    desk.handoff(BEN, action, handoff_id=handoff_id, **params)
+    assert desk.status(handoff_id) == f"{action}ed"
+    assert types(desk, ANA) == [f"handoff.{action}"]
+
+
+def test_restricted_work_of_many_owners_can_be_completed(desk: Desk) -> None:
+    owners = [f"aid://example.com/owner-{number}" for number in range(13)]
+    for owner in owners:
+        keys.add(desk.db, keys.new_key(), agent_id=owner, repo="r", now=desk.now)
+    restricted = package(policy={"classification": "restricted"})
+    for sender, receiver in pairwise(owners):
+        handoff_id = desk.accepted(sender, receiver, package=restricted)
+    desk.handoff(owners[-1], "complete", handoff_id=handoff_id, summary="done")
+    assert types(desk, owners[0])[-1] == "handoff.complete"
+
+
+@pytest.mark.parametrize("draft", [False, True])
+def test_work_is_not_handed_to_everyone(desk: Desk, draft: bool) -> None:
+    given: dict[str, Any] = {"to": "*", "reason": "Anyone", "draft": draft}
+    urgent = package(task={"priority": "critical"})
+    data = desk.refused(InvalidInput, ANA, "initiate", package=urgent, **given)
+    assert data["path"] == "to"

@@ -7,10 +7,11 @@ import pytest
 from pydantic import ValidationError
 
 from server.domain.acp import handoff
+from server.domain.acp.rates import Limit
 from server.domain.acp.rules import Rules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
 from server.store import mesh
-from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
+from tests.desk import ANA, BEN, CLEO, DORA, HOUR, Desk, package
 
 HANDOFF = "01a200da-b1c9-768b-93df-5ab80da21e23"
 
@@ -185,3 +186,12 @@ def test_a_task_is_not_handed_to_an_agent_of_another_node(desk: Desk) -> None:
     mesh.put_home(desk.db, BEN, "aid://example.com/beta")
     data = desk.refused(Forbidden, ANA, "initiate", to=BEN, reason="r", package=package())
     assert (data["reason"], data["home"]) == ("receiver_elsewhere", "aid://example.com/beta")
+
+
+def test_drafts_count_as_what_their_sender_sends(desk: Desk) -> None:
+    """§12.4: a package is large, and what is kept without being sent has the same limit."""
+    desk.node = replace(desk.node, acp=Rules(limits={"direct": Limit(2, HOUR)}))
+    for task in ("one", "two"):
+        desk.offered(package=package(task), draft=True)
+    given: dict[str, Any] = {"to": BEN, "reason": "r", "draft": True, "package": package("three")}
+    assert desk.refused(RateLimited, ANA, "initiate", **given)["kind"] == "direct"

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.teamspace import TeamRole
 from server.domain.acp.teams import MATRIX, ROLES, Authority, may
-from server.domain.errors import Conflict, Forbidden, NotFound
+from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
 
 
@@ -170,3 +170,29 @@ def test_the_logs(desk: Desk) -> None:
     assert "nextCursor" not in rest
     given = {"team": "core", "title": "t", "detail": "d"}
     assert desk.refused(NotFound, CLEO, "decide", "acp/team", **given)["kind"] == "teamspace"
+
+
+def test_the_log_of_handoffs_keeps_what_is_restricted_to_itself(desk: Desk) -> None:
+    """Not every member may see a restricted handoff; every member reads the log."""
+    made(desk, (BEN, "executor"), (CLEO, "researcher"))
+    restricted = package(policy={"classification": "restricted"})
+    handoff_id = desk.accepted(package=restricted, team="core")
+    desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="The password is 1234")
+    assert desk.handoff(CLEO, "list", team="core")["handoffs"] == []
+    for log in ("handoffs", "messages"):
+        assert "1234" not in str(desk.team(CLEO, "log", team="core", log=log)["lines"])
+
+
+def test_a_teamspace_has_so_many_members_at_most(desk: Desk) -> None:
+    """What the manifest's schema holds (§15.2)."""
+    others: list[tuple[str, TeamRole]] = [(f"aid://x.example/a{n}", "executor") for n in range(200)]
+    given = {
+        "team": "core",
+        "name": "Core",
+        "members": [{"agent_id": agent, "role": role} for agent, role in others],
+    }
+    refused = desk.refused(InvalidInput, ANA, "create", "acp/team", **given)
+    assert refused["path"] == "members"
+    made(desk, *others[:199])
+    one_more = {"team": "core", "agent_id": BEN, "role": "executor"}
+    assert desk.refused(Conflict, ANA, "addMember", "acp/team", **one_more)["limit"] == 200

@@ -164,6 +164,8 @@ def test_what_has_no_canonical_form_is_refused() -> None:
         ([BEN], False),
         ([f"{BEN}@3.0.0"], False),
         (["example.com"], False),
+        ([" Example.COM."], False),
+        ([BEN.upper()], False),
         (["other.com", ANA], True),
     ],
 )

@@ -54,7 +54,9 @@ def test_one_replays_ones_own_dead_letters(anna: Agent, bert: Agent) -> None:
         bert.call("replay", message_id=sent)
 
 
-def test_a_human_sees_every_dead_letter(anna: Agent, bert: Agent, agents: Agents) -> None:
+def test_a_human_sees_the_dead_letters_that_are_a_humans_business(
+    anna: Agent, bert: Agent, agents: Agents
+) -> None:
     human = agents("dora", human=True)
     sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
     human.call("approve", message_id=sent, decision="refuse")
@@ -62,3 +64,19 @@ def test_a_human_sees_every_dead_letter(anna: Agent, bert: Agent, agents: Agents
     assert dead(anna) == [(sent, bert.address)]
     first = human.call("deadLetters", limit=1)
     assert len(first["letters"]) == 1
+    private = anna.send(bert, expires_at=soon(0.5))["message"]["id"]
+    eventually(lambda: (private, bert.address) in dead(anna))
+    assert (private, bert.address) not in dead(human)
+
+
+def test_a_letter_with_as_many_references_as_may_be_is_replayed(
+    anna: Agent, bert: Agent, agents: Agents
+) -> None:
+    human = agents("dora", human=True)
+    refs = [{"type": "url", "value": str(number)} for number in range(50)]
+    gated = {"policy": {"human_gate": "required"}, "context": {"external_refs": refs}}
+    sent = anna.send(bert, **gated)["message"]["id"]
+    human.call("approve", message_id=sent, decision="refuse")
+    again = anna.call("replay", message_id=sent)
+    assert again["held"] == "gate"
+    assert again["message"]["context"]["external_refs"] == refs

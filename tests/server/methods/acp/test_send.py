@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -10,6 +11,7 @@ from schemas.acp import RESERVED
 from tests.mail import Agent, soon
 from tests.node import AGENT, Node
 from tests.server.methods.refusals import refused
+from tests.waiting import eventually
 
 Agents = Callable[..., Agent]
 
@@ -144,11 +146,12 @@ def test_a_key_of_another_agent_is_no_way_around(anna: Agent, bert: Agent, node:
         ({"payload": {"summary": ""}}, "schema_invalid"),
         ({"payload": {"summary": "s", "mood": "good"}}, "schema_invalid"),
         ({"type": "status.blocked"}, "schema_invalid"),
-        ({"type": "handoff.reject", "payload": {"summary": "s", "handoff_id": "h"}},
-         "schema_invalid"),
+        ({"type": "handoff.accept", "payload": {"summary": "s", "handoff_id": "h"}},
+         "policy_violation"),
         ({"priority": "urgent"}, "schema_invalid"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "schema_invalid"),
         ({"expires_at": "tomorrow"}, "schema_invalid"),
+        ({"expires_at": "9999-12-31T23:59:59-23:59"}, "schema_invalid"),
         ({"sequence": 0}, "schema_invalid"),
         ({"version": "2.0.0"}, "unsupported_version"),
         ({"version": "1"}, "schema_invalid"),
@@ -346,6 +349,9 @@ def test_status_is_a_message_of_its_type(anna: Agent, bert: Agent) -> None:
     assert done["message"]["payload"] == {"summary": "stuck", "blocked_on": "the schema"}
     with refused(-32602, "schema_invalid"):
         anna.call("status", to=[bert.id], state="complete", summary="s", blocked_on="x")
+    problem = {"path": "params", "problem": "state 'blocked' needs blocked_on"}
+    with refused(-32602, "schema_invalid", errors=[problem]):
+        anna.call("status", to=[bert.id], state="blocked", summary="s")
 
 
 def test_what_is_urgent_leaves_an_audit_event(anna: Agent, bert: Agent, node: Node) -> None:
@@ -365,3 +371,69 @@ def test_mail_belongs_to_no_project(anna: Agent, node: Node, team: Any) -> None:
 def test_expiry_is_told_in_utc(anna: Agent, bert: Agent) -> None:
     message = anna.send(bert, expires_at=soon(3600))["message"]
     assert message["expires_at"].endswith("+00:00")
+
+
+def test_a_step_of_a_handoff_is_no_answer(anna: Agent, bert: Agent) -> None:
+    """Nobody is told of a step that was not taken (§7.2 rule 1)."""
+    asked = anna.send(bert)["message"]["id"]
+    payload = {"summary": "done", "handoff_id": "h"}
+    with refused(-32602, "policy_violation"):
+        bert.call("respond", message_id=asked, type="handoff.complete", payload=payload)
+    assert anna.inbox()["highWater"] == 0
+
+
+def test_a_context_points_to_what_is_large_and_holds_none_of_it(anna: Agent, bert: Agent) -> None:
+    """§2.9: what doesn't fit into a payload does not go round it."""
+    refs = [{"type": "url", "value": "é" * 200} for _ in range(50)]
+    with refused(-32006, "context_too_large"):
+        anna.send(bert, context={"external_refs": refs})
+    assert bert.inbox()["highWater"] == 0
+    anna.send(bert, context={"external_refs": refs[:30]})
+
+
+def test_only_members_speak_in_a_teamspace(anna: Agent, bert: Agent, agents: Agents) -> None:
+    name = f"t-{uuid4().hex[:12]}"
+    anna.call("team", action="create", team=name, name="T")
+    with refused(-32003, "not_in_team"):
+        bert.send(anna, team=name)
+    with refused(-32003, "not_in_team"):
+        bert.call("status", to=[anna.id], state="update", summary="s", team=name)
+    anna.send(bert, team=name, policy={"visibility": "team"})
+    anna.send(bert, team=name, payload={"summary": "between us"})
+    lines = anna.call("team", action="log", team=name, log="messages")["lines"]
+    assert [one["line"]["message"]["payload"]["summary"] for one in lines] == ["hello"]
+    assert anna.send(bert, team="no-teamspace-at-all")["message"]["team"] == "no-teamspace-at-all"
+
+
+@pytest.mark.parametrize("end", ["refused", "expired"])
+def test_what_no_human_let_through_is_read_nowhere(
+    anna: Agent, bert: Agent, agents: Agents, end: str
+) -> None:
+    """§12.8: nor once it has failed or expired, nor in the log of its teamspace."""
+    human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
+    member = {"agent_id": bert.id, "role": "executor"}
+    anna.call("team", action="create", team=name, name="T", members=[member])
+    policy = {"human_gate": "required", "visibility": "team"}
+    expiry = {"expires_at": soon(0.5)} if end == "expired" else {}
+    sent = anna.send(bert, team=name, policy=policy, **expiry)["message"]["id"]
+    if end == "refused":
+        human.call("approve", message_id=sent, decision="refuse")
+    eventually(lambda: anna.receipts(sent)[bert.address] in ("failed", "expired"))
+    assert bert.call("query", message_id=sent)["messages"] == []
+    assert bert.call("query", thread_id=sent)["messages"] == []
+    assert bert.inbox(show="all")["messages"] == []
+    assert bert.call("team", action="log", team=name, log="messages")["lines"] == []
+    with refused(-32003, "not_in_thread"):
+        bert.send(anna, thread_id=sent)
+
+
+def test_what_a_human_lets_through_is_in_its_teamspaces_log(
+    anna: Agent, bert: Agent, agents: Agents
+) -> None:
+    human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
+    anna.call("team", action="create", team=name, name="T")
+    policy = {"human_gate": "required", "visibility": "team"}
+    sent = anna.send(bert, team=name, policy=policy)["message"]["id"]
+    human.call("approve", message_id=sent)
+    lines = anna.call("team", action="log", team=name, log="messages")["lines"]
+    assert [one["line"]["message"]["id"] for one in lines] == [sent]
