@@ -154,8 +154,8 @@ def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: st
 def dead(
     db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
 ) -> list[tuple[int, Delivery, Message]]:
-    """What did not arrive of what the agent sent, or of all that anybody sent for a human, oldest
-    first, each with its place in the list."""
+    """What did not arrive of what the agent sent, for a human also what is critical, gated or for
+    human audit, oldest first, each with its place in the list."""
     rows = SQL.dead_letters(db, address=address, human=human, after=after, limit=limit)
     return [(row[0], Delivery(*row[1:7]), Message(*row[7:])) for row in rows]
 
