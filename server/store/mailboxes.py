@@ -160,8 +160,8 @@ def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: st
 def dead(
     db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
 ) -> list[tuple[int, Channel, Delivery, Message]]:
-    """What did not arrive of what the agent sent, or of all that anybody sent for a human, oldest
-    first, each with its place in the list and the channel."""
+    """What did not arrive of what the agent sent, for a human also what is critical, gated or for
+    human audit, oldest first, each with its place in the list and the channel."""
     rows = SQL.dead_letters(db, address=address, human=human, after=after, limit=limit)
     return [(row[0], row[1], Delivery(*row[2:8]), Message(*row[8:])) for row in rows]
 

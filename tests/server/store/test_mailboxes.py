@@ -83,5 +83,7 @@ def test_dead_letters_are_the_senders_business(db: sqlite3.Connection) -> None:
     assert (channel, delivery.error, message.id) == ("inbox", "late", "m000001")
     assert mailboxes.dead(db, ANNA, human=False, after=place, limit=10) == []
     assert mailboxes.dead(db, BERT, human=False, after=0, limit=10) == []
+    assert mailboxes.dead(db, BERT, human=True, after=0, limit=10) == []
+    db.execute("UPDATE messages SET priority = 'critical' WHERE id = 'm000001'")
     assert len(mailboxes.dead(db, BERT, human=True, after=0, limit=10)) == 1
     assert mailboxes.receipt(delivery)["status"] == "expired"
