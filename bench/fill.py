@@ -12,6 +12,7 @@ from server.domain.acp.rules import Rules
 from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context, Node
+from server.store import digests
 from server.store.database import connect
 from server.store.migrate import prepare
 
@@ -39,12 +40,14 @@ FIRST_STAMP = time.time_ns() // 1000 - 3_600_000_000
 class Filler:
     """Calls methods on a database without a server between."""
 
-    def __init__(self, db: sqlite3.Connection, rules: Rules | None = None) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, rules: Rules | None = None, agent_id: str = AGENT
+    ) -> None:
         self.db = db
         self.stamp = FIRST_STAMP
-        self.caller = Caller(AGENT, "backend-api", "verified", "local")
+        self.caller = Caller(agent_id, "backend-api", "verified", "local")
         key = SigningKey(bytes(32))
-        self.node = Node(AGENT, "backend-api", True, True, key, acp=rules or Rules())
+        self.node = Node(agent_id, "backend-api", True, True, key, acp=rules or Rules())
 
     def call(self, name: str, /, **params: Any) -> Any:
         method = METHODS[name]
@@ -71,18 +74,21 @@ def proposal(project_id: str) -> dict[str, Any]:
     }
 
 
-def fill(path: Path, projects: int, contracts_each: int) -> tuple[str, str]:
-    """Make the database; ids of a project in its middle and of one of its contracts."""
+def fill(path: Path, projects: int, contracts_each: int, agent_id: str = AGENT) -> tuple[str, str]:
+    """Make the database as a node of this agent would, its digests counted; ids of a project in its
+    middle and of one of its contracts."""
     prepare(path)
     chosen = ("", "")
     with closing(connect(path, durability="NORMAL")) as db:
-        filler = Filler(db)
+        filler = Filler(db, agent_id=agent_id)
         for number in range(projects):
             db.execute("BEGIN")
             project_id = filler.project()
             contract_id = ""
             for _ in range(contracts_each):
                 contract_id = filler.contract(project_id)
+            while not digests.catch_up(db):
+                pass
             db.execute("COMMIT")
             if number == projects // 2:
                 chosen = (project_id, contract_id)

@@ -16,6 +16,7 @@ import os
 import shutil
 import signal
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,22 +26,26 @@ from typing import Any
 
 import httpx
 import orjson
+import uvloop
 
 from bench.fill import REPOS, fill, proposal
 from bench.node import Node, node
+from bench.wire import Wire
 
 TOKEN = "a mesh token for nodes on loopback"
 RATE = 300
+STEADY_CONNECTIONS = 64
 AT_ONCE = 16
 """Connections at full speed."""
-QUIET_SECONDS = 60.0
-PATIENCE = 600.0
+QUIET_SECONDS = 20.0
+PATIENCE = 180.0
+"""Seconds; a part that takes longer says what it waited for, and the next one begins."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.mesh", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of each comparison")
-    parser.add_argument("--seconds", type=float, default=5, help="length of each measurement")
+    parser.add_argument("--rounds", type=int, default=2, help="rounds of each comparison")
+    parser.add_argument("--seconds", type=float, default=4, help="length of each measurement")
     parser.add_argument("--burst", type=int, default=10_000, help="contracts written at once")
     parser.add_argument("--entities", type=int, default=100_000, help="what a new node lacks")
     parser.add_argument("--nodes", type=int, default=10, help="size of the quiet mesh")
@@ -50,14 +55,30 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="cacp-bench-mesh-") as name:
-        folder = Path(name)
-        if options.only in (None, "writes"):
-            writes(folder, options.rounds, options.seconds, options.burst)
-        if options.only in (None, "catch-up"):
-            catch_up(folder, options.entities)
-        if options.only in (None, "quiet"):
-            quiet(folder, options.entities, options.nodes, options.quiet_seconds)
+    parts: dict[str, Callable[[Path], None]] = {
+        "writes": lambda at: writes(at, options.rounds, options.seconds, options.burst),
+        "catch-up": lambda at: catch_up(at, options.entities),
+        "quiet": lambda at: quiet(at, options.entities, options.nodes, options.quiet_seconds),
+    }
+    for name, part in parts.items():
+        if options.only not in (None, name):
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="cacp-bench-mesh-") as folder:
+            try:
+                part(Path(folder))
+            except Unsettled as waited:
+                print(f"\n{name}: gave up after {PATIENCE:.0f} s of waiting until {waited}")
+        load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+        print(f"  ({name}: {time.monotonic() - began:.0f} s; load average of the machine {load})")
+
+
+class Unsettled(Exception):
+    """The mesh did not come to where it should; the message names it."""
+
+
+def say(progress: str) -> None:
+    print(f"  {progress}", file=sys.stderr, flush=True)
 
 
 def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
@@ -65,12 +86,17 @@ def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
     with ExitStack() as stack:
         alone = stack.enter_context(member(folder, "alone"))
         first = stack.enter_context(member(folder, "first"))
-        others = [stack.enter_context(member(folder, f"o{n}", first)) for n in range(3)]
-        until(lambda: all(peers(one) >= 1 for one in others) and peers(first) == 3)
+        others: list[Node] = []
+        for number in range(3):
+            others.append(stack.enter_context(member(folder, f"o{number}", first, *others)))
+        until(
+            "four nodes know each other", lambda: all(peers(one) == 3 for one in [first, *others])
+        )
         projects = {id(one): project(one) for one in (alone, first)}
         steady: dict[str, list[float]] = {"none": [], "three": [], "one down": []}
         full: dict[str, list[float]] = {"none": [], "three": []}
-        for _ in range(rounds):
+        for number in range(rounds):
+            say(f"writes: round {number + 1} of {rounds}")
             for name, one in (("none", alone), ("three", first)):
                 steady[name].append(p99(one, projects[id(one)], seconds))
                 settle(first, others)
@@ -81,6 +107,7 @@ def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
             steady["one down"].append(p99(first, projects[id(first)], seconds))
             os.kill(others[0].process.pid, signal.SIGCONT)
             settle(first, others)
+        say(f"writes: {burst:,} at once")
         took, arrived = spread(first, others, projects[id(first)], burst)
     print("\nWrites at a node with three live peers, beside one without")
     show("p99 at 300 a second (aim 1.5)", steady["three"], steady["none"], 1_000, "ms")
@@ -95,11 +122,14 @@ def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
 def catch_up(folder: Path, entities: int) -> None:
     """A new node joins one that holds much."""
     path = folder / "full.db"
-    fill(path, max(1, entities // 1_000), 1_000)
+    say(f"catch-up: making a node with {entities:,} contracts")
+    fill(path, max(1, entities // 1_000), min(1_000, entities), agent_id("full"))
     with member(folder, "full", db=path) as full:
         started, before = time.monotonic(), full.processor_seconds()
         with member(folder, "fresh", full) as fresh:
-            until(lambda: count(fresh) >= count(full))
+            wanted = count(full)
+            say("catch-up: a new node joins")
+            until("the new node has all", lambda: count(fresh) >= wanted)
             seconds = time.monotonic() - started
             shares = (
                 (full.processor_seconds() - before) / seconds,
@@ -115,16 +145,19 @@ def catch_up(folder: Path, entities: int) -> None:
 def quiet(folder: Path, entities: int, nodes: int, seconds: float) -> None:
     """Nodes that hold the same, and have nothing to tell each other."""
     path = folder / "quiet.db"
-    fill(path, max(1, entities // 1_000), 1_000)
+    say(f"quiet: making a node with {entities:,} contracts")
+    fill(path, max(1, entities // 1_000), min(1_000, entities))
     with ExitStack() as stack:
         mesh: list[Node] = []
         for number in range(nodes):
             copy = folder / f"quiet{number}.db"
             shutil.copy(path, copy)
             mesh.append(stack.enter_context(member(folder, f"q{number}", *mesh, db=copy)))
-        until(lambda: all(peers(one) == nodes - 1 for one in mesh))
-        until(lambda: all(backlog(one) == 0 for one in mesh))
-        until(lambda: idle(mesh))
+        say(f"quiet: {nodes} nodes run")
+        until("all know each other", lambda: all(peers(one) == nodes - 1 for one in mesh))
+        until("nothing waits", lambda: all(backlog(one) == 0 for one in mesh))
+        until("no node works", lambda: idle(mesh))
+        say(f"quiet: measuring for {seconds:g} s")
         before = [one.processor_seconds() for one in mesh]
         time.sleep(seconds)
         shares = [
@@ -144,11 +177,15 @@ def member(folder: Path, name: str, *known: Node, db: Path | None = None) -> Ite
     """A node of the mesh that is told of others."""
     settings = {
         "CACP_MESH_TOKEN": TOKEN,
-        "CACP_AGENT_ID": f"aid://localhost/{name}@1.0.0",
+        "CACP_AGENT_ID": agent_id(name),
         "CACP_PEERS": ",".join(f"http://127.0.0.1:{one.port}" for one in known),
     }
     with node(db or folder / f"{name}.db", repo=name, settings=settings) as running:
         yield running
+
+
+def agent_id(name: str) -> str:
+    return f"aid://localhost/{name}@1.0.0"
 
 
 def peers(one: Node) -> int:
@@ -177,14 +214,15 @@ def count(one: Node) -> int:
 
 
 def settle(first: Node, others: list[Node]) -> None:
-    until(lambda: all(count(one) == count(first) for one in others))
+    until("all hold the same", lambda: len({count(one) for one in [first, *others]}) == 1)
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(what: str, true: Callable[[], bool]) -> None:
+    """Raises Unsettled, naming `what` was waited for."""
     deadline = time.monotonic() + PATIENCE
     while not true():
         if time.monotonic() > deadline:
-            raise SystemExit("The mesh did not settle")
+            raise Unsettled(what)
         time.sleep(0.05)
 
 
@@ -200,62 +238,55 @@ def project(one: Node) -> str:
 
 def p99(one: Node, project_id: str, seconds: float) -> float:
     """Of writes that arrive at a steady rate, whatever becomes of those before."""
+    body = propose(project_id)
 
-    async def write(client: httpx.AsyncClient, body: bytes) -> float:
-        began = time.perf_counter()
-        answer = await client.post("/", content=body)
-        assert "result" in answer.json(), answer.text
-        return time.perf_counter() - began
+    async def write(wire: Wire, due: float) -> float:
+        answer = await wire.post(body)
+        assert b'"result"' in answer, answer
+        return time.perf_counter() - due
 
     async def run() -> list[float]:
-        async with client_of(one) as client:
+        async with Wire(one.port, STEADY_CONNECTIONS) as wire:
             began, tasks = time.perf_counter(), []
             for number in range(int(RATE * seconds)):
-                await asyncio.sleep(max(0.0, began + number / RATE - time.perf_counter()))
-                tasks.append(asyncio.create_task(write(client, propose(project_id))))
+                due = began + number / RATE
+                await asyncio.sleep(max(0.0, due - time.perf_counter()))
+                tasks.append(asyncio.create_task(write(wire, due)))
             return await asyncio.gather(*tasks)
 
-    return statistics.quantiles(asyncio.run(run()), n=100)[98]
+    return statistics.quantiles(uvloop.run(run()), n=100)[98]
 
 
 def rate(one: Node, project_id: str, seconds: float) -> float:
     """Writes a second at full speed."""
-    return asyncio.run(burst_of(one, project_id, seconds=seconds))
+    return uvloop.run(burst_of(one, project_id, seconds=seconds))
 
 
 async def burst_of(
     one: Node, project_id: str, *, most: int | None = None, seconds: float = PATIENCE
 ) -> float:
     done, began = 0, time.perf_counter()
+    body = propose(project_id)
 
-    async def write_on(client: httpx.AsyncClient) -> None:
+    async def write_on(wire: Wire) -> None:
         nonlocal done
-        body = propose(project_id)
         while time.perf_counter() - began < seconds and (most is None or done < most):
             done += 1
-            answer = await client.post("/", content=body)
-            assert b'"result"' in answer.content, answer.text
+            answer = await wire.post(body)
+            assert b'"result"' in answer, answer
 
-    async with client_of(one) as client:
-        await asyncio.gather(*(write_on(client) for _ in range(AT_ONCE)))
+    async with Wire(one.port, AT_ONCE) as wire:
+        await asyncio.gather(*(write_on(wire) for _ in range(AT_ONCE)))
     return done / (time.perf_counter() - began)
 
 
 def spread(first: Node, others: list[Node], project_id: str, burst: int) -> tuple[float, float]:
     """Seconds that a burst took to write, and until it was on all others."""
     began = time.perf_counter()
-    asyncio.run(burst_of(first, project_id, most=burst))
+    uvloop.run(burst_of(first, project_id, most=burst))
     took = time.perf_counter() - began
     settle(first, others)
     return took, time.perf_counter() - began
-
-
-def client_of(one: Node) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{one.port}",
-        headers={"content-type": "application/json"},
-        timeout=60,
-    )
 
 
 def propose(project_id: str) -> bytes:

@@ -73,7 +73,8 @@ def verify(public: str, message: bytes, signature: str, path: str = "") -> bool:
         return False
     node = _leaf(message)
     for at in range(0, len(steps), HASH):
-        node = _node(node, steps[at : at + HASH])
+        step = steps[at : at + HASH]
+        node = sha256(b"\x01" + (node + step if node < step else step + node)).digest()
     return _verified(public, _ROOT + node, signature)
 
 

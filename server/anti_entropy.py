@@ -7,6 +7,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,8 +16,8 @@ from peers import clock, digest
 from peers.backoff import delay
 from peers.client import CallError
 from peers.digest import Name
-from schemas.mesh import DigestResult, PullResult
-from server.domain.errors import Refusal
+from schemas.mesh import DigestResult, PullResult, SyncMessage
+from server.incoming import Message, Problem
 from server.links import MeshLink
 from server.methods.base import Node
 from server.notices import Notices
@@ -27,9 +28,14 @@ from server.store.peers import Peer
 PREFIXES_MAX = 256
 PULL_MAX = 500
 BEHIND_SECONDS = 0.5
+TAKEN_AT_ONCE = 50
+"""Messages of one transaction: writes wait for it, some milliseconds."""
+OTHER_SECONDS = 60.0
+"""How long what is fetched from another peer is waited for: it may be the same."""
 
 M = TypeVar("M", bound=BaseModel)
-Apply = Callable[[Peer, dict[str, Any]], Awaitable[Any]]
+T = TypeVar("T")
+TakeAll = Callable[[Peer, list[Message]], Awaitable[list[dict[str, Any] | Problem]]]
 
 
 class Comparison:
@@ -42,14 +48,17 @@ class Comparison:
         peer: Peer,
         link: MeshLink,
         seconds: float,
-        apply: Apply,
+        take_all: TakeAll,
+        fetching: asyncio.Lock,
     ) -> None:
         self._database = database
         self._node = node
         self._peer = peer
         self._link = link
         self._seconds = seconds
-        self._apply = apply
+        self._take_all = take_all
+        self._fetching = fetching
+        self._two_at_once = asyncio.Semaphore(2)
         self._wake = asyncio.Event()
         self._notices = Notices()
         self.offset: int | None = None
@@ -94,7 +103,8 @@ class Comparison:
         )
 
     async def round(self, heard_time: Callable[[], None]) -> bool:
-        """Compare once and fetch what differs; False when one side has yet to count its changes.
+        """Compare once and fetch what differs; False when it is to be done again soon: one side
+        has yet to count its changes, or much has come from another peer meanwhile.
 
         Raises CallError.
         """
@@ -113,9 +123,24 @@ class Comparison:
             prefixes = below
             if not prefixes:
                 break
-        await self._fetch(lacking)
+        if len(lacking) <= PULL_MAX:
+            await self._fetch(lacking)
+        elif self._fetching.locked() and await self._other_has_fetched():
+            return False
+        else:
+            async with nullcontext() if self._fetching.locked() else self._fetching:
+                await self._fetch(lacking)
         self.rounds += 1
         return True
+
+    async def _other_has_fetched(self) -> bool:
+        """Wait for what is fetched from another peer: a new node takes everything once. False when
+        that takes too long: no slow peer keeps it from the others."""
+        try:
+            async with asyncio.timeout(OTHER_SECONDS), self._fetching:
+                return True
+        except TimeoutError:
+            return False
 
     async def _ask(self, prefixes: list[str], heard_time: Callable[[], None]) -> DigestResult:
         sent = time.time_ns() // 1000
@@ -143,28 +168,43 @@ class Comparison:
         return digest.lacking(ours, found.leaves)
 
     async def _fetch(self, names: list[Name]) -> None:
+        """Ask for entities and take them in; while some are taken in, the next are on their way."""
         names = sorted(names, key=lambda name: (name.entity != "project", name))
-        while names:
-            asked = [name._asdict() for name in names[:PULL_MAX]]
-            answer = await self._link.call("cacp/sync/pull", entities=asked)
-            found = _checked(PullResult, answer)
-            for kind in ("cacp/project/sync", "cacp/contract/sync", "cacp/context/sync"):
-                of_kind = [one.model_dump() for one in found.messages if one.method == kind]
-                await asyncio.gather(*(self._take(one) for one in of_kind))
-            done = len(asked) - found.rest
-            if done <= 0:
-                return
-            names = names[done:]
-
-    async def _take(self, message: dict[str, Any]) -> None:
+        asking = self._pull(names) if names else None
         try:
-            result = await self._apply(self._peer, message)
-        except (Refusal, ValidationError) as error:
-            reason = str(error)[:200]
-            cause = (message["method"], type(error).__name__)
+            while asking is not None:
+                found = await asking
+                done = min(len(names), PULL_MAX) - found.rest
+                names = names[done:] if done > 0 else []
+                asking = self._pull(names) if names else None
+                for kind in ("cacp/project/sync", "cacp/contract/sync", "cacp/context/sync"):
+                    of_kind = [one for one in found.messages if one.method == kind]
+                    async with asyncio.TaskGroup() as group:
+                        for some in _chunks(of_kind, TAKEN_AT_ONCE):
+                            group.create_task(self._take(some))
+        finally:
+            if asking is not None:
+                asking.cancel()
+
+    def _pull(self, names: list[Name]) -> "asyncio.Task[PullResult]":
+        async def ask() -> PullResult:
+            asked = [name._asdict() for name in names[:PULL_MAX]]
+            return _checked(PullResult, await self._link.call("cacp/sync/pull", entities=asked))
+
+        return asyncio.create_task(ask())
+
+    async def _take(self, messages: list[SyncMessage]) -> None:
+        given = [{"method": one.method, "params": one.params} for one in messages]
+        # While some are on their way to the disk, the next are read.
+        async with self._two_at_once:
+            outcomes = await self._take_all(self._peer, given)
+        for message, outcome in zip(messages, outcomes, strict=True):
+            if not isinstance(outcome, Exception):
+                self.fetched += outcome["status"] != "skipped"
+                continue
+            cause = (message.method, type(outcome).__name__)
+            reason = str(outcome)[:200]
             self._notices.refused("fetched_refused", cause, peer=self._peer.agent_id, reason=reason)
-            return
-        self.fetched += result["status"] != "skipped"
 
 
 def _checked(model: type[M], answer: Any) -> M:
@@ -174,6 +214,6 @@ def _checked(model: type[M], answer: Any) -> M:
         raise CallError(f"answers with what is no {model.__name__}") from None
 
 
-def _chunks(items: list[str], size: int) -> Iterator[list[str]]:
+def _chunks(items: list[T], size: int) -> Iterator[list[T]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]

@@ -24,10 +24,11 @@ from server.anti_entropy import Comparison
 from server.carrier import Carrier
 from server.domain.errors import Refusal
 from server.identity import Caller
+from server.incoming import Incoming
 from server.joining import Joining, JoinRefused
 from server.links import ForeignLink, MeshLink
-from server.methods import METHODS, homes
-from server.methods.base import Context, Node, Session
+from server.methods import homes
+from server.methods.base import Node, Session
 from server.outbox import Composer
 from server.outgoing import make_client
 from server.settings import Settings
@@ -56,6 +57,8 @@ class Mesh:
         self._node = node
         self._client = make_client(loopback_allowed=node.loopback)
         self._composer = Composer(database, node)
+        self._incoming = Incoming(database, node)
+        self._fetching = asyncio.Lock()
         self._joining = Joining(settings, database, node, self._client)
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
@@ -179,13 +182,20 @@ class Mesh:
         if peer.secret is not None:
             link = MeshLink(self._client, self._node, peer, self._composer, self._joining.rejoin)
             comparison = Comparison(
-                self._database, self._node, peer, link, self._settings.sync_seconds, self.apply
+                self._database,
+                self._node,
+                peer,
+                link,
+                self._settings.sync_seconds,
+                self._incoming.take_all,
+                self._fetching,
             )
             self.comparisons[peer.agent_id] = comparison
             tasks.append(partial(comparison.run, self._set_clock))
             tasks.append(self._begin_mail(link, peer))
         else:
-            link = ForeignLink(self._client, self._database, self._node, peer, self.apply)
+            take = self._incoming.take
+            link = ForeignLink(self._client, self._database, self._node, peer, take)
         sender = Sender(
             peer.agent_id,
             peer.cursor,
@@ -201,7 +211,7 @@ class Mesh:
         self._tasks[peer.agent_id] = [asyncio.create_task(_guarded(task)) for task in tasks]
 
     def _begin_mail(self, link: MeshLink, peer: Peer) -> Callable[[], Coroutine[Any, Any, None]]:
-        carrier = Carrier(link, self._database, self._node, peer, self.apply)
+        carrier = Carrier(link, self._database, self._node, peer, self._incoming.take)
         self.mail[peer.agent_id] = Sender(
             peer.agent_id,
             0,
@@ -299,11 +309,6 @@ class Mesh:
         if clock.is_off(self._database.correction) != clock.is_off(before):
             log.warning("clock", off_by_seconds=self._database.correction / 1e6)
 
-    async def apply(self, source: Peer, message: dict[str, Any]) -> Any:
-        """Take in a `*/sync` call of a peer as if it had made it. Raises Refusal."""
-        run = partial(_run, self._node, source, message)
-        return await self._database.write(run)
-
     async def _take_due(self) -> None:
         """Take in what was put aside: what is due by now, and what waits for its project."""
         while True:
@@ -317,7 +322,7 @@ class Mesh:
         try:
             if source is not None:
                 await self._fetch_project(source, orjson.loads(one.params).get("projectId"))
-                await self.apply(source, {"method": one.method, "params": one.params})
+                await self._incoming.take(source, {"method": one.method, "params": one.params})
         except Unreachable:
             due = self._database.now() + POSTPONED
             await self._database.write(lambda to: mesh.postpone(to.connection, one.digest, due))
@@ -336,25 +341,7 @@ class Mesh:
             source.endpoint, "cacp/project/get", {"projectId": project_id}, key=source.secret
         )
         params = {"project": theirs, "source_agent": source.agent_id}
-        await self.apply(source, {"method": "cacp/project/sync", "params": params})
-
-
-def _run(node: Node, source: Peer, message: dict[str, Any], transaction: Transaction) -> Any:
-    method = METHODS[message["method"]]
-    params = message["params"]
-    model = method.params
-    checked = (
-        model.model_validate_json(params, by_alias=True)
-        if isinstance(params, str)
-        else model.model_validate(params, by_alias=True)
-    )
-    trust = "peer" if source.secret is not None else "unkeyed"
-    via = "key" if source.secret is not None else "peer"
-    caller = Caller(source.agent_id, source.repo_name or "", trust, via)  # type: ignore[arg-type]
-    context = Context(
-        transaction.connection, caller, node, method.name, transaction.stamp, transaction
-    )
-    return method.run(context, checked)
+        await self._incoming.take(source, {"method": "cacp/project/sync", "params": params})
 
 
 def _link_of(peer: Peer) -> tuple[str, str | None]:

@@ -36,7 +36,7 @@ def canonical(content: Any, where: str = "content") -> bytes:
     return rfc8785.dumps(content)
 
 
-_SUSPECT = re.compile(rb"(?:^|[:,\[])-?(?:9\d{15}|\d{17}|\d+[.eE])")
+_SUSPECT = re.compile(rb"[:,\[]-?(?:9\d{15}|\d{17}|\d+[.eE])")
 """A float or a number near 2^53 or beyond, where a number may stand; also within a string, which
 does no harm. A stamp has 16 digits, and is neither."""
 
@@ -46,8 +46,8 @@ def _is_surely_plain(text: bytes) -> bool:
     return (
         text.isascii()
         and text.count(b"{") + text.count(b"[") <= MAX_DEPTH
+        and text[:1] in (b"{", b"[", b'"')
         and _SUSPECT.search(text) is None
-        and text != b""
     )
 
 

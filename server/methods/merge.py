@@ -4,10 +4,9 @@ Each is checked for who vouches for it; what doesn't hold is passed over and nam
 once. What is stamped too far ahead is put aside until it is due.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import structlog
@@ -34,6 +33,7 @@ from server.store.contracts import Header
 
 log = structlog.get_logger()
 Skipped = dict[str, Any]
+T = TypeVar("T")
 
 
 class Inbox:
@@ -42,7 +42,9 @@ class Inbox:
     def __init__(self, ctx: Context, source: str, introduced: dict[str, str]) -> None:
         self._introduced = introduced
         self._source = source
-        self.ctx = replace(ctx, origin=source)
+        self.ctx = Context(
+            ctx.db, ctx.caller, ctx.node, ctx.method, ctx.stamp, ctx.transaction, source
+        )
         self.skipped: list[Skipped] = []
 
     # --- projects -----------------------------------------------------------------------------
@@ -74,6 +76,8 @@ class Inbox:
         for repo in register.repos:
             changed |= self._repo(project_id, repo)
         if changed:
+            assert ctx.transaction is not None
+            ctx.transaction.memo.clear()
             self._see(max(stamps))
             ctx.record("project", project_id, project_id, merged.status)
         return header is None, changed
@@ -142,11 +146,12 @@ class Inbox:
         Raises NotFound for an unknown project, or a claim that must come first.
         """
         ctx, contract_id = self.ctx, params.contract.contract_id
-        open_project(ctx, params.project_id)
-        if contracts.project_of(ctx.db, contract_id) not in (None, params.project_id):
+        self._open_project(params.project_id)
+        known = contracts.project_of(ctx.db, contract_id)
+        if known not in (None, params.project_id):
             self._skip("contract", contract_id, "that contract is of another project")
             return False, False
-        facts = contracts.facts_of(ctx.db, contract_id)
+        facts = {} if known is None else contracts.facts_of(ctx.db, contract_id)
         fresh = [one for one in _one_each(sent) if _is_news(facts, one.fact)]
         for one in fresh:
             self._check_claim(params.project_id, one)
@@ -171,7 +176,7 @@ class Inbox:
             if (kept := _kept(ctx, one.signature)) is not None
         }
         new: list[Fact] = [one.fact for one in good]
-        header = contracts.header_of(ctx.db, params.project_id, contract_id)
+        header = contracts.header_of(ctx.db, params.project_id, contract_id) if facts else None
         created_at = params.created_at or min((fact.stamp for fact in new), default=ctx.stamp)
         created = header is None
         if header is None:
@@ -194,12 +199,14 @@ class Inbox:
             contracts.lower_created_at(ctx.db, params.project_id, contract_id, created_at)
         if not new:
             return False, False
+        if created and len(new) == 1:
+            self._see(new[0].stamp)
+            ctx.record("contract", contract_id, params.project_id, "proposed")
+            return True, True
         lost = {fact.key for fact in domain.conflicts_of(facts)}
-        joined = facts
-        if not created or len(new) > 1:
-            joined = contracts.add(
-                ctx.db, params.project_id, contract_id, header, facts, new, signatures
-            )
+        joined = contracts.add(
+            ctx.db, params.project_id, contract_id, header, facts, new, signatures
+        )
         if not created and joined == facts:
             return False, False
         self._see(max(fact.stamp for fact in new))
@@ -214,7 +221,7 @@ class Inbox:
         if isinstance(fact, RoundFact):
             return
         db = self.ctx.db
-        if claims.claimed_by(db, project_id, fact.repo_id, fact.agent_id):
+        if self._has_claimed(project_id, fact.repo_id, fact.agent_id):
             return
         if sent.signature.unkeyed and claims.holder(db, project_id, fact.repo_id) is None:
             return
@@ -238,7 +245,7 @@ class Inbox:
     def context(self, params: ContextSyncParams, signature: Signature) -> bool:
         """Take a packet that is unknown here. Raises NotFound for an unknown project."""
         ctx, theirs = self.ctx, params.packet
-        open_project(ctx, params.project_id)
+        self._open_project(params.project_id)
         if packets.exists(ctx.db, params.project_id, theirs.packet_id):
             return False
         stamp = stamp_of(theirs.timestamp)
@@ -256,7 +263,7 @@ class Inbox:
             reply_to=theirs.reply_to,
         )
         if (
-            not claims.claimed_by(ctx.db, params.project_id, theirs.from_repo, theirs.from_agent)
+            not self._has_claimed(params.project_id, theirs.from_repo, theirs.from_agent)
             and not signature.unkeyed
         ):
             raise NotFound(
@@ -280,7 +287,7 @@ class Inbox:
     ) -> bool:
         """Whether the node that signed did, and may speak for the author."""
         ctx = self.ctx
-        known = mesh.node_key(ctx.db, by.node)
+        known = self._once(("key", by.node), lambda: mesh.node_key(ctx.db, by.node))
         public = self._key_of(by.node, known)
         if public is None:
             self._skip(kind, place, f"nobody here knows the key of {by.node}")
@@ -289,15 +296,38 @@ class Inbox:
             self._skip(kind, place, f"the signature is not that of {by.node}")
             return False
         if author is not None and not same_agent(author, by.node):
-            home = homes.home_of(ctx, author)
-            if not may_speak(by, author, author_is_node=_is_node(ctx, author), home=home):
+            heard = ("home", author, by.node, str(by.unkeyed))
+            if not self._once(heard, lambda: self._speaks_for(author, by)):
                 self._skip(kind, place, f"{by.node} doesn't speak for {author}")
                 return False
-            if home is None and not by.unkeyed:
-                mesh.put_home(ctx.db, author, by.node)
         if known is None and not same_agent(by.node, ctx.node.agent_id):
             mesh.pin(ctx.db, by.node, public, introduced_by=self._source)
         return True
+
+    def _speaks_for(self, author: str, by: Signature) -> bool:
+        """Whether the node that signed may speak for an agent."""
+        home = homes.home_of(self.ctx, author)
+        return may_speak(by, author, author_is_node=_is_node(self.ctx, author), home=home)
+
+    def _open_project(self, project_id: str) -> None:
+        self._once(("project", project_id), lambda: open_project(self.ctx, project_id))
+
+    def _has_claimed(self, project_id: str, repo_id: str, agent_id: str) -> bool:
+        return self._once(
+            ("claim", project_id, repo_id, agent_id),
+            lambda: claims.claimed_by(self.ctx.db, project_id, repo_id, agent_id),
+        )
+
+    def _once(self, at: tuple[str, ...], look: Callable[[], T]) -> T:
+        """What was looked up before in this transaction, if it was found."""
+        assert self.ctx.transaction is not None
+        memo = self.ctx.transaction.memo
+        if at not in memo:
+            found = look()
+            if not found:
+                return found
+            memo[at] = found
+        return memo[at]  # type: ignore[no-any-return]
 
     def _key_of(self, node: str, known: mesh.NodeKey | None) -> str | None:
         if same_agent(node, self.ctx.node.agent_id):

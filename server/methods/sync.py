@@ -176,8 +176,12 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
                 f"source_agent must be who calls, which is {caller.agent_id}",
                 reason="source_agent_mismatch",
             )
-        known = peers.find(ctx.db, caller.agent_id)
-        is_mesh = known is not None and known.secret is not None
+        memo = ctx.transaction.memo if ctx.transaction is not None else {}
+        is_mesh = memo.get(("mesh", caller.agent_id))
+        if is_mesh is None:
+            known = peers.find(ctx.db, caller.agent_id)
+            is_mesh = known is not None and known.secret is not None
+            memo["mesh", caller.agent_id] = is_mesh
         return Source(ctx, caller.agent_id, caller.repo, project_id, is_mesh)
     peer = peers.find(ctx.db, source_agent)
     if peer is None or peer.trust != "unkeyed" or not ctx.node.takes_unkeyed_peers:

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -52,6 +52,8 @@ class Transaction:
     """The node's time, corrected: microseconds since 1970. The stamp may be ahead of it."""
     seen: int = 0
     """The largest stamp that came in from another node: what is written next is after it."""
+    memo: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    """What was looked up here and still holds: a function that takes in much looks once."""
 
 
 WriteFunction = Callable[[Transaction], T]
@@ -127,6 +129,7 @@ class Database:
         self._committed = asyncio.Event()
         self._log_is_large = asyncio.Event()
         self._closing = False
+        self._wrote = False
         self.commits = 0
         self.writes = 0
         self.trouble: str | None = None
@@ -286,8 +289,11 @@ class Database:
             else:
                 future.set_exception(outcome.error)
         self.commits += 1
-        self._committed.set()
-        self._committed = asyncio.Event()
+        if self._wrote:
+            # Who waits for news is not woken by a write that had nothing to change.
+            self._wrote = False
+            self._committed.set()
+            self._committed = asyncio.Event()
 
     # --- on the writer's thread ---------------------------------------------------------------
 
@@ -305,6 +311,7 @@ class Database:
         except sqlite3.Error as error:
             return [_Outcome(error=unavailable(error)) for _ in functions]
         outcomes: list[_Outcome] = []
+        changes = connection.total_changes
         deadline = time.monotonic() + GROUP_SECONDS
         try:
             for function in functions:
@@ -312,6 +319,7 @@ class Database:
                 if time.monotonic() > deadline:
                     break
             connection.execute("COMMIT")
+            self._wrote |= connection.total_changes != changes
             return outcomes
         except (sqlite3.Error, _WroteAndFailed) as error:
             _roll_back(connection)

@@ -12,8 +12,15 @@ from peers.digest import Name
 from server.store import changes
 from server.store.sql import SQL
 
+# Run for each change: as text, without aiosql's own call.
+_DIGEST: str = SQL.digest_of.sql
+_PUT_DIGEST: str = SQL.put_digest.sql
+_SUM: str = SQL.sum_of.sql
+_PUT_SUM: str = SQL.put_sum.sql
+_FACTS: str = SQL.fact_states.sql
+
 _CURSOR = "digest_cursor"
-_PAGE = 100
+_PAGE = 200
 """Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
 _KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
 """Which entity a change is of: a project's repos and claims are part of it."""
@@ -39,8 +46,7 @@ def catch_up(db: sqlite3.Connection) -> bool:
     sums: dict[str, str] = {}
     for name in names:
         _count(db, name, sums)
-    for prefix, total in sums.items():
-        SQL.put_sum(db, prefix=prefix, digest=total)
+    db.executemany(_PUT_SUM, [{"prefix": one, "digest": total} for one, total in sums.items()])
     changes.put_meta(db, _CURSOR, str(page[-1].seq))
     return len(page) < _PAGE
 
@@ -80,14 +86,18 @@ def held(db: sqlite3.Connection) -> Held:
 
 def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
     place = digest.place_of(name)
-    before = SQL.digest_of(db, **name._asdict()) or digest.NOTHING
+    at = name._asdict()
+    [before] = db.execute(_DIGEST, at).fetchone() or [digest.NOTHING]
     now = digest.leaf(name, _state(db, name))
     if now == before:
         return
-    SQL.put_digest(db, **name._asdict(), place=place, digest=now)
+    db.execute(_PUT_DIGEST, {**at, "place": place, "digest": now})
+    change = digest.xor(before, now)
     for prefix in digest.prefixes_of(place):
-        known = sums.get(prefix) or SQL.sum_of(db, prefix=prefix) or digest.NOTHING
-        sums[prefix] = digest.xor(known, digest.xor(before, now))
+        known = sums.get(prefix)
+        if known is None:
+            [known] = db.execute(_SUM, {"prefix": prefix}).fetchone() or [digest.NOTHING]
+        sums[prefix] = digest.xor(known, change)
 
 
 def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
@@ -100,7 +110,7 @@ def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
     if name.entity == "contract":
         return [
             f"{kind}\n{key}\n{body}".encode()
-            for kind, key, body in SQL.fact_states(db, contract_id=name.entity_id)
+            for kind, key, body in db.execute(_FACTS, {"contract_id": name.entity_id})
         ]
     # A packet is immutable: that it is there is all.
     return [b"packet"]

@@ -22,7 +22,7 @@ LAYERS = (
     ("server.shown", "server.shown_acp"),
     ("server.tools",),
     ("server.dispatch", "server.events", "server.health", "server.handshake"),
-    ("server.links", "server.joining"),
+    ("server.links", "server.joining", "server.incoming"),
     ("server.anti_entropy", "server.carrier"),
     ("server.mesh",),
     ("server.postmaster", "server.mailstream", "server.webhook", "server.waking", "server.courier"),

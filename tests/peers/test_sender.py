@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
+import pytest
 from structlog.testing import capture_logs
 
+from peers import sender
 from peers.client import CallError, Refused, Unreachable
 from peers.digest import Name
 from peers.sender import Page, Sender
@@ -68,6 +70,22 @@ def test_changes_of_one_entity_go_together() -> None:
         one.write("a")
         await until(lambda: one.sender.cursor == 5)
         assert one.told[1:] == [["a"]]
+
+    asyncio.run(_run(story))
+
+
+def test_a_busy_log_is_sent_in_larger_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "LINGER_SECONDS", 0)
+    monkeypatch.setattr(sender, "BUSY_SECONDS", 1)
+
+    async def story(one: Story) -> None:
+        one.write(*"abcdefg")
+        await until(lambda: one.sender.cursor == 7)
+        one.write("x")
+        await asyncio.sleep(0.05)
+        one.write("y")
+        await until(lambda: one.sender.cursor == 9)
+        assert one.told[1:] == [["x", "y"]]
 
     asyncio.run(_run(story))
 

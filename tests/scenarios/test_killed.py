@@ -96,6 +96,33 @@ def test_a_sender_killed_before_it_hears_the_answer_does_not_say_it_twice(mesh: 
         assert len(told(beta, packet["packetId"])) == 1
 
 
+def test_a_new_node_killed_while_it_fetches_gets_all_once(mesh: Meshed) -> None:
+    """What was there before goes by digests alone; what is written meanwhile is sent."""
+    with ExitStack() as stack:
+        proxy = stack.enter_context(Holding())
+        alpha = mesh.add("alpha", public_url=proxy.url)
+        proxy.serve(alpha.port)
+        shared = project(alpha)
+        old = propose(alpha, shared)
+        with proxy.hold("answer", b"cacp/sync/pull") as held:
+            beta = mesh.add("beta", alpha)
+            held.wait()
+            beta.kill()
+        new = propose(alpha, shared)
+        beta.start()
+        eventually(lambda: pushed(beta) > 0 and equal(alpha, beta))
+        assert pushed(beta) == 1
+        for contract in (old, new):
+            assert told(beta, contract) == [(agent_of("alpha"), "proposed")]
+
+
+def pushed(node: Node) -> float:
+    """How many contracts a node was sent since it started."""
+    counted = 'cacp_calls_total{method="cacp/contract/sync",outcome="ok"} '
+    lines = node.get("/metrics").text.splitlines()
+    return sum(float(line.removeprefix(counted)) for line in lines if line.startswith(counted))
+
+
 def packets(node: Node, project_id: str) -> list[str]:
     listed = node.call("cacp/context/list", projectId=project_id)["packets"]
     return [one["packet_id"] for one in listed]

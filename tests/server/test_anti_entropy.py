@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
@@ -40,6 +40,18 @@ class Direct:
         return await self._database.write(run)
 
 
+class Asked(asyncio.Lock):
+    """A lock that tells when somebody wants it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def acquire(self) -> Literal[True]:
+        self.asked.set()
+        return await super().acquire()
+
+
 def fill(path: Path, node: Node, other: str, packets: int) -> None:
     prepare(path)
     with closing(connect(path)) as db:
@@ -63,15 +75,20 @@ def fill(path: Path, node: Node, other: str, packets: int) -> None:
         db.execute("COMMIT")
 
 
-def compare(tmp_path: Path, ours: int, theirs: int) -> tuple[list[str], list[Any]]:
-    """The calls of one comparison, and what was taken in."""
+def compare(
+    tmp_path: Path, ours: int, theirs: int, *, other_fetches: bool = False
+) -> tuple[list[str], list[Any]]:
+    """The calls of one comparison, and what was taken in.
+
+    With `other_fetches`, one is begun before while much is fetched from another peer.
+    """
 
     async def run() -> tuple[list[str], list[Any]]:
         taken: list[Any] = []
 
-        async def apply(peer: Peer, message: dict[str, Any]) -> Any:
-            taken.append(message)
-            return {"status": "created"}
+        async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
+            taken.extend(messages)
+            return [{"status": "created"}] * len(messages)
 
         ours_db, theirs_db = Database(tmp_path / "a.db"), Database(tmp_path / "b.db")
         await ours_db.open(1)
@@ -79,7 +96,23 @@ def compare(tmp_path: Path, ours: int, theirs: int) -> tuple[list[str], list[Any
         caller = Caller(ALPHA, "alpha", "verified", "key")
         link = Direct(theirs_db, beta, caller)
         peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")
-        comparison = Comparison(ours_db, alpha, peer, link, 60, apply)  # type: ignore[arg-type]
+        fetching = Asked()
+        comparison = Comparison(
+            ours_db,
+            alpha,
+            peer,
+            link,  # type: ignore[arg-type]
+            60,
+            take_all,
+            fetching,
+        )
+        if other_fetches:
+            async with fetching:
+                waiting = asyncio.create_task(comparison.round(lambda: None))
+                fetching.asked.clear()
+                await fetching.asked.wait()
+            assert not await waiting
+            assert "cacp/sync/pull" not in link.calls
         assert await comparison.round(lambda: None)
         assert comparison.offset is not None
         assert abs(comparison.offset) < 5_000_000
@@ -107,4 +140,10 @@ def test_one_difference_needs_one_message_for_each_level(tmp_path: Path) -> None
 def test_an_empty_node_needs_no_message_for_each_entity(tmp_path: Path) -> None:
     calls, _ = compare(tmp_path, 0, ENTITIES)
     assert len(calls) < 30
+    assert calls.count("cacp/sync/pull") == ENTITIES / 500
+
+
+def test_much_is_fetched_from_one_peer_at_a_time(tmp_path: Path) -> None:
+    """It may be the same: who waited compares anew before it fetches."""
+    calls, _ = compare(tmp_path, 0, ENTITIES, other_fetches=True)
     assert calls.count("cacp/sync/pull") == ENTITIES / 500

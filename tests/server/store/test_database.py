@@ -336,6 +336,15 @@ async def test_who_follows_the_log_hears_of_each_commit(path: Path) -> None:
 # --- the log and the end ------------------------------------------------------------------------
 
 
+async def test_a_write_that_changed_nothing_is_no_news(path: Path) -> None:
+    async with opened(path) as database:
+        heard = database.next_commit
+        await database.write(lambda transaction: None)
+        assert not heard.is_set()
+        await database.write(put("a"))
+        assert heard.is_set()
+
+
 async def test_the_write_ahead_log_stays_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
