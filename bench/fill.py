@@ -74,9 +74,16 @@ def proposal(project_id: str) -> dict[str, Any]:
     }
 
 
-def fill(path: Path, projects: int, contracts_each: int, agent_id: str = AGENT) -> tuple[str, str]:
-    """Make the database as a node of this agent would, its digests counted; ids of a project in its
-    middle and of one of its contracts."""
+def fill(
+    path: Path,
+    projects: int,
+    contracts_each: int,
+    agent_id: str = AGENT,
+    *,
+    count_digests: bool = False,
+) -> tuple[str, str]:
+    """Make the database as a node of this agent would; ids of a project in its middle and of one of
+    its contracts. `count_digests` as a node with peers does."""
     prepare(path)
     chosen = ("", "")
     with closing(connect(path, durability="NORMAL")) as db:
@@ -87,7 +94,7 @@ def fill(path: Path, projects: int, contracts_each: int, agent_id: str = AGENT) 
             contract_id = ""
             for _ in range(contracts_each):
                 contract_id = filler.contract(project_id)
-            while not digests.catch_up(db):
+            while count_digests and not digests.catch_up(db):
                 pass
             db.execute("COMMIT")
             if number == projects // 2:

@@ -123,7 +123,8 @@ def catch_up(folder: Path, entities: int) -> None:
     """A new node joins one that holds much."""
     path = folder / "full.db"
     say(f"catch-up: making a node with {entities:,} contracts")
-    fill(path, max(1, entities // 1_000), min(1_000, entities), agent_id("full"))
+    each = min(1_000, entities)
+    fill(path, max(1, entities // 1_000), each, agent_id("full"), count_digests=True)
     with member(folder, "full", db=path) as full:
         started, before = time.monotonic(), full.processor_seconds()
         with member(folder, "fresh", full) as fresh:
@@ -146,7 +147,7 @@ def quiet(folder: Path, entities: int, nodes: int, seconds: float) -> None:
     """Nodes that hold the same, and have nothing to tell each other."""
     path = folder / "quiet.db"
     say(f"quiet: making a node with {entities:,} contracts")
-    fill(path, max(1, entities // 1_000), min(1_000, entities))
+    fill(path, max(1, entities // 1_000), min(1_000, entities), count_digests=True)
     with ExitStack() as stack:
         mesh: list[Node] = []
         for number in range(nodes):

@@ -96,24 +96,20 @@ def test_a_sender_killed_before_it_hears_the_answer_does_not_say_it_twice(mesh: 
         assert len(told(beta, packet["packetId"])) == 1
 
 
-def test_a_new_node_killed_while_it_fetches_gets_all_once(mesh: Meshed) -> None:
+def test_a_new_node_killed_as_it_joins_gets_all_once(mesh: Meshed) -> None:
     """What was there before goes by digests alone; what is written meanwhile is sent."""
-    with ExitStack() as stack:
-        proxy = stack.enter_context(Holding())
-        alpha = mesh.add("alpha", public_url=proxy.url)
-        proxy.serve(alpha.port)
-        shared = project(alpha)
-        old = propose(alpha, shared)
-        with proxy.hold("answer", b"cacp/sync/pull") as held:
-            beta = mesh.add("beta", alpha)
-            held.wait()
-            beta.kill()
-        new = propose(alpha, shared)
-        beta.start()
-        eventually(lambda: pushed(beta) > 0 and equal(alpha, beta))
-        assert pushed(beta) == 1
-        for contract in (old, new):
-            assert told(beta, contract) == [(agent_of("alpha"), "proposed")]
+    alpha = mesh.add("alpha")
+    shared = project(alpha)
+    old = propose(alpha, shared)
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(beta)) == 1)
+    beta.kill()
+    new = propose(alpha, shared)
+    beta.start()
+    eventually(lambda: pushed(beta) > 0 and equal(alpha, beta))
+    assert pushed(beta) == 1
+    for contract in (old, new):
+        assert told(beta, contract) == [(agent_of("alpha"), "proposed")]
 
 
 def pushed(node: Node) -> float:
