@@ -42,11 +42,13 @@ def forwarded(ctx: Context, params: HandoffCallParams) -> dict[str, Any]:
     # A node doesn't vouch for who is a human: these approve where the handoff is held.
     caller = Caller(agent, "", "verified", "key")
     acting = replace(ctx, caller=caller, method="acp/handoff")
+    changes = ctx.db.total_changes
     try:
         answer = ACTIONS[call.action](acting, call)
-    except Unavailable:
-        raise
     except Refusal as refusal:
+        if isinstance(refusal, Unavailable) or ctx.db.total_changes != changes:
+            # What has written may not be committed: the writer rolls back what raises.
+            raise
         _audit(acting, call, "refused", ctx.caller.agent_id, refusal.data["reason"])
         kind = type(refusal).__name__
         return {"refusal": {"kind": kind, "message": refusal.message, "data": refusal.data}}
