@@ -53,6 +53,9 @@ answer has a `nextStep` that says what the caller may do now. `list` shows one's
 - **workq**: items among `task.external_refs` are released and claimed at `CACP_WORKQ_URL` after the
   acceptance, and tried again while it doesn't answer. `workq` in the answer is `pending`,
   `transferred`, or `manual`: move it by hand. `cacp_workq_manual` in `/metrics` counts these.
+- **Over two nodes** it goes the same way: the node where it was initiated holds the handoff, and
+  the receiver's node brings it each step ([acp-mesh.md](acp-mesh.md#handoffs)). While it can't be
+  asked, a step is refused with `node_away`.
 """
 
 TEAMS = """## Teamspaces

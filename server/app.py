@@ -61,7 +61,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     gate = Gate(callers, Limits(settings.requests_per_minute), notices, mesh.heard_from)
     stopping = asyncio.Event()
     dispatcher = Dispatcher(
-        METHODS, database, node, settings.batch_limit, metrics.observe, stopping
+        METHODS, database, node, settings.batch_limit, metrics.observe, stopping, mesh.forward
     )
     postmaster = Postmaster(database, node)
     courier = Courier(database, node, _carriers(settings, node))

@@ -30,8 +30,10 @@ from server.domain import access
 from server.domain.errors import (
     Conflict,
     Forbidden,
+    HeldElsewhere,
     IllegalTransition,
     InvalidInput,
+    NodeAway,
     NotFound,
     RateLimited,
     Refusal,
@@ -50,6 +52,7 @@ log = structlog.get_logger()
 CODES: dict[type[Refusal], ErrorCode] = {
     InvalidInput: ErrorCode.INVALID_PARAMS,
     NotFound: ErrorCode.INVALID_PARAMS,
+    HeldElsewhere: ErrorCode.INVALID_PARAMS,
     IllegalTransition: ErrorCode.INVALID_PARAMS,
     Unauthenticated: ErrorCode.UNAUTHENTICATED,
     Forbidden: ErrorCode.FORBIDDEN,
@@ -57,7 +60,12 @@ CODES: dict[type[Refusal], ErrorCode] = {
     RateLimited: ErrorCode.RATE_LIMITED,
     TooLarge: ErrorCode.TOO_LARGE,
     Unavailable: ErrorCode.SERVER_ERROR,
+    NodeAway: ErrorCode.SERVER_ERROR,
 }
+
+
+Forward = Callable[[HeldElsewhere], Awaitable[Any]]
+"""Asks the node that holds what a call is about; gives its answer, or raises its Refusal."""
 
 
 @dataclass(slots=True)
@@ -85,12 +93,14 @@ class Dispatcher:
         batch_limit: int,
         observe: Callable[[str, str], None],
         stopping: asyncio.Event,
+        forward: Forward,
     ) -> None:
         self._database = database
         self._node = node
         self._batch_limit = batch_limit
         self._observe = observe
         self._stopping = stopping
+        self._forward = forward
         self._callables = {name: self._callable(method) for name, method in methods.items()}
 
     async def answer(self, body: bytes, origin: Origin) -> bytes | None:
@@ -242,7 +252,11 @@ class Dispatcher:
 
         if origin.idempotency_key is not None:
             run = partial(_once, run, _scope(method, origin), _hash(given))
-        return await self._database.write(run)
+        try:
+            return await self._database.write(run)
+        except HeldElsewhere as call:
+            # Out of the transaction, and with nothing written: others do not wait for that node.
+            return await self._forward(call)
 
 
 def _scope(method: Method, origin: Origin) -> str:
@@ -284,7 +298,7 @@ def _once(
 def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:
     """A refusal's code, message and data. Our own faults get an id to look up in the log."""
     code = CODES[type(refusal)]
-    if code == ErrorCode.SERVER_ERROR:
+    if code == ErrorCode.SERVER_ERROR and not isinstance(refusal, NodeAway):
         error_id = secrets.token_hex(8)
         log.error("unavailable", error_id=error_id, reason=refusal.data["reason"])
         return code, f"Server error {error_id}: {refusal.message}", refusal.data | {"id": error_id}

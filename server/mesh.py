@@ -22,7 +22,9 @@ from peers.sender import Page, Sender
 from schemas.base import iso
 from server.anti_entropy import Comparison
 from server.carrier import Carrier
-from server.domain.errors import Refusal
+from server.domain.agents import identity
+from server.domain.errors import HeldElsewhere, Refusal
+from server.forwarding import forward
 from server.identity import Caller
 from server.incoming import Incoming
 from server.joining import Joining, JoinRefused
@@ -63,6 +65,7 @@ class Mesh:
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
         self.mail: dict[str, Sender] = {}
+        self._links: dict[str, MeshLink] = {}
         self._home = Session(
             database,
             Caller(node.agent_id, node.repo, "verified", "local"),
@@ -98,6 +101,10 @@ class Mesh:
         for sender in (self.senders.get(agent_id), self.mail.get(agent_id)):
             if sender is not None and sender.failures:
                 self._wake(agent_id)
+
+    async def forward(self, call: HeldElsewhere) -> Any:
+        """The answer of the peer that holds what a call is about. Raises Refusal."""
+        return await forward(self._links.get(call.node), call)
 
     def _wake(self, agent_id: str) -> None:
         for kept in (self.senders, self.mail, self.comparisons):
@@ -181,6 +188,7 @@ class Mesh:
         link: MeshLink | ForeignLink
         if peer.secret is not None:
             link = MeshLink(self._client, self._node, peer, self._composer, self._joining.rejoin)
+            self._links[identity(peer.agent_id)] = link
             comparison = Comparison(
                 self._database,
                 self._node,
@@ -230,6 +238,7 @@ class Mesh:
                 await task
         for kept in (self.senders, self.mail, self.comparisons, self._known):
             kept.pop(agent_id, None)
+        self._links.pop(identity(agent_id), None)
 
     async def _load(self, peer: Peer, cursor: int) -> Page:
         def read(db: Any) -> Page:

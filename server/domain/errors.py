@@ -3,6 +3,7 @@
 Refusal
  ├── InvalidInput          what was sent can't be taken as it is
  ├── NotFound              no such project, contract, packet, …
+ │    └── HeldElsewhere    another node holds it, and is to be asked
  ├── IllegalTransition     not in this state; says which it is in and what is allowed
  ├── Unauthenticated       no or unknown credentials
  ├── Forbidden             known, but not allowed
@@ -10,6 +11,7 @@ Refusal
  ├── RateLimited           too many calls; says when to try again
  ├── TooLarge              over a limit
  └── Unavailable           our own fault or the disk's: nothing was written
+      └── NodeAway         another node had to be asked, and gave no answer
 
 `server.dispatch` gives each its JSON-RPC code; `reason` and `data` are for programs (design §5).
 """
@@ -34,6 +36,17 @@ class InvalidInput(Refusal):
 
 class NotFound(Refusal):
     reason = "not_found"
+
+
+class HeldElsewhere(NotFound):
+    """`agent`'s call is for `node`, which holds what it is about. What can't ask that node refuses
+    the call as it is."""
+
+    def __init__(self, message: str, /, *, node: str, agent: str, call: dict[str, Any]) -> None:
+        super().__init__(message, node=node)
+        self.node = node
+        self.agent = agent
+        self.call = call
 
 
 class IllegalTransition(Refusal):
@@ -62,3 +75,7 @@ class TooLarge(Refusal):
 
 class Unavailable(Refusal):
     reason = "unavailable"
+
+
+class NodeAway(Unavailable):
+    reason = "node_away"

@@ -11,6 +11,7 @@ from server.methods import (  # isort: skip
     peer,
     rpc,
     handoff,
+    handoff_mesh,
     team,
 )
 from server.methods.acp import (  # isort: skip
@@ -37,6 +38,7 @@ __all__ = [
     "file",
     "gate",
     "handoff",
+    "handoff_mesh",
     "implementation",
     "inbox",
     "peer",

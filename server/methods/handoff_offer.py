@@ -16,7 +16,6 @@ from server.methods.base import Context, new_id
 from server.methods.handoff_mail import tell
 from server.methods.handoff_steps import Case, case_of, decide, record, write
 from server.methods.handoff_view import answer, visible
-from server.methods.homes import home_of
 from server.store import handoffs, teams
 from server.store.handoffs import Handoff
 from server.store.teams import Task
@@ -125,23 +124,23 @@ def _offer(ctx: Context, package: dict[str, Any], plan: _Plan, receiver: str, re
 
 
 def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | None) -> _Plan:
-    """Raises Conflict (`ownership_conflict`, `handoff_cycle`, `other_team`, `team_closed`),
-    Forbidden (`role_authority`, `capability_mismatch`, `receiver_elsewhere`), InvalidInput and
+    """Raises Conflict (`ownership_conflict`, `handoff_cycle`, `task_elsewhere`, `other_team`,
+    `team_closed`), Forbidden (`role_authority`, `capability_mismatch`), InvalidInput and
     NotFound."""
     if receiver == EVERYONE:
         raise InvalidInput("to: work is handed to one agent, not to everyone", path="to")
     if same_agent(sender, receiver):
         raise InvalidInput("to: you can't hand work on to yourself", path="to")
-    home = home_of(ctx, receiver)
-    if home not in (None, identity(ctx.node.agent_id)):
-        raise Forbidden(
-            f"to: {receiver} is at home on {home}, and a handoff is between agents of one node, "
-            "which sees to it that a task has one owner. Send a message, and have the work handed "
-            "on there",
-            reason="receiver_elsewhere",
-            home=home,
-        )
     task = teams.task(ctx.db, task_id)
+    holder = handoffs.task_elsewhere(ctx.db, task_id, sender) if task is None else None
+    if holder is not None:
+        raise Conflict(
+            f"package.task.task_id: {holder} holds this task, and sees to it that it has one "
+            "owner; from here it can't be handed on. Complete the handoff that it came by, or "
+            "reject it. For other work take another task_id",
+            reason="task_elsewhere",
+            node=holder,
+        )
     active = handoffs.active(ctx.db, task_id)
     if active is not None and not (active.to_agent == sender and active.status in domain.UNDER_SLA):
         raise Conflict(

@@ -327,3 +327,25 @@ def give_up_intents(db: sqlite3.Connection, intent: Intent, error: str) -> None:
 def manual_count(db: sqlite3.Connection) -> int:
     """Handoffs whose ownership at workq is to be moved by hand."""
     return int(SQL.workq_manual(db))
+
+
+# --- held by other nodes ------------------------------------------------------------------------
+
+
+def put_elsewhere(
+    db: sqlite3.Connection, handoff_id: str, recipient: str, task_id: str | None, node: str
+) -> None:
+    """Note that a node has offered a handoff that it holds. The first that did is believed."""
+    SQL.insert_handoff_elsewhere(
+        db, handoff_id=handoff_id, recipient=recipient, task_id=task_id, node=node
+    )
+
+
+def elsewhere(db: sqlite3.Connection, handoff_id: str, recipient: str) -> str | None:
+    """The node that has offered this handoff to an agent here."""
+    return SQL.handoff_elsewhere(db, handoff_id=handoff_id, recipient=recipient)  # type: ignore[no-any-return]
+
+
+def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> str | None:
+    """The node that has last offered this task to an agent here."""
+    return SQL.task_elsewhere(db, task_id=task_id, recipient=recipient)  # type: ignore[no-any-return]

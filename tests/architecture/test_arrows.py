@@ -23,7 +23,7 @@ LAYERS = (
     ("server.tools",),
     ("server.dispatch", "server.events", "server.health", "server.handshake"),
     ("server.links", "server.joining", "server.incoming"),
-    ("server.anti_entropy", "server.carrier"),
+    ("server.anti_entropy", "server.carrier", "server.forwarding"),
     ("server.mesh",),
     ("server.postmaster", "server.mailstream", "server.webhook", "server.waking", "server.courier"),
     ("server.transport", "server.http"),

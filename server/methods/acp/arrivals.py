@@ -24,6 +24,7 @@ from schemas.acp_mesh import (
     Reached,
     Receipts,
 )
+from schemas.acp_payloads import HandoffInitiatePayload
 from schemas.base import iso, stamp_of
 from server.domain.acp import letters, policy, threads
 from server.domain.acp.threads import Thread
@@ -36,7 +37,7 @@ from server.methods.acp import course
 from server.methods.acp.mail import checked_payload
 from server.methods.base import Context, writes
 from server.methods.digest import check_source
-from server.store import keys, mailboxes, mesh, messages, posting, senders
+from server.store import handoffs, keys, mailboxes, mesh, messages, posting, senders
 from server.store.messages import Message
 
 log = structlog.get_logger()
@@ -135,6 +136,8 @@ def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
     for address in new:
         mailboxes.put(ctx.db, message_id, address, iso(ctx.stamp))
         course.announce(ctx, row, address)
+        if row.type == "handoff.initiate":
+            _note_handoff(ctx, letter, address)
     there = [one for one in mailboxes.deliveries(ctx.db, message_id) if one.recipient in wanted]
     found = {one.recipient: mailboxes.reached(one) for one in there}
     return [found.get(one) or _end(one, "failed", GONE) for one in wanted]
@@ -209,6 +212,13 @@ def _enter(ctx: Context, row: Message, letter: Letter) -> None:
     if policy.is_audited(letter.message.policy, letter.message.priority):
         course.audit(ctx, "accepted", row.id, sender=row.from_agent)
     ctx.record("message", row.id, None, "pending")
+
+
+def _note_handoff(ctx: Context, letter: Letter, address: str) -> None:
+    """Remember which node holds a handoff, past the message that offers it."""
+    offer = HandoffInitiatePayload.model_validate(letter.message.payload)
+    node = identity(ctx.caller.agent_id)
+    handoffs.put_elsewhere(ctx.db, offer.handoff_id, address, offer.task_id, node)
 
 
 def _lives_here(ctx: Context, address: str) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from schemas.base import iso
 from server.domain.acp import breaker
-from server.domain.errors import Refusal, Unavailable
+from server.domain.errors import NodeAway, Refusal, Unavailable
 from server.methods.acp.course import address_of, sender_breaker
 from server.methods.base import Context
 from server.store import senders
@@ -21,7 +21,7 @@ class AcpGuard:
     reason: str = "schema_invalid"
 
     def explain(self, refusal: Refusal) -> Refusal:
-        if not isinstance(refusal, Unavailable):
+        if not isinstance(refusal, Unavailable) or isinstance(refusal, NodeAway):
             return refusal
         return Unavailable(
             f"{refusal.message}. ACP is degraded: nothing was changed. Go on with your work, and "

@@ -109,3 +109,15 @@ SELECT count(*) FROM workq_intents WHERE handoff_id = :handoff_id AND status = '
 
 -- name: workq_manual()$
 SELECT count(*) FROM handoff_control WHERE workq = 'manual';
+
+-- name: insert_handoff_elsewhere(handoff_id, recipient, task_id, node)!
+INSERT INTO handoffs_elsewhere (handoff_id, recipient, task_id, node)
+VALUES (:handoff_id, :recipient, :task_id, :node)
+ON CONFLICT DO NOTHING;
+
+-- name: handoff_elsewhere(handoff_id, recipient)$
+SELECT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id AND recipient = :recipient;
+
+-- name: task_elsewhere(task_id, recipient)$
+SELECT node FROM handoffs_elsewhere WHERE task_id = :task_id AND recipient = :recipient
+ORDER BY handoff_id DESC LIMIT 1;

@@ -10,7 +10,7 @@ from server.domain.acp import handoff
 from server.domain.acp.rates import Limit
 from server.domain.acp.rules import Rules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
-from server.store import mesh
+from server.store import handoffs, mesh
 from tests.desk import ANA, BEN, CLEO, DORA, HOUR, Desk, package
 
 HANDOFF = "01a200da-b1c9-768b-93df-5ab80da21e23"
@@ -181,11 +181,19 @@ def test_a_draft_may_be_discarded(desk: Desk) -> None:
     assert (desk.status(draft), desk.mail(BEN)) == ("rejected", [])
 
 
-def test_a_task_is_not_handed_to_an_agent_of_another_node(desk: Desk) -> None:
-    """§7.2 rule 3: one node holds who owns it."""
+def test_a_receiver_whose_node_takes_no_mail_is_refused(desk: Desk) -> None:
     mesh.put_home(desk.db, BEN, "aid://example.com/beta")
-    data = desk.refused(Forbidden, ANA, "initiate", to=BEN, reason="r", package=package())
-    assert (data["reason"], data["home"]) == ("receiver_elsewhere", "aid://example.com/beta")
+    data = desk.refused(NotFound, ANA, "initiate", to=BEN, reason="r", package=package())
+    assert (data["reason"], data["home"]) == ("no_mailbox", "aid://example.com/beta")
+
+
+def test_a_task_that_another_node_holds_is_not_handed_on_from_here(desk: Desk) -> None:
+    """§7.2 rule 3: one node holds who owns it."""
+    handoffs.put_elsewhere(desk.db, "h1", BEN, "task-1", "aid://example.com/beta")
+    given: dict[str, Any] = {"to": CLEO, "reason": "r", "package": package()}
+    data = desk.refused(Conflict, BEN, "initiate", **given)
+    assert (data["reason"], data["node"]) == ("task_elsewhere", "aid://example.com/beta")
+    assert desk.offered(ANA, CLEO), "who was not offered it may have a task of that name"
 
 
 def test_drafts_count_as_what_their_sender_sends(desk: Desk) -> None:

@@ -21,6 +21,7 @@ OF_THIS_NODE = {
     "listed_agents",
     "mail_routes",
     "mail_sources",
+    "handoffs_elsewhere",
     "mail_out",
     "node_keys",
     "homes",

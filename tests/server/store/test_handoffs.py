@@ -104,3 +104,13 @@ def test_what_is_to_be_checked(db: sqlite3.Connection) -> None:
     assert handoffs.to_check(db) == ["h1"]
     handoffs.put_artifacts(db, "h1", [])
     assert handoffs.to_check(db) == []
+
+
+def test_the_first_node_that_offers_a_handoff_is_believed(db: sqlite3.Connection) -> None:
+    handoffs.put_elsewhere(db, "h1", BEN, "t", "n1")
+    handoffs.put_elsewhere(db, "h1", BEN, "t", "n2")
+    handoffs.put_elsewhere(db, "h2", BEN, None, "n2")
+    assert [handoffs.elsewhere(db, one, BEN) for one in ("h1", "h2", "h3")] == ["n1", "n2", None]
+    assert handoffs.elsewhere(db, "h1", ANA) is None
+    assert handoffs.task_elsewhere(db, "t", BEN) == "n1"
+    assert handoffs.task_elsewhere(db, "t", ANA) is None

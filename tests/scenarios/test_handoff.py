@@ -1,0 +1,86 @@
+"""A handoff between agents of two nodes: the node where it was initiated keeps it (acp-canonical
+§7.2 rule 3; issue: Done means)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_mcp_handoff import PACKAGE, step
+from tests.agents import Agent, Refused, fact, over_http, over_stdio, run
+from tests.mail import agent
+from tests.scenarios.mesh import Meshed, eventually, peers
+from tests.scenarios.test_mail import known_both_ways
+
+
+async def told(reader: Agent, wanted: str) -> str:
+    """The inbox, once it has what is waited for."""
+    for _ in range(20):
+        shown = await reader.use("acp_inbox", wait=5)
+        if wanted in shown:
+            return shown
+        await reader.use("acp_inbox", ack=[fact("id", shown)])
+    raise AssertionError(f"{wanted} did not come:\n{shown}")
+
+
+def test_a_whole_handoff_over_two_nodes(mesh: Meshed, tmp_path: Path) -> None:
+    """The receiver's node is away while it is offered, and the sender's while a step is tried."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben = agent(alpha, "ana"), agent(beta, "ben")
+    known_both_ways(ana, ben)
+
+    async def offer() -> str:
+        async with over_http(alpha, ana.key) as one:
+            return await one.fact(
+                "handoff_id",
+                "acp_handoff",
+                action="initiate",
+                to=ben.id,
+                reason="I am leaving",
+                package=PACKAGE,
+            )
+
+    beta.stop()
+    handoff = run(offer)
+    beta.start()
+
+    async def take_over() -> None:
+        async with over_stdio(beta.url, tmp_path, ben.key, era="auto") as two:
+            offered = await told(two, "`handoff.initiate`")
+            assert handoff in offered
+            package = await two.use("acp_handoff", action="get", handoff_id=handoff)
+            assert f"Data by `{ana.address}" in package
+            assert "Call GET /profile" in package
+            with pytest.raises(Refused, match="Only the approver or the coordinator or the sender"):
+                await step(two, "close", handoff)
+            alpha.kill()
+            with pytest.raises(Refused, match="can't be reached"):
+                await step(two, "accept", handoff)
+            alpha.start()
+            read = fact("package_hash", package)
+            accepted = await step(two, "accept", handoff, package_hash=read)
+            assert accepted in ("validating", "accepted")
+            assert await step(two, "activate", handoff) == "activated"
+            done = await step(two, "complete", handoff, summary="The client is written")
+            assert done == "completed"
+
+    run(take_over)
+
+    async def close() -> None:
+        async with (
+            over_http(alpha, ana.key) as one,
+            over_stdio(beta.url, tmp_path, ben.key) as two,
+        ):
+            mail = await one.use("acp_inbox")
+            assert "`handoff.accept`" in mail
+            assert "The client is written" in mail
+            assert await step(one, "close", handoff) == "closed"
+            assert "`status.complete`" in await told(two, "`status.complete`")
+            history = await two.use("acp_handoff", action="history", handoff_id=handoff)
+            assert f"complete → completed by `{ben.id}`" in history
+
+    run(close)
+    assert beta.query("SELECT count(*) FROM handoffs") == [(0,)], "one node holds it"
+    ((status,),) = alpha.query("SELECT status FROM handoffs WHERE id = ?", handoff)
+    assert status == "closed"

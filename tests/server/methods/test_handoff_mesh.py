@@ -1,0 +1,174 @@
+"""Steps of handoffs by agents of other nodes, and what hostile peers try (acp-canonical §7.2,
+§12.1)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from uuid_utils import uuid7
+
+from tests.desk import package
+from tests.mail import Agent, agent
+from tests.node import Node, RpcError
+from tests.stranger import TOKEN, Stranger
+
+ALPHA = "aid://example.com/alpha@1.0.0"
+BOB = "aid://example.com/bob@1.0.0"
+BEA = "aid://example.com/bea@1.0.0"
+GUS = "aid://example.com/gus@1.0.0"
+
+
+@pytest.fixture(scope="module")
+def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    folder = tmp_path_factory.mktemp("alpha")
+    settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN, "requests_per_minute": 0}
+    with Node(folder, **settings) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="module")
+def beta(alpha: Node) -> Stranger:
+    """A peer at which Bob and Bea are at home, and which nothing reaches."""
+    beta = Stranger(alpha, "beta").register()
+    beta.lists(beta.agent, BOB, BEA)
+    return beta
+
+
+@pytest.fixture(scope="module")
+def gamma(alpha: Node) -> Stranger:
+    gamma = Stranger(alpha, "gamma").register()
+    gamma.lists(gamma.agent, GUS)
+    return gamma
+
+
+@pytest.fixture
+def ann(alpha: Node) -> Agent:
+    return agent(alpha, "ann")
+
+
+def offered(ann: Agent, **changes: Any) -> str:
+    """A handoff by Ann to Bob."""
+    whole = package(f"task-{uuid7()}", **changes)
+    made = ann.call("handoff", action="initiate", to=BOB, reason="r", package=whole)
+    return str(made["handoff"]["handoffId"])
+
+
+def step(peer: Stranger, action: str, handoff: str, by: str = BOB, **given: Any) -> Any:
+    call = {"action": action, "handoff_id": handoff} | given
+    return peer.call("acp/sync/handoff", agent=by, call=call)
+
+
+def taken(peer: Stranger, action: str, handoff: str, **given: Any) -> str:
+    """The status after a step of Bob's."""
+    return str(step(peer, action, handoff, **given)["answer"]["handoff"]["status"])
+
+
+def audited(node: Node, handoff: str) -> list[tuple[Any, ...]]:
+    rows = node.query(
+        "SELECT actor, action, outcome, detail FROM acp_audit"
+        " WHERE message_id = ? AND detail LIKE '%vouchedBy%' ORDER BY seq",
+        handoff,
+    )
+    return [(*row[:3], json.loads(row[3])) for row in rows]
+
+
+def test_an_agent_takes_its_steps_by_its_home(alpha: Node, beta: Stranger, ann: Agent) -> None:
+    handoff = offered(ann)
+    shown = step(beta, "get", handoff)["answer"]
+    assert shown["package"]["task"]["title"] == "Move the login to tokens"
+    assert taken(beta, "accept", handoff, package_hash=shown["handoff"]["packageHash"]) == (
+        "accepted"
+    )
+    assert taken(beta, "accept", handoff) == "accepted", "an answer that was lost is had again"
+    assert taken(beta, "complete", handoff, summary="done") == "completed"
+    again = step(beta, "complete", handoff, summary="done")["refusal"]
+    assert (again["kind"], again["data"]["from"]) == ("IllegalTransition", "completed")
+    types = [(one["type"], one["from"]) for one in ann.inbox()["messages"]]
+    assert types == [("handoff.accept", BOB), ("handoff.complete", BOB)]
+    closed = ann.call("handoff", action="close", handoff_id=handoff)
+    assert closed["handoff"]["status"] == "closed"
+    assert audited(alpha, handoff) == [
+        (BOB, "acp/handoff", outcome, {"step": step, "vouchedBy": "aid://example.com/beta"} | more)
+        for outcome, step, more in (
+            ("accepted", "accept", {}),
+            ("accepted", "accept", {}),
+            ("accepted", "complete", {}),
+            ("refused", "complete", {"reason": "illegal_transition"}),
+        )
+    ]
+
+
+def test_a_node_speaks_for_its_own_agents_only(
+    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+) -> None:
+    """§12.1: neither for those of a third node, nor for agents here, nor for this node."""
+    handoff = offered(ann)
+    for peer, speaker in ((gamma, BOB), (beta, ann.id), (beta, GUS), (beta, ALPHA), (beta, "who")):
+        for action in ("accept", "get"):
+            with pytest.raises(RpcError) as refused:
+                step(peer, action, handoff, by=speaker)
+            assert (refused.value.code, refused.value.reason) == (-32003, "not_its_home")
+    call = {"action": "get", "handoff_id": handoff}
+    with pytest.raises(RpcError) as own:
+        alpha.call("acp/sync/handoff", source_agent=ALPHA, agent=ann.id, call=call)
+    assert own.value.reason == "unknown_peer"
+    with pytest.raises(RpcError) as other:
+        ann.call("sync/handoff", source_agent=beta.agent, agent=BOB, call=call)
+    assert other.value.reason == "unknown_peer"
+    assert ann.call("handoff", action="get", handoff_id=handoff)["handoff"]["status"] == "proposed"
+    outcomes = alpha.query("SELECT outcome FROM acp_audit WHERE actor = ?", gamma.agent)
+    assert ("refused",) in outcomes
+
+
+def test_the_wrong_party_is_refused_as_it_is_here(beta: Stranger, ann: Agent) -> None:
+    handoff = offered(ann)
+    with pytest.raises(RpcError) as local:
+        ann.call("handoff", action="accept", handoff_id=handoff)
+    there = step(beta, "close", handoff)["refusal"]
+    assert there["kind"] == "Forbidden"
+    assert there["data"]["reason"] == local.value.reason == "wrong_party"
+    stranger = step(beta, "accept", handoff, by=BEA)["refusal"]
+    assert (stranger["kind"], stranger["data"]["reason"]) == ("NotFound", "not_found")
+
+
+def test_a_node_does_not_vouch_for_humans(beta: Stranger, ann: Agent) -> None:
+    handoff = offered(ann, policy={"requires_human_approval": True})
+    assert taken(beta, "accept", handoff) == "validating"
+    refused = step(beta, "approve", handoff)["refusal"]
+    assert refused["data"]["reason"] == "human_needed"
+
+
+@pytest.mark.parametrize("call", [{"action": "list"}, {"action": "close"}])
+def test_what_names_no_handoff_is_not_taken(beta: Stranger, call: dict[str, Any]) -> None:
+    refused = beta.refused("acp/sync/handoff", agent=BOB, call=call)
+    assert refused.code == -32602
+
+
+def test_a_handoff_of_another_node_is_asked_for_there(
+    alpha: Node, beta: Stranger, ann: Agent
+) -> None:
+    """The offer comes as mail; a step while its node is away changes nothing, and is not passed on
+    for another node's agent."""
+    handoff, task = str(uuid7()), f"task-{uuid7()}"
+    payload = {"summary": "s", "handoff_id": handoff, "task_id": task}
+    letter = beta.letter(BOB, ann.id, type="handoff.initiate", payload=payload)
+    assert beta.brings(letter)["error"] is None
+    for action in ("get", "accept"):
+        with pytest.raises(RpcError) as away:
+            ann.call("handoff", action=action, handoff_id=handoff)
+        assert (away.value.code, away.value.reason) == (-32000, "node_away")
+        assert away.value.data["node"] == "aid://example.com/beta"
+        assert away.value.data["mayHaveHappened"] is False
+        assert "Server error" not in str(away.value), "it is no fault of this node"
+    assert alpha.query("SELECT count(*) FROM acp_audit WHERE actor = ?", ann.id) == [(0,)]
+    assert alpha.query("SELECT count(*) FROM handoffs WHERE id = ?", handoff) == [(0,)]
+    with pytest.raises(RpcError) as onward:
+        ann.call("handoff", action="initiate", to=BEA, reason="r", package=package(task))
+    assert onward.value.reason == "task_elsewhere"
+    other = agent(alpha, "other")
+    with pytest.raises(RpcError) as unknown:
+        other.call("handoff", action="get", handoff_id=handoff)
+    assert unknown.value.reason == "not_found"
+    assert step(beta, "get", handoff)["refusal"]["kind"] == "NotFound"
