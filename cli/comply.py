@@ -121,6 +121,15 @@ def run(
     key2: Annotated[
         str | None, typer.Option("--key2", envvar="CACP_KEY2", help="Key of another agent.")
     ] = None,
+    key3: Annotated[
+        str | None,
+        typer.Option(
+            "--key3", envvar="CACP_KEY3", help="Key of an agent whose limits may be used up."
+        ),
+    ] = None,
+    human_key: Annotated[
+        str | None, typer.Option("--human-key", envvar="CACP_HUMAN_KEY", help="Key of a human.")
+    ] = None,
     peer_url: Annotated[
         str | None, typer.Option("--peer-url", help="A second node, a peer of the first.")
     ] = None,
@@ -186,7 +195,8 @@ def run(
         from comply.http import HttpTarget
 
         if url is not None:
-            return [HttpTarget(url, key, key2, peer_url, peer_key, repo, repo2)]
+            keys = {"first": key, "second": key2, "third": key3, "human": human_key}
+            return [HttpTarget(url, keys, peer_url, peer_key, repo, repo2)]
         if command is not None:
             from comply.command import CommandTarget
 

@@ -1,8 +1,9 @@
-"""Tests over HTTP: JSON-RPC by `POST /`, and any other request, from up to two agents to up to
+"""Tests over HTTP: JSON-RPC by `POST /`, and any other request, from several agents to up to
 two nodes."""
 
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import httpx
@@ -19,15 +20,20 @@ REQUEST_SECONDS = 30.0
 LARGE = 2_000_000
 """Characters of the built-in text that is too large for a request."""
 CARD = "/.well-known/agent.json"
+NEEDED = {
+    "second": "another agent: --key2",
+    "third": "an agent whose limits may be used up: --key3",
+    "human": "a human: --human-key",
+}
+"""What a test asks for that calls as one of these."""
 
 
 @dataclass(slots=True)
 class HttpTarget:
-    """A node, and what we hold to call it."""
+    """A node, and what we hold to call it: `keys` by the caller that a step names."""
 
     url: str
-    key: str | None = None
-    key2: str | None = None
+    keys: Mapping[str, str | None] = field(default_factory=dict)
     peer_url: str | None = None
     peer_key: str | None = None
     repo: str | None = None
@@ -82,8 +88,8 @@ class HttpTarget:
         if test.transport != "http":
             return f"is for {test.transport}, not for HTTP"
         for step in test.steps:
-            if step.caller == "second" and self.key2 is None:
-                return "needs another agent: --key2"
+            if step.caller in NEEDED and self.keys.get(step.caller) is None:
+                return f"needs {NEEDED[step.caller]}"
             if step.to == "peer" and self.peer_url is None:
                 return "needs a second node: --peer-url"
         unmet = (one for one in test.preconditions if not self._holds(one))
@@ -163,10 +169,9 @@ class HttpSession:
             self._hear(answer)
 
     def _credentials(self, step: Step) -> dict[str, str]:
-        keys = {"first": self.target.key, "second": self.target.key2, "nobody": None}
+        key = self.target.keys.get(step.caller)
         if step.to == "peer" and step.caller == "first":
-            keys["first"] = self.target.peer_key
-        key = keys[step.caller]
+            key = self.target.peer_key
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     def _hear(self, answer: httpx.Response) -> None:

@@ -27,6 +27,8 @@ from comply.template import UnknownVariable, fill, fill_pattern, text_of
 from schemas.jsont import ComplianceTest, Expect, Forbid, JsonObject, Step
 
 RETRY_SECONDS = 0.1
+PATIENCE_SECONDS = 300.0
+"""How long, in one test, a subject that asks to be called later is waited for."""
 
 
 class HarnessError(Exception):
@@ -73,7 +75,11 @@ class Target(Protocol):
 class Course:
     """A test under way."""
 
-    def __init__(self, case: Case, session: Session) -> None:
+    def __init__(
+        self, case: Case, session: Session, limit: asyncio.Timeout, patience: float
+    ) -> None:
+        self.limit = limit
+        self.patience = patience
         self.test = case.test
         self.session = session
         self.record = session.record
@@ -149,13 +155,27 @@ class Course:
         """Until `done` or the end of the window. A repeated request leaves its last frames only."""
         deadline = time.monotonic() + window.timeout_ms / 1000
         await self.record.until(done, window.timeout_ms / 1000)
-        while window.retry and not met() and time.monotonic() < deadline:
-            if self.latest is None or self.record.ended is not None:
-                return
-            await asyncio.sleep(RETRY_SECONDS)
+        while not met() and self.latest is not None and self.record.ended is None:
             step, start = self.latest
+            later = self._asked_to_wait(start)
+            if later:
+                # The subject has done nothing yet: its wait is not time that the test took.
+                self.patience -= later
+                deadline += later
+                self.limit.reschedule((self.limit.when() or 0) + later)
+            elif not window.retry or time.monotonic() >= deadline:
+                return
+            await asyncio.sleep(later or RETRY_SECONDS)
             del self.record.frames[start:]
             await self.session.act(step)
+
+    def _asked_to_wait(self, start: int) -> float:
+        """Seconds after which the latest request may come again; 0 when the subject names none, or
+        more than there is patience for."""
+        asked = max(
+            (_retry_after(frame.message) for frame in self.record.frames[start:]), default=0
+        )
+        return asked if asked <= self.patience else 0
 
     def _unmet(self, kind: Kind, window: Expect, mismatches: tuple[object, ...]) -> str:
         if mismatches:
@@ -217,14 +237,26 @@ def _method(message: JsonValue) -> JsonValue:
     return message.get("method") if isinstance(message, dict) else None
 
 
+def _retry_after(message: JsonValue) -> float:
+    """Seconds in `error.data.retryAfter`; 0 when there is none."""
+    try:
+        after = look_up(message, "error.data.retryAfter")
+    except KeyError:
+        return 0
+    return float(after) if isinstance(after, int | float) else 0
+
+
 def _message(error: JsonValue) -> str:
     if not isinstance(error, dict):
         return str(error)
     return f"{error.get('code')} {error.get('message')}"
 
 
-async def run_case(case: Case, target: Target, seconds: float) -> Result:
-    """The test's result, within `seconds` whatever the subject does."""
+async def run_case(
+    case: Case, target: Target, seconds: float, patience: float = PATIENCE_SECONDS
+) -> Result:
+    """The test's result, within `seconds` whatever the subject does, and `patience` seconds more
+    when it asks to be called later."""
     missing = target.missing(case.test)
     if missing is not None:
         return Result(case, Verdict.NA, missing)
@@ -233,9 +265,9 @@ async def run_case(case: Case, target: Target, seconds: float) -> Result:
     session: Session | None = None
     result = Result(case, Verdict.PASS)
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds) as limit:
             session = await target.open(case)
-            course = Course(case, session)
+            course = Course(case, session, limit, patience)
             await course.run()
     except Finding as finding:
         partly = course is not None and course.met > 0 and case.test.severity == "optional"

@@ -149,7 +149,7 @@ class Step(Part):
     expect: Expect | None = None
     forbid: Forbid | None = None
     delay_ms: Milliseconds | None = Field(None, alias="delayMs")
-    caller: Literal["first", "second", "nobody"] = Field(
+    caller: Literal["first", "second", "third", "human", "nobody"] = Field(
         "first", alias="as", description="Whose key an HTTP request carries."
     )
     to: Literal["node", "peer"] = "node"

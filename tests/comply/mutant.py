@@ -38,6 +38,8 @@ def application(node: str) -> Starlette:
         exchange = Exchange(f"/{given['path']}", parsed(content.decode()))
         mutation.before(exchange)
         if exchange.forward:
+            if exchange.call != parsed(content.decode()):
+                content = json.dumps(exchange.call).encode()
             headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
             answer = await client.request(
                 request.method, exchange.path, content=content, headers=headers

@@ -3,6 +3,7 @@
 A mutation changes one thing in what a right node answers; `tests.comply.mutant` serves them.
 """
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -157,17 +158,40 @@ def twice(value: Any) -> Any:
     return [*value, *value]
 
 
-def leaks() -> Mutation:
+def leaks(
+    method: str = "acp/inbox",
+    path: str = "messages",
+    shown: Callable[[Any], Any] = lambda message: message,
+) -> Mutation:
     """Shows everyone the message that was sent last."""
     sent: list[Any] = [None]
 
     def after(exchange: Exchange) -> None:
         if exchange.is_call("acp/send") and "result" in exchange.body:
             sent[0] = exchange.body["result"]["message"]
-        if exchange.is_call("acp/inbox"):
-            put(exchange.body, "result.messages", lambda found: [*found, sent[0]])
+        if exchange.is_call(method):
+            put(exchange.body, f"result.{path}", lambda found: [*found, shown(sent[0])])
 
     return Mutation(after=after)
+
+
+def buries() -> Mutation:
+    """Lists the message that was sent last as a dead letter of everyone's."""
+    return leaks("acp/deadLetters", "letters", lambda message: {"message": message})
+
+
+def hears(method: str, path: str, new: Any) -> Mutation:
+    """Takes a call for another one."""
+
+    def before(exchange: Exchange) -> None:
+        if exchange.is_call(method):
+            put(exchange.call["params"], path, new)
+
+    return Mutation(before=before)
+
+
+def acting(action: str) -> Callable[[Any], bool]:
+    return lambda params: bool(params["action"] == action)
 
 
 def mail(path: str, new: Any) -> Mutation:
@@ -332,7 +356,6 @@ MESSAGES: dict[str, list[Mutation]] = {
     "query.stranger": [accepts("acp/query")],
     "query.thread": [result("acp/query", "messages", twice)],
     "respond": [mail("reply_to", "another"), mail("type", "knowledge.push")],
-    "respond.unknown": [accepts("acp/respond")],
     "send.envelope": [
         mail("protocol", "smtp"),
         mail("from", "aid://example.com/another@1.0.0"),
@@ -344,13 +367,65 @@ MESSAGES: dict[str, list[Mutation]] = {
     "status.blocked": [mail("type", "status.update")],
     "status.complete": [mail("type", "status.update")],
     "status.lifecycle": [
+        result("acp/send", "message.status", "delivered"),
         result("acp/query", "messages.*.message.status", "pending"),
         result("acp/query", "messages.*.message.status", "read"),
     ],
     "status.update": [mail("type", "status.complete")],
     "type.knowledge-query": [mail("type", "knowledge.push")],
     "type.system-error": [mail("type", "knowledge.push")],
+    "approve": [leaks(), result("acp/inbox", "messages", [])],
+    "approve.refuse": [leaks(), result("acp/query", "messages.*.message.status", "pending")],
+    "broadcast": [result("acp/inbox", "messages", [])],
+    "channels": [
+        result("acp/channels", "capabilities.inbox", "disabled"),
+        result("acp/channels", "channels.*.state", "fine"),
+    ],
+    "claim": [result("acp/claim", "messages", []), leaks("acp/claim")],
+    "claim.acknowledged": [leaks("acp/claim")],
+    "client-id": [result("acp/send", "message.id", lambda _: str(uuid.uuid4()))],
+    "dead-letters": [result("acp/deadLetters", "letters", [])],
+    "dead-letters.alive": [buries()],
+    "dead-letters.others": [buries()],
+    "errors.rate-limited": [WRONG, result("acp/query", "messages", twice)],
+    "mesh.gate": [hears("acp/send", "policy.human_gate", "none")],
+    "mesh.message": [mail("from", "aid://example.com/another@1.0.0"), mail("payload", {})],
+    "mesh.receipt": [
+        result("acp/query", "messages.*.message.status", "pending"),
+        result("acp/query", "messages.*.receipts.*.status", "delivered"),
+    ],
+    "mesh.respond": [mail("reply_to", "another")],
+    "replay": [result("acp/replay", "message.payload", {}), refuses("acp/replay")],
+    "send.version-minor": [refuses("acp/send", version="1.1.0")],
+    "sequence.early": [leaks(), result("acp/inbox", "messages", lambda found: found[:1])],
+    "sequence.taken": [accepts("acp/send")],
+    "subscribe": [
+        result("acp/subscribe", "secret", "same"),
+        result("acp/channels", "channels.*.url", None),
+        swallows("acp/unsubscribe", said={"removed": True}),
+    ],
+    "team.assign": [result("acp/team", "task.owner", None), result("acp/team", "tasks", [])],
+    "team.block": [
+        result("acp/team", "task.status", "open"),
+        result("acp/team", "task.blockCode", None),
+    ],
+    "team.close": [
+        accepts("acp/team"),
+        swallows("acp/team", acting("close"), {"manifest": {"status": "closed"}}),
+    ],
+    "team.create": [
+        result("acp/team", "manifest.members", lambda members: members[:1]),
+        result("acp/team", "manifest.created_by", None),
+    ],
+    "team.log": [result("acp/team", "lines", [])],
+    "team.members": [
+        result("acp/team", "manifest.members.*.role", "executor"),
+        swallows("acp/team", acting("removeMember"), {"manifest": {}}),
+    ],
+    "thread.stranger": [accepts("acp/send")],
+    "handoff.approval": [result("acp/handoff", "handoff.status", "validating")],
     "handoff.history": [result("acp/handoff", "history", [])],
+    "handoff.unapproved": [result("acp/handoff", "handoff.status", "accepted")],
     "handoff.message": [result("acp/inbox", "messages", [])],
 }
 
@@ -372,8 +447,20 @@ CACP |= _of_a_type("context.type-", "context/share")
 JSON_RPC = {id: [WRONG] for id in _ids("json-rpc-2.0", "error.")} | JSON_RPC
 
 MESSAGES = (
-    {id: [accepts("acp/send")] for id in _ids("acp-messages", "send.")}
-    | {id: [accepts("acp/handoff")] for id in _ids("acp-messages", "handoff.")}
+    {
+        id: [accepts(method)]
+        for prefix, method in {
+            "approve.": "acp/approve",
+            "broadcast.": "acp/send",
+            "handoff.": "acp/handoff",
+            "replay.": "acp/replay",
+            "respond.": "acp/respond",
+            "send.": "acp/send",
+            "subscribe.": "acp/subscribe",
+            "team.": "acp/team",
+        }.items()
+        for id in _ids("acp-messages", prefix)
+    }
     | {
         f"handoff.{step}": [result("acp/handoff", "handoff.status", "draft")]
         for step in ("propose", "accept", "activate", "complete", "reject")

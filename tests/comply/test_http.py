@@ -27,13 +27,15 @@ CASES = {
     for path in sorted(SUITES.glob(f"*/*{SUFFIX}"))
     if (case := load(path)).test.transport == "http"
 }
+MAIL = {"acp_session_injection": True, "acp_channel_notify": True}
+"""What a node has off until it is told: tests of it would be NA."""
 MUTANTS = [(key, number) for key, found in MUTATIONS.items() for number in range(len(found))]
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """One of two nodes that know each other; this module tests each against the other."""
-    with Node(tmp_path_factory.mktemp("node"), mesh_token=TOKEN) as node:
+    with Node(tmp_path_factory.mktemp("node"), mesh_token=TOKEN, **MAIL) as node:
         yield node
         assert "Traceback" not in node.log
 
@@ -88,28 +90,36 @@ def peer_mutants(peer: Node) -> Iterator[str]:
         yield url
 
 
-def keys_for(case: Case, node: Node, frontend_key: str) -> tuple[str | None, str]:
-    """The keys of the two agents: mail is limited per sender, so each test of it has new ones."""
+def keys_for(case: Case, node: Node, peer: Node, frontend_key: str) -> dict[str, str]:
+    """The keys that a test calls with: mail is limited per sender, so each test of it has new
+    ones, which the peer has heard of when it needs to."""
     if case.suite != "acp-messages":
-        return None, frontend_key
-    number = uuid.uuid4().hex
-    ana, ben = (node.key(f"aid://example.com/{who}-{number}@1.0.0", who) for who in ("ana", "ben"))
-    return ana, ben
+        return {"second": frontend_key}
+    number = uuid.uuid4().hex[:12]
+
+    def key(who: str) -> str:
+        return node.key(f"aid://example.com/{who}-{number}@1.0.0", who, human=who == "hugo")
+
+    callers = {step.caller for step in case.test.steps}
+    given = {"first": key("ana"), "second": key("ben")}
+    if "third" in callers:
+        given["third"] = key("cleo")
+    if "human" in callers:
+        given["human"] = key("hugo")
+    if any(step.to == "peer" for step in case.test.steps):
+        known = "SELECT count(*) FROM homes WHERE agent = ?"
+        ana = f"aid://example.com/ana-{number}"
+        eventually(lambda: peer.query(known, ana) == [(1,)])
+    return given
 
 
-def outcome(
-    case: Case,
-    url: str,
-    key2: str | None = None,
-    peer_url: str | None = None,
-    key: str | None = None,
-) -> Result:
+def outcome(case: Case, url: str, peer_url: str | None = None, **keys: str) -> Result:
     async def run() -> Result:
-        target = HttpTarget(url, key, key2, peer_url)
+        target = HttpTarget(url, keys, peer_url)
         await target.learn()
         target.repo, target.peer_repo = "backend-api", "mobile-app"
         try:
-            return await run_case(case, target, 20)
+            return await run_case(case, target, 20, patience=0)
         finally:
             await target.close()
 
@@ -123,21 +133,27 @@ def test_every_shipped_test_has_a_mutant() -> None:
 
 @pytest.mark.parametrize("key", CASES)
 def test_our_node_keeps_the_rule(key: str, node: Node, peer: Node, frontend_key: str) -> None:
-    key1, key2 = keys_for(CASES[key], node, frontend_key)
-    result = outcome(CASES[key], node.url, key2, peer.url, key1)
+    keys = keys_for(CASES[key], node, peer, frontend_key)
+    result = outcome(CASES[key], node.url, peer.url, **keys)
     assert (result.verdict, result.reason) == (Verdict.PASS, "")
 
 
 @pytest.mark.parametrize(("key", "number"), MUTANTS)
 def test_a_mutant_is_found(
-    key: str, number: int, node: Node, mutants: str, peer_mutants: str, frontend_key: str
+    key: str,
+    number: int,
+    node: Node,
+    peer: Node,
+    mutants: str,
+    peer_mutants: str,
+    frontend_key: str,
 ) -> None:
     case = CASES[key]
-    text = re.sub(r'"timeoutMs": \d{4,}', '"timeoutMs": 600', case.path.read_text())
-    key1, key2 = keys_for(case, node, frontend_key)
+    text = re.sub(r'"timeoutMs": \d{5,}', '"timeoutMs": 600', case.path.read_text())
+    keys = keys_for(case, node, peer, frontend_key)
     short = Case(case.id, case.suite, case.path, read(text))
     at, peer_at = f"{mutants}/{key}/{number}", f"{peer_mutants}/{key}/{number}"
-    result = outcome(short, at, key2, peer_at, key1)
+    result = outcome(short, at, peer_at, **keys)
     assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
     assert result.reason
 
@@ -159,6 +175,7 @@ UNKNOWN = '{"send": {"jsonrpc": "2.0", "id": 1, "method": "nope" %s}}'
     [
         (made(LIST), Verdict.PASS, ""),
         (made(LIST[:-1] + ', "as": "second"}'), Verdict.NA, "needs another agent: --key2"),
+        (made(LIST[:-1] + ', "as": "human"}'), Verdict.NA, "needs a human: --human-key"),
         (made(LIST[:-1] + ', "to": "peer"}'), Verdict.NA, "needs a second node: --peer-url"),
         (
             made(LIST, more='"preconditions": [{"method": "x/y"}],'),

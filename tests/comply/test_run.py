@@ -194,3 +194,16 @@ def test_tests_run_at_the_same_time_and_keep_their_order() -> None:
     assert [one.case.id for one in results] == [case.id for case in cases]
     assert sorted(ended) == sorted(case.id for case in cases)
     assert time.monotonic() - began < 8 * 0.5, "one after the other takes at least as long"
+
+
+LATER = {"error": {"code": -32005, "message": "Later", "data": {"retryAfter": 0.2}}}
+
+
+def test_a_subject_that_asks_to_be_called_later_is_called_later() -> None:
+    """The wait counts neither for the window nor for the test; but patience has an end."""
+    steps = [say({**LATER, "id": "${turn}"}), expect({"response": {"id": "^3$"}})]
+    text = json.dumps({"title": "t", "severity": "required", "steps": steps})
+    case = Case("t", "s", Path("t.jsont"), read(text))
+    patient = asyncio.run(run_case(case, Scripted(), 0.3, patience=1))
+    assert (patient.verdict, patient.reason) == (Verdict.PASS, "")
+    assert asyncio.run(run_case(case, Scripted(), 0.3, patience=0.3)).verdict is Verdict.FAIL
