@@ -45,6 +45,12 @@ class Answering:
 
             do_POST = do_GET
 
+            def end_headers(self) -> None:
+                # Unsaid, a client may find out only with its next request.
+                if not keeps:
+                    self.send_header("connection", "close")
+                super().end_headers()
+
             def log_message(self, *_: object) -> None:
                 pass
 

@@ -52,7 +52,7 @@ def test_a_whole_handoff_over_two_nodes(mesh: Meshed, tmp_path: Path) -> None:
             package = await two.use("acp_handoff", action="get", handoff_id=handoff)
             assert f"Data by `{ana.address}" in package
             assert "Call GET /profile" in package
-            with pytest.raises(Refused, match="Only the approver or the coordinator or the sender"):
+            with pytest.raises(Refused, match="Only its approver or coordinator or sender"):
                 await step(two, "close", handoff)
             alpha.kill()
             with pytest.raises(Refused, match="can't be reached"):
