@@ -116,10 +116,14 @@ def run(
         str | None, typer.Option("--command", help="A wire parser that reads standard input.")
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", envvar="CACP_KEY", help="Key of the first agent.")
+        str | None,
+        typer.Option("--key", envvar="CACP_KEY", help="Key of the first agent; --repo says whose."),
     ] = None,
     key2: Annotated[
-        str | None, typer.Option("--key2", envvar="CACP_KEY2", help="Key of another agent.")
+        str | None,
+        typer.Option(
+            "--key2", envvar="CACP_KEY2", help="Key of another agent; --repo2 says whose."
+        ),
     ] = None,
     key3: Annotated[
         str | None,
