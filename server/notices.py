@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 import structlog
 
@@ -10,6 +11,12 @@ log = structlog.get_logger()
 QUIET_SECONDS = 60.0
 CAUSES_MAX = 1_000
 """Causes that are remembered; the one that was named longest ago is forgotten first."""
+
+
+@lru_cache(maxsize=16_384)
+def name_once(event: str, **about: str) -> None:
+    """Log a warning, unless the very same was logged since the node's start."""
+    log.warning(event, **about)
 
 
 class Notices:

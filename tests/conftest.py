@@ -1,7 +1,7 @@
 """Fixtures on real nodes. One node serves a whole session; each test gets a project of its own."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.mail import Agent, agent
+from tests.mail import Agent, Agents, agent
 from tests.node import Node
 from tests.pushing import Pushing
 from tests.scenarios.mesh import Meshed
@@ -59,6 +59,22 @@ def team(node: Node, frontend_key: str) -> Team:
 
 
 @pytest.fixture
-def agents(node: Node) -> Callable[..., Agent]:
-    """Makes agents that only this test knows, on the shared node."""
-    return partial(agent, node)
+def post_office(node: Node) -> Node:
+    """The node whose agents write to each other; a module may name another."""
+    return node
+
+
+@pytest.fixture
+def agents(post_office: Node) -> Agents:
+    """Makes agents that only this test knows."""
+    return partial(agent, post_office)
+
+
+@pytest.fixture
+def anna(agents: Agents) -> Agent:
+    return agents("anna")
+
+
+@pytest.fixture
+def bert(agents: Agents) -> Agent:
+    return agents("bert")

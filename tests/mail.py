@@ -1,6 +1,7 @@
 """Agents that write to each other on a real node, each with a key, a box and limits of its own."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -51,6 +52,10 @@ def agent(node: Node, name: str = "agent", *, human: bool = False) -> Agent:
     """A new agent of the node, that no other test knows."""
     agent_id = f"aid://example.com/{name}-{uuid4().hex[:12]}@1.0.0"
     return Agent(node, agent_id, node.key(agent_id, "mail", human=human))
+
+
+Agents = Callable[..., Agent]
+"""`agent` on a certain node."""
 
 
 def soon(seconds: float) -> str:

@@ -7,10 +7,9 @@ the stamp of a claim is the claimer's own word, so the earliest would be whoever
 other it is a visitor, who may read. It is at home there once the first names it no more.
 """
 
-from functools import lru_cache
+from typing import Any
 
 import orjson
-import structlog
 
 from peers.signing import verify
 from schemas.acp_mesh import Directory, SignedDirectory
@@ -19,10 +18,9 @@ from server.domain.agents import identity, same_agent
 from server.domain.authorship import statement
 from server.domain.errors import Forbidden
 from server.methods.base import Context
+from server.notices import name_once
 from server.store import changes, keys, mesh, posting
 from server.store.posting import Kept
-
-log = structlog.get_logger()
 
 
 def home_of(ctx: Context, agent_id: str) -> str | None:
@@ -34,6 +32,18 @@ def home_of(ctx: Context, agent_id: str) -> str | None:
     if found is None and keys.is_keyed(ctx.db, address):
         return own
     return found
+
+
+def is_signed(
+    ctx: Context, node: str, kind: str, place: str, body: dict[str, Any], by: Signature
+) -> bool:
+    """Whether a peer has signed something for an agent or node, with the key that is known here."""
+    known = mesh.node_key(ctx.db, node)
+    return (
+        known is not None
+        and same_agent(by.node, node)
+        and verify(known.public_key, statement(kind, identity(place), body), by.value, by.path)
+    )
 
 
 def own_directory(ctx: Context) -> SignedDirectory | None:
@@ -74,14 +84,7 @@ def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
 
     Raises Forbidden when the peer has not signed it.
     """
-    known = mesh.node_key(ctx.db, node)
-    said = statement("directory", identity(node), signed.directory.model_dump())
-    by = signed.signature
-    if (
-        known is None
-        or not same_agent(by.node, node)
-        or not verify(known.public_key, said, by.value, by.path)
-    ):
+    if not is_signed(ctx, node, "directory", node, signed.directory.model_dump(), signed.signature):
         raise Forbidden(
             f"The directory is not signed by the key of {node}", reason="wrong_signature"
         )
@@ -110,7 +113,7 @@ def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
             posting.move_home(ctx.db, agent, following)
     for agent in sorted(now - before):
         if agent != identity(node) and mesh.node_key(ctx.db, agent) is not None:
-            _name_once(agent, node, agent)
+            name_once("agent_at_two_nodes", agent=agent, named_by=node, home=agent)
             continue
         if agent != identity(node):
             free = _may_be_home(ctx, agent, identity(node))
@@ -121,7 +124,7 @@ def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
             home = agent
         posting.list_agent(ctx.db, agent, node)
         if home != identity(node):
-            _name_once(agent, node, home)
+            name_once("agent_at_two_nodes", agent=agent, named_by=node, home=home)
 
 
 def _may_be_home(ctx: Context, agent: str, node: str) -> bool:
@@ -139,8 +142,3 @@ def _may_be_home(ctx: Context, agent: str, node: str) -> bool:
 
 def _said(ctx: Context, directory: Directory) -> bytes:
     return statement("directory", identity(ctx.node.agent_id), directory.model_dump())
-
-
-@lru_cache(maxsize=4096)
-def _name_once(agent: str, node: str, home: str) -> None:
-    log.warning("agent_at_two_nodes", agent=agent, named_by=node, home=home)

@@ -5,7 +5,6 @@ once. What is stamped too far ahead is put aside until it is due.
 """
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
@@ -28,6 +27,7 @@ from server.domain.identifiers import repo_id_for
 from server.domain.registers import Claim, later, settle
 from server.methods import homes
 from server.methods.base import Context, open_project
+from server.notices import name_once
 from server.store import claims, contracts, mesh, packets, projects
 from server.store.contracts import Header
 
@@ -355,12 +355,7 @@ class Inbox:
 
     def _skip(self, kind: str, id: str, reason: str) -> None:
         self.skipped.append({"kind": kind, "id": id, "reason": reason})
-        _name_once(self._source, kind, id, reason)
-
-
-@lru_cache(maxsize=4096)
-def _name_once(source: str, kind: str, id: str, reason: str) -> None:
-    log.warning("refused_from_peer", peer=source, kind=kind, id=id, reason=reason)
+        name_once("refused_from_peer", peer=self._source, kind=kind, id=id, reason=reason)
 
 
 def _kept(ctx: Context, signature: Signature) -> str | None:

@@ -1,17 +1,14 @@
 """`cacp approve` and `cacp acp export`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.run import cacp
-from tests.mail import Agent
+from tests.mail import Agents
 from tests.node import Node
 
 
-def test_a_human_approves_and_all_is_exported(
-    node: Node, agents: Callable[..., Agent], tmp_path: Path
-) -> None:
+def test_a_human_approves_and_all_is_exported(node: Node, agents: Agents, tmp_path: Path) -> None:
     anna, bert, human = agents("anna"), agents("bert"), agents("dora", human=True)
     sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
     refused = cacp("approve", sent, url=node.url, key=anna.key)

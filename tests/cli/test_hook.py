@@ -10,7 +10,7 @@ import pytest
 from cli import hook
 from cli.hook import answer, question
 from tests.cli.run import ROOT, environment_of
-from tests.mail import Agent, agent
+from tests.mail import Agent
 from tests.node import Node, free_port
 from tests.pushing import Pushing
 
@@ -102,13 +102,8 @@ def test_a_session_without_a_name_is_one_too(session: object) -> None:
 
 
 @pytest.fixture
-def anna(pushing: Pushing) -> Agent:
-    return agent(pushing, "anna")
-
-
-@pytest.fixture
-def bert(pushing: Pushing) -> Agent:
-    return agent(pushing, "bert")
+def post_office(pushing: Pushing) -> Pushing:
+    return pushing
 
 
 def test_each_message_is_shown_once_fenced_as_data(anna: Agent, bert: Agent) -> None:

@@ -12,16 +12,6 @@ from tests.node import Node, free_port
 from tests.pushing import Pushing
 
 
-@pytest.fixture
-def anna(node: Node) -> Agent:
-    return agent(node, "anna")
-
-
-@pytest.fixture
-def bert(node: Node) -> Agent:
-    return agent(node, "bert")
-
-
 def test_mail_from_shell_to_shell(node: Node, anna: Agent, bert: Agent) -> None:
     sent = cacp(
         "send", bert.id, "-m", "the users table", "--type", "status.blocked", "--priority", "high",

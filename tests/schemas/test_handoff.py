@@ -45,7 +45,7 @@ GOLDEN: dict[str, Any] = {
         "completed_steps": ["server"],
         "next_step": "client",
         "branch": "feature/login",
-        "worktree_path": "/work/login",
+        "worktree_path": "/home/ana/login",
         "test_status": "passing",
     },
     "artifacts": [{"artifact_id": "a", "ref": {"type": "branch", "path": "feature/login"}}],

@@ -17,13 +17,8 @@ from tests.pushing import Pushing
 
 
 @pytest.fixture
-def anna(pushing: Pushing) -> Agent:
-    return agent(pushing, "anna")
-
-
-@pytest.fixture
-def bert(pushing: Pushing) -> Agent:
-    return agent(pushing, "bert")
+def post_office(pushing: Pushing) -> Pushing:
+    return pushing
 
 
 def take(stream: Iterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from server.notices import CAUSES_MAX, QUIET_SECONDS, Notices
+from server.notices import CAUSES_MAX, QUIET_SECONDS, Notices, name_once
 
 
 class Clock:
@@ -41,3 +41,10 @@ def test_causes_are_bounded() -> None:
         for number in [*range(CAUSES_MAX + 1), 0, CAUSES_MAX]:
             notices.refused("refused", (number,))
     assert len(lines) == CAUSES_MAX + 2, "the first was forgotten, the last was not"
+
+
+def test_what_is_named_once_is_named_for_each_that_it_is_about() -> None:
+    with capture_logs() as lines:
+        for peer in ("a", "b", "a"):
+            name_once("named_once", peer=peer, reason="why")
+    assert [line["peer"] for line in lines] == ["a", "b"]

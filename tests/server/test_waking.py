@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from server.waking import environment
-from tests.mail import Agent, agent
+from tests.mail import Agent
 from tests.pushing import Pushing
 from tests.waiting import eventually
 
 
 @pytest.fixture
-def anna(pushing: Pushing) -> Agent:
-    return agent(pushing, "anna")
+def post_office(pushing: Pushing) -> Pushing:
+    return pushing
 
 
 def lives(pid: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from server.domain.acp import webhooks
-from tests.mail import Agent, agent
+from tests.mail import Agent
 from tests.node import free_port
 from tests.pushing import ATTEMPTS, Pushing
 from tests.receiver import Receiver, receiver
@@ -14,13 +14,8 @@ from tests.waiting import eventually
 
 
 @pytest.fixture
-def anna(pushing: Pushing) -> Agent:
-    return agent(pushing, "anna")
-
-
-@pytest.fixture
-def bert(pushing: Pushing) -> Agent:
-    return agent(pushing, "bert")
+def post_office(pushing: Pushing) -> Pushing:
+    return pushing
 
 
 @pytest.fixture

@@ -6,14 +6,10 @@ for limits and authority, which are counted where a message is sent.
 """
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
-import orjson
-import structlog
 from pydantic import ValidationError
 
-from peers.signing import verify
 from schemas.acp_mesh import (
     AgentsParams,
     AgentsResult,
@@ -29,18 +25,17 @@ from schemas.base import iso, stamp_of
 from server.domain.acp import letters, policy, threads
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity, same_agent
-from server.domain.authorship import statement
 from server.domain.errors import Conflict, Forbidden, Refusal
 from server.domain.invalid import invalid_input
 from server.methods import homes
 from server.methods.acp import course
-from server.methods.acp.mail import checked_payload
+from server.methods.acp.mail import checked_payload, new_row
 from server.methods.base import Context, writes
 from server.methods.digest import check_source
-from server.store import handoffs, keys, mailboxes, mesh, messages, posting, senders
+from server.notices import name_once
+from server.store import handoffs, keys, mailboxes, mesh, messages, posting
 from server.store.messages import Message
 
-log = structlog.get_logger()
 REASON_MAX = 500
 GONE = "its node has no such agent"
 
@@ -87,14 +82,8 @@ def _opened(ctx: Context, carried: Carried) -> Letter:
 
     Raises Forbidden or InvalidInput.
     """
-    peer, by = ctx.caller.agent_id, carried.signature
-    known = mesh.node_key(ctx.db, peer)
-    said = statement("mail", identity(ctx.node.agent_id), {"text": carried.text})
-    if (
-        known is None
-        or not same_agent(by.node, peer)
-        or not verify(known.public_key, said, by.value, by.path)
-    ):
+    peer, own = ctx.caller.agent_id, ctx.node.agent_id
+    if not homes.is_signed(ctx, peer, "mail", own, {"text": carried.text}, carried.signature):
         raise Forbidden(
             f"{peer} has not signed this message for this node", reason="wrong_signature"
         )
@@ -156,30 +145,17 @@ def _checked(ctx: Context, letter: Letter) -> Message:
     threads.place(message.type, message.sequence, thread)
     if message.sequence is not None and thread.rounds:
         _check_part(ctx, thread_id, identity(message.from_))
-    context = message.context.model_dump(exclude_none=True) if message.context else {}
-    refs = context.pop("external_refs", None)
-    return Message(
+    return new_row(
+        message,
         id=message.id,
         version=message.version,
-        from_agent=message.from_,
-        to_agents_json=orjson.dumps(message.to).decode(),
-        team=message.team,
-        reply_to=message.reply_to,
+        sender=message.from_,
+        recipients=message.to,
+        payload=payload,
         thread_id=thread_id,
-        type=message.type,
-        topic=message.topic,
-        priority=message.priority,
-        status="pending",
-        payload_json=payload.decode(),
-        policy_json=message.policy.model_dump_json(),
-        context_json=orjson.dumps(context).decode() if context else None,
-        external_refs_json=orjson.dumps(refs).decode() if refs else None,
-        sequence=message.sequence,
         expires_at=None if message.expires_at is None else iso(stamp_of(message.expires_at)),
         created_at=iso(stamp_of(message.created_at)),
-        updated_at=None,
         hop=hop,
-        held=None,
     )
 
 
@@ -286,17 +262,5 @@ def _step(
 def _audit(ctx: Context, refused: list[str]) -> None:
     """Audit what a peer was refused in one call, and name each reason in the log once."""
     for reason in refused:
-        _name_once(ctx.caller.agent_id, reason)
-    senders.audit(
-        ctx.db,
-        at=iso(ctx.stamp),
-        actor=ctx.caller.agent_id,
-        action=ctx.method,
-        outcome="refused",
-        detail={"refused": len(refused), "first": refused[0]},
-    )
-
-
-@lru_cache(maxsize=4096)
-def _name_once(peer: str, reason: str) -> None:
-    log.warning("mail_refused", peer=peer, reason=reason)
+        name_once("mail_refused", peer=ctx.caller.agent_id, reason=reason)
+    course.audit(ctx, "refused", None, refused=len(refused), first=refused[0])

@@ -10,7 +10,7 @@ from server.methods.acp import course, push
 from server.methods.acp.guard import LOOKING
 from server.methods.acp.inbox import markdown
 from server.methods.base import Context, Session, check_unscoped, waits
-from server.store import mailboxes, messages, pushes
+from server.store import mailboxes, messages, posting, pushes
 from server.store.mailboxes import Box
 from server.store.pushes import Due, Target
 
@@ -93,7 +93,8 @@ def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, An
 
 
 def _text(ctx: Context, envelopes: list[dict[str, Any]]) -> str:
-    return f"{markdown(ctx, envelopes, _box(ctx))}\n\n{HOW_TO_ACK}"
+    sources = [posting.source(ctx.db, one["id"]) for one in envelopes]
+    return f"{markdown(ctx, envelopes, sources, _box(ctx))}\n\n{HOW_TO_ACK}"
 
 
 def _named(envelope: dict[str, Any]) -> str:

@@ -3,10 +3,9 @@
 
 from dataclasses import dataclass
 
-from schemas.base import iso
 from server.domain.acp import breaker
 from server.domain.errors import NodeAway, Refusal, Unavailable
-from server.methods.acp.course import address_of, sender_breaker
+from server.methods.acp.course import address_of, audit, sender_breaker
 from server.methods.base import Context
 from server.store import senders
 
@@ -41,20 +40,10 @@ class AcpGuard:
             return
         after = breaker.after_failure(before, ctx.stamp)
         senders.put_breaker(ctx.db, name, after)
-        _audit(ctx, "refused", refusal)
+        told = {"reason": refusal.data["reason"], "message": refusal.message[:REASON_MAX]}
+        audit(ctx, "refused", None, **told)
         if breaker.wait(after, ctx.stamp) is not None:
-            _audit(ctx, "circuit_opened", refusal)
-
-
-def _audit(ctx: Context, outcome: str, refusal: Refusal) -> None:
-    senders.audit(
-        ctx.db,
-        at=iso(ctx.stamp),
-        actor=ctx.caller.agent_id,
-        action=ctx.method,
-        outcome=outcome,
-        detail={"reason": refusal.data["reason"], "message": refusal.message[:REASON_MAX]},
-    )
+            audit(ctx, "circuit_opened", None, **told)
 
 
 SENDING = AcpGuard(sending=True)

@@ -50,6 +50,7 @@ class Page:
         """The InboxResult."""
         last = self.letters[-1].seq if self.letters else self.after
         envelopes = [messages.envelope(letter.message) for letter in self.letters]
+        sources = [posting.source(ctx.db, letter.message.id) for letter in self.letters]
         result: dict[str, Any] = {
             "address": self.address,
             "messages": envelopes,
@@ -58,9 +59,9 @@ class Page:
                     "messageId": letter.message.id,
                     "seq": letter.seq,
                     "status": letter.status,
-                    "vouchedBy": posting.source(ctx.db, letter.message.id),
+                    "vouchedBy": source,
                 }
-                for letter in self.letters
+                for letter, source in zip(self.letters, sources, strict=True)
             ],
             "cursor": f"{self.epoch}:{last}",
             "highWater": self.box.high_water,
@@ -70,7 +71,7 @@ class Page:
             "capabilities": ctx.node.acp.capabilities,
         }
         if params.format == "markdown":
-            result["text"] = markdown(ctx, envelopes, self.box)
+            result["text"] = markdown(ctx, envelopes, sources, self.box)
         return result
 
 
@@ -187,14 +188,16 @@ def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
     return (int(text), False) if known == epoch else (0, True)
 
 
-def markdown(ctx: Context, envelopes: list[dict[str, Any]], box: Box) -> str:
-    """Envelopes as an agent reads them, and what its box holds."""
+def markdown(
+    ctx: Context, envelopes: list[dict[str, Any]], sources: list[str | None], box: Box
+) -> str:
+    """Envelopes as an agent reads them, each with the node that vouches for it if it is another,
+    and what its box holds."""
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
     # Who sends here has proved with its key to be who it is; its node vouches for who sends there.
-    nodes = [posting.source(ctx.db, one["id"]) for one in plain]
     authors = [
         Author(one["from"], node or ctx.node.agent_id, "peer" if node else "verified")
-        for one, node in zip(plain, nodes, strict=True)
+        for one, node in zip(plain, sources, strict=True)
     ]
     counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
     return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."

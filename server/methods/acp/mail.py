@@ -23,6 +23,7 @@ from schemas.acp import (
     PAYLOAD_MAX,
     VERSION,
     ACPContext,
+    ACPMessageEnvelope,
     ACPMessageType,
     ACPPolicy,
     ACPPriority,
@@ -140,17 +141,25 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     )
     expires_at = _expiry(ctx, draft.expires_at)
     message_id = new_id()
-    thread_id, hop = _thread_id(ctx, draft, sender, message_id, charged)
-    thread = Thread()
-    if thread_id != message_id:
-        thread = messages.thread(ctx.db, thread_id) or thread
-    if charged:
-        threads.check_bounds(thread, hop, ctx.node.acp.bounds)
+    thread_id, hop, thread = _place(ctx, draft, sender, message_id, charged)
     held = _held(ctx, draft, thread_id, thread)
     places = route.places(ctx, recipients, sender, known_only=charged)
     stamps = _stamps(ctx, sender, "broadcast" if broadcast else "direct") if charged else None
     return Ready(
-        message=_row(ctx, draft, message_id, recipients, payload, thread_id, hop, held, expires_at),
+        message=new_row(
+            draft,
+            id=message_id,
+            # A higher minor version only adds: what is kept is what this node speaks (§3).
+            version=VERSION,
+            sender=ctx.caller.agent_id,
+            recipients=recipients,
+            payload=payload,
+            thread_id=thread_id,
+            expires_at=expires_at,
+            created_at=iso(ctx.stamp),
+            hop=hop,
+            held=held,
+        ),
         payload_bytes=len(payload),
         places=places,
         thread=thread,
@@ -313,6 +322,22 @@ def _expiry(ctx: Context, text: str | None) -> str | None:
     return iso(stamp)
 
 
+def _place(
+    ctx: Context, draft: Draft, sender: str, message_id: str, charged: bool
+) -> tuple[str, int, Thread]:
+    """The id of a message's thread, how many replies are before it, and the thread so far.
+
+    Raises as `_thread_id` and `threads.check_bounds` do.
+    """
+    thread_id, hop = _thread_id(ctx, draft, sender, message_id, charged)
+    thread = Thread()
+    if thread_id != message_id:
+        thread = messages.thread(ctx.db, thread_id) or thread
+    if charged:
+        threads.check_bounds(thread, hop, ctx.node.acp.bounds)
+    return thread_id, hop, thread
+
+
 def _thread_id(
     ctx: Context, draft: Draft, sender: str, message_id: str, charged: bool
 ) -> tuple[str, int]:
@@ -391,39 +416,42 @@ def _stamps(ctx: Context, sender: str, kind: Kind) -> tuple[Kind, list[int]] | N
     return kind, kept
 
 
-def _row(
-    ctx: Context,
-    draft: Draft,
-    message_id: str,
-    recipients: list[str],
+def new_row(
+    given: Draft | ACPMessageEnvelope,
+    *,
+    id: str,
+    version: str,
+    sender: str,
+    recipients: Sequence[str],
     payload: bytes,
     thread_id: str,
-    hop: int,
-    held: str | None,
     expires_at: str | None,
+    created_at: str,
+    hop: int,
+    held: str | None = None,
 ) -> Message:
-    context = draft.context.model_dump(exclude_none=True) if draft.context else {}
+    """The row of a message that is new here: what was given, and what the node makes of it."""
+    context = given.context.model_dump(exclude_none=True) if given.context else {}
     refs = context.pop("external_refs", None)
     return Message(
-        id=message_id,
-        # A higher minor version only adds: what is kept is what this node speaks (§3).
-        version=VERSION,
-        from_agent=ctx.caller.agent_id,
+        id=id,
+        version=version,
+        from_agent=sender,
         to_agents_json=orjson.dumps(recipients).decode(),
-        team=draft.team,
-        reply_to=draft.reply_to,
+        team=given.team,
+        reply_to=given.reply_to,
         thread_id=thread_id,
-        type=draft.type,
-        topic=draft.topic,
-        priority=draft.priority,
+        type=given.type,
+        topic=given.topic,
+        priority=given.priority,
         status="pending",
         payload_json=payload.decode(),
-        policy_json=draft.policy.model_dump_json(),
+        policy_json=given.policy.model_dump_json(),
         context_json=orjson.dumps(context).decode() if context else None,
         external_refs_json=orjson.dumps(refs).decode() if refs else None,
-        sequence=draft.sequence,
+        sequence=given.sequence,
         expires_at=expires_at,
-        created_at=iso(ctx.stamp),
+        created_at=created_at,
         updated_at=None,
         hop=hop,
         held=held,

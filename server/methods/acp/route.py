@@ -84,11 +84,10 @@ def _home_elsewhere(ctx: Context, address: str) -> str | None:
 
 
 def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:
-    own = identity(ctx.node.agent_id)
-    if address in (own, sender):
+    if address in (identity(ctx.node.agent_id), sender):
         return None
-    home = posting.speaker(ctx.db, address)
-    if home is not None and home != own:
+    home = _home_elsewhere(ctx, address)
+    if home is not None:
         if home not in _reachable(ctx):
             raise NotFound(
                 f"to.{place}: {address} is at home on {home}, which takes no mail from this node; "

@@ -6,6 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.desk import Desk
+from tests.node import Node
+from tests.stranger import ALPHA, TOKEN
+
+
+@pytest.fixture(scope="module")
+def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node that strangers who know the mesh token register with, as often as they like."""
+    folder = tmp_path_factory.mktemp("alpha")
+    settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN, "requests_per_minute": 0}
+    with Node(folder, **settings) as node:
+        yield node
+        assert "Traceback" not in node.log
 
 
 @pytest.fixture

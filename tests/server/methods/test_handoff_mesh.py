@@ -2,7 +2,6 @@
 §12.1)."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,21 +10,10 @@ from uuid_utils import uuid7
 from tests.desk import package
 from tests.mail import Agent, agent
 from tests.node import Node, RpcError
-from tests.stranger import TOKEN, Stranger
+from tests.stranger import ALPHA, BOB, Stranger
 
-ALPHA = "aid://example.com/alpha@1.0.0"
-BOB = "aid://example.com/bob@1.0.0"
 BEA = "aid://example.com/bea@1.0.0"
 GUS = "aid://example.com/gus@1.0.0"
-
-
-@pytest.fixture(scope="module")
-def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    folder = tmp_path_factory.mktemp("alpha")
-    settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN, "requests_per_minute": 0}
-    with Node(folder, **settings) as node:
-        yield node
-        assert "Traceback" not in node.log
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,8 @@ import pytest
 
 from tests.node import Node, bearer
 from tests.scenarios.mesh import status
-from tests.stranger import SOME_TIME, TOKEN, Stranger, pulled
+from tests.stranger import ALPHA, SOME_TIME, TOKEN, Stranger, pulled
 
-ALPHA = "aid://example.com/alpha@1.0.0"
 HOUR = 3_600_000_000
 
 

@@ -14,8 +14,8 @@ from tests.server.methods.refusals import refused
 
 
 @pytest.fixture
-def bert(pushing: Pushing) -> Agent:
-    return agent(pushing, "bert")
+def post_office(pushing: Pushing) -> Pushing:
+    return pushing
 
 
 @pytest.mark.parametrize(

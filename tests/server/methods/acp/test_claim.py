@@ -8,13 +8,8 @@ from tests.pushing import Pushing
 
 
 @pytest.fixture
-def anna(pushing: Pushing) -> Agent:
-    return agent(pushing, "anna")
-
-
-@pytest.fixture
-def bert(pushing: Pushing) -> Agent:
-    return agent(pushing, "bert")
+def post_office(pushing: Pushing) -> Pushing:
+    return pushing
 
 
 def claim(bert: Agent, session: str = "s1", **how: object) -> list[str]:

@@ -1,24 +1,8 @@
 """acp/deadLetters and acp/replay (acp-canonical §4.1, §10)."""
 
-from collections.abc import Callable
-
-import pytest
-
-from tests.mail import Agent, soon
+from tests.mail import Agent, Agents, soon
 from tests.server.methods.refusals import refused
 from tests.waiting import eventually
-
-Agents = Callable[..., Agent]
-
-
-@pytest.fixture
-def anna(agents: Agents) -> Agent:
-    return agents("anna")
-
-
-@pytest.fixture
-def bert(agents: Agents) -> Agent:
-    return agents("bert")
 
 
 def dead(agent: Agent) -> list[tuple[str, str]]:

@@ -1,25 +1,12 @@
 """The human gate: acp/approve (acp-canonical §2.8, §12.8)."""
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.mail import Agent
+from tests.mail import Agent, Agents
 from tests.node import Node
 from tests.server.methods.refusals import refused
 
-Agents = Callable[..., Agent]
 GATED = {"human_gate": "required"}
-
-
-@pytest.fixture
-def anna(agents: Agents) -> Agent:
-    return agents("anna")
-
-
-@pytest.fixture
-def bert(agents: Agents) -> Agent:
-    return agents("bert")
 
 
 @pytest.fixture

@@ -1,27 +1,12 @@
 """acp/inbox and acp/ack (acp-canonical §11, §12.5)."""
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from tests.mail import Agent, soon
+from tests.mail import Agent, Agents, soon
 from tests.node import Node
 from tests.server.methods.refusals import refused
 from tests.waiting import eventually
-
-Agents = Callable[..., Agent]
-
-
-@pytest.fixture
-def anna(agents: Agents) -> Agent:
-    return agents("anna")
-
-
-@pytest.fixture
-def bert(agents: Agents) -> Agent:
-    return agents("bert")
 
 
 def test_reading_removes_nothing_and_acknowledging_does(anna: Agent, bert: Agent) -> None:

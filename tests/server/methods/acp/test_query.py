@@ -1,22 +1,6 @@
 """acp/query (acp-canonical §11)."""
 
-from collections.abc import Callable
-
-import pytest
-
-from tests.mail import Agent, soon
-
-Agents = Callable[..., Agent]
-
-
-@pytest.fixture
-def anna(agents: Agents) -> Agent:
-    return agents("anna")
-
-
-@pytest.fixture
-def bert(agents: Agents) -> Agent:
-    return agents("bert")
+from tests.mail import Agent, Agents, soon
 
 
 def found(agent: Agent, /, **filters: object) -> list[str]:

@@ -1,29 +1,16 @@
 """acp/send, acp/respond, acp/status (acp-canonical §4, §5, §10.3, §11, §12)."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from schemas.acp import RESERVED
-from tests.mail import Agent, soon
+from tests.mail import Agent, Agents, soon
 from tests.node import AGENT, Node
 from tests.server.methods.refusals import refused
 from tests.waiting import eventually
-
-Agents = Callable[..., Agent]
-
-
-@pytest.fixture
-def anna(agents: Agents) -> Agent:
-    return agents("anna")
-
-
-@pytest.fixture
-def bert(agents: Agents) -> Agent:
-    return agents("bert")
 
 
 def audited(node: Node, agent: Agent) -> list[tuple[str, str, str | None]]:
