@@ -102,7 +102,8 @@ async def run(argv: list[str], stdin: bytes) -> tuple[int, str, str]:
     except OSError as error:
         raise Unreachable(f"can't start {argv[0]}: {error.strerror}") from None
     try:
-        said, log = await asyncio.wait_for(process.communicate(stdin), RUN_SECONDS)
+        async with asyncio.timeout(RUN_SECONDS):
+            said, log = await process.communicate(stdin)
     finally:
         kill_group(process)
         await process.wait()

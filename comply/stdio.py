@@ -326,7 +326,8 @@ class StdioSession:
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.process.wait(), STOP_SECONDS)
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self.process.wait()
             kill_group(self.process)
             await self.process.wait()
         await self.providers.close()

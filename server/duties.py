@@ -34,6 +34,7 @@ from server.settings import Settings
 from server.store import handoffs, teams
 from server.store.database import Database, Transaction
 from server.store.handoffs import Intent
+from server.waiting import first
 from server.workq import ATTEMPTS, Gateway
 
 log = structlog.get_logger()
@@ -99,8 +100,7 @@ class Duties:
                 failed = repr(error)
                 await asyncio.sleep(LOOK)
             await asyncio.sleep(PAUSE)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(commit.wait(), LOOK)
+            await first(commit, seconds=LOOK)
 
     # --- handoffs -----------------------------------------------------------------------------
 

@@ -183,7 +183,8 @@ class NodeReporter:
                 if self._closing.is_set():
                     return
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await self._closing.wait()
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue
             if self._closing.is_set():

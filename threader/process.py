@@ -39,7 +39,8 @@ async def stop_group(process: asyncio.subprocess.Process) -> None:
     """End a process and its group: SIGTERM, a grace period, SIGKILL."""
     if process.returncode is None and _signal_group(process.pid, signal.SIGTERM):
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE_SEC)
+            async with asyncio.timeout(GRACE_SEC):
+                await process.wait()
     _signal_group(process.pid, signal.SIGKILL)
     await process.wait()
 

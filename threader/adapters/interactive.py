@@ -98,7 +98,8 @@ class _Terminal:
         """Wait for output; True when there was none for `seconds`."""
         self.received.clear()
         try:
-            await asyncio.wait_for(self.received.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self.received.wait()
         except TimeoutError:
             return True
         return False
