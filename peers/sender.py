@@ -81,7 +81,7 @@ class Sender:
             self.cursor = page.cursor
             if not page.more:
                 await next_commit.wait()
-                await asyncio.sleep(BUSY_SECONDS if len(page.names) > BUSY else LINGER_SECONDS)
+                await asyncio.sleep(_linger(len(page.names)))
 
     def heard(self) -> None:
         """The peer has answered a call that was no delivery."""
@@ -126,3 +126,9 @@ class Sender:
                 await self._wake.wait()
         except TimeoutError:
             return
+
+
+def _linger(sent: int) -> float:
+    """Seconds until the next look; with jitter, so that not all peers are told at one moment."""
+    chance = random.random()  # noqa: S311 - no secret
+    return (BUSY_SECONDS if sent > BUSY else LINGER_SECONDS) * (0.5 + chance)

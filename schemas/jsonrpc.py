@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple, cast
 
+import orjson
+
 from schemas.errors import ErrorCode
 
 MEMBERS = frozenset({"jsonrpc", "method", "params", "id"})
@@ -76,6 +78,13 @@ def check(request: Any) -> Call:
 
 def is_deep(params: Any) -> bool:
     """Whether decoded JSON nests deeper than `DEPTH_MAX`."""
+    try:
+        text = orjson.dumps(params)
+        if text.count(b"[") + text.count(b"{") <= DEPTH_MAX:
+            return False
+    except orjson.JSONEncodeError:
+        # That is how it says that something nests deeper than it goes.
+        return True
     level: list[dict[str, Any] | list[Any]] = [[params]]
     for _ in range(DEPTH_MAX + 1):
         level = [

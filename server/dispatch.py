@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, cast
 
 import orjson
@@ -43,6 +44,7 @@ from server.domain.errors import (
 )
 from server.domain.invalid import invalid_input
 from server.identity import Caller
+from server.incoming import Call, take_together
 from server.methods.base import Context, Method, Node, Session
 from server.store import answers
 from server.store.database import Database, Transaction
@@ -63,6 +65,10 @@ CODES: dict[type[Refusal], ErrorCode] = {
     NodeAway: ErrorCode.SERVER_ERROR,
 }
 
+
+TOGETHER = 25
+"""Members of a peer's batch that share a transaction: other writes wait for it, some
+milliseconds."""
 
 Forward = Callable[[HeldElsewhere], Awaitable[Any]]
 """Asks the node that holds what a call is about; gives its answer, or raises its Refusal."""
@@ -102,6 +108,11 @@ class Dispatcher:
         self._stopping = stopping
         self._forward = forward
         self._callables = {name: self._callable(method) for name, method in methods.items()}
+        self._taken_together = {
+            name: method
+            for name, method in methods.items()
+            if method.access == "sync" and method.writes and method.guard is None
+        }
 
     async def answer(self, body: bytes, origin: Origin) -> bytes | None:
         """The response to a request's body; None when it holds notifications only.
@@ -128,6 +139,9 @@ class Dispatcher:
                 limit=self._batch_limit,
             )
         origin.charge(len(request) - 1)
+        calls = self._synchronises(request, origin)
+        if calls:
+            return orjson.dumps(await self._answer_together(calls, origin))
         responses = await asyncio.gather(
             *(
                 self._answer_one(member, replace(origin, member=place))
@@ -166,6 +180,48 @@ class Dispatcher:
         if call.notification:
             return None
         return cast(dict[str, Any], to_serializable_one(to_response(asked, result)))
+
+    def _synchronises(self, request: list[Any], origin: Origin) -> list[jsonrpc.Call]:
+        """The calls of a batch with which a peer tells what it holds; empty for any other batch."""
+        if origin.caller.trust != "peer" or origin.idempotency_key is not None:
+            return []
+        try:
+            calls = [jsonrpc.check(member) for member in request]
+        except (jsonrpc.InvalidRequest, jsonrpc.InvalidParams):
+            return []
+        if any(call.notification or call.method not in self._taken_together for call in calls):
+            return []
+        return calls
+
+    async def _answer_together(
+        self, calls: list[jsonrpc.Call], origin: Origin
+    ) -> list[dict[str, Any]]:
+        """The responses to a peer's batch, taken in a few transactions."""
+        # Checked in a thread: the event loop serves others meanwhile.
+        admitted = await asyncio.to_thread(lambda: [self._admitted(call, origin) for call in calls])
+        take = partial(take_together, self._database, self._node, origin.caller)
+        parts = [admitted[at : at + TOGETHER] for at in range(0, len(admitted), TOGETHER)]
+        outcomes = chain.from_iterable(await asyncio.gather(*map(take, parts)))
+        return [
+            self._response(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)
+        ]
+
+    def _admitted(self, call: jsonrpc.Call, origin: Origin) -> Call | Refusal:
+        method = self._taken_together[call.method]
+        try:
+            return Call(method, self._admit(method, origin, call.params))
+        except Refusal as refusal:
+            return refusal
+
+    def _response(self, call: jsonrpc.Call, outcome: Any) -> dict[str, Any]:
+        if isinstance(outcome, Refusal):
+            self._observe(call.method, "refused")
+            return jsonrpc.error(*error_of(outcome), call.id)
+        if isinstance(outcome, Exception):
+            self._observe(call.method, "failed")
+            return jsonrpc.error(*server_error(outcome, call.method), call.id)
+        self._observe(call.method, "ok")
+        return {"jsonrpc": "2.0", "result": outcome, "id": call.id}
 
     def _callable(self, method: Method) -> Callable[..., Awaitable[Result]]:
         """The method as jsonrpcserver calls it: params as keywords, refusals as its errors."""

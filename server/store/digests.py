@@ -20,7 +20,7 @@ _PUT_SUM: str = SQL.put_sum.sql
 _FACTS: str = SQL.fact_states.sql
 
 _CURSOR = "digest_cursor"
-_PAGE = 200
+_PAGE = 50
 """Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
 _KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
 """Which entity a change is of: a project's repos and claims are part of it."""

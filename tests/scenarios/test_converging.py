@@ -50,6 +50,7 @@ def test_a_node_that_was_down_catches_up(mesh: Meshed) -> None:
     eventually(lambda: equal(alpha, beta, gamma))
     gamma.stop()
     made = [propose(alpha, shared, name=f"contract {number}") for number in range(30)]
+    eventually(lambda: status(beta, shared, made[0]) == "proposed")
     beta.call("cacp/contract/respond", projectId=shared, contractId=made[0], action="agree")
     eventually(lambda: equal(alpha, beta))
     gamma.start()

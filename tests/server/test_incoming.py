@@ -1,7 +1,8 @@
-"""What was fetched is taken in together, and each call answers for itself."""
+"""What peers push or this node fetches is taken in together; each call answers for itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,9 +20,11 @@ from server.store import changes, peers, projects
 from server.store.database import Database, Transaction
 from server.store.migrate import prepare
 from server.store.peers import Peer
+from tests.node import Node as Running
+from tests.node import bearer
+from tests.stranger import ALPHA, SOME_TIME, TOKEN, Stranger
 
-ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@1.0.0"
-SOME_TIME = 1_700_000_000_000_000
+BETA = "aid://example.com/beta@1.0.0"
 
 
 def project(**more: Any) -> dict[str, Any]:
@@ -121,3 +124,71 @@ def test_what_fails_after_it_wrote_leaves_nothing_and_the_others_all(
             await incoming.take(beta, breaks)
 
     taken(tmp_path / "node.db", work)
+
+
+def test_a_fault_of_our_own_is_raised_once_the_others_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(ctx: Context, params: ContextSyncParams) -> None:
+        raise ValueError("a fault")
+
+    faulty = Method("x", ContextSyncParams, SyncResult, "sync", run, "", writes=True)
+    monkeypatch.setitem(METHODS, "x", faulty)
+
+    async def work(incoming: Incoming, database: Database, beta: Peer) -> None:
+        with pytest.raises(ValueError, match="a fault"):
+            await incoming.take_all(beta, [project(), packet(str(uuid4())) | {"method": "x"}])
+        assert len(database.read(lambda db: projects.headers_after(db, 0, "", 10))) == 1
+
+    taken(tmp_path / "node.db", work)
+
+
+# --- what a peer pushes in a batch --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def beta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stranger]:
+    """A peer of a node of its own."""
+    settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN}
+    with Running(tmp_path_factory.mktemp("alpha"), **settings) as node:
+        yield Stranger(node, "beta").register()
+        assert "Traceback" not in node.log
+
+
+def pushed(beta: Stranger, calls: list[Any]) -> Any:
+    """The answers to calls in one batch, numbered from 0."""
+    batch = [{"jsonrpc": "2.0", "id": number} | call for number, call in enumerate(calls)]
+    return beta.node.raw(json.dumps(batch), bearer(beta.key)).json()
+
+
+def test_a_batch_is_answered_member_by_member(beta: Stranger) -> None:
+    """Design §5: errors in one batch member don't touch the others."""
+    calls = [project() for _ in range(60)]
+    made = [one["params"]["project"]["project_id"] for one in calls]
+    calls[7]["params"]["registers"]["status"] = "no such"
+    calls[20]["params"]["source_agent"] = ALPHA
+    calls[33]["params"]["project"]["deep"] = json.loads("[" * 200 + "]" * 200)
+    calls[41] = packet(str(uuid4()))
+    answers = pushed(beta, calls)
+    assert [one["id"] for one in answers] == list(range(60))
+    refused = {one["id"]: one["error"]["code"] for one in answers if "error" in one}
+    assert refused == {7: -32602, 20: -32003, 33: -32602, 41: -32602}
+    assert answers[41]["error"]["data"]["kind"] == "project"
+    assert all(one["result"] == {"status": "created"} for one in answers if "result" in one)
+    held = {row[0] for row in beta.node.query("SELECT project_id FROM projects")}
+    assert held == {one for number, one in enumerate(made) if number not in refused}
+
+
+def test_a_batch_may_hold_other_calls_and_notifications(beta: Stranger) -> None:
+    told, silently = project(), project()
+    batch = [
+        {"jsonrpc": "2.0", "id": 1} | told,
+        {"jsonrpc": "2.0"} | silently,
+        {"jsonrpc": "2.0", "id": 2, "method": "cacp/project/list"},
+        "nonsense",
+    ]
+    answers = beta.node.raw(json.dumps(batch), bearer(beta.key)).json()
+    assert answers[0]["result"] == {"status": "created"}
+    listed = {one["project_id"] for one in answers[1]["result"]["projects"]}
+    assert listed >= {one["params"]["project"]["project_id"] for one in (told, silently)}
+    assert answers[2]["error"]["code"] == -32600
