@@ -46,7 +46,8 @@ answer has a `nextStep` that says what the caller may do now. `list` shows one's
 - **Artifacts**: a `file` with a `sha256` is compared under `CACP_ARTIFACT_ROOTS`; a link or a path
   outside of them is a `policy_violation`. Without roots files are `unchecked`, and say so.
 - **Humans**: with `requires_human_approval` a handoff waits for `acp/approve` with its id (or
-  action `approve`) by a key of `cacp keys create --human`.
+  action `approve`) by a key of `cacp keys create --human`: one of the node that holds it, or of a
+  node whose word on that it takes (`CACP_ACP_HUMAN_NODES`; [acp-mesh.md](acp-mesh.md#handoffs)).
 - **Time**: accepted and not completed within `CACP_HANDOFF_SLA_SECONDS`, a handoff is escalated
   once: `status.blocked` to the coordinators of its teamspace, else to `CACP_ACP_COORDINATORS`, else
   to the node's own agent. They may `revoke` it: the sender owns the task again.
@@ -66,7 +67,7 @@ tasks, and keeps five logs: messages, handoffs, roles, decisions and artifacts. 
 member sees a teamspace. Of a restricted handoff the logs have the steps, not the words.
 
 A handoff of a teamspace's task is the teamspace's. One from somebody who is no member waits for
-`approve` by a member who may.
+`approve` by a member who may, wherever it is at home.
 """
 
 

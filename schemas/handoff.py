@@ -178,16 +178,16 @@ NEEDED: dict[HandoffAction, tuple[str, ...]] = {
 TAKEN: dict[HandoffAction, tuple[str, ...]] = {
     "initiate": ("team", "draft"),
     "propose": (),
-    "accept": ("package_hash", "session_key"),
-    "reject": (),
-    "activate": (),
-    "complete": (),
-    "close": ("summary",),
-    "approve": ("detail",),
-    "revoke": (),
-    "get": (),
+    "accept": ("package_hash", "session_key", "node"),
+    "reject": ("node",),
+    "activate": ("node",),
+    "complete": ("node",),
+    "close": ("summary", "node"),
+    "approve": ("detail", "node"),
+    "revoke": ("node",),
+    "get": ("node",),
     "list": ("role", "status", "task_id", "team", "cursor", "limit"),
-    "history": (),
+    "history": ("node",),
 }
 """What each action needs, and what it may have besides."""
 
@@ -197,6 +197,8 @@ class HandoffParams(ACPParams):
 
     action: HandoffAction
     handoff_id: Uuid7 | None = None
+    node: Identifier | None = None
+    """The node that holds the handoff, where this one can't know it: a peer of it."""
     to: Identifier | None = None
     """The agent that is to take the work over."""
     reason: Said | None = None

@@ -346,6 +346,11 @@ def elsewhere(db: sqlite3.Connection, handoff_id: str, recipient: str) -> str | 
     return SQL.handoff_elsewhere(db, handoff_id=handoff_id, recipient=recipient)  # type: ignore[no-any-return]
 
 
+def nodes_offering(db: sqlite3.Connection, handoff_id: str) -> list[str]:
+    """The nodes that have offered this handoff to anybody here."""
+    return [one for (one,) in SQL.nodes_offering(db, handoff_id=handoff_id)]
+
+
 def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> str | None:
     """The node that has last offered this task to an agent here."""
     return SQL.task_elsewhere(db, task_id=task_id, recipient=recipient)  # type: ignore[no-any-return]

@@ -118,6 +118,9 @@ ON CONFLICT DO NOTHING;
 -- name: handoff_elsewhere(handoff_id, recipient)$
 SELECT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id AND recipient = :recipient;
 
+-- name: nodes_offering(handoff_id)
+SELECT DISTINCT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id ORDER BY node;
+
 -- name: task_elsewhere(task_id, recipient)$
 SELECT node FROM handoffs_elsewhere WHERE task_id = :task_id AND recipient = :recipient
 ORDER BY handoff_id DESC LIMIT 1;
