@@ -27,7 +27,8 @@ With this in a file, `cacp call acp/handoff - < handoff.json` calls it.
 
 The receiver reads it with `{"action": "get", "handoff_id": "…"}`, then `accept`s it or `reject`s it
 with a `code` and a `detail`, and `complete`s it with a `summary`; the sender `close`s it. Each
-answer has a `nextStep` that says what the caller may do now. `list` shows one's handoffs.
+answer has a `nextStep` that says what the caller may do now. `list` shows one's handoffs, and
+`elsewhere` those that another node holds.
 
 - **The node fills in** `handoff_id` (or takes a UUIDv7 of the sender's, so that a repeated call is
   one handoff), `thread_id`, `provenance.handoff_chain` and `verification`. The hash is SHA-256 of

@@ -279,6 +279,14 @@ class HandoffSummary(Result):
     resolution_notes: str | None = None
 
 
+class HandoffElsewhere(Result):
+    """A handoff that another node holds, and has offered to the caller; `get` asks it for more."""
+
+    handoff_id: Identifier
+    task_id: Identifier | None = None
+    node: Identifier
+
+
 class HandoffEvent(Result):
     """A line of a handoff's history, which only grows (§7.2 rule 7)."""
 
@@ -303,4 +311,7 @@ class HandoffResult(Result):
     """What the caller may do now, in words."""
     history: list[HandoffEvent] | None = None
     handoffs: list[HandoffSummary] | None = None
+    elsewhere: list[HandoffElsewhere] | None = None
+    """Beside `handoffs`, of one order and page with them; whatever `status` was asked for, which
+    those nodes alone know."""
     next_cursor: Identifier | None = None

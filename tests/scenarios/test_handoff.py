@@ -109,6 +109,8 @@ def test_a_human_approves_at_the_receivers_node(mesh: Meshed) -> None:
     known_both_ways(ana, ben)
     eventually(knows(alpha, hana))
     handoff = waiting(ana, ben)
+    (listed,) = ben.call("handoff", action="list")["elsewhere"]
+    assert (listed["handoffId"], listed["node"]) == (handoff, "aid://example.com/alpha")
     shown = hana.call("handoff", action="get", handoff_id=handoff)
     assert shown["package"]["task"]["title"] == PACKAGE["task"]["title"]
     with pytest.raises(RpcError) as refused:
