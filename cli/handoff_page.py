@@ -36,7 +36,8 @@ answer has a `nextStep` that says what the caller may do now. `list` shows one's
   another package than the one that was read is refused.
 - **A task has one owner and one handoff at a time.** A task that nobody owns is the sender's; when
   a handoff is accepted, the receiver owns it. Who owned it before can't get it again
-  (`handoff_cycle`): the coordinator of a teamspace may `assign` it anew.
+  (`handoff_cycle`): the coordinator of a teamspace may `assign` it anew. Task ids are the node's:
+  who has no part in a task that has the id gets `ownership_conflict`, and not whose it is.
 - **Handing on**: an owner calls `initiate` for the same task. The handoff that it came by is
   closed; should the new one be rejected or revoked, it goes on (`restore`).
 - **Drafts**: `initiate` with `"draft": true` only checks and keeps the package, `propose` sends it.
