@@ -142,3 +142,29 @@ def test_a_human_elsewhere_is_told_where_to_approve(mesh: Meshed) -> None:
         assert refused.value.data["node"] == "aid://example.com/alpha"
     done = hugh.call("approve", message_id=handoff, decision="refuse")
     assert done["handoff"]["status"] == "rejected"
+
+
+def test_a_member_of_the_teamspace_approves_at_its_own_node(mesh: Meshed) -> None:
+    """§8.4: neither party is at home there, so the call names the node that holds the handoff."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben, lead = agent(alpha, "ana"), agent(alpha, "ben"), agent(alpha, "lead")
+    mia = agent(beta, "mia")
+    known_both_ways(lead, mia)
+    lead.call("team", action="create", team="crew", name="Crew")
+    for member, role in ((ben, "executor"), (mia, "integrator")):
+        lead.call("team", action="addMember", team="crew", agent_id=member.id, role=role)
+    given = {"action": "initiate", "to": ben.id, "reason": "r", "package": PACKAGE}
+    handoff = str(ana.call("handoff", team="crew", **given)["handoff"]["handoffId"])
+    waits = ben.call("handoff", action="accept", handoff_id=handoff)["handoff"]["waitsFor"]
+    assert waits == ["team_approval"]
+    step = {"action": "approve", "handoff_id": handoff}
+    with pytest.raises(RpcError) as unknown:
+        mia.call("handoff", **step)
+    assert unknown.value.reason == "not_found"
+    with pytest.raises(RpcError) as no_peer:
+        mia.call("handoff", node="aid://example.com/nowhere", **step)
+    assert no_peer.value.reason == "node_away"
+    done = mia.call("handoff", node=agent_of("alpha"), **step)["handoff"]
+    assert (done["status"], done["waitsFor"]) == ("accepted", [])
