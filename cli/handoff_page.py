@@ -27,7 +27,8 @@ With this in a file, `cacp call acp/handoff - < handoff.json` calls it.
 
 The receiver reads it with `{"action": "get", "handoff_id": "…"}`, then `accept`s it or `reject`s it
 with a `code` and a `detail`, and `complete`s it with a `summary`; the sender `close`s it. Each
-answer has a `nextStep` that says what the caller may do now. `list` shows one's handoffs.
+answer has a `nextStep` that says what the caller may do now. `list` shows one's handoffs, and
+`elsewhere` those that another node holds.
 
 - **The node fills in** `handoff_id` (or takes a UUIDv7 of the sender's, so that a repeated call is
   one handoff), `thread_id`, `provenance.handoff_chain` and `verification`. The hash is SHA-256 of
@@ -35,7 +36,8 @@ answer has a `nextStep` that says what the caller may do now. `list` shows one's
   another package than the one that was read is refused.
 - **A task has one owner and one handoff at a time.** A task that nobody owns is the sender's; when
   a handoff is accepted, the receiver owns it. Who owned it before can't get it again
-  (`handoff_cycle`): the coordinator of a teamspace may `assign` it anew.
+  (`handoff_cycle`): the coordinator of a teamspace may `assign` it anew. Task ids are the node's:
+  who has no part in a task that has the id gets `ownership_conflict`, and not whose it is.
 - **Handing on**: an owner calls `initiate` for the same task. The handoff that it came by is
   closed; should the new one be rejected or revoked, it goes on (`restore`).
 - **Drafts**: `initiate` with `"draft": true` only checks and keeps the package, `propose` sends it.
@@ -46,7 +48,8 @@ answer has a `nextStep` that says what the caller may do now. `list` shows one's
 - **Artifacts**: a `file` with a `sha256` is compared under `CACP_ARTIFACT_ROOTS`; a link or a path
   outside of them is a `policy_violation`. Without roots files are `unchecked`, and say so.
 - **Humans**: with `requires_human_approval` a handoff waits for `acp/approve` with its id (or
-  action `approve`) by a key of `cacp keys create --human`.
+  action `approve`) by a key of `cacp keys create --human`: one of the node that holds it, or of a
+  node whose word on that it takes (`CACP_ACP_HUMAN_NODES`; [acp-mesh.md](acp-mesh.md#handoffs)).
 - **Time**: accepted and not completed within `CACP_HANDOFF_SLA_SECONDS`, a handoff is escalated
   once: `status.blocked` to the coordinators of its teamspace, else to `CACP_ACP_COORDINATORS`, else
   to the node's own agent. They may `revoke` it: the sender owns the task again.
@@ -66,7 +69,7 @@ tasks, and keeps five logs: messages, handoffs, roles, decisions and artifacts. 
 member sees a teamspace. Of a restricted handoff the logs have the steps, not the words.
 
 A handoff of a teamspace's task is the teamspace's. One from somebody who is no member waits for
-`approve` by a member who may.
+`approve` by a member who may, wherever it is at home.
 """
 
 

@@ -178,16 +178,16 @@ NEEDED: dict[HandoffAction, tuple[str, ...]] = {
 TAKEN: dict[HandoffAction, tuple[str, ...]] = {
     "initiate": ("team", "draft"),
     "propose": (),
-    "accept": ("package_hash", "session_key"),
-    "reject": (),
-    "activate": (),
-    "complete": (),
-    "close": ("summary",),
-    "approve": ("detail",),
-    "revoke": (),
-    "get": (),
+    "accept": ("package_hash", "session_key", "node"),
+    "reject": ("node",),
+    "activate": ("node",),
+    "complete": ("node",),
+    "close": ("summary", "node"),
+    "approve": ("detail", "node"),
+    "revoke": ("node",),
+    "get": ("node",),
     "list": ("role", "status", "task_id", "team", "cursor", "limit"),
-    "history": (),
+    "history": ("node",),
 }
 """What each action needs, and what it may have besides."""
 
@@ -197,6 +197,8 @@ class HandoffParams(ACPParams):
 
     action: HandoffAction
     handoff_id: Uuid7 | None = None
+    node: Identifier | None = None
+    """The node that holds the handoff, where this one can't know it: a peer of it."""
     to: Identifier | None = None
     """The agent that is to take the work over."""
     reason: Said | None = None
@@ -277,6 +279,14 @@ class HandoffSummary(Result):
     resolution_notes: str | None = None
 
 
+class HandoffElsewhere(Result):
+    """A handoff that another node holds, and has offered to the caller; `get` asks it for more."""
+
+    handoff_id: Identifier
+    task_id: Identifier | None = None
+    node: Identifier
+
+
 class HandoffEvent(Result):
     """A line of a handoff's history, which only grows (§7.2 rule 7)."""
 
@@ -301,4 +311,7 @@ class HandoffResult(Result):
     """What the caller may do now, in words."""
     history: list[HandoffEvent] | None = None
     handoffs: list[HandoffSummary] | None = None
+    elsewhere: list[HandoffElsewhere] | None = None
+    """Beside `handoffs`, of one order and page with them; whatever `status` was asked for, which
+    those nodes alone know."""
     next_cursor: Identifier | None = None

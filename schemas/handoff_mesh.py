@@ -23,6 +23,9 @@ class HandoffCallParams(Params):
     source_agent: SourceAgent
     agent: Identifier
     call: HandoffParams
+    human: bool = False
+    """That node's word that the key was a human's. It counts only where an operator named the node
+    as one whose word on that is taken."""
 
 
 class HandoffRefusal(Result):

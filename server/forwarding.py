@@ -49,7 +49,8 @@ async def forward(link: MeshLink | None, call: HeldElsewhere) -> Any:
     if link is None:
         raise _away(call, "is no peer of this node now", sent=False)
     try:
-        answer = await link.ask("acp/sync/handoff", agent=call.agent, call=call.call)
+        given = {"agent": call.agent, "call": call.call} | ({"human": True} if call.human else {})
+        answer = await link.ask("acp/sync/handoff", **given)
         said = HandoffCallResult.model_validate(answer)
     except NotConnected as error:
         raise _away(call, str(error), sent=False) from None
@@ -66,7 +67,7 @@ async def forward(link: MeshLink | None, call: HeldElsewhere) -> Any:
         raise _refusal(said.refusal)
     if said.answer is None:
         raise _away(call, "answers with nothing", sent=True)
-    return answer["answer"]
+    return call.result(answer["answer"])
 
 
 def _refusal(said: HandoffRefusal) -> Refusal:

@@ -175,6 +175,11 @@ class Settings(BaseSettings):
     acp_coordinators: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Agent ids with coordinator authority on this node (comma-separated)"
     )
+    acp_human_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Agent ids of the peers whose word is taken on who is a human there, for the "
+        "approval of handoffs that this node holds (comma-separated)",
+    )
     acp_thread_hops: int = Field(
         64, ge=1, description="ACP replies to replies in a row, at most: a guard against loops"
     )
@@ -313,7 +318,14 @@ class Settings(BaseSettings):
                 raise ValueError(f"{folder} should be an absolute path")
         return value
 
-    @field_validator("allowed_hosts", "peers", "acp_coordinators", "artifact_roots", mode="before")
+    @field_validator(
+        "allowed_hosts",
+        "peers",
+        "acp_coordinators",
+        "acp_human_nodes",
+        "artifact_roots",
+        mode="before",
+    )
     @classmethod
     def _split_list(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
@@ -381,6 +393,7 @@ class Settings(BaseSettings):
             limits={} if self.acp_bench_unlimited else limits,
             bounds=Bounds(self.acp_thread_hops, self.acp_thread_rounds),
             coordinators=frozenset(map(identity, self.acp_coordinators)),
+            human_nodes=frozenset(map(identity, self.acp_human_nodes)),
             capabilities=capabilities(
                 frozenset(name for name, on in flags.items() if on),
                 frozenset(CHANNELS if self.acp_wake_commands else set(CHANNELS) - {"wake"}),

@@ -88,7 +88,12 @@ def handoff(params: Json, result: Json) -> str:
 def _handoff(result: Json) -> Iterator[str]:
     for one in result.get("handoffs") or ():
         yield f"- {_handoff_line(one)}"
-    if result.get("handoffs") == []:
+    for one in result.get("elsewhere") or ():
+        yield (
+            f"- handoff_id {inline(one['handoffId'])}, held by {inline(one['node'])}: "
+            "get tells more"
+        )
+    if result.get("handoffs") == [] and not result.get("elsewhere"):
         yield "There are no such handoffs."
     if result.get("nextCursor"):
         yield f"More: cursor {inline(result['nextCursor'])}"

@@ -268,6 +268,7 @@ _TABLE = (
             "summary": "What was done",
             "code": "The reason for a rejection",
             "package_hash": "That of the package that you read: another one is then refused",
+            "node": "The node that holds the handoff, if you know of it from elsewhere than mail",
         },
     ),
     Tool(

@@ -16,6 +16,7 @@ Refusal
 `server.dispatch` gives each its JSON-RPC code; `reason` and `data` are for programs (design §5).
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 
@@ -42,11 +43,25 @@ class HeldElsewhere(NotFound):
     """`agent`'s call is for `node`, which holds what it is about. What can't ask that node refuses
     the call as it is."""
 
-    def __init__(self, message: str, /, *, node: str, agent: str, call: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        message: str,
+        /,
+        *,
+        node: str,
+        agent: str,
+        call: dict[str, Any],
+        human: bool = False,
+        result: Callable[[Any], Any] = lambda answer: answer,
+    ) -> None:
+        """`human`: the agent's key is a human's. `result` makes the caller's of that node's
+        answer."""
         super().__init__(message, node=node)
         self.node = node
         self.agent = agent
         self.call = call
+        self.human = human
+        self.result = result
 
 
 class IllegalTransition(Refusal):

@@ -7,11 +7,12 @@ from schemas.handoff import HandoffParams, HandoffResult
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
 from server.domain.acp.handoff import Role, Step
-from server.domain.agents import identity, same_agent
-from server.domain.errors import Conflict, Forbidden, HeldElsewhere
+from server.domain.agents import same_agent
+from server.domain.errors import Conflict, Forbidden
 from server.methods.acp.course import audit
 from server.methods.acp.guard import SENDING
 from server.methods.base import Context, check_unscoped, writes
+from server.methods.handoff_held import REFUSED, check_held_here
 from server.methods.handoff_mail import tell
 from server.methods.handoff_offer import check_may_work, initiate, propose
 from server.methods.handoff_steps import (
@@ -36,27 +37,8 @@ def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     """Hand work on: initiate, propose, accept, reject, activate, complete, close, approve, revoke;
     get, list and history. What another node has offered is asked of that node."""
     check_unscoped(ctx)
-    _check_held_here(ctx, params)
+    check_held_here(ctx, params)
     return ACTIONS[params.action](ctx, params)
-
-
-def _check_held_here(ctx: Context, params: HandoffParams) -> None:
-    """Raises HeldElsewhere for a handoff that another node has offered to the caller.
-
-    The node where a handoff was initiated alone keeps its state, so that one index holds that a
-    task has one active owner (§7.2 rule 3).
-    """
-    handoff_id, agent = params.handoff_id, identity(ctx.caller.agent_id)
-    if handoff_id is None or handoffs.find(ctx.db, handoff_id) is not None:
-        return
-    node = handoffs.elsewhere(ctx.db, handoff_id, agent)
-    if node is not None:
-        raise HeldElsewhere(
-            f"Handoff {handoff_id} is held by {node}",
-            node=node,
-            agent=ctx.caller.agent_id,
-            call=params.model_dump(mode="json", exclude_unset=True, exclude_none=True),
-        )
 
 
 # --- the receiver -------------------------------------------------------------------------------
@@ -241,7 +223,7 @@ def decided_by_human(
     if approved:
         return summary(approve(ctx, case_of(ctx, handoff_id), human=True, detail=detail).handoff)
     params = HandoffParams(
-        action="reject", handoff_id=handoff_id, code="other", detail=detail or "refused by a human"
+        action="reject", handoff_id=handoff_id, code="other", detail=detail or REFUSED
     )
     refused: dict[str, Any] = _reject(ctx, params)["handoff"]
     return refused

@@ -2,7 +2,8 @@
 (acp-canonical §7.2; design §7).
 
 The agent's home vouches for it. The step is the same, with the same checks, as if the agent had
-called here; it is never forwarded again.
+called here; it is never forwarded again. Whose key is a human's is that node's word alone: it
+counts where the operator of this node has named that node (docs/acp-mesh.md).
 """
 
 from dataclasses import replace
@@ -21,6 +22,8 @@ from server.methods.handoff import ACTIONS
 from server.methods.homes import home_of
 
 READS = ("get", "history")
+NEEDS_HUMAN = ("human_needed", "not_found")
+"""Why one is refused who is no human to this node."""
 
 
 @writes("acp/sync/handoff", HandoffCallParams, HandoffCallResult, access="sync", guard=SENDING)
@@ -39,22 +42,36 @@ def forwarded(ctx: Context, params: HandoffCallParams) -> dict[str, Any]:
             f"call.action: '{call.action}' is for the agent's own node",
             path="call.action",
         )
-    # A node doesn't vouch for who is a human: these approve where the handoff is held.
-    caller = Caller(agent, "", "verified", "key")
+    believed = identity(ctx.caller.agent_id) in ctx.node.acp.human_nodes
+    caller = Caller(agent, "", "verified", "key", human=params.human and believed)
     acting = replace(ctx, caller=caller, method="acp/handoff")
     changes = ctx.db.total_changes
     try:
         answer = ACTIONS[call.action](acting, call)
-    except Refusal as refusal:
-        if isinstance(refusal, Unavailable) or ctx.db.total_changes != changes:
+    except Refusal as error:
+        if isinstance(error, Unavailable) or ctx.db.total_changes != changes:
             # What has written may not be committed: the writer rolls back what raises.
             raise
+        unheard = params.human and not believed and error.data["reason"] in NEEDS_HUMAN
+        refusal = _not_believed(ctx, agent) if unheard else error
         _audit(acting, call, "refused", ctx.caller.agent_id, refusal.data["reason"])
         kind = type(refusal).__name__
         return {"refusal": {"kind": kind, "message": refusal.message, "data": refusal.data}}
     if call.action not in READS:
         _audit(acting, call, "accepted", ctx.caller.agent_id)
     return {"answer": answer}
+
+
+def _not_believed(ctx: Context, agent: str) -> Forbidden:
+    """Says the same whether there is such a handoff or not."""
+    own, peer = identity(ctx.node.agent_id), identity(ctx.caller.agent_id)
+    return Forbidden(
+        f"{own} doesn't take the word of {peer} that {identity(agent)} is a human. Approve at "
+        f"{own}, by a key of `cacp keys create --human` there; or its operator names {peer} in "
+        "CACP_ACP_HUMAN_NODES",
+        reason="human_elsewhere",
+        node=own,
+    )
 
 
 def _audit(

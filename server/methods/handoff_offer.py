@@ -15,7 +15,7 @@ from server.methods.acp import mail
 from server.methods.base import Context, new_id
 from server.methods.handoff_mail import tell
 from server.methods.handoff_steps import Case, case_of, decide, record, write
-from server.methods.handoff_view import answer, visible
+from server.methods.handoff_view import answer, may_see, visible
 from server.store import handoffs, teams
 from server.store.handoffs import Handoff
 from server.store.teams import Task
@@ -142,6 +142,12 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
             node=holder,
         )
     active = handoffs.active(ctx.db, task_id)
+    if task is not None and not _has_part(ctx, task, active, sender):
+        raise Conflict(
+            "package.task.task_id: others have a task of this id on this node; take another",
+            reason="ownership_conflict",
+            path="package.task.task_id",
+        )
     if active is not None and not (active.to_agent == sender and active.status in domain.UNDER_SLA):
         raise Conflict(
             f"Handoff {active.handoff_id} of this task is {active.status}; "
@@ -153,6 +159,16 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
     team, gated = _scope(ctx, task, sender, receiver, team)
     chain = domain.chain_for(task.owned if task is not None else None, sender, receiver)
     return _Plan(chain, active, team, gated)
+
+
+def _has_part(ctx: Context, task: Task, active: Handoff | None, agent: str) -> bool:
+    """Whether the agent may know what becomes of a task: who has owned it since its chain began,
+    its teamspace, and who sees the handoff that is under way. Nobody else could hand it on."""
+    if task.owned is not None and any(same_agent(agent, one) for one in task.owned.chain):
+        return True
+    if task.team is not None and authority.role_of(teams.members(ctx.db, task.team), agent):
+        return True
+    return active is not None and may_see(ctx, case_of(ctx, active.handoff_id))
 
 
 def _scope(

@@ -13,7 +13,7 @@ from server.domain.errors import NotFound
 from server.methods.base import Context
 from server.methods.handoff_steps import Case, case_of, roles_of, waits_for
 from server.store import handoffs, teams
-from server.store.handoffs import Handoff
+from server.store.handoffs import Elsewhere, Handoff
 
 NEWEST = "g"
 """After every id."""
@@ -56,7 +56,8 @@ def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 
 
 def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """The caller's handoffs, or all of a teamspace that it is in; the newest first."""
+    """The caller's handoffs, or all of a teamspace that it is in; the newest first. What other
+    nodes have offered it is beside them: these alone know its status and its team."""
     agent = identity(ctx.caller.agent_id)
     everything = False
     if params.team is not None:
@@ -73,12 +74,32 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
         before=params.cursor or NEWEST,
         limit=params.limit + 1,
     )
+    away: list[Elsewhere] = []
+    if params.role != "sender" and params.team is None:
+        away = handoffs.listed_elsewhere(
+            ctx.db,
+            agent,
+            task_id=params.task_id,
+            before=params.cursor or NEWEST,
+            limit=params.limit + 1,
+        )
+    ids = [one.handoff_id for one in found] + [one.handoff_id for one in away]
+    ids.sort(reverse=True)
+    page = set(ids[: params.limit])
     shown = [
-        case for one in found[: params.limit] if may_see(ctx, case := case_of(ctx, one.handoff_id))
+        case
+        for one in found
+        if one.handoff_id in page and may_see(ctx, case := case_of(ctx, one.handoff_id))
     ]
     result: dict[str, Any] = {"handoffs": [summary(case.handoff) for case in shown]}
-    if len(found) > params.limit:
-        result["nextCursor"] = found[params.limit - 1].handoff_id
+    if away:
+        result["elsewhere"] = [
+            {"handoffId": one.handoff_id, "taskId": one.task_id, "node": one.node}
+            for one in away
+            if one.handoff_id in page
+        ]
+    if len(ids) > params.limit:
+        result["nextCursor"] = ids[params.limit - 1]
     return result
 
 

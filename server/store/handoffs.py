@@ -78,6 +78,14 @@ class Intent(NamedTuple):
     attempts: int
 
 
+class Elsewhere(NamedTuple):
+    """A handoff that another node holds, as far as it is known here."""
+
+    handoff_id: str
+    task_id: str | None
+    node: str
+
+
 def find(db: sqlite3.Connection, handoff_id: str) -> Handoff | None:
     row = SQL.handoff(db, id=handoff_id)
     return Handoff(*row) if row else None
@@ -344,6 +352,21 @@ def put_elsewhere(
 def elsewhere(db: sqlite3.Connection, handoff_id: str, recipient: str) -> str | None:
     """The node that has offered this handoff to an agent here."""
     return SQL.handoff_elsewhere(db, handoff_id=handoff_id, recipient=recipient)  # type: ignore[no-any-return]
+
+
+def listed_elsewhere(
+    db: sqlite3.Connection, recipient: str, *, task_id: str | None, before: str, limit: int
+) -> list[Elsewhere]:
+    """What other nodes have offered to an agent, the newest first."""
+    rows = SQL.handoffs_elsewhere_of(
+        db, recipient=recipient, task_id=task_id, before=before, limit=limit
+    )
+    return [Elsewhere(*row) for row in rows]
+
+
+def nodes_offering(db: sqlite3.Connection, handoff_id: str) -> list[str]:
+    """The nodes that have offered this handoff to anybody here."""
+    return [one for (one,) in SQL.nodes_offering(db, handoff_id=handoff_id)]
 
 
 def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> str | None:

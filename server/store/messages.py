@@ -99,10 +99,7 @@ def thread(db: sqlite3.Connection, thread_id: str) -> Thread | None:
 
 
 def put_thread(db: sqlite3.Connection, thread_id: str, thread: Thread) -> None:
-    db.execute(
-        _PUT_THREAD,
-        {"thread_id": thread_id, "rounds": thread.rounds, "sequence": thread.sequence},
-    )
+    db.execute(_PUT_THREAD, thread._asdict() | {"thread_id": thread_id})
 
 
 def takes_part(db: sqlite3.Connection, thread_id: str, address: str) -> bool:

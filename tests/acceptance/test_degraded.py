@@ -5,8 +5,6 @@ The faults are real: full disks, limits of the kernel, locks of other processes,
 
 import ctypes
 import os
-import resource
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,11 +18,11 @@ from typing import Any
 import pytest
 
 from tests.acceptance import ledger
+from tests.acceptance.disk import file_size_limit, full, health, small_disk
 from tests.node import Node, RpcError
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
 
 BULK = {"text": "x" * 5_000}
-DISK_BYTES = 8 * 1024 * 1024
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE = 1
 
@@ -65,11 +63,6 @@ def check_recovered(team: Team) -> None:
     assert team.node.get("/ready").status_code == 200
 
 
-def health(node: Node) -> tuple[int, str | None]:
-    response = node.get("/health")
-    return response.status_code, response.json().get("reason")
-
-
 def end(node: Node) -> None:
     """Stop the node; what it leaves behind is whole."""
     node.stop()
@@ -90,45 +83,6 @@ def until_refused(team: Team, reasons: set[str]) -> tuple[list[str], str]:
 
 
 # --- a full disk --------------------------------------------------------------------------------
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[bool]:
-    """Make `folder` a disk of 8 MB, where we may mount one; whether it is."""
-    folder.mkdir()
-    size = f"size={DISK_BYTES}"
-    command = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
-    mounted = shutil.which("mount") is not None
-    mounted = mounted and subprocess.run(command, capture_output=True).returncode == 0
-    try:
-        yield mounted
-    finally:
-        if mounted:
-            subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@contextmanager
-def full(node: Node, *, disk: bool) -> Iterator[None]:
-    """Leave no room for the node: fill its disk, else hold its files to the size they have."""
-    if not disk:
-        with file_size_limit(node, max(path.stat().st_size for path in node.folder.iterdir())):
-            yield
-        return
-    filler = node.folder / "filler"
-    with pytest.raises(OSError, match="No space"):
-        filler.write_bytes(b"x" * DISK_BYTES)
-    yield
-    filler.unlink()
-
-
-@contextmanager
-def file_size_limit(node: Node, size: int) -> Iterator[None]:
-    """The kernel refuses the node what it writes beyond `size` bytes of any file."""
-    assert node.process is not None
-    before = resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (size, before[1]))
-    yield
-    resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

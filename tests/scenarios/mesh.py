@@ -28,7 +28,7 @@ class Meshed:
     def add(self, name: str, *known: Node, **settings: object) -> Node:
         """Start a node that registers with those it is told of."""
         folder = self._folder / name
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         given: dict[str, object] = {
             "repo": name,
             "agent_id": agent_of(name),

@@ -7,9 +7,11 @@ import pytest
 
 from tests.acceptance.test_mcp_handoff import PACKAGE, step
 from tests.agents import Agent, Refused, fact, over_http, over_stdio, run
+from tests.mail import Agent as Worker
 from tests.mail import agent
-from tests.scenarios.mesh import Meshed, eventually, peers
-from tests.scenarios.test_mail import known_both_ways
+from tests.node import RpcError
+from tests.scenarios.mesh import Meshed, agent_of, eventually, peers
+from tests.scenarios.test_mail import known_both_ways, knows
 
 
 async def told(reader: Agent, wanted: str) -> str:
@@ -84,3 +86,85 @@ def test_a_whole_handoff_over_two_nodes(mesh: Meshed, tmp_path: Path) -> None:
     assert beta.query("SELECT count(*) FROM handoffs") == [(0,)], "one node holds it"
     ((status,),) = alpha.query("SELECT status FROM handoffs WHERE id = ?", handoff)
     assert status == "closed"
+
+
+def waiting(ana: Worker, ben: Worker) -> str:
+    """A handoff from Ana to Ben at another node, which has accepted it, and waits for a human."""
+    policy = {"classification": "internal", "requires_human_approval": True}
+    whole = PACKAGE | {"policy": policy}
+    given = {"action": "initiate", "to": ben.id, "reason": "r", "package": whole}
+    handoff = str(ana.call("handoff", **given)["handoff"]["handoffId"])
+    eventually(lambda: "handoff.initiate" in [one["type"] for one in ben.inbox()["messages"]])
+    accepted = ben.call("handoff", action="accept", handoff_id=handoff)["handoff"]
+    assert (accepted["status"], accepted["waitsFor"]) == ("validating", ["human_approval"])
+    return handoff
+
+
+def test_a_human_approves_at_the_receivers_node(mesh: Meshed) -> None:
+    """§12.8: where the node that holds the handoff takes that node's word on who is a human."""
+    alpha = mesh.add("alpha", acp_human_nodes=agent_of("beta"))
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben, hana = agent(alpha, "ana"), agent(beta, "ben"), agent(beta, "hana", human=True)
+    known_both_ways(ana, ben)
+    eventually(knows(alpha, hana))
+    handoff = waiting(ana, ben)
+    (listed,) = ben.call("handoff", action="list")["elsewhere"]
+    assert (listed["handoffId"], listed["node"]) == (handoff, "aid://example.com/alpha")
+    shown = hana.call("handoff", action="get", handoff_id=handoff)
+    assert shown["package"]["task"]["title"] == PACKAGE["task"]["title"]
+    with pytest.raises(RpcError) as refused:
+        ben.call("approve", message_id=handoff)
+    assert refused.value.reason == "not_human"
+    done = hana.call("approve", message_id=handoff, comment="fine")
+    assert (done["outcome"], done["handoff"]["status"]) == ("approved", "accepted")
+    history = ana.call("handoff", action="history", handoff_id=handoff)["history"]
+    assert (hana.id, "human", "fine") in [
+        (one["actor"], one["role"], one["detail"]) for one in history
+    ]
+    assert ben.call("handoff", action="activate", handoff_id=handoff)
+
+
+def test_a_human_elsewhere_is_told_where_to_approve(mesh: Meshed) -> None:
+    """By default no node's word is taken on who is a human; a human of the node itself refuses."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben, hana = agent(alpha, "ana"), agent(beta, "ben"), agent(beta, "hana", human=True)
+    hugh = agent(alpha, "hugh", human=True)
+    known_both_ways(ana, ben)
+    eventually(knows(alpha, hana))
+    handoff = waiting(ana, ben)
+    for decision in ("approve", "refuse"):
+        with pytest.raises(RpcError) as refused:
+            hana.call("approve", message_id=handoff, decision=decision)
+        assert (refused.value.code, refused.value.reason) == (-32003, "human_elsewhere")
+        assert refused.value.data["node"] == "aid://example.com/alpha"
+    done = hugh.call("approve", message_id=handoff, decision="refuse")
+    assert done["handoff"]["status"] == "rejected"
+
+
+def test_a_member_of_the_teamspace_approves_at_its_own_node(mesh: Meshed) -> None:
+    """§8.4: neither party is at home there, so the call names the node that holds the handoff."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben, lead = agent(alpha, "ana"), agent(alpha, "ben"), agent(alpha, "lead")
+    mia = agent(beta, "mia")
+    known_both_ways(lead, mia)
+    lead.call("team", action="create", team="crew", name="Crew")
+    for member, role in ((ben, "executor"), (mia, "integrator")):
+        lead.call("team", action="addMember", team="crew", agent_id=member.id, role=role)
+    given = {"action": "initiate", "to": ben.id, "reason": "r", "package": PACKAGE}
+    handoff = str(ana.call("handoff", team="crew", **given)["handoff"]["handoffId"])
+    waits = ben.call("handoff", action="accept", handoff_id=handoff)["handoff"]["waitsFor"]
+    assert waits == ["team_approval"]
+    step = {"action": "approve", "handoff_id": handoff}
+    with pytest.raises(RpcError) as unknown:
+        mia.call("handoff", **step)
+    assert unknown.value.reason == "not_found"
+    with pytest.raises(RpcError) as no_peer:
+        mia.call("handoff", node="aid://example.com/nowhere", **step)
+    assert no_peer.value.reason == "node_away"
+    done = mia.call("handoff", node=agent_of("alpha"), **step)["handoff"]
+    assert (done["status"], done["waitsFor"]) == ("accepted", [])

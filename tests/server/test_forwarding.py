@@ -46,6 +46,21 @@ def test_the_answer_is_handed_through() -> None:
     assert link.asked == [("acp/sync/handoff", asked)]
 
 
+def test_a_human_is_told_of_and_the_caller_has_its_own_result() -> None:
+    call = HeldElsewhere(
+        "Handoff h1 is held by that node",
+        node=NODE,
+        agent="aid://a/hugh",
+        call={"action": "approve"},
+        human=True,
+        result=lambda answer: ("approved", answer),
+    )
+    link = Link({"answer": {"nextStep": "n"}})
+    assert asyncio.run(forward(cast(MeshLink, link), call)) == ("approved", {"nextStep": "n"})
+    asked = {"agent": "aid://a/hugh", "call": {"action": "approve"}, "human": True}
+    assert link.asked == [("acp/sync/handoff", asked)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_is_the_one_that_the_agent_would_have_had_there(kind: str) -> None:
     with pytest.raises(KINDS[kind]) as refused:  # type: ignore[index]

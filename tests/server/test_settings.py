@@ -258,6 +258,8 @@ def test_limits_of_mail_are_tightened_only() -> None:
     rules = load(acp_direct_per_minute=3, acp_coordinators="aid://x/a@1.0.0, b").acp_rules
     assert (rules.limits["direct"].most, rules.limits["broadcast"].most) == (3, 5)
     assert rules.coordinators == {"aid://x/a", "b"}
+    assert load().acp_rules.human_nodes == frozenset(), "no peer's word on humans, unasked"
+    assert load(acp_human_nodes="aid://x/n@1.0.0").acp_rules.human_nodes == {"aid://x/n"}
     wrong: tuple[dict[str, Any], ...] = (
         {"acp_direct_per_minute": 11},
         {"acp_broadcasts_per_hour": 6},

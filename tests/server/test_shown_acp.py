@@ -118,6 +118,9 @@ def test_handoffs_in_a_list() -> None:
         "`aid://example.com/ben`\nMore: cursor `h-0`"
     )
     assert shown_acp.handoff({}, {"handoffs": []}) == "There are no such handoffs."
+    away = {"handoffId": "h-`2", "taskId": "t", "node": "aid://example.com/far"}
+    text = shown_acp.handoff({}, {"handoffs": [], "elsewhere": [away]})
+    assert text == "- handoff_id `h-'2`, held by `aid://example.com/far`: get tells more"
 
 
 def test_a_teamspace_whole() -> None:

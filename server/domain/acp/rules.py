@@ -20,6 +20,8 @@ class Rules:
     bounds: Bounds = field(default_factory=Bounds)
     coordinators: frozenset[str] = frozenset()
     """Addresses."""
+    human_nodes: frozenset[str] = frozenset()
+    """The peers, without version, whose word is taken on which of their agents are humans."""
     capabilities: dict[Channel, State] = field(
         default_factory=lambda: capabilities(frozenset(), frozenset())
     )

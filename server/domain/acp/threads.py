@@ -9,10 +9,13 @@ NEGOTIATION = ("task.", "position.")
 
 
 class Thread(NamedTuple):
-    """Its messages, and the last sequence that was taken in it (0: none)."""
+    """Its messages, the last sequence that was taken in it (0: none), its highest hop, and the
+    address of who spoke last in it."""
 
     rounds: int = 0
     sequence: int = 0
+    hop: int = 0
+    speaker: str | None = None
 
 
 class Bounds(NamedTuple):
@@ -20,6 +23,21 @@ class Bounds(NamedTuple):
 
     hops: int = 64
     rounds: int = 1_000
+
+
+def hop_of_joining(thread: Thread, sender: str) -> int:
+    """How many replies are before a message that joins a thread by its name.
+
+    It answers what is there, as a reply would; but who goes on after its own words answers nobody.
+    """
+    if not thread.rounds or thread.speaker == sender:
+        return thread.hop
+    return thread.hop + 1
+
+
+def after(thread: Thread, hop: int, sender: str) -> Thread:
+    """The thread after one more message by this address."""
+    return thread._replace(rounds=thread.rounds + 1, hop=max(thread.hop, hop), speaker=sender)
 
 
 def check_bounds(thread: Thread, hop: int, bounds: Bounds) -> None:

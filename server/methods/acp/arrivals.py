@@ -139,8 +139,7 @@ def _checked(ctx: Context, letter: Letter) -> Message:
     payload = checked_payload(message.type, message.version, message.payload)
     thread_id = message.thread_id or message.id
     thread = messages.thread(ctx.db, thread_id) or Thread()
-    parent = messages.find(ctx.db, message.reply_to) if message.reply_to else None
-    hop = max(letter.hop, 0 if parent is None else parent.hop + 1)
+    hop = max(letter.hop, _hop(ctx, letter, thread))
     threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     threads.place(message.type, message.sequence, thread)
     if message.sequence is not None and thread.rounds:
@@ -157,6 +156,15 @@ def _checked(ctx: Context, letter: Letter) -> Message:
         created_at=iso(stamp_of(message.created_at)),
         hop=hop,
     )
+
+
+def _hop(ctx: Context, letter: Letter, thread: Thread) -> int:
+    """How many replies are before a message, as far as this node has seen them."""
+    message = letter.message
+    if message.reply_to is None:
+        return threads.hop_of_joining(thread, identity(message.from_))
+    parent = messages.find(ctx.db, message.reply_to)
+    return 0 if parent is None else parent.hop + 1
 
 
 def _check_part(ctx: Context, thread_id: str, sender: str) -> None:
@@ -180,7 +188,7 @@ def _enter(ctx: Context, row: Message, letter: Letter) -> None:
         mesh.put_home(ctx.db, row.from_agent, ctx.caller.agent_id)
     thread_id = row.thread_id or row.id
     thread = messages.thread(ctx.db, thread_id) or Thread()
-    thread = thread._replace(rounds=thread.rounds + 1)
+    thread = threads.after(thread, row.hop, identity(row.from_agent))
     if row.sequence is not None:
         thread = thread._replace(sequence=row.sequence - 1)
     messages.put_thread(ctx.db, thread_id, thread)

@@ -8,6 +8,7 @@ from server.methods.acp import course, mail
 from server.methods.acp.guard import SENDING
 from server.methods.base import Context, check_unscoped, writes
 from server.methods.handoff import decided_by_human
+from server.methods.handoff_held import check_decided_here
 from server.store import mailboxes, messages
 
 
@@ -25,7 +26,9 @@ def approve(ctx: Context, params: ApproveParams) -> dict[str, Any]:
     message = messages.find(ctx.db, params.message_id)
     if message is None:
         approved = params.decision == "approve"
-        handoff = decided_by_human(ctx, params.message_id, approved=approved, detail=params.comment)
+        said = (params.comment or "").strip() or None
+        check_decided_here(ctx, params.message_id, approved=approved, detail=said)
+        handoff = decided_by_human(ctx, params.message_id, approved=approved, detail=said)
         if handoff is not None:
             outcome = "approved" if approved else "refused"
             return {"handoff": handoff, "receipts": [], "outcome": outcome}

@@ -191,7 +191,7 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     now, sender = message.created_at, address_of(ctx)
     messages.insert(ctx.db, message, ready.payload_bytes)
     thread_id = cast(str, message.thread_id)
-    messages.put_thread(ctx.db, thread_id, ready.thread._replace(rounds=ready.thread.rounds + 1))
+    messages.put_thread(ctx.db, thread_id, threads.after(ready.thread, message.hop, sender))
     # What has no turn and no gate goes straight into the boxes.
     waits = message.held is not None or message.sequence is not None
     for address, node in ready.places.items():
@@ -333,6 +333,8 @@ def _place(
     thread = Thread()
     if thread_id != message_id:
         thread = messages.thread(ctx.db, thread_id) or thread
+    if draft.reply_to is None:
+        hop = threads.hop_of_joining(thread, sender)
     if charged:
         threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     return thread_id, hop, thread

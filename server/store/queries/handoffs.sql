@@ -118,6 +118,16 @@ ON CONFLICT DO NOTHING;
 -- name: handoff_elsewhere(handoff_id, recipient)$
 SELECT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id AND recipient = :recipient;
 
+-- name: handoffs_elsewhere_of(recipient, task_id, before, limit)
+SELECT handoff_id, task_id, node FROM handoffs_elsewhere AS e
+WHERE recipient = :recipient AND handoff_id < :before
+  AND (:task_id IS NULL OR task_id = :task_id)
+  AND NOT EXISTS (SELECT 1 FROM handoffs AS h WHERE h.id = e.handoff_id)
+ORDER BY handoff_id DESC LIMIT :limit;
+
+-- name: nodes_offering(handoff_id)
+SELECT DISTINCT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id ORDER BY node;
+
 -- name: task_elsewhere(task_id, recipient)$
 SELECT node FROM handoffs_elsewhere WHERE task_id = :task_id AND recipient = :recipient
 ORDER BY handoff_id DESC LIMIT 1;

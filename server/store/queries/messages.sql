@@ -38,11 +38,13 @@ SELECT min(expires_at) FROM messages
 WHERE expires_at IS NOT NULL AND status NOT IN ('read', 'expired', 'failed');
 
 -- name: thread(thread_id)^
-SELECT rounds, sequence FROM threads WHERE thread_id = :thread_id;
+SELECT rounds, sequence, hop, speaker FROM threads WHERE thread_id = :thread_id;
 
--- name: put_thread(thread_id, rounds, sequence)!
-INSERT INTO threads (thread_id, rounds, sequence) VALUES (:thread_id, :rounds, :sequence)
-ON CONFLICT (thread_id) DO UPDATE SET rounds = excluded.rounds, sequence = excluded.sequence;
+-- name: put_thread(thread_id, rounds, sequence, hop, speaker)!
+INSERT INTO threads (thread_id, rounds, sequence, hop, speaker)
+VALUES (:thread_id, :rounds, :sequence, :hop, :speaker)
+ON CONFLICT (thread_id) DO UPDATE SET rounds = excluded.rounds, sequence = excluded.sequence,
+                                      hop = excluded.hop, speaker = excluded.speaker;
 
 -- name: in_thread(thread_id, address)$
 SELECT 1 FROM messages AS m

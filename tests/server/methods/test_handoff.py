@@ -144,7 +144,7 @@ def test_the_coordinator_takes_a_task_back(desk: Desk) -> None:
     assert desk.status(handoff_id) == "closed"
     assert types(desk, ANA)[-1] == types(desk, BEN)[-1] == "status.update"
     data = desk.refused(Conflict, BEN, "initiate", to=CLEO, reason="r", package=package())
-    assert data["owner"] == ANA
+    assert data["reason"] == "ownership_conflict"
     again = desk.accepted(ANA, CLEO)
     chain = desk.handoff(CLEO, "get", handoff_id=again)["package"]["provenance"]["handoff_chain"]
     assert chain == [ANA]

@@ -2,6 +2,8 @@
 §12.1)."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +12,12 @@ from uuid_utils import uuid7
 from tests.desk import package
 from tests.mail import Agent, agent
 from tests.node import Node, RpcError
-from tests.stranger import ALPHA, BOB, Stranger
+from tests.stranger import ALPHA, BOB, TOKEN, Stranger
 
 BEA = "aid://example.com/bea@1.0.0"
 GUS = "aid://example.com/gus@1.0.0"
+HANA = "aid://example.com/hana@1.0.0"
+BETA = "aid://example.com/beta"
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +47,11 @@ def offered(ann: Agent, **changes: Any) -> str:
     return str(made["handoff"]["handoffId"])
 
 
-def step(peer: Stranger, action: str, handoff: str, by: str = BOB, **given: Any) -> Any:
+def step(
+    peer: Stranger, action: str, handoff: str, by: str = BOB, *, human: bool = False, **given: Any
+) -> Any:
     call = {"action": action, "handoff_id": handoff} | given
-    return peer.call("acp/sync/handoff", agent=by, call=call)
+    return peer.call("acp/sync/handoff", agent=by, call=call, human=human)
 
 
 def taken(peer: Stranger, action: str, handoff: str, **given: Any) -> str:
@@ -121,11 +127,93 @@ def test_the_wrong_party_is_refused_as_it_is_here(beta: Stranger, ann: Agent) ->
     assert (stranger["kind"], stranger["data"]["reason"]) == ("NotFound", "not_found")
 
 
-def test_a_node_does_not_vouch_for_humans(beta: Stranger, ann: Agent) -> None:
+def test_who_is_a_human_no_peer_may_say_unasked(alpha: Node, beta: Stranger, ann: Agent) -> None:
+    """§12.8: by default an approval by a human of another node is refused, and says where to."""
     handoff = offered(ann, policy={"requires_human_approval": True})
     assert taken(beta, "accept", handoff) == "validating"
+    plain = step(beta, "approve", handoff)["refusal"]
+    assert plain["data"]["reason"] == "human_needed"
+    for speaker, one in ((BOB, handoff), (BEA, handoff), (BEA, str(uuid7()))):
+        claimed = step(beta, "approve", one, by=speaker, human=True)["refusal"]
+        assert claimed["kind"] == "Forbidden"
+        assert claimed["data"] == {
+            "reason": "human_elsewhere",
+            "node": "aid://example.com/alpha",
+        }, "whether there is such a handoff is not told"
+        assert "Approve at aid://example.com/alpha" in claimed["message"]
+    why = {"code": "other", "detail": "no"}
+    unheard = step(beta, "reject", handoff, by=BEA, human=True, **why)["refusal"]
+    assert unheard["data"]["reason"] == "human_elsewhere"
+    assert alpha.query(
+        "SELECT human_approval FROM handoff_control WHERE handoff_id = ?", handoff
+    ) == [(None,)]
+    told = ann.call("handoff", action="get", handoff_id=handoff)["handoff"]
+    assert (told["status"], told["waitsFor"]) == ("validating", ["human_approval"])
+
+
+@pytest.fixture
+def trusting(tmp_path: Path) -> Iterator[Node]:
+    """A node whose operator takes Beta's word on who is a human there."""
+    settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN}
+    with Node(tmp_path, acp_human_nodes=f"{BETA}@1.0.0", **settings) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+def test_an_operator_names_the_nodes_that_vouch_for_humans(trusting: Node) -> None:
+    """Such a node vouches for humans that are at home there, and no other node for any."""
+    beta, gamma = Stranger(trusting, "beta").register(), Stranger(trusting, "gamma").register()
+    beta.lists(beta.agent, BOB, HANA)
+    gamma.lists(gamma.agent, GUS)
+    ann, boss = agent(trusting, "ann"), agent(trusting, "boss", human=True)
+    handoff = offered(ann, policy={"requires_human_approval": True})
+    assert taken(beta, "accept", handoff) == "validating"
+
+    stolen = [(gamma, HANA), (beta, boss.id), (beta, GUS), (beta, ALPHA)]
+    for peer, speaker in stolen:
+        with pytest.raises(RpcError) as refused:
+            step(peer, "approve", handoff, by=speaker, human=True)
+        assert (refused.value.code, refused.value.reason) == (-32003, "not_its_home")
+    made_up = step(gamma, "approve", handoff, by=GUS, human=True)["refusal"]
+    assert made_up["data"]["reason"] == "human_elsewhere"
+    no_human = step(beta, "approve", handoff, by=HANA)["refusal"]
+    assert no_human["data"]["reason"] == "not_found"
+    assert ann.call("handoff", action="get", handoff_id=handoff)["handoff"]["status"] == (
+        "validating"
+    )
+
+    done = step(beta, "approve", handoff, by=HANA, human=True)["answer"]["handoff"]
+    assert done["status"] == "accepted"
+    ((approval,),) = trusting.query("SELECT human_approval FROM handoff_control")
+    assert approval == HANA
+    said = audited(trusting, handoff)
+    assert (HANA, "acp/handoff", "accepted", {"step": "approve", "vouchedBy": BETA}) in said
+    ordinary = offered(ann)
+    unseen = step(beta, "get", ordinary, by=HANA, human=True)["refusal"]
+    assert unseen["data"]["reason"] == "not_found", "what needs no human is not for humans to see"
+
+
+def test_a_member_approves_by_its_home(alpha: Node, beta: Stranger, ann: Agent) -> None:
+    """§8.4: what comes into a teamspace from outside, by a member at home on another node."""
+    team = f"crew-{uuid7()}"
+    lead = agent(alpha, "lead")
+    lead.call("team", action="create", team=team, name="Crew")
+    for member, role in ((BOB, "executor"), (BEA, "integrator")):
+        lead.call("team", action="addMember", team=team, agent_id=member, role=role)
+    made = ann.call(
+        "handoff",
+        action="initiate",
+        to=BOB,
+        reason="r",
+        team=team,
+        package=package(f"task-{uuid7()}"),
+    )
+    handoff = str(made["handoff"]["handoffId"])
+    assert taken(beta, "accept", handoff) == "validating"
     refused = step(beta, "approve", handoff)["refusal"]
-    assert refused["data"]["reason"] == "human_needed"
+    assert refused["data"]["reason"] == "role_authority"
+    done = step(beta, "approve", handoff, by=BEA, human=True)["answer"]["handoff"]
+    assert (done["status"], done["waitsFor"]) == ("accepted", [])
 
 
 @pytest.mark.parametrize("call", [{"action": "list"}, {"action": "close"}])

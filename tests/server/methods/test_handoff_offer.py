@@ -72,15 +72,40 @@ def test_a_task_has_one_handoff_at_a_time(desk: Desk) -> None:
     first = desk.offered()
     data = desk.refused(Conflict, ANA, "initiate", to=CLEO, reason="r", package=package())
     assert (data["reason"], data["handoffId"]) == ("ownership_conflict", first)
-    data = desk.refused(Conflict, CLEO, "initiate", to=DORA, reason="r", package=package())
-    assert data["reason"] == "ownership_conflict"
+    data = desk.refused(Conflict, BEN, "initiate", to=DORA, reason="r", package=package())
+    assert (data["reason"], data["handoffId"]) == ("ownership_conflict", first)
 
 
 def test_only_the_owner_hands_on(desk: Desk) -> None:
-    desk.handoff(BEN, "reject", handoff_id=desk.offered(), code="other", detail="no")
-    data = desk.refused(Conflict, CLEO, "initiate", to=DORA, reason="r", package=package())
-    assert (data["reason"], data["owner"]) == ("ownership_conflict", ANA)
-    assert desk.offered(ANA, CLEO)
+    desk.handoff(BEN, "complete", handoff_id=desk.accepted(), summary="done")
+    data = desk.refused(Conflict, ANA, "initiate", to=DORA, reason="r", package=package())
+    assert (data["reason"], data["owner"]) == ("ownership_conflict", BEN)
+    assert desk.offered(BEN, CLEO)
+
+
+def test_a_guess_of_a_task_id_tells_no_stranger_whose_it_is(desk: Desk) -> None:
+    """§12.3: in whatever state the task is, a stranger gets one and the same refusal."""
+
+    def guessed(task_id: str = "task-1", **given: str) -> Any:
+        whole = package(task_id)
+        return desk.refused(Conflict, CLEO, "initiate", to=DORA, reason="r", package=whole, **given)
+
+    first = desk.offered()
+    refusals = [guessed()]
+    desk.handoff(BEN, "accept", handoff_id=first)
+    refusals.append(guessed())
+    desk.handoff(BEN, "complete", handoff_id=first, summary="done")
+    refusals.append(guessed())
+    members = [{"agent_id": BEN, "role": "executor"}]
+    desk.team(ANA, "create", team="core", name="Core", members=members)
+    desk.team(CLEO, "create", team="other", name="Other")
+    desk.team(ANA, "createTask", team="core", task_id="free", title="t")
+    desk.team(ANA, "createTask", team="core", task_id="taken", title="t", agent_id=BEN)
+    refusals += [guessed("free"), guessed("taken"), guessed("taken", team="other")]
+    refusals.append(guessed("taken", team="unknown"))
+    assert refusals == [
+        {"reason": "ownership_conflict", "path": "package.task.task_id"} for _ in refusals
+    ]
 
 
 def test_an_owner_hands_on_what_it_accepted(desk: Desk) -> None:

@@ -1,6 +1,9 @@
 """Who sees which handoffs (acp-canonical §12.3)."""
 
+from uuid_utils import uuid7
+
 from server.domain.errors import NotFound
+from server.store import handoffs
 from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
 
 
@@ -25,6 +28,32 @@ def test_a_list_goes_page_by_page(desk: Desk) -> None:
     found = [one["handoffId"] for one in page["handoffs"] + rest["handoffs"]]
     assert found == made[::-1]
     assert "nextCursor" not in rest
+
+
+def test_a_list_names_what_other_nodes_have_offered(desk: Desk) -> None:
+    """In one order and by the same pages as what is held here, for the one who takes it over."""
+    far = "aid://example.com/far"
+    every: list[str] = []
+    for number in range(3):
+        every.append(desk.offered(package=package(f"t{number}")))
+        every.append(str(uuid7()))
+        handoffs.put_elsewhere(desk.db, every[-1], BEN, f"far{number}", far)
+    handoffs.put_elsewhere(desk.db, str(uuid7()), CLEO, None, far)
+    handoffs.put_elsewhere(desk.db, every[0], BEN, "t0", far)
+    pages, cursor = list[str](), dict[str, str | None]()
+    for _ in range(3):
+        page = desk.handoff(BEN, "list", limit=2, **cursor)
+        cursor = {"cursor": page.get("nextCursor")}
+        both = page["handoffs"] + page["elsewhere"]
+        pages += sorted((one["handoffId"] for one in both), reverse=True)
+    assert (pages, cursor) == (every[::-1], {"cursor": None})
+    found = desk.handoff(BEN, "list", task_id="far1", status="closed")
+    assert found["elsewhere"] == [{"handoffId": every[3], "taskId": "far1", "node": far}]
+    for other in ({"role": "sender"}, {"team": "core"}):
+        assert "elsewhere" not in desk.handoff(BEN, "list", **other)
+    (unnamed,) = desk.handoff(CLEO, "list")["elsewhere"]
+    assert "taskId" not in unnamed or unnamed["taskId"] is None
+    assert "elsewhere" not in desk.handoff(ANA, "list")
 
 
 def test_who_owned_the_task_before_sees_what_became_of_it(desk: Desk) -> None:

@@ -80,8 +80,8 @@ def test_an_agents_address_finds_all_its_versions_and_no_other_agent(
 def test_threads_and_client_ids(db: sqlite3.Connection) -> None:
     assert messages.thread(db, "t") is None
     messages.put_thread(db, "t", Thread(1, 0))
-    messages.put_thread(db, "t", Thread(2, 1))
-    assert messages.thread(db, "t") == Thread(2, 1)
+    messages.put_thread(db, "t", Thread(2, 1, 4, "aid://x/a"))
+    assert messages.thread(db, "t") == Thread(2, 1, 4, "aid://x/a")
     messages.put_client_id(db, "a", "c", "m1", "hash", AT)
     assert messages.sent_as(db, "a", "c") == ("m1", "hash")
     assert messages.sent_as(db, "b", "c") is None

@@ -72,6 +72,23 @@ def test_the_schema_is_the_same_step_by_step_and_at_once(
     assert tables == [(type_, name) for type_, name, _ in schema(tmp_path / "once.db")]
 
 
+def test_threads_from_before_know_their_hops(tmp_path: Path) -> None:
+    """0010: who was deep in a thread is still."""
+    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
+        for number, sql in migrations():
+            if number == 10:
+                db.executescript(
+                    "INSERT INTO threads (thread_id, rounds) VALUES ('t', 2), ('purged', 9);"
+                    "INSERT INTO messages (id, version, from_agent, to_agents_json, thread_id,"
+                    " type, priority, payload_json, policy_json, payload_bytes, created_at, hop)"
+                    " VALUES ('1', '1.0.0', 'a', '[]', 't', 'x', 'low', '{}', '{}', 2, 'now', 0),"
+                    " ('2', '1.0.0', 'b', '[]', 't', 'x', 'low', '{}', '{}', 2, 'now', 7);"
+                )
+            db.executescript(sql)
+        rows = db.execute("SELECT thread_id, rounds, hop, speaker FROM threads ORDER BY 1")
+        assert rows.fetchall() == [("purged", 9, 0, None), ("t", 2, 7, None)]
+
+
 def test_a_second_start_changes_nothing(path: Path) -> None:
     first = prepare(path)
     before = schema(path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.domain.acp.threads import Bounds, Thread, check_bounds, place
+from server.domain.acp.threads import Bounds, Thread, after, check_bounds, hop_of_joining, place
 from server.domain.errors import Conflict, Forbidden, InvalidInput
 
 BOUNDS = Bounds(hops=3, rounds=5)
@@ -13,6 +13,18 @@ def test_replies_to_replies_end() -> None:
     with pytest.raises(Forbidden) as refused:
         check_bounds(Thread(), 4, BOUNDS)
     assert refused.value.data["reason"] == "hop_limit"
+
+
+def test_who_joins_by_name_answers_what_is_there() -> None:
+    """§12.4: leaving out reply_to is no way around the guard; to go on alone is no answer."""
+    thread, hops = Thread(), []
+    for sender in ("a", "a", "b", "b", "a"):
+        hops.append(hop_of_joining(thread, sender))
+        thread = after(thread, hops[-1], sender)
+    assert hops == [0, 0, 1, 1, 2]
+    assert thread == Thread(rounds=5, hop=2, speaker="a")
+    assert after(thread, 1, "b").hop == 2, "an answer to an early message lowers nothing"
+    assert hop_of_joining(Thread(rounds=3, hop=4), "a") == 5, "who spoke last is not known"
 
 
 def test_a_thread_ends() -> None:

@@ -91,6 +91,25 @@ def test_replies_to_replies_end(office: Office) -> None:
     assert refused.value.data["reason"] == "hop_limit"
 
 
+def test_naming_the_thread_is_no_way_around(office: Office) -> None:
+    """§12.4: two agents that answer each other without reply_to stop as well, also over a restart;
+    to tell one's own story on is bounded by the thread's length alone."""
+    office.without_limits()
+    office.rules = replace(office.rules, bounds=Bounds(hops=4, rounds=100))
+    thread = office.post(ANNA)
+    for hop in range(4):
+        pair = (BERT, ANNA) if hop % 2 == 0 else (ANNA, BERT)
+        for _ in range(3):
+            office.post(pair[0], to=[pair[1]], thread_id=thread)
+    office.reopen()
+    office.post(ANNA, thread_id=thread)
+    with pytest.raises(Forbidden) as refused:
+        office.post(BERT, to=[ANNA], thread_id=thread)
+    assert refused.value.data["reason"] == "hop_limit"
+    assert office.rows("SELECT rounds, hop FROM threads") == [(14, 4)]
+    office.post(BERT, to=[ANNA], thread_id=thread, charged=False)
+
+
 def test_a_thread_ends(office: Office) -> None:
     office.without_limits()
     office.rules = replace(office.rules, bounds=Bounds(hops=4, rounds=3))
