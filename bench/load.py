@@ -56,8 +56,8 @@ def _wrk(port: int, path: str, seconds: float, options: list[str]) -> Measured:
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     return Measured(
         rate=float(_found(r"Requests/sec:\s+([\d.]+)", text)),
-        median=_seconds(_found(r"50%\s+(\S+)", text)),
-        p99=_seconds(_found(r"99%\s+(\S+)", text)),
+        median=_seconds(_found(r"\n +50%\s+(\S+)", text)),
+        p99=_seconds(_found(r"\n +99%\s+(\S+)", text)),
         failed=int(failed[1]) if failed else 0,
     )
 

@@ -1,6 +1,7 @@
 """What all wire models share: naming, strictness, limits, times."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -33,7 +34,14 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 def iso(stamp: int) -> str:
     """A stamp (microseconds since 1970, UTC) as ISO 8601 with exactly six digits (design §5)."""
-    return (EPOCH + timedelta(microseconds=stamp)).isoformat(timespec="microseconds")
+    second, fraction = divmod(stamp, 1_000_000)
+    return f"{_second(second)}.{fraction:06d}+00:00"
+
+
+@lru_cache(maxsize=16)
+def _second(second: int) -> str:
+    # Most stamps that are printed are of now: a call's own, and those beside it.
+    return (EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds").removesuffix("+00:00")
 
 
 def stamp_of(text: str) -> int:

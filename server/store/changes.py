@@ -3,10 +3,10 @@
 import sqlite3
 from typing import NamedTuple
 
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
-# On the hot path: run as text, without aiosql's own call.
-_APPEND: str = SQL.append_change.sql
+# On the hot path.
+_APPEND = plain(SQL.append_change)
 
 
 class Change(NamedTuple):
@@ -35,19 +35,7 @@ def append(
     project_id: str | None,
     outcome: str,
 ) -> None:
-    db.execute(
-        _APPEND,
-        {
-            "at": at,
-            "origin": origin,
-            "actor": actor,
-            "action": action,
-            "entity": entity,
-            "entity_id": entity_id,
-            "project_id": project_id,
-            "outcome": outcome,
-        },
-    )
+    db.execute(_APPEND, (at, origin, actor, action, entity, entity_id, project_id, outcome))
 
 
 def after(db: sqlite3.Connection, seq: int, limit: int) -> list[Change]:

@@ -120,6 +120,7 @@ class Database:
 
     def __init__(self, path: Path, durability: Durability = "FULL") -> None:
         self.path = path
+        self._log = path.with_name(f"{path.name}-wal")
         self.durability = durability
         self._last_stamp = 0
         self.correction = 0
@@ -224,7 +225,7 @@ class Database:
     def log_bytes(self) -> int:
         """Size of the write-ahead log, in bytes."""
         try:
-            return self.path.with_name(self.path.name + "-wal").stat().st_size
+            return self._log.stat().st_size
         except OSError:
             return 0
 

@@ -7,11 +7,12 @@ import orjson
 
 from schemas.acp import PROTOCOL, ACPMessageStatus
 from server.domain.acp.threads import Thread
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
-# On the hot path: run as text, without aiosql's own call.
-_INSERT: str = SQL.insert_message.sql
-_PUT_THREAD: str = SQL.put_thread.sql
+# On the hot path.
+_INSERT = plain(SQL.insert_message)
+_THREAD = plain(SQL.thread)
+_PUT_THREAD = plain(SQL.put_thread)
 NEWEST = "~"
 """After every id."""
 
@@ -43,8 +44,8 @@ class Message(NamedTuple):
 
 
 def insert(db: sqlite3.Connection, message: Message, payload_bytes: int) -> None:
-    """Keep a new message. Its status is pending."""
-    db.execute(_INSERT, message._asdict() | {"payload_bytes": payload_bytes})
+    """Keep a new message."""
+    db.execute(_INSERT, (*message, payload_bytes))
 
 
 def find(db: sqlite3.Connection, message_id: str) -> Message | None:
@@ -94,12 +95,12 @@ def envelope(row: Message) -> dict[str, Any]:
 
 
 def thread(db: sqlite3.Connection, thread_id: str) -> Thread | None:
-    row = SQL.thread(db, thread_id=thread_id)
+    row = db.execute(_THREAD, (thread_id,)).fetchone()
     return Thread(*row) if row else None
 
 
 def put_thread(db: sqlite3.Connection, thread_id: str, thread: Thread) -> None:
-    db.execute(_PUT_THREAD, thread._asdict() | {"thread_id": thread_id})
+    db.execute(_PUT_THREAD, (thread_id, *thread))
 
 
 def takes_part(db: sqlite3.Connection, thread_id: str, address: str) -> bool:

@@ -5,13 +5,13 @@ import sqlite3
 from typing import Literal, NamedTuple
 
 from server.domain.agents import identity
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
 Kind = Literal["message", "receipts"]
 
 # On the hot path: run as text, without aiosql's own call.
 _SPEAKER: str = SQL.speaker_for.sql
-_SOURCE: str = SQL.mail_source.sql
+_SOURCE = plain(SQL.mail_source)
 
 
 class Kept(NamedTuple):
@@ -127,7 +127,7 @@ def put_source(db: sqlite3.Connection, message_id: str, node: str) -> None:
 
 def source(db: sqlite3.Connection, message_id: str) -> str | None:
     """The node that vouched for a message; None for one that was sent here."""
-    row = db.execute(_SOURCE, {"message_id": message_id}).fetchone()
+    row = db.execute(_SOURCE, (message_id,)).fetchone()
     return row[0] if row else None
 
 

@@ -11,7 +11,10 @@ from schemas.base import iso, stamp_of
 from server.domain.acp.pushes import Push
 from server.domain.acp.routing import Channel
 from server.store.messages import Message
-from server.store.sql import SQL, Row
+from server.store.sql import SQL, Row, plain
+
+# On the hot path.
+_INSERT = plain(SQL.insert_push)
 
 
 class Target(NamedTuple):
@@ -41,9 +44,7 @@ class Webhook(NamedTuple):
 
 def add(db: sqlite3.Connection, message_id: str, target: Target, now: str) -> None:
     """Have a message pushed; does nothing for one that is pushed there already."""
-    SQL.insert_push(
-        db, message_id=message_id, recipient=target.address, channel=target.channel, due_at=now
-    )
+    db.execute(_INSERT, (message_id, target.address, target.channel, now))
 
 
 def due_targets(db: sqlite3.Connection, channel: Channel, now: str, limit: int) -> list[Target]:

@@ -8,24 +8,26 @@ import orjson
 
 from server.domain.acp.breaker import CLOSED, Breaker
 from server.domain.acp.rates import Kind
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
-# On the hot path: run as text, without aiosql's own call.
-_BREAKER: str = SQL.breaker.sql
+# On the hot path.
+_BREAKER = plain(SQL.breaker)
+_STAMPS = plain(SQL.send_stamps)
+_PUT_STAMPS = plain(SQL.put_send_stamps)
 
 
 def stamps(db: sqlite3.Connection, sender: str, kind: Kind) -> list[int]:
     """When the sender last sent, as far as its limit needs it."""
-    text = SQL.send_stamps(db, sender=sender, kind=kind)
-    return orjson.loads(text) if text else []
+    row = db.execute(_STAMPS, (sender, kind)).fetchone()
+    return orjson.loads(row[0]) if row else []
 
 
 def put_stamps(db: sqlite3.Connection, sender: str, kind: Kind, stamps: list[int]) -> None:
-    SQL.put_send_stamps(db, sender=sender, kind=kind, stamps=orjson.dumps(stamps).decode())
+    db.execute(_PUT_STAMPS, (sender, kind, orjson.dumps(stamps).decode()))
 
 
 def breaker(db: sqlite3.Connection, name: str) -> Breaker:
-    row = db.execute(_BREAKER, {"name": name}).fetchone()
+    row = db.execute(_BREAKER, (name,)).fetchone()
     return Breaker(*row) if row else CLOSED
 
 

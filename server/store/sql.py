@@ -1,5 +1,6 @@
 """The named queries of `queries/*.sql`, loaded once."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,3 +10,18 @@ Row = tuple[Any, ...]
 
 SQL: Any = aiosql.from_path(Path(__file__).parent / "queries", "sqlite3")
 """Each query as a function of a connection and named parameters."""
+
+_NAMED = re.compile(r"(?<!:):([a-z]\w*)")
+
+
+def plain(query: Any) -> str:
+    """A query's text for `execute`, on the hot path: without aiosql's own call, and with its
+    parameters by place, which costs the driver half of what names do.
+
+    They are given in the order in which the text has them. Raises ValueError when it has one twice.
+    """
+    text: str = query.sql
+    names = _NAMED.findall(text)
+    if len(set(names)) < len(names):
+        raise ValueError(f"a parameter stands twice in: {text}")
+    return _NAMED.sub("?", text)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from schemas.acp import ACPPriority
 from server.domain.acp.pushes import Terms
 from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
-from server.domain.acp.routing import Channel, State, capabilities
+from server.domain.acp.routing import PRIORITIES, Channel, State, capabilities, channels
 from server.domain.acp.threads import Bounds
 from server.domain.agents import identity
 
@@ -34,6 +34,12 @@ class Rules:
     """The least priority that wakes."""
     retention: int = 90 * 24 * 3600 * 1_000_000
     """Microseconds."""
+    routes: dict[ACPPriority, list[Channel]] = field(init=False)
+    """The channels that a message of each priority takes."""
+
+    def __post_init__(self) -> None:
+        routes = {one: channels(one, self.capabilities, self.wake_from) for one in PRIORITIES}
+        object.__setattr__(self, "routes", routes)
 
     def is_coordinator(self, agent_id: str) -> bool:
         """Whether the operator gave this agent, in any of its versions, coordinator authority."""

@@ -37,7 +37,7 @@ def hop_of_joining(thread: Thread, sender: str) -> int:
 
 def after(thread: Thread, hop: int, sender: str) -> Thread:
     """The thread after one more message by this address."""
-    return thread._replace(rounds=thread.rounds + 1, hop=max(thread.hop, hop), speaker=sender)
+    return Thread(thread.rounds + 1, thread.sequence, max(thread.hop, hop), sender)
 
 
 def check_bounds(thread: Thread, hop: int, bounds: Bounds) -> None:

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
 from schemas.base import iso
-from server.domain.acp import policy, routing, status
+from server.domain.acp import policy, status
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
@@ -63,8 +63,7 @@ def announce(ctx: Context, message: Message, address: str) -> None:
     """Have a message that has come into a box pushed on the channels that its priority takes, as
     far as its recipient has them (§10.2)."""
     rules = ctx.node.acp
-    priority = cast(ACPPriority, message.priority)
-    for channel in routing.channels(priority, rules.capabilities, rules.wake_from):
+    for channel in rules.routes[cast(ACPPriority, message.priority)]:
         if channel == "inbox" or (channel == "wake" and address not in rules.wakes):
             continue
         if channel == "channel" and pushes.webhook(ctx.db, address) is None:

@@ -24,7 +24,7 @@ from server.methods.acp import course, mail
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import LOOKING, SENDING
 from server.methods.acp.mail import Draft
-from server.methods.acp.send import sent
+from server.methods.acp.send import posted, sent_before
 from server.methods.base import Context, check_unscoped, reads, writes
 from server.store import mailboxes, messages, pushes
 from server.store.messages import Message
@@ -80,11 +80,10 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
         if one.status in ("expired", "failed")
     ]
     if not dead and pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
-        return sent(ctx, message, messages.envelope(message), duplicate=True)
+        return sent_before(ctx, message)
     if not dead:
         raise course.illegal(message, f"Message {message.id} is no dead letter")
-    ready = mail.prepare(ctx, _again(message, dead, params.expires_at))
-    return sent(ctx, ready.message, mail.deliver(ctx, ready), duplicate=ready.duplicate)
+    return posted(ctx, _again(message, dead, params.expires_at))
 
 
 def _again(message: Message, to: list[str], expires_at: str | None) -> Draft:

@@ -12,8 +12,7 @@ or `mail.post(ctx, draft)` where there is nothing else to write. The sender is t
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 from pydantic import ValidationError
@@ -61,16 +60,16 @@ from server.store import mailboxes, messages, senders
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
+DEFAULT_POLICY = ACPPolicy()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(NamedTuple):
     """A message as its sender means it. `to` holds agent ids, or `*` alone."""
 
     type: ACPMessageType
     to: Sequence[str]
     payload: JsonObject
-    policy: ACPPolicy = field(default_factory=ACPPolicy)
+    policy: ACPPolicy = DEFAULT_POLICY
     priority: ACPPriority = "normal"
     version: str = VERSION
     team: str | None = None
@@ -83,8 +82,7 @@ class Draft:
     client_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """A message that may be written as it is."""
 
     message: Message
@@ -260,7 +258,7 @@ def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> Messag
 
 def _fingerprint(draft: Draft) -> str:
     whole = {
-        **{name: getattr(draft, name) for name in Draft.__slots__},
+        **draft._asdict(),
         "to": list(draft.to),
         "policy": draft.policy.model_dump(),
         "context": draft.context and draft.context.model_dump(),

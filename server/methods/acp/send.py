@@ -15,7 +15,8 @@ from server.methods.acp.course import address_of
 from server.methods.acp.guard import SENDING
 from server.methods.acp.mail import Draft
 from server.methods.base import Context, check_unscoped, writes
-from server.store import mailboxes, teams
+from server.store import mailboxes, messages, teams
+from server.store.mailboxes import Delivery
 from server.store.messages import Message
 
 
@@ -34,7 +35,7 @@ def send(ctx: Context, params: SendParams) -> dict[str, Any]:
         reply_to=params.reply_to,
         **_common(params),
     )
-    return _posted(ctx, draft)
+    return posted(ctx, draft)
 
 
 @writes("acp/respond", RespondParams, SendResult, guard=SENDING)
@@ -52,7 +53,7 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
         reply_to=parent.id,
         **_common(params) | _inherited(params, parent),
     )
-    return _posted(ctx, draft)
+    return posted(ctx, draft)
 
 
 @writes("acp/status", StatusParams, SendResult, guard=SENDING)
@@ -72,25 +73,41 @@ def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
         thread_id=params.thread_id,
         **_common(params),
     )
-    return _posted(ctx, draft)
+    return posted(ctx, draft)
 
 
-def sent(
-    ctx: Context, message: Message, envelope: mail.Envelope, *, duplicate: bool
+def posted(ctx: Context, draft: Draft) -> dict[str, Any]:
+    """Write a message; its SendResult. Raises as `mail.prepare` does."""
+    ready = mail.prepare(ctx, draft)
+    envelope = mail.deliver(ctx, ready)
+    if ready.duplicate:
+        return sent_before(ctx, ready.message)
+    # What is new is pending with everyone.
+    fresh = [Delivery(address) for address in ready.places]
+    return _sent(ctx, ready.message, envelope, fresh, duplicate=False)
+
+
+def sent_before(ctx: Context, message: Message) -> dict[str, Any]:
+    """The SendResult of a message that was there already."""
+    known = mailboxes.deliveries(ctx.db, message.id)
+    return _sent(ctx, message, messages.envelope(message), known, duplicate=True)
+
+
+def _sent(
+    ctx: Context,
+    message: Message,
+    envelope: mail.Envelope,
+    deliveries: list[Delivery],
+    *,
+    duplicate: bool,
 ) -> dict[str, Any]:
-    """The SendResult of a message."""
     return {
         "message": envelope,
-        "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
+        "receipts": [mailboxes.receipt(one) for one in deliveries],
         "duplicate": duplicate,
         "held": message.held,
         "capabilities": ctx.node.acp.capabilities,
     }
-
-
-def _posted(ctx: Context, draft: Draft) -> dict[str, Any]:
-    ready = mail.prepare(ctx, draft)
-    return sent(ctx, ready.message, mail.deliver(ctx, ready), duplicate=ready.duplicate)
 
 
 def _common(params: Common) -> dict[str, Any]:
@@ -100,7 +117,7 @@ def _common(params: Common) -> dict[str, Any]:
         "priority": params.priority,
         "sequence": params.sequence,
         "expires_at": params.expires_at,
-        "policy": params.policy or ACPPolicy(),
+        "policy": params.policy or mail.DEFAULT_POLICY,
         "context": None if params.context is None else _context(params.context),
         "client_id": params.client_id,
     }

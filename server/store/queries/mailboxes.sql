@@ -1,10 +1,14 @@
 -- name: mailbox(address)^
 SELECT high_water, read_count, expired, failed FROM mailboxes WHERE address = :address;
 
--- name: next_in_box(address, created_at)$
-INSERT INTO mailboxes (address, high_water, created_at) VALUES (:address, 1, :created_at)
-ON CONFLICT (address) DO UPDATE SET high_water = high_water + 1
-RETURNING high_water;
+-- name: high_water(address)$
+SELECT high_water FROM mailboxes WHERE address = :address;
+
+-- name: put_high_water(high_water, address)!
+UPDATE mailboxes SET high_water = :high_water WHERE address = :address;
+
+-- name: open_box(address, created_at)!
+INSERT INTO mailboxes (address, high_water, created_at) VALUES (:address, 1, :created_at);
 
 -- name: count_in_box(address, read_count, expired, failed)!
 UPDATE mailboxes SET read_count = read_count + :read_count, expired = expired + :expired,

@@ -1,10 +1,12 @@
--- name: insert_message(id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at, payload_bytes, created_at, hop, held)!
+-- name: insert_message(id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority, status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at, created_at, updated_at, hop, held, payload_bytes)!
 INSERT INTO messages (id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic,
-                      priority, payload_json, policy_json, context_json, external_refs_json,
-                      sequence, expires_at, payload_bytes, created_at, hop, held)
+                      priority, status, payload_json, policy_json, context_json,
+                      external_refs_json, sequence, expires_at, created_at, updated_at, hop, held,
+                      payload_bytes)
 VALUES (:id, :version, :from_agent, :to_agents_json, :team, :reply_to, :thread_id, :type, :topic,
-        :priority, :payload_json, :policy_json, :context_json, :external_refs_json,
-        :sequence, :expires_at, :payload_bytes, :created_at, :hop, :held);
+        :priority, :status, :payload_json, :policy_json, :context_json,
+        :external_refs_json, :sequence, :expires_at, :created_at, :updated_at, :hop, :held,
+        :payload_bytes);
 
 -- name: message(id)^
 SELECT id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,

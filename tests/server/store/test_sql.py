@@ -3,11 +3,12 @@
 import re
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from server.store import sql
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
 NAMES = sorted(SQL.available_queries)
 
@@ -30,3 +31,12 @@ def test_no_name_stands_twice() -> None:
     texts = [file.read_text() for file in sorted(folder.glob("*.sql"))]
     found = [name for text in texts for name in re.findall(r"^-- name: (\w+)", text, re.MULTILINE)]
     assert [name for name in set(found) if found.count(name) > 1] == []
+
+
+def test_a_plain_query_takes_its_parameters_in_the_order_of_its_text() -> None:
+    assert plain(SQL.put_high_water) == "UPDATE mailboxes SET high_water = ? WHERE address = ?;"
+
+
+def test_a_plain_query_has_each_parameter_once() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        plain(SimpleNamespace(sql="SELECT 1 WHERE :a = 1 OR :a = 2"))

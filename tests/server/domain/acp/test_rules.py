@@ -1,6 +1,9 @@
 """What an operator settles about mail."""
 
+from dataclasses import replace
+
 from server.domain.acp.rates import BROADCAST, DIRECT
+from server.domain.acp.routing import CHANNELS, capabilities
 from server.domain.acp.rules import Rules
 
 
@@ -16,3 +19,13 @@ def test_a_coordinator_is_one_in_any_version() -> None:
     rules = Rules(coordinators=frozenset({"aid://example.com/lead"}))
     assert rules.is_coordinator("aid://example.com/lead@2.0.0")
     assert not rules.is_coordinator("aid://example.com/leader@2.0.0")
+
+
+def test_the_routes_follow_from_the_channels_that_work() -> None:
+    """acp-canonical §10.2."""
+    every = frozenset(CHANNELS)
+    rules = Rules(capabilities=capabilities(every, every))
+    assert rules.routes["normal"] == ["inbox", "session"]
+    assert rules.routes["critical"] == ["inbox", "session", "channel", "wake"]
+    assert replace(rules, wake_from="normal").routes["normal"] == ["inbox", "session", "wake"]
+    assert Rules().routes["critical"] == ["inbox"]

@@ -258,6 +258,18 @@ def test_a_retried_send_is_answered_with_the_first(anna: Agent, bert: Agent, nod
     bert.send(anna, client_id="build-7")
 
 
+@pytest.mark.parametrize("how", [{}, {"sequence": 1}, {"sequence": 2}, {"priority": "high"}])
+def test_the_receipts_of_a_new_message_are_those_that_are_kept(
+    anna: Agent, bert: Agent, agents: Agents, how: dict[str, Any]
+) -> None:
+    """They are answered without a look into the store, also of what is held."""
+    carl = agents("carl")
+    first = anna.send(carl, bert, client_id="build-8", **how)
+    again = anna.send(carl, bert, client_id="build-8", **how)
+    assert [one["recipient"] for one in first["receipts"]] == [carl.address, bert.address]
+    assert again["receipts"] == first["receipts"]
+
+
 def test_a_client_id_stands_for_one_message(anna: Agent, bert: Agent) -> None:
     sent = anna.send(bert, client_id="build-7")["message"]["id"]
     with refused(-32004, "client_id_reused", messageId=sent):
