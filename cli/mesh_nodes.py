@@ -20,6 +20,7 @@ ROLES = {
 }
 """The nodes by name: the repo that each speaks for, and its language."""
 
+SERVE = (sys.executable, "-m", "cli.main", "serve", "--attached")
 ANSWER_SECONDS = 2.0
 STOP_SECONDS = 15.0
 
@@ -73,9 +74,10 @@ class Member:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CACP_")}
         with (self.folder / "node.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cli.main", "serve", "--config", str(self.config)],
+                [*SERVE, "--config", str(self.config)],
                 env=clean,
-                stdin=subprocess.DEVNULL,
+                # It ends with this process, whatever ends that.
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 # Ctrl-C is for who shows the mesh; it ends the nodes in order.
@@ -86,7 +88,7 @@ class Member:
         """Kill it at once (SIGKILL) if it runs, start it if it doesn't. Raises as `start`."""
         if self.process is not None and self.pid is not None:
             self.process.kill()
-            self.process.wait()
+            self.wait()
         else:
             self.start()
 
@@ -103,6 +105,8 @@ class Member:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
 
     def look(self) -> Node:
         """How it answers, whoever started it."""

@@ -1,7 +1,11 @@
 """`cacp serve`: run a node."""
 
+import os
+import signal
 import sys
+import time
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,6 +51,13 @@ def serve(
         Path | None,
         typer.Option(envvar="CACP_CONFIG", help="TOML file with any of docs/settings.md."),
     ] = None,
+    attached: Annotated[
+        bool,
+        typer.Option(
+            "--attached",
+            help="End when standard input does: as a pipe, it ends with the program that holds it.",
+        ),
+    ] = False,
 ) -> None:
     """Run a node until Ctrl-C or SIGTERM.
 
@@ -78,12 +89,24 @@ def serve(
         fail(USAGE, str(error))
     from server.serve import serve as run
 
+    if attached:
+        Thread(target=end_with_stdin, daemon=True).start()
     try:
         run(settings, greet if sys.stdout.isatty() else lambda _: None)
     except ValueError as error:
         fail(REFUSED, str(error))
     except KeyboardInterrupt:
         raise typer.Exit from None
+
+
+def end_with_stdin() -> None:
+    """SIGTERM to this process when nobody holds the other end of its standard input any more."""
+    while os.read(0, 4096):
+        pass
+    while True:
+        os.kill(os.getpid(), signal.SIGTERM)
+        # A node that is just starting may not heed the first.
+        time.sleep(1)
 
 
 def greet(settings: "Settings") -> None:

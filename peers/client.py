@@ -111,9 +111,9 @@ class Client:
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._exchange(method, url, content, headers or {})
-        except (TimeoutError, httpcore.TimeoutException):
+        except TimeoutError:
             raise Unreachable(f"gave no whole answer in {self._seconds:g} s") from None
-        except (httpcore.ConnectError, OSError) as error:
+        except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError) as error:
             untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
             why = ": its certificate is not one that is trusted here" if untrusted else ""
             raise NotConnected(f"can't be reached{why}") from None

@@ -18,6 +18,22 @@ CONNECTIONS = 100
 KEPT_SECONDS = 4.0
 """A connection that was quiet for longer isn't used again: many servers close theirs after 5 s."""
 CONNECT_SECONDS = 5.0
+GONE_SECONDS = 10
+"""A machine that acknowledges nothing for so long is gone. A peer that only takes its time is left
+more: its machine answers for it."""
+
+
+def _gone() -> list[tuple[int, int, int]]:
+    """Socket options that end a connection to a machine that is gone: those that there are here."""
+    tcp = {
+        "TCP_USER_TIMEOUT": GONE_SECONDS * 1_000,
+        "TCP_KEEPIDLE": GONE_SECONDS // 2 - 1,
+        "TCP_KEEPINTVL": 2,
+        "TCP_KEEPCNT": 3,
+    }
+    known = [(getattr(socket, name, None), value) for name, value in tcp.items()]
+    ours = [(socket.IPPROTO_TCP, name, value) for name, value in known if name is not None]
+    return [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *ours]
 
 
 def pool(address_problem: Problem) -> httpcore.AsyncConnectionPool:
@@ -46,10 +62,13 @@ class Checked(httpcore.AnyIOBackend):
         *others, last = await self._resolved(host, port)
         for address in others:
             try:
-                return await super().connect_tcp(address, port, CONNECT_SECONDS)
+                return await self._connected(address, port)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-        return await super().connect_tcp(last, port, CONNECT_SECONDS)
+        return await self._connected(last, port)
+
+    async def _connected(self, address: str, port: int) -> httpcore.AsyncNetworkStream:
+        return await super().connect_tcp(address, port, CONNECT_SECONDS, socket_options=_gone())
 
     async def _resolved(self, host: str, port: int) -> list[str]:
         """The addresses of a host. One that may not be called spoils the name."""

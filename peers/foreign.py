@@ -37,6 +37,9 @@ OPEN: tuple[ContractStatus, ...] = ("proposed", "negotiating")
 BUILT: tuple[ContractStatus, ...] = ("implemented", "verified")
 
 
+HEADER = ("name", "objective", "status")
+"""Members of a project that a peer may change."""
+
 SEEN_MAX = 64
 """Fingerprints to remember: an echo of something older is not known as one."""
 
@@ -114,6 +117,10 @@ class Exchange(BaseModel):
     def after_sending(self, ours: PeerContract) -> "Exchange":
         """Once the peer has confirmed `ours`; a `skipped` or an `error` confirms nothing."""
         return self.model_copy(update={"last": ours, "seen": self._seen_with(ours)})
+
+    def after_crossing(self, ours: PeerContract) -> "Exchange":
+        """The same when the peer has said something of its own meanwhile: that stays the last."""
+        return self.model_copy(update={"seen": self._seen_with(ours)})
 
     def after_hearing(self, theirs: PeerContract) -> "Exchange":
         """Once what `theirs` differs in is applied here."""

@@ -11,7 +11,7 @@ import structlog
 
 from peers.client import CallError, Client, Refused, result_of
 from peers.digest import Name
-from peers.foreign import Exchange
+from peers.foreign import HEADER, Exchange
 from schemas.sync import PeerContract
 from server.domain.errors import Refusal
 from server.methods.base import Node
@@ -205,13 +205,13 @@ class ForeignLink:
         """Send entities one by one. Raises CallError when the peer doesn't answer."""
         if not self._announced:
             await self._announce()
-        whole: set[str] = set()
+        pushed: dict[str, bool] = {}
         for name in names:
-            if name.project_id in whole:
+            project_id = name.project_id
+            if pushed.get(project_id) or (name.entity != "project" and await self._send(name)):
                 continue
-            if name.entity == "project" or not await self._send(name):
-                whole.add(name.project_id)
-                await self._push_project(name.project_id)
+            if project_id not in pushed:
+                pushed[project_id] = await self._push_project(project_id)
 
     async def _announce(self) -> None:
         me = {
@@ -227,20 +227,48 @@ class ForeignLink:
 
     async def _send(self, name: Name) -> bool:
         """Whether the peer has taken a contract or a packet."""
-        read = _foreign_contract if name.entity == "contract" else _foreign_packet
-        found = self._database.read(partial(read, name))
+        if name.entity == "contract":
+            return await self._send_contract(name)
+        found = self._database.read(partial(_foreign_packet, name))
         if found is None:
             return True
-        member = "contract" if name.entity == "contract" else "packet"
-        method = f"cacp/{name.entity}/sync"
-        params = {"projectId": name.project_id, member: as_foreign(found)}
-        if not await self._taken(method, params):
-            return False
-        if name.entity == "contract":
-            await self._database.write(partial(_sent, self._peer, name.entity_id, found))
+        params = {"projectId": name.project_id, "packet": as_foreign(found)}
+        return await self._taken("cacp/context/sync", params)
+
+    async def _send_contract(self, name: Name) -> bool:
+        """Send it again for as long as the peer changes it while it is on its way."""
+        crossed = True
+        while crossed:
+            before = self._database.read(partial(_exchanged, self._peer, name.entity_id))
+            found = self._database.read(partial(_foreign_contract, name))
+            if found is None:
+                return True
+            params = {"projectId": name.project_id, "contract": as_foreign(found)}
+            if not await self._taken("cacp/contract/sync", params):
+                return False
+            crossed = await self._database.write(partial(_sent, self._peer, name, found, before))
         return True
 
-    async def _push_project(self, project_id: str) -> None:
+    async def _push_project(self, project_id: str) -> bool:
+        """Whether the peer has taken a whole project; sent again when its header has changed on
+        the way. Its own contracts are part of it: what it changed of one meanwhile is sent too."""
+        while True:
+            await self._merge_theirs(project_id)
+            read = partial(_foreign_project, self._peer, project_id)
+            ours, before = await self._database.read_wide(read)
+            if ours is None:
+                return True
+            if not await self._taken("cacp/project/sync", {"project": as_foreign(ours)}):
+                return False
+            for contract in ours["contracts"]:
+                name = Name("contract", project_id, contract["contract_id"])
+                was = before.get(name.entity_id)
+                if await self._database.write(partial(_sent, self._peer, name, contract, was)):
+                    await self._send_contract(name)
+            if not await self._database.write(partial(_sent_header, self._peer, ours)):
+                return True
+
+    async def _merge_theirs(self, project_id: str) -> None:
         """Read and merge the peer's project before ours replaces it whole (design §6)."""
         try:
             theirs = await self._client.call(
@@ -252,15 +280,6 @@ class ForeignLink:
             pass
         except (Refusal, ValueError) as error:
             log.info("peer_project_not_merged", peer=self._peer.agent_id, reason=str(error)[:200])
-        ours = await self._database.read_wide(partial(_foreign_project, project_id))
-        if ours is None or not await self._taken(
-            "cacp/project/sync", {"project": as_foreign(ours)}
-        ):
-            return
-        for contract in ours["contracts"]:
-            await self._database.write(
-                partial(_sent, self._peer, contract["contract_id"], contract)
-            )
 
     async def _taken(self, method: str, params: dict[str, Any]) -> bool:
         """Whether the peer says that it took what was sent; a refusal may be a result."""
@@ -307,19 +326,50 @@ def _foreign_packet(name: Name, db: sqlite3.Connection) -> dict[str, Any] | None
     return None if found is None else orjson.loads(found[0])
 
 
-def _foreign_project(project_id: str, db: sqlite3.Connection) -> dict[str, Any] | None:
+def _foreign_project(
+    peer: Peer, project_id: str, db: sqlite3.Connection
+) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
+    """A project, and what was exchanged with the peer about each of its contracts."""
     header = projects.header(db, project_id)
     if header is None:
-        return None
-    return orjson.loads(orjson.dumps(projects.whole(db, header)))  # type: ignore[no-any-return]
+        return None, {}
+    found = orjson.loads(orjson.dumps(projects.whole(db, header)))
+    ids = [one["contract_id"] for one in found["contracts"]]
+    return found, {one: peers.exchanged(db, peer.agent_id, one) for one in ids}
 
 
-def _sent(peer: Peer, contract_id: str, document: Any, transaction: Transaction) -> None:
-    """Remember what the peer has confirmed: later differences are its own doing."""
+def _exchanged(peer: Peer, entity_id: str, db: sqlite3.Connection) -> str | None:
+    return peers.exchanged(db, peer.agent_id, entity_id)
+
+
+def _sent(
+    peer: Peer, name: Name, document: Any, before: str | None, transaction: Transaction
+) -> bool:
+    """Remember what the peer has confirmed: later differences are its own doing. `before` is what
+    was exchanged when it was sent.
+
+    True when the peer has changed the contract meanwhile. Then it is not known which of the two
+    came last there: what it said stays the last word, and is to be compared with ours once more.
+    """
     db = transaction.connection
-    kept = peers.exchanged(db, peer.agent_id, contract_id)
+    kept = peers.exchanged(db, peer.agent_id, name.entity_id)
     exchange = Exchange.model_validate_json(kept) if kept is not None else Exchange()
     said = PeerContract.model_validate(document)
-    peers.put_exchanged(
-        db, peer.agent_id, contract_id, exchange.after_sending(said).model_dump_json()
-    )
+    crossed = kept != before and said != _held(name, db)
+    after = exchange.after_crossing(said) if crossed else exchange.after_sending(said)
+    peers.put_exchanged(db, peer.agent_id, name.entity_id, after.model_dump_json())
+    return crossed
+
+
+def _held(name: Name, db: sqlite3.Connection) -> PeerContract | None:
+    found = _foreign_contract(name, db)
+    return None if found is None else PeerContract.model_validate(found)
+
+
+def _sent_header(peer: Peer, project: dict[str, Any], transaction: Transaction) -> bool:
+    """The same for the header of a project; True when it is another by now."""
+    db = transaction.connection
+    said = {member: project[member] for member in HEADER}
+    peers.put_exchanged(db, peer.agent_id, project["project_id"], orjson.dumps(said).decode())
+    header = projects.header(db, project["project_id"])
+    return header is not None and any(getattr(header, name) != said[name] for name in HEADER)

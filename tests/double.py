@@ -5,6 +5,7 @@ offset, `assigned_agent`, strings where others send null, refusals as a result, 
 replaced by a newer one. It restamps what it receives.
 """
 
+import asyncio
 import json
 import socket
 import threading
@@ -28,13 +29,18 @@ AGENT = "aid://example.com/mobile@1.0.0"
 
 
 class Double:
-    """The peer, on a thread of its own. `projects` is all that it knows."""
+    """The peer, on a thread of its own. `projects` is all that it knows.
+
+    `meanwhile` has what its agent does, once, after it has taken a call of a method and before the
+    answer leaves.
+    """
 
     def __init__(self, card: Any = None, *, fishes: bool = False) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.registered: list[dict[str, Any]] = []
         self.projects: dict[str, dict[str, Any]] = {}
+        self.meanwhile: dict[str, Callable[[], object]] = {}
         self.heard = ""
         self._fishes = fishes
         self._card = card if card is not None else self._own_card()
@@ -88,6 +94,11 @@ class Double:
         assert contract is not None
         contract |= members | {"updated_at": _now()}
         return self.send(url, "cacp/contract/sync", projectId=project_id, contract=contract)
+
+    def rename(self, url: str, project_id: str, **members: Any) -> Any:
+        """Change the header of its copy of a project, and broadcast it whole."""
+        self.projects[project_id] |= members | {"updated_at": _now()}
+        return self.send(url, "cacp/project/sync", project=self.projects[project_id])
 
     def repos(self, project_id: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.projects[project_id]["repos"]
@@ -152,9 +163,12 @@ class Double:
         if take is None:
             return JSONResponse(head | {"error": {"code": -32601, "message": "Method not found"}})
         try:
-            return JSONResponse(head | {"result": take(call["params"])})
+            result = take(call["params"])
         except KeyError as error:
             return JSONResponse(head | {"error": {"code": -32602, "message": f"no {error}"}})
+        if act := self.meanwhile.pop(call["method"], None):
+            await asyncio.to_thread(act)
+        return JSONResponse(head | {"result": result})
 
     def _get(self, params: dict[str, Any]) -> Any:
         return self.projects[params["projectId"]]

@@ -88,8 +88,9 @@ class Holding:
                     return
                 node.sendall(request)
                 answer = _message(node)
+                if not answer:
+                    return
                 if held and hold is not None:
-                    assert answer, "the node did not answer"
                     _keep(hold)
                     return
                 caller.sendall(answer)

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from peers.foreign import Difference, Exchange, NotTheirs, contract_differences, to_facts
+from peers.foreign import HEADER, Difference, Exchange, NotTheirs, contract_differences, to_facts
 from schemas.base import iso, stamp_of
 from schemas.context import ContextPacket
 from schemas.facts import VersionFact
@@ -236,22 +236,30 @@ def _create(ctx: Context, theirs: PeerProject) -> None:
 
 
 def _merge_header(source: Source, theirs: PeerProject) -> bool:
-    """Apply what the peer changed in the header since it was last exchanged."""
+    """Apply what the peer changed in the header since it was last exchanged. What it leaves out
+    it has not changed."""
     ctx = source.ctx
     if not source.is_new and source.repo_id is None:
         source.skip("project", theirs.project_id, "The peer holds no repo of this project")
         return False
-    said = theirs.model_dump(include={"name", "objective", "status"})
-    text = orjson.dumps(said).decode()
+    said = theirs.model_dump(include=set(HEADER), exclude_unset=True)
     last = peers.exchanged(ctx.db, source.agent_id, theirs.project_id)
-    peers.put_exchanged(ctx.db, source.agent_id, theirs.project_id, text)
-    before = orjson.loads(last) if last is not None else said
-    changed = {name: value for name, value in said.items() if value != before[name]}
+    before = orjson.loads(last) if last is not None else {}
+    known = orjson.dumps(before | said).decode()
+    peers.put_exchanged(ctx.db, source.agent_id, theirs.project_id, known)
     header = projects.header(ctx.db, theirs.project_id)
-    if header is None or not changed:
+    if header is None:
         return False
-    projects.update_header(ctx.db, header._replace(**changed, stamp=ctx.stamp))
-    ctx.record("project", theirs.project_id, theirs.project_id, said["status"])
+    changed = {
+        name: value
+        for name, value in said.items()
+        if value not in (before.get(name, value), getattr(header, name))
+    }
+    if not changed:
+        return False
+    header = header._replace(**changed, stamp=ctx.stamp)
+    projects.update_header(ctx.db, header)
+    ctx.record("project", theirs.project_id, theirs.project_id, header.status)
     return True
 
 

@@ -70,7 +70,8 @@ def test_the_options_of_serve_are_settings() -> None:
         if path == "cacp serve"
     )
     for param in serve.params:
-        if param.name not in ("config", "help"):
+        # These are about the process, not about the node.
+        if param.name not in ("attached", "config", "help"):
             assert param.name in Settings.model_fields
             assert f"CACP_{param.name.upper()}" in param.help
 

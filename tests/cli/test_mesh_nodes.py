@@ -2,6 +2,8 @@
 
 import socket
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 
 from cli.mesh_nodes import Box, Member
 from server.settings import load
-from tests.node import free_port
+from tests.cli.run import ROOT
+from tests.node import START_SECONDS, STOP_SECONDS, free_port
+from tests.waiting import eventually
 
 
 def test_a_members_file_is_all_that_a_node_needs(tmp_path: Path) -> None:
@@ -41,6 +45,36 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(tmp_path: Pat
     ):
         pass
     assert token.read_text() == before, "a mesh keeps its secret"
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from cli.mesh_nodes import Member
+
+folder = Path(sys.argv[1])
+(folder / "token").write_text("a token that nobody guesses\\n")
+member = Member(folder, "mobile", int(sys.argv[2]))
+member.configure(folder / "token", [])
+member.start()
+time.sleep(600)
+"""
+
+
+def test_a_node_ends_with_who_started_it_however_that_ends(tmp_path: Path) -> None:
+    port = free_port()
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    starter = subprocess.Popen([sys.executable, "-c", STARTER, str(tmp_path), str(port)], cwd=ROOT)
+    try:
+        eventually(listens, START_SECONDS)
+    finally:
+        starter.kill()
+        starter.wait()
+    eventually(lambda: not listens(), STOP_SECONDS)
 
 
 def test_a_node_that_does_not_run_is_down(tmp_path: Path) -> None:

@@ -42,6 +42,18 @@ def test_on_a_terminal_it_says_where_it_listens_and_what_to_try(tmp_path: Path) 
         os.close(ours)
 
 
+def test_attached_it_ends_with_its_standard_input(tmp_path: Path) -> None:
+    """Even when that has ended before the node listens for signals."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cli.main", "serve", "--attached", "--port", "0"],
+        env=environment_of(db=str(tmp_path / "n.db")),
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        timeout=30,
+    )
+    assert done.returncode in (0, -signal.SIGTERM)
+
+
 @pytest.mark.parametrize(
     ("variables", "status", "said"),
     [

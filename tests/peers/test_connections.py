@@ -2,11 +2,15 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+import uvloop
 
-from peers.client import Client, Unreachable
+from peers import connections
+from peers.client import Client, NotConnected, Unreachable
 from tests.hostile import Answering, answer
 
 
@@ -62,6 +66,43 @@ def test_of_a_names_addresses_the_first_that_answers_is_called(
 
         monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", resolve)
         assert ask(f"http://node.example:{port}/") == ["127.0.0.2", "127.0.0.1"]
+
+
+def test_an_address_that_does_not_take_a_connection_is_given_up_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who listens there takes no more than wait already: it is as if nobody were there."""
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as stack:
+        for _ in range(2):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        with pytest.raises(NotConnected, match="can't be reached"):
+            ask(f"http://127.0.0.1:{full.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_machine_that_is_gone_ends_its_connections(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """The kernel's own timers: one that doesn't acknowledge is told from a peer that takes long."""
+
+    async def options(port: int) -> tuple[int, int]:
+        stream = await connections.Checked(lambda address: None).connect_tcp("127.0.0.1", port)
+        made: socket.socket = stream.get_extra_info("socket")
+        keeps = made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        idle = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+        await stream.aclose()
+        return keeps, idle
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        asyncio.Runner(loop_factory=loop) as runner,
+    ):
+        keeps, idle = runner.run(options(server.getsockname()[1]))
+    assert keeps
+    assert idle < connections.GONE_SECONDS
 
 
 def test_a_name_with_one_refused_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,6 +270,13 @@ def test_a_lower_version_does_not_become_the_last_exchange() -> None:
     assert Exchange().after_sending(sent).after_hearing(theirs()).last == sent
 
 
+def test_what_they_said_while_ours_was_on_its_way_stays_the_last() -> None:
+    said, sent = theirs(status="negotiating"), theirs(updated_at=NAIVE.format(2))
+    exchange = Exchange().after_hearing(said).after_crossing(sent)
+    assert exchange.last == said
+    assert exchange.is_stale(sent), "an echo of ours is none of their steps"
+
+
 def test_objects_without_times_are_told_apart_by_what_they_say() -> None:
     silent = theirs(updated_at=None)
     exchange = Exchange().after_sending(silent).after_hearing(silent)

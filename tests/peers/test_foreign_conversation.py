@@ -109,6 +109,23 @@ class Conversation(RuleBasedStateMachine):
         self.sent += self.outbox
         self.outbox.clear()
 
+    @rule(first=st.sampled_from(STEPS), second=st.sampled_from(STEPS))
+    def they_take_ours_and_go_on_before_we_hear_so(self, first: str, second: str) -> None:
+        """None of their steps is lost: each is compared with the one before."""
+        if self.outbox:
+            return
+        sent = wire(self.ours)
+        self.told.append(sent)
+        self.their = self.ours
+        self.they_act(first)
+        self.their_oldest_arrives()
+        crossed = wire(self.ours) != sent
+        after = self.exchange.after_crossing if crossed else self.exchange.after_sending
+        self.exchange = after(sent)
+        self.they_act(second)
+        self.their_oldest_arrives()
+        assert contract.status_of(self.ours) == contract.status_of(self.their)
+
     @rule(data=st.data())
     def an_old_message_arrives_again(self, data: st.DataObject) -> None:
         if self.sent:

@@ -1,4 +1,4 @@
-"""kill -9 at the two moments that count: between commit and send, between apply and answer."""
+"""kill -9 when it counts: between commit and send, between apply and answer, in a pull."""
 
 from contextlib import ExitStack
 
@@ -110,6 +110,22 @@ def test_a_new_node_killed_as_it_joins_gets_all_once(mesh: Meshed) -> None:
     assert pushed(beta) == 1
     for contract in (old, new):
         assert told(beta, contract) == [(agent_of("alpha"), "proposed")]
+
+
+def test_a_node_killed_before_it_answers_a_pull_is_asked_again(mesh: Meshed) -> None:
+    """Who pulls sees at once that it is gone, and doesn't wait for its time to run out."""
+    with ExitStack() as stack:
+        proxy = stack.enter_context(Holding())
+        beta = mesh.add("beta", public_url=proxy.url)
+        shared = project(beta)
+        proxy.serve(beta.port)
+        with proxy.hold("answer", b"cacp/sync/pull") as held:
+            alpha = mesh.add("alpha", peers=proxy.url)
+            held.wait()
+            beta.kill()
+        beta.start()
+        eventually(lambda: holds(alpha, shared) and equal(alpha, beta))
+        assert "gave no whole answer" not in alpha.log
 
 
 def pushed(node: Node) -> float:

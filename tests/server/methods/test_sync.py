@@ -346,6 +346,19 @@ def test_a_peer_moves_the_header_only_by_what_it_changed(mesh: Node) -> None:
     assert (found["name"], found["status"]) == ("Renamed", "implementing")
 
 
+def test_what_a_peer_leaves_out_of_a_header_stays(mesh: Node) -> None:
+    project = project_of(contracts=[], context_history=[])
+    send(mesh, "project/sync", project=project | {"objective": "o", "status": "implementing"})
+    short = {name: project[name] for name in ("project_id", "repos")} | {"name": "Renamed"}
+    assert send(mesh, "project/sync", project=short)["status"] == "updated"
+    found = mesh.call("cacp/project/get", projectId=project["project_id"])
+    assert [found[name] for name in ("name", "objective", "status")] == [
+        "Renamed",
+        "o",
+        "implementing",
+    ]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
