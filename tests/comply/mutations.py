@@ -389,6 +389,7 @@ MESSAGES: dict[str, list[Mutation]] = {
     "dead-letters.alive": [buries()],
     "dead-letters.others": [buries()],
     "errors.rate-limited": [WRONG, result("acp/query", "messages", twice)],
+    "expire": [result("acp/query", "messages.*.message.status", "pending"), leaks()],
     "mesh.gate": [
         leaks(wanted=lambda message: bool(message["policy"]["human_gate"] == "required"))
     ],
@@ -425,6 +426,8 @@ MESSAGES: dict[str, list[Mutation]] = {
         result("acp/team", "manifest.members.*.role", "executor"),
         swallows("acp/team", acting("removeMember"), {"manifest": {}}),
     ],
+    "thread.hops": [WRONG, result("acp/query", "messages", twice)],
+    "thread.rounds": [WRONG, result("acp/query", "messages", twice)],
     "thread.stranger": [accepts("acp/send")],
     "handoff.approval": [result("acp/handoff", "handoff.status", "validating")],
     "handoff.history": [result("acp/handoff", "history", [])],

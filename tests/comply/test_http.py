@@ -25,10 +25,21 @@ CASES = {
     for path in sorted(SUITES.glob(f"*/*{SUFFIX}"))
     if (case := load(path)).test.transport == "http"
 }
-MAIL = {"acp_session_injection": True, "acp_channel_notify": True}
-"""What a node has off until it is told: tests of it would be NA."""
+MAIL = {
+    "acp_session_injection": True,
+    "acp_channel_notify": True,
+    "acp_thread_hops": 2,
+    "acp_thread_rounds": 4,
+}
+"""What a node has off until it is told, and limits that are in reach: tests of it would be NA."""
 BILLING, SHOP = ("aid://x.y/ana@1.0.0", "billing"), ("aid://x.y/ben@1.0.0", "shop")
 MUTANTS = [(key, number) for key, found in MUTATIONS.items() for number in range(len(found))]
+
+
+@pytest.fixture(autouse=True)
+def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our clock is that of the nodes."""
+    monkeypatch.setattr("comply.http.SOON_SECONDS", 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +151,7 @@ def test_a_mutant_is_found(
     """By the rule that it breaks: where it is found, the node itself says what is expected. What
     has not come to be yet is given more time; a request that went astray is no matter of time."""
     case, mutation = CASES[key], MUTATIONS[key][number]
-    for milliseconds in (400, 2_000, 20_000):
+    for milliseconds in (400, 3_000, 20_000):
         mutant = Mutant(mutation)
         target = callers(case, known, node, peer)
         result = outcome(hastened(case, milliseconds), target, mutant)
