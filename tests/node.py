@@ -12,7 +12,6 @@ import socket
 import sqlite3
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -69,7 +68,7 @@ class Node:
             "language": "python",
             **settings,
         }
-        self.process: Process | subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.http = self._client()
 
     # --- the process --------------------------------------------------------------------------
@@ -98,22 +97,12 @@ class Node:
         """What the process wrote to stderr, over all its starts."""
         return self.log_file.read_text()
 
-    def start(self, *, wait: bool = True, forked: bool = True) -> Self:
+    def start(self, *, wait: bool = True, override: bool = True) -> Self:
         """Start the process and wait until it answers. Raises AssertionError with its log.
 
-        A process that isn't forked but executed has this thread's privileges.
+        File modes bind a process without `override`, also where the tests run as root.
         """
-        if forked:
-            self.process = Process(["serve"], self.env, self.log_file)
-        else:
-            with self.log_file.open("ab") as log:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-m", "cli.main", "serve"],
-                    env=self.env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                )
+        self.process = Process(["serve"], self.env, self.log_file, override=override)
         if wait:
             self._wait_for_life()
         return self
