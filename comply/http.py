@@ -5,6 +5,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import httpx
 from pydantic import JsonValue
@@ -19,6 +20,8 @@ from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, Precondition,
 REQUEST_SECONDS = 30.0
 LARGE = 2_000_000
 """Characters of the built-in text that is too large for a request."""
+SOON_SECONDS = 3.0
+"""How far ahead the built-in `${soon}` is, by our clock."""
 CARD = "/.well-known/agent.json"
 NEEDED = {
     "second": "another agent: --key2",
@@ -124,6 +127,8 @@ class HttpSession:
         }
 
     async def act(self, step: Step) -> None:
+        soon = datetime.now(UTC) + timedelta(seconds=SOON_SECONDS)
+        self.variables["soon"] = soon.isoformat(timespec="microseconds")
         headers = {name: str(fill(text, self.variables)) for name, text in step.headers.items()}
         if step.send is not None:
             frame = fill(step.send, self.variables)

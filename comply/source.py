@@ -19,7 +19,7 @@ SUFFIX = ".jsont"
 BUILT_IN = frozenset(
     {
         *("sandbox", "protocolVersionDefault", "clientCapabilitiesDefault", "mcpServer"),
-        *("unique", "repo", "repo2", "peerRepo", "large"),
+        *("unique", "repo", "repo2", "peerRepo", "large", "soon"),
     }
 )
 """Variables that are set in every test; see docs/comply.md."""

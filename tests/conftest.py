@@ -20,6 +20,12 @@ settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Three to two cores: half of the time a test waits for the processes that it watches."""
+    return (os.cpu_count() or 1) * 3 // 2 or 1
+
+
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A running node that tests share: don't stop it, and leave no key or peer that others mind."""

@@ -10,8 +10,8 @@ import re
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -30,6 +30,8 @@ AGENT = "aid://example.com/backend@1.0.0"
 REPO = "backend-api"
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients of http:// only: to read the system's authorities takes longer than most tests."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 
 
@@ -66,7 +68,7 @@ class Node:
             "language": "python",
             **settings,
         }
-        self.process: Process | subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.http = self._client()
 
     # --- the process --------------------------------------------------------------------------
@@ -95,22 +97,12 @@ class Node:
         """What the process wrote to stderr, over all its starts."""
         return self.log_file.read_text()
 
-    def start(self, *, wait: bool = True, forked: bool = True) -> Self:
+    def start(self, *, wait: bool = True, override: bool = True) -> Self:
         """Start the process and wait until it answers. Raises AssertionError with its log.
 
-        A process that isn't forked but executed has this thread's privileges.
+        File modes bind a process without `override`, also where the tests run as root.
         """
-        if forked:
-            self.process = Process(["serve"], self.env, self.log_file)
-        else:
-            with self.log_file.open("ab") as log:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-m", "cli.main", "serve"],
-                    env=self.env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                )
+        self.process = Process(["serve"], self.env, self.log_file, override=override)
         if wait:
             self._wait_for_life()
         return self
@@ -158,7 +150,7 @@ class Node:
         raise AssertionError(f"the node did not answer:\n{self.log[-4000:]}")
 
     def _client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.url, timeout=30, trust_env=False, verify=NO_TLS)
 
     # --- calls --------------------------------------------------------------------------------
 

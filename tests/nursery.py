@@ -4,6 +4,7 @@ Each is a process of its own, with its own memory, port and file, and dies of SI
 only what `python -m cli.main serve` spends on imports is spent once for all of them.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -12,18 +13,31 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+CAP_DAC_OVERRIDE = 1
 NURSERY = get_context("forkserver")
 NURSERY.set_forkserver_preload(["__main__", "tests.warm"])
 
 
 class Process:
-    """As much of `subprocess.Popen` as tests use, of `cacp ARGS…`; output is appended to a file."""
+    """As much of `subprocess.Popen` as tests use, of `cacp ARGS…`; output is appended to a file,
+    or to one for stdout and one for stderr. File modes bind a process without `override`, also
+    where the tests run as root."""
 
-    def __init__(self, args: list[str], env: dict[str, str], output: Path) -> None:
+    def __init__(
+        self,
+        args: list[str],
+        env: dict[str, str],
+        output: Path,
+        errors: Path | None = None,
+        *,
+        override: bool = True,
+    ) -> None:
         self.args = args
         output.touch()
         self._process: ForkServerProcess = NURSERY.Process(
-            target=_live, args=(args, env, str(output)), daemon=True
+            target=_live,
+            args=(args, env, str(output), str(errors or output), override),
+            daemon=True,
         )
         self._process.start()
         assert self._process.pid is not None
@@ -51,16 +65,29 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
 
-def _live(args: list[str], env: dict[str, str], output: str) -> None:
+def _live(args: list[str], env: dict[str, str], output: str, errors: str, override: bool) -> None:
     """In the new process: take on what a shell would have given it, and be `cacp`."""
     os.environ.clear()
     os.environ.update(env)
-    with Path(os.devnull).open("rb") as nothing, Path(output).open("ab") as log:
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
+    for number, path, mode in ((0, os.devnull, "rb"), (1, output, "ab"), (2, errors, "ab")):
+        with Path(path).open(mode) as file:
+            os.dup2(file.fileno(), number)
+    if not override:
+        _give_up_override()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["cacp", *args]
     from cli.main import main
 
     main()
+
+
+def _give_up_override() -> None:
+    """CAP_DAC_OVERRIDE, with which root passes over the modes of files (capabilities(7))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    # Effective, permitted and inheritable, for capabilities up to 31 and those above.
+    held = (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, held) == 0, os.strerror(ctypes.get_errno())
+    for place in range(3):
+        held[place] &= ~(1 << CAP_DAC_OVERRIDE)
+    assert libc.capset(header, held) == 0, os.strerror(ctypes.get_errno())

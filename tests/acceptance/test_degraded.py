@@ -3,13 +3,10 @@
 The faults are real: full disks, limits of the kernel, locks of other processes, broken pages.
 """
 
-import ctypes
-import os
 import sqlite3
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -23,8 +20,6 @@ from tests.node import Node, RpcError
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
 
 BULK = {"text": "x" * 5_000}
-PR_CAPBSET_DROP = 24
-CAP_DAC_OVERRIDE = 1
 
 
 def team_on(node: Node) -> tuple[Team, str]:
@@ -151,29 +146,10 @@ def read_only(folder: Path) -> Iterator[None]:
         path.chmod(0o644)
 
 
-def start_without_privileges(start: Callable[[], object]) -> None:
-    """Start a process that file modes bind, also where the tests run as root.
-
-    A bounding set belongs to a thread and what it starts, so only that process is without.
-    """
-    failed: list[int] = []
-
-    def run() -> None:
-        if os.geteuid() == 0:
-            libc = ctypes.CDLL(None, use_errno=True)
-            failed.append(libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0))
-        start()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert not any(failed)
-
-
 def check_refuses_to_start(node: Node, mend: str) -> None:
     """One readable line with what mends it, and exit status 1."""
     node.log_file.write_text("")
-    start_without_privileges(lambda: node.start(wait=False, forked=False))
+    node.start(wait=False, override=False)
     assert node.process is not None
     process, node.process = node.process, None
     assert process.wait(30) == 1

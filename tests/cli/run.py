@@ -2,12 +2,13 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from tests.nursery import Process
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,15 +20,12 @@ def cacp(*args: str, stdin: str | bytes = "", **variables: str) -> Result:
 
 
 def process(*args: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command as a shell runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "cli.main", *args],
-        env=environment_of(**variables),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    """A command in a process of its own."""
+    with TemporaryDirectory() as folder:
+        said, errors = Path(folder, "stdout"), Path(folder, "stderr")
+        running = Process(list(args), environment_of(**variables), said, errors)
+        status = running.wait(30)
+        return subprocess.CompletedProcess(args, status, said.read_text(), errors.read_text())
 
 
 def environment_of(**variables: str) -> dict[str, str]:

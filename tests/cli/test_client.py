@@ -3,11 +3,14 @@
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from cli.client import Client, Refused, Unreachable, own_url
+from tests.hostile import Answering, answer
 from tests.node import Node
 
 
@@ -86,3 +89,21 @@ def test_a_malformed_key_is_not_sent(key: str) -> None:
 )
 def test_own_url(host: str, url: str) -> None:
     assert own_url(host, 80) == url
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_over_tls_a_node_must_be_trusted(
+    trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Authorities are read for https, on this machine too."""
+    issuer, other = trustme.CA(), trustme.CA()
+    certificate = tmp_path / "node.pem"
+    issuer.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+    (issuer if trusted else other).cert_pem.write_to_path(str(tmp_path / "trusted.pem"))
+    monkeypatch.setattr("certifi.where", lambda: str(tmp_path / "trusted.pem"))
+    with Answering(answer({"result": 1}), certificate) as node, Client(node.url) as client:
+        if trusted:
+            assert client.call("x") == 1
+        else:
+            with pytest.raises(Unreachable):
+                client.call("x")

@@ -1,24 +1,66 @@
-"""A server that breaks one rule: a proxy before a right node.
-
-`/SUITE/TEST/NUMBER/…` is the node as that mutation makes it (`tests.comply.mutations`).
-
-    python -m tests.comply.mutant PORT URL-OF-THE-NODE
-"""
+"""A server that breaks one rule: what stands between a client and right nodes."""
 
 import json
-import sys
 from typing import Any
 
 import httpx
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from pydantic import JsonValue
 
-from tests.comply.mutations import MUTATIONS, Exchange
+from comply.matching import matches
+from comply.record import Nearest
+from tests.comply.mutations import Exchange, Mutation
+from tests.node import NO_TLS
 
-PASSED_ON = ("authorization", "content-type")
+
+class Mutant(httpx.AsyncBaseTransport):
+    """The nodes, as a mutation makes them; as they are without one.
+
+    `truth` is what the node itself said to the request it was asked last, as tests hear it;
+    `misled`, whether a request did not come to it as it was sent.
+    """
+
+    def __init__(self, mutation: Mutation | None = None) -> None:
+        self._mutation = mutation or Mutation()
+        self._nodes = httpx.AsyncHTTPTransport(verify=NO_TLS)
+        self.truth: list[JsonValue] = []
+        self.misled = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        text = (await request.aread()).decode()
+        exchange = Exchange(request.url.path, parsed(text))
+        self._mutation.before(exchange)
+        self.misled |= not exchange.forward or exchange.call != parsed(text)
+        if exchange.forward:
+            await self._ask(request, text, exchange)
+        body = b"" if exchange.body is None else json.dumps(exchange.body).encode()
+        code = 200 if body and exchange.status == 204 else exchange.status
+        headers = exchange.headers or {"content-type": "application/json"}
+        return httpx.Response(code, headers=headers, content=body)
+
+    async def _ask(self, request: httpx.Request, text: str, exchange: Exchange) -> None:
+        headers = dict(request.headers)
+        if exchange.call != parsed(text):
+            text = json.dumps(exchange.call)
+            headers["content-length"] = str(len(text.encode()))
+        url = request.url.copy_with(path=exchange.path)
+        asked = httpx.Request(request.method, url, headers=headers, content=text.encode())
+        answer = await self._nodes.handle_async_request(asked)
+        said = (await answer.aread()).decode()
+        await answer.aclose()
+        exchange.status, exchange.body = answer.status_code, parsed(said)
+        exchange.headers = {"content-type": answer.headers.get("content-type", "")}
+        body = parsed(said)
+        whole: dict[str, JsonValue] = {"status": answer.status_code, "text": said, "body": body}
+        whole["headers"] = dict(answer.headers)
+        self.truth = [whole, *(body if isinstance(body, list) else [body])]
+        self._mutation.after(exchange)
+
+    def is_to_blame(self, near: Nearest) -> bool:
+        """Whether the node itself said what was expected."""
+        return any(matches(near.expected, one) for one in self.truth)
+
+    async def aclose(self) -> None:
+        await self._nodes.aclose()
 
 
 def parsed(text: str) -> Any:
@@ -26,34 +68,3 @@ def parsed(text: str) -> Any:
         return json.loads(text) if text else None
     except ValueError:
         return None
-
-
-def application(node: str) -> Starlette:
-    client = httpx.AsyncClient(base_url=node, trust_env=False)
-
-    async def serve(request: Request) -> Response:
-        given = request.path_params
-        mutation = MUTATIONS[f"{given['suite']}/{given['test']}"][int(given["number"])]
-        content = await request.body()
-        exchange = Exchange(f"/{given['path']}", parsed(content.decode()))
-        mutation.before(exchange)
-        if exchange.forward:
-            if exchange.call != parsed(content.decode()):
-                content = json.dumps(exchange.call).encode()
-            headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
-            answer = await client.request(
-                request.method, exchange.path, content=content, headers=headers
-            )
-            exchange.status, exchange.body = answer.status_code, parsed(answer.text)
-            exchange.headers = {"content-type": answer.headers.get("content-type", "")}
-            mutation.after(exchange)
-        body = b"" if exchange.body is None else json.dumps(exchange.body).encode()
-        code = 200 if body and exchange.status == 204 else exchange.status
-        return Response(body, code, exchange.headers or {"content-type": "application/json"})
-
-    path = "/{suite}/{test}/{number:int}/{path:path}"
-    return Starlette(routes=[Route(path, serve, methods=["GET", "POST"])])
-
-
-if __name__ == "__main__":
-    uvicorn.run(application(sys.argv[2]), port=int(sys.argv[1]), log_level="warning")

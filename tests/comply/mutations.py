@@ -3,7 +3,6 @@
 A mutation changes one thing in what a right node answers; `tests.comply.mutant` serves them.
 """
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,13 +161,15 @@ def leaks(
     method: str = "acp/inbox",
     path: str = "messages",
     shown: Callable[[Any], Any] = lambda message: message,
+    wanted: Callable[[Any], bool] = lambda message: True,
 ) -> Mutation:
-    """Shows everyone the message that was sent last."""
+    """Shows everyone the message that was sent last, of those that are wanted."""
     sent: list[Any] = [None]
 
     def after(exchange: Exchange) -> None:
         if exchange.is_call("acp/send") and "result" in exchange.body:
-            sent[0] = exchange.body["result"]["message"]
+            message = exchange.body["result"]["message"]
+            sent[0] = message if wanted(message) else sent[0]
         if exchange.is_call(method):
             put(exchange.body, f"result.{path}", lambda found: [*found, shown(sent[0])])
 
@@ -383,12 +384,15 @@ MESSAGES: dict[str, list[Mutation]] = {
     ],
     "claim": [result("acp/claim", "messages", []), leaks("acp/claim")],
     "claim.acknowledged": [leaks("acp/claim")],
-    "client-id": [result("acp/send", "message.id", lambda _: str(uuid.uuid4()))],
+    "client-id": [hears("acp/send", "client_id", None)],
     "dead-letters": [result("acp/deadLetters", "letters", [])],
     "dead-letters.alive": [buries()],
     "dead-letters.others": [buries()],
     "errors.rate-limited": [WRONG, result("acp/query", "messages", twice)],
-    "mesh.gate": [hears("acp/send", "policy.human_gate", "none")],
+    "expire": [result("acp/query", "messages.*.message.status", "pending"), leaks()],
+    "mesh.gate": [
+        leaks(wanted=lambda message: bool(message["policy"]["human_gate"] == "required"))
+    ],
     "mesh.message": [mail("from", "aid://example.com/another@1.0.0"), mail("payload", {})],
     "mesh.receipt": [
         result("acp/query", "messages.*.message.status", "pending"),
@@ -422,6 +426,8 @@ MESSAGES: dict[str, list[Mutation]] = {
         result("acp/team", "manifest.members.*.role", "executor"),
         swallows("acp/team", acting("removeMember"), {"manifest": {}}),
     ],
+    "thread.hops": [WRONG, result("acp/query", "messages", twice)],
+    "thread.rounds": [WRONG, result("acp/query", "messages", twice)],
     "thread.stranger": [accepts("acp/send")],
     "handoff.approval": [result("acp/handoff", "handoff.status", "validating")],
     "handoff.history": [result("acp/handoff", "history", [])],

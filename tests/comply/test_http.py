@@ -2,11 +2,9 @@
 
 import asyncio
 import re
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -16,10 +14,10 @@ from comply.http import HttpTarget
 from comply.result import Result, Verdict
 from comply.run import Unreachable, run_case
 from comply.source import SUFFIX, read
+from tests.comply.mutant import Mutant
 from tests.comply.mutations import MUTATIONS
-from tests.node import Node, free_port
+from tests.node import AGENT, REPO, Node
 from tests.scenarios.mesh import TOKEN
-from tests.team import FRONTEND, FRONTEND_AGENT
 from tests.waiting import eventually
 
 CASES = {
@@ -27,9 +25,21 @@ CASES = {
     for path in sorted(SUITES.glob(f"*/*{SUFFIX}"))
     if (case := load(path)).test.transport == "http"
 }
-MAIL = {"acp_session_injection": True, "acp_channel_notify": True}
-"""What a node has off until it is told: tests of it would be NA."""
+MAIL = {
+    "acp_session_injection": True,
+    "acp_channel_notify": True,
+    "acp_thread_hops": 2,
+    "acp_thread_rounds": 4,
+}
+"""What a node has off until it is told, and limits that are in reach: tests of it would be NA."""
+BILLING, SHOP = ("aid://x.y/ana@1.0.0", "billing"), ("aid://x.y/ben@1.0.0", "shop")
 MUTANTS = [(key, number) for key, found in MUTATIONS.items() for number in range(len(found))]
+
+
+@pytest.fixture(autouse=True)
+def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our clock is that of the nodes."""
+    monkeypatch.setattr("comply.http.SOON_SECONDS", 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +48,6 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     with Node(tmp_path_factory.mktemp("node"), mesh_token=TOKEN, **MAIL) as node:
         yield node
         assert "Traceback" not in node.log
-
-
-@pytest.fixture(scope="module")
-def frontend_key(node: Node) -> str:
-    return node.key(FRONTEND_AGENT, FRONTEND)
 
 
 @pytest.fixture(scope="module")
@@ -57,71 +62,60 @@ def peer(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]
         assert "Traceback" not in peer.log
 
 
-@contextmanager
-def mutants_of(node: Node) -> Iterator[str]:
-    """The URL of a process that serves every mutant of the node."""
-    url = f"http://127.0.0.1:{(port := free_port())}"
-    command = [sys.executable, "-m", "tests.comply.mutant", str(port), node.url]
-    process = subprocess.Popen(command)
-
-    def answers() -> bool:
-        try:
-            return httpx.get(url, trust_env=False).status_code > 0
-        except httpx.TransportError:
-            return False
-
-    try:
-        eventually(answers, 20)
-        yield url
-    finally:
-        process.terminate()
-        process.wait()
-
-
 @pytest.fixture(scope="module")
-def mutants(node: Node) -> Iterator[str]:
-    with mutants_of(node) as url:
-        yield url
+def known(node: Node, peer: Node) -> HttpTarget:
+    """What a run learns of the two nodes before its first test."""
+
+    async def learn() -> HttpTarget:
+        target = HttpTarget(node.url, peer_url=peer.url)
+        await target.learn()
+        await target.close()
+        return target
+
+    return asyncio.run(learn())
 
 
-@pytest.fixture(scope="module")
-def peer_mutants(peer: Node) -> Iterator[str]:
-    with mutants_of(peer) as url:
-        yield url
+def of_two_nodes(case: Case) -> bool:
+    return any(step.to == "peer" for step in case.test.steps)
 
 
-def keys_for(case: Case, node: Node, peer: Node, frontend_key: str) -> dict[str, str]:
-    """The keys that a test calls with: mail is limited per sender, so each test of it has new
-    ones, which the peer has heard of when it needs to."""
+def callers(case: Case, known: HttpTarget, node: Node, peer: Node) -> HttpTarget:
+    """The target with the keys that a test calls with, of any agents but the node's own: mail is
+    limited per sender, so each test of it has new ones, which the peer has heard of when it needs
+    to. Who works on a contract with the peer's agent is the node's own, at its word."""
     if case.suite != "acp-messages":
-        return {"second": frontend_key}
+        second = {"second": node.key(*SHOP)}
+        if of_two_nodes(case):
+            return replace(known, keys=second, repo2=SHOP[1])
+        first = {"first": node.key(*BILLING)}
+        return replace(known, keys=first | second, repo=BILLING[1], repo2=SHOP[1])
     number = uuid.uuid4().hex[:12]
 
     def key(who: str) -> str:
         return node.key(f"aid://example.com/{who}-{number}@1.0.0", who, human=who == "hugo")
 
-    callers = {step.caller for step in case.test.steps}
-    given = {"first": key("ana"), "second": key("ben")}
-    if "third" in callers:
-        given["third"] = key("cleo")
-    if "human" in callers:
-        given["human"] = key("hugo")
-    if any(step.to == "peer" for step in case.test.steps):
-        known = "SELECT count(*) FROM homes WHERE agent = ?"
+    named = {step.caller for step in case.test.steps}
+    keys = {"first": key("ana"), "second": key("ben")}
+    if "third" in named:
+        keys["third"] = key("cleo")
+    if "human" in named:
+        keys["human"] = key("hugo")
+    if of_two_nodes(case):
+        heard = "SELECT count(*) FROM homes WHERE agent = ?"
         ana = f"aid://example.com/ana-{number}"
-        eventually(lambda: peer.query(known, ana) == [(1,)])
-    return given
+        eventually(lambda: peer.query(heard, ana) == [(1,)])
+    return replace(known, keys=keys)
 
 
-def outcome(case: Case, url: str, peer_url: str | None = None, **keys: str) -> Result:
+def outcome(case: Case, target: HttpTarget, mutant: Mutant | None = None) -> Result:
+    """The test's result at the target, or at a mutant of it."""
+
     async def run() -> Result:
-        target = HttpTarget(url, keys, peer_url)
-        await target.learn()
-        target.repo, target.peer_repo = "backend-api", "mobile-app"
+        client = httpx.AsyncClient(transport=mutant or Mutant(), timeout=30)
         try:
-            return await run_case(case, target, 20, patience=0)
+            return await run_case(case, replace(target, client=client), 30, patience=0)
         finally:
-            await target.close()
+            await client.aclose()
 
     return asyncio.run(run())
 
@@ -132,30 +126,50 @@ def test_every_shipped_test_has_a_mutant() -> None:
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_our_node_keeps_the_rule(key: str, node: Node, peer: Node, frontend_key: str) -> None:
-    keys = keys_for(CASES[key], node, peer, frontend_key)
-    result = outcome(CASES[key], node.url, peer.url, **keys)
+def test_our_node_keeps_the_rule(key: str, known: HttpTarget, node: Node, peer: Node) -> None:
+    result = outcome(CASES[key], callers(CASES[key], known, node, peer))
     assert (result.verdict, result.reason) == (Verdict.PASS, "")
+
+
+@pytest.mark.parametrize("id", ["discovery.register", "peer.announce"])
+def test_the_nodes_own_agent_may_be_a_caller(id: str, known: HttpTarget, node: Node) -> None:
+    """With its key or at its word; but it is no peer of its own node."""
+    case, own, shop = CASES[f"cacp-2.0/{id}"], node.key(AGENT, REPO), node.key(*SHOP)
+    known = replace(known, repo2=SHOP[1])
+    for keys in ({"second": shop}, {"first": own, "second": shop}):
+        assert outcome(case, replace(known, keys=keys)).verdict is Verdict.PASS
+    swapped = replace(known, keys={"first": shop, "second": own}, repo=SHOP[1], repo2=REPO)
+    result = outcome(case, swapped)
+    assert result.verdict is Verdict.NA
+    assert "the node's own agent" in result.reason
 
 
 @pytest.mark.parametrize(("key", "number"), MUTANTS)
 def test_a_mutant_is_found(
-    key: str,
-    number: int,
-    node: Node,
-    peer: Node,
-    mutants: str,
-    peer_mutants: str,
-    frontend_key: str,
+    key: str, number: int, known: HttpTarget, node: Node, peer: Node
 ) -> None:
-    case = CASES[key]
-    text = re.sub(r'"timeoutMs": \d{5,}', '"timeoutMs": 600', case.path.read_text())
-    keys = keys_for(case, node, peer, frontend_key)
-    short = Case(case.id, case.suite, case.path, read(text))
-    at, peer_at = f"{mutants}/{key}/{number}", f"{peer_mutants}/{key}/{number}"
-    result = outcome(short, at, peer_at, **keys)
-    assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
-    assert result.reason
+    """By the rule that it breaks: where it is found, the node itself says what is expected. What
+    has not come to be yet is given more time; a request that went astray is no matter of time."""
+    case, mutation = CASES[key], MUTATIONS[key][number]
+    for milliseconds in (400, 3_000, 20_000):
+        mutant = Mutant(mutation)
+        target = callers(case, known, node, peer)
+        result = outcome(hastened(case, milliseconds), target, mutant)
+        assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
+        assert result.reason
+        if mutant.misled or result.near is None or mutant.is_to_blame(result.near):
+            return
+    raise AssertionError(f"the node itself does not say what is expected: {result.reason}")
+
+
+def hastened(case: Case, milliseconds: int) -> Case:
+    """The same test with no window longer than so much."""
+
+    def shorter(found: re.Match[str]) -> str:
+        return f'"timeoutMs": {min(int(found[1]), milliseconds)}'
+
+    text = re.sub(r'"timeoutMs": (\d+)', shorter, case.path.read_text())
+    return Case(case.id, case.suite, case.path, read(text))
 
 
 def made(*steps: str, more: str = "") -> Case:
@@ -220,21 +234,35 @@ UNKNOWN = '{"send": {"jsonrpc": "2.0", "id": 1, "method": "nope" %s}}'
         ),
     ],
 )
-def test_verdicts_are_kept_apart(case: Case, verdict: Verdict, reason: str, node: Node) -> None:
-    result = outcome(case, node.url)
+def test_verdicts_are_kept_apart(
+    case: Case, verdict: Verdict, reason: str, known: HttpTarget
+) -> None:
+    result = outcome(case, replace(known, peer_url=None))
     assert result.verdict is verdict
     assert result.reason.startswith(reason)
 
 
-def test_a_test_for_another_transport_is_not_applicable(node: Node) -> None:
+def test_a_test_for_another_transport_is_not_applicable(known: HttpTarget) -> None:
     text = '{"title": "t", "severity": "required", "steps": [{"newSession": {}}]}'
-    result = outcome(Case("t", "s", SUITES / "t.jsont", read(text)), node.url)
+    result = outcome(Case("t", "s", SUITES / "t.jsont", read(text)), known)
     assert (result.verdict, result.reason) == (Verdict.NA, "is for stdio, not for HTTP")
 
 
-def test_where_nothing_answers_it_is_said() -> None:
-    with pytest.raises(Unreachable, match=r"nothing answers at http://127\.0\.0\.1:9"):
-        outcome(made(LIST), "http://127.0.0.1:9")
-    for url in ("127.0.0.1:80", "ftp://x"):
-        with pytest.raises(Unreachable, match="is no URL such as"):
-            outcome(made(LIST), url)
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://127.0.0.1:9", r"nothing answers at http://127\.0\.0\.1:9"),
+        ("127.0.0.1:80", "is no URL such as"),
+        ("ftp://x", "is no URL such as"),
+    ],
+)
+def test_where_nothing_answers_it_is_said(url: str, problem: str) -> None:
+    async def learn() -> None:
+        target = HttpTarget(url)
+        try:
+            await target.learn()
+        finally:
+            await target.close()
+
+    with pytest.raises(Unreachable, match=problem):
+        asyncio.run(learn())

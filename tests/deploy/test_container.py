@@ -54,19 +54,23 @@ class Container:
         command = [word.replace("/opt/cacp", str(ROOT / "deploy")) for word in healthcheck()]
         return subprocess.run(command, env=self.variables, capture_output=True).returncode
 
+    def listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
     def until_healthy(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while self.healthcheck() != 0:
+        while not self.listens() or self.healthcheck() != 0:
             assert self.process.poll() is None, self.process.communicate()[0].decode()
             assert time.monotonic() < deadline, "the node didn't become healthy"
+            time.sleep(0.02)
 
     def until_it_stops_listening(self) -> None:
         deadline = time.monotonic() + STOP_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                return
+        while self.listens():
             assert time.monotonic() < deadline, "the node still listens"
             time.sleep(0.02)
 

@@ -13,7 +13,9 @@ from typing import Any, ClassVar
 
 import pytest
 import yaml
+from typer.main import get_command
 
+from cli.comply import app
 from server.health import PROBE_PATIENCE
 from server.settings import Settings
 
@@ -29,6 +31,8 @@ OBJECTS = {
 }
 POD = OBJECTS["StatefulSet"]["spec"]["template"]
 CONTAINER = POD["spec"]["containers"][0]
+OPTIONS = {str(one.envvar) for one in get_command(app).commands["run"].params if one.envvar}  # type: ignore[attr-defined]
+"""What `cacp comply run` takes from variables."""
 SHUTDOWN_SECONDS = Settings.model_fields["shutdown_seconds"].default
 
 
@@ -111,9 +115,9 @@ class TestNames:
             *(f"deploy/{path.name}" for path in sorted(DEPLOY.glob("*.*"))),
         ],
     )
-    def test_every_variable_is_a_setting(self, file: str) -> None:
-        known = {f"CACP_{name.upper()}" for name in Settings.model_fields}
-        assert {*re.findall(r"CACP_[A-Z_]+", (ROOT / file).read_text())} <= known
+    def test_every_variable_is_a_setting_or_an_option(self, file: str) -> None:
+        known = {f"CACP_{name.upper()}" for name in Settings.model_fields} | OPTIONS
+        assert {*re.findall(r"CACP_[A-Z_0-9]+", (ROOT / file).read_text())} <= known
 
     def test_the_images_bear_the_projects_version(self) -> None:
         image = f"cacp-server:{PROJECT['project']['version']}"

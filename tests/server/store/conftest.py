@@ -1,5 +1,6 @@
 """A real SQLite file with the node's schema, for each test of the store."""
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,11 +17,18 @@ from server.store.projects import Header, Repo
 PROJECT = "f0ebc7e6-3b58-4d02-abb1-b63e1e0ba7ac"
 
 
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with the schema and nothing in it, to be copied."""
+    path = tmp_path_factory.mktemp("prepared") / "cacp.db"
+    prepare(path)
+    return path
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(prepared: Path, tmp_path: Path) -> Path:
     """A new database file."""
-    prepare(tmp_path / "cacp.db")
-    return tmp_path / "cacp.db"
+    return Path(shutil.copy(prepared, tmp_path))
 
 
 @pytest.fixture
