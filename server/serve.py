@@ -34,6 +34,10 @@ MENDS = {
     "storage_failed": "check that its folder exists and can be written to",
 }
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread may go on while another waits: a write passes between threads several times,
+and waits for one that reads much, or makes messages for peers, each time."""
+
 
 def serve(settings: Settings, announce: Callable[[Settings], None] = lambda settings: None) -> None:
     """Serve until SIGTERM or SIGINT. Raises ValueError, in a line or two, when it can't start.
@@ -54,6 +58,7 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
         raise ValueError(f"Can't use the database {settings.db}: {MENDS[reason]}") from None
     announce(settings)
     _collect_rarely()
+    sys.setswitchinterval(SWITCH_SECONDS)
     # uvicorn drains, then raises the signal again; ended by it, the node has done its work.
     signal.signal(signal.SIGTERM, lambda *_: None)
     http_server(make_app(settings, prepared, secret), settings).run(sockets=listening)
