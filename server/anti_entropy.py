@@ -108,8 +108,9 @@ class Comparison:
 
         Raises CallError.
         """
-        while not await count(self._database):
-            pass
+        counted = False
+        while not counted:
+            counted = await self._database.write(lambda one: digests.catch_up(one.connection))
         prefixes, lacking = [""], list[Name]()
         for _ in range(digest.DEPTH + 1):
             below: list[str] = []
@@ -204,15 +205,6 @@ class Comparison:
             cause = (message.method, type(outcome).__name__)
             reason = str(outcome)[:200]
             self._notices.refused("fetched_refused", cause, peer=self._peer.agent_id, reason=reason)
-
-
-async def count(database: Database) -> bool:
-    """Keep the digests up with the changes, a step; whether all are counted."""
-    counted = await database.read_wide(digests.count)
-    if counted is None:
-        return True
-    await database.write(lambda one: digests.put(one.connection, counted))
-    return not counted.more
 
 
 def _checked(model: type[M], answer: Any) -> M:

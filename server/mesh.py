@@ -20,7 +20,7 @@ from peers.backoff import delay
 from peers.client import CallError, Unreachable
 from peers.sender import Page, Sender
 from schemas.base import iso
-from server.anti_entropy import Comparison, count
+from server.anti_entropy import Comparison
 from server.carrier import Carrier
 from server.domain.agents import identity
 from server.domain.errors import HeldElsewhere, Refusal
@@ -304,7 +304,7 @@ class Mesh:
             next_commit = self._database.next_commit
             with suppress(Refusal):
                 while bool(self.comparisons) and self._database.read(digests.is_behind):
-                    await count(self._database)
+                    await self._database.write(lambda one: digests.catch_up(one.connection))
             await next_commit.wait()
             await asyncio.sleep(COUNT_SECONDS)
 

@@ -20,8 +20,8 @@ _PUT_SUM: str = SQL.put_sum.sql
 _FACTS: str = SQL.fact_states.sql
 
 _CURSOR = "digest_cursor"
-_PAGE = 200
-"""Changes that are counted at once."""
+_PAGE = 50
+"""Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
 _KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
 """Which entity a change is of: a project's repos and claims are part of it."""
 
@@ -36,55 +36,24 @@ def name_of(change: changes.Change) -> Name | None:
     )
 
 
-class Counted(NamedTuple):
-    """What the changes after a cursor make of the digests: rows to put, and the cursor then."""
-
-    after: int
-    cursor: int
-    leaves: list[dict[str, str]]
-    sums: dict[str, str]
-    more: bool
-
-
-def count(db: sqlite3.Connection) -> Counted | None:
-    """Count the changes that were not counted yet, a page of them; None when all are. Only reads:
-    `put` writes it down, and so no write waits for the counting."""
-    after = _cursor(db)
+def catch_up(db: sqlite3.Connection) -> bool:
+    """Count the changes that were not counted yet, a page of them; whether all are counted."""
+    after = int(SQL.meta_value(db, name=_CURSOR) or 0)
     page = changes.after(db, after, _PAGE)
     if not page:
-        return None
-    counted = Counted(after, page[-1].seq, [], {}, len(page) == _PAGE)
-    for name in dict.fromkeys(name for change in page if (name := name_of(change))):
-        _count(db, name, counted)
-    return counted
-
-
-def put(db: sqlite3.Connection, counted: Counted) -> None:
-    """Write down what was counted, unless somebody else has counted meanwhile."""
-    if _cursor(db) != counted.after:
-        return
-    db.executemany(_PUT_DIGEST, counted.leaves)
-    sums = [{"prefix": one, "digest": total} for one, total in counted.sums.items()]
-    db.executemany(_PUT_SUM, sums)
-    changes.put_meta(db, _CURSOR, str(counted.cursor))
-
-
-def catch_up(db: sqlite3.Connection) -> bool:
-    """Count a page of changes and write it down; whether all are counted."""
-    counted = count(db)
-    if counted is None:
         return True
-    put(db, counted)
-    return not counted.more
+    names = dict.fromkeys(name for change in page if (name := name_of(change)))
+    sums: dict[str, str] = {}
+    for name in names:
+        _count(db, name, sums)
+    db.executemany(_PUT_SUM, [{"prefix": one, "digest": total} for one, total in sums.items()])
+    changes.put_meta(db, _CURSOR, str(page[-1].seq))
+    return len(page) < _PAGE
 
 
 def is_behind(db: sqlite3.Connection) -> bool:
     """Whether there are changes that were not counted yet."""
-    return changes.newest(db) > _cursor(db)
-
-
-def _cursor(db: sqlite3.Connection) -> int:
-    return int(SQL.meta_value(db, name=_CURSOR) or 0)
+    return changes.newest(db) > int(SQL.meta_value(db, name=_CURSOR) or 0)
 
 
 def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
@@ -115,20 +84,20 @@ def held(db: sqlite3.Connection) -> Held:
     return Held(root, *SQL.held_counts(db))
 
 
-def _count(db: sqlite3.Connection, name: Name, counted: Counted) -> None:
+def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
     place = digest.place_of(name)
     at = name._asdict()
     [before] = db.execute(_DIGEST, at).fetchone() or [digest.NOTHING]
     now = digest.leaf(name, _state(db, name))
     if now == before:
         return
-    counted.leaves.append({**at, "place": place, "digest": now})
+    db.execute(_PUT_DIGEST, {**at, "place": place, "digest": now})
     change = digest.xor(before, now)
     for prefix in digest.prefixes_of(place):
-        known = counted.sums.get(prefix)
+        known = sums.get(prefix)
         if known is None:
             [known] = db.execute(_SUM, {"prefix": prefix}).fetchone() or [digest.NOTHING]
-        counted.sums[prefix] = digest.xor(known, change)
+        sums[prefix] = digest.xor(known, change)
 
 
 def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
