@@ -170,13 +170,14 @@ class Comparison:
     async def _fetch(self, names: list[Name]) -> None:
         """Ask for entities and take them in; while some are taken in, the next are on their way."""
         names = sorted(names, key=lambda name: (name.entity != "project", name))
-        asking = self._pull(names) if names else None
+        at = 0
+        asking = self._pull(names[:PULL_MAX]) if names else None
         try:
             while asking is not None:
                 found = await asking
-                done = min(len(names), PULL_MAX) - found.rest
-                names = names[done:] if done > 0 else []
-                asking = self._pull(names) if names else None
+                done = min(len(names) - at, PULL_MAX) - found.rest
+                at = at + done if done > 0 else len(names)
+                asking = self._pull(names[at : at + PULL_MAX]) if at < len(names) else None
                 for kind in ("cacp/project/sync", "cacp/contract/sync", "cacp/context/sync"):
                     of_kind = [one for one in found.messages if one.method == kind]
                     async with asyncio.TaskGroup() as group:
@@ -188,7 +189,7 @@ class Comparison:
 
     def _pull(self, names: list[Name]) -> "asyncio.Task[PullResult]":
         async def ask() -> PullResult:
-            asked = [name._asdict() for name in names[:PULL_MAX]]
+            asked = [name._asdict() for name in names]
             return _checked(PullResult, await self._link.call("cacp/sync/pull", entities=asked))
 
         return asyncio.create_task(ask())

@@ -197,21 +197,17 @@ class Dispatcher:
         self, calls: list[jsonrpc.Call], origin: Origin
     ) -> list[dict[str, Any]]:
         """The responses to a peer's batch, taken in a few transactions."""
-        # Checked in a thread: the event loop serves others meanwhile.
-        admitted = await asyncio.to_thread(lambda: [self._admitted(call, origin) for call in calls])
         take = partial(take_together, self._database, self._node, origin.caller)
-        parts = [admitted[at : at + TOGETHER] for at in range(0, len(admitted), TOGETHER)]
+        reads = [partial(self._admitted, call, origin) for call in calls]
+        parts = [reads[at : at + TOGETHER] for at in range(0, len(reads), TOGETHER)]
         outcomes = chain.from_iterable(await asyncio.gather(*map(take, parts)))
         return [
             self._response(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)
         ]
 
-    def _admitted(self, call: jsonrpc.Call, origin: Origin) -> Call | Refusal:
+    def _admitted(self, call: jsonrpc.Call, origin: Origin) -> Call:
         method = self._taken_together[call.method]
-        try:
-            return Call(method, self._admit(method, origin, call.params))
-        except Refusal as refusal:
-            return refusal
+        return Call(method, self._admit(method, origin, call.params))
 
     def _response(self, call: jsonrpc.Call, outcome: Any) -> dict[str, Any]:
         if isinstance(outcome, Refusal):

@@ -1,8 +1,11 @@
 """Takes in the `*/sync` calls of a peer, many in one transaction: what it pushes in a batch, and
-what this node has fetched from it."""
+what this node has fetched from it.
 
-import asyncio
-from collections.abc import Sequence
+All of it is done on the writer's thread, the checks of params too: threads that compute side by
+side take the interpreter from each other, and cost more than they save.
+"""
+
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,10 +30,14 @@ class Call(NamedTuple):
     params: BaseModel
 
 
+Read = Callable[[], Call]
+"""Checks what came in. Raises Refusal or ValidationError for what is no call."""
+
+
 async def take_together(
-    database: Database, node: Node, caller: Caller, calls: Sequence[Call | Exception]
+    database: Database, node: Node, caller: Caller, calls: Sequence[Read]
 ) -> list[dict[str, Any] | Exception]:
-    """The result of each call, or what it raises; of what is no call, itself. One transaction.
+    """The result of each call, or what it raises; all in one transaction.
 
     What one of them breaks, it breaks for itself: the others are taken without it.
     """
@@ -64,8 +71,7 @@ class Incoming:
         self, source: Peer, messages: list[Message]
     ) -> list[dict[str, Any] | Problem]:
         """The SyncResult of each call, or why it is refused, as if their peer had made them."""
-        # Read in a thread: neither the event loop nor the writer waits for the checks.
-        calls = await asyncio.to_thread(lambda: [_read(message) for message in messages])
+        calls = [partial(_read, message) for message in messages]
         keyed = source.secret is not None
         caller = Caller(
             source.agent_id,
@@ -83,32 +89,27 @@ class Incoming:
         return outcomes
 
 
-def _read(message: Message) -> Call | ValidationError:
+def _read(message: Message) -> Call:
     method, params = METHODS[message["method"]], message["params"]
-    try:
-        if isinstance(params, str):
-            return Call(method, method.params.model_validate_json(params, by_alias=True))
-        return Call(method, method.params.model_validate(params, by_alias=True))
-    except ValidationError as error:
-        return error
+    if isinstance(params, str):
+        return Call(method, method.params.model_validate_json(params, by_alias=True))
+    return Call(method, method.params.model_validate(params, by_alias=True))
 
 
 def _taken(
-    node: Node, caller: Caller, calls: Sequence[Call | Exception], transaction: Transaction
+    node: Node, caller: Caller, calls: Sequence[Read], transaction: Transaction
 ) -> list[dict[str, Any] | Exception]:
     """Raises what a call raises that had written before it did."""
     db = transaction.connection
     outcomes: list[dict[str, Any] | Exception] = []
-    for call in calls:
-        if isinstance(call, Exception):
-            outcomes.append(call)
-            continue
+    for read in calls:
         changes = db.total_changes
-        context = Context(db, caller, node, call.method.name, transaction.stamp, transaction)
         try:
-            outcomes.append(call.method.run(context, call.params))
-        except Refusal as refusal:
+            method, params = read()
+            context = Context(db, caller, node, method.name, transaction.stamp, transaction)
+            outcomes.append(method.run(context, params))
+        except (Refusal, ValidationError) as problem:
             if db.total_changes != changes:
                 raise
-            outcomes.append(refusal)
+            outcomes.append(problem)
     return outcomes
