@@ -149,7 +149,19 @@ def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: A
     begun = ann.send(ann, sequence=1)["message"]["thread_id"]
     letter = beta.letter(BOB, ann.id, thread_id=begun, sequence=2**53 - 1)
     assert "no part" in beta.brings(letter)["error"]
+    assert beta.brings(beta.letter(BOB, ann.id, thread_id=begun))["error"] is None
+    assert "no part" in beta.brings(letter)["error"], "nor by a message of its own without a number"
     ann.send(ann, thread_id=begun, sequence=2)
+
+
+def test_who_began_a_thread_goes_on_in_it(beta: Stranger, ann: Agent) -> None:
+    """Also when it was answered by nobody, or not to itself."""
+    thread = str(uuid7())
+    begins = beta.letter(BOB, ann.id, id=thread, thread_id=thread, sequence=1)
+    assert beta.brings(begins)["error"] is None
+    ann.send(ann, thread_id=thread, sequence=2)
+    goes_on = beta.letter(BOB, ann.id, thread_id=thread, sequence=3)
+    assert beta.brings(goes_on)["error"] is None
 
 
 def test_only_a_recipients_home_says_how_far_a_message_is(
