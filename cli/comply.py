@@ -178,6 +178,7 @@ def run(
     Examples:
       cacp comply run cacp-2.0 --url http://127.0.0.1:8080 --key2 "$FRONTEND_KEY"
       cacp comply run json-rpc-2.0 --url http://127.0.0.1:8080 --junit report.xml
+      cacp comply run acp-messages --url http://127.0.0.1:8080 --key2 "$FRONTEND_KEY"
       cacp comply run acp --agent echo --settings agents.json
       cacp comply run wire --command "cacp wire parse - --json"
     """

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
@@ -89,6 +90,8 @@ def serve(
         fail(USAGE, str(error))
     from server.serve import serve as run
 
+    if attached and sys.stdin is None:
+        fail(USAGE, "--attached needs a standard input: it is closed")
     if attached:
         Thread(target=end_with_stdin, daemon=True).start()
     try:
@@ -101,8 +104,10 @@ def serve(
 
 def end_with_stdin() -> None:
     """SIGTERM to this process when nobody holds the other end of its standard input any more."""
-    while os.read(0, 4096):
-        pass
+    # A terminal that is gone, and what can't be read at all, is at its end too.
+    with suppress(OSError):
+        while os.read(0, 4096):
+            pass
     while True:
         os.kill(os.getpid(), signal.SIGTERM)
         # A node that is just starting may not heed the first.

@@ -108,6 +108,12 @@ def takes_part(db: sqlite3.Connection, thread_id: str, address: str) -> bool:
     return SQL.in_thread(db, thread_id=thread_id, address=address) is not None
 
 
+def is_called_in(db: sqlite3.Connection, thread_id: str, address: str) -> bool:
+    """Whether the agent has been sent a message of the thread, began it, or is alone in it: a part
+    that no message of its own gives it."""
+    return SQL.called_into_thread(db, thread_id=thread_id, address=address) is not None
+
+
 def held_at(db: sqlite3.Connection, thread_id: str, sequence: int) -> tuple[str, str] | None:
     """The message with this sequence that is held, and what holds it."""
     row = SQL.held_message(db, thread_id=thread_id, sequence=sequence)

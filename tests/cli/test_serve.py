@@ -55,6 +55,29 @@ def test_attached_it_ends_with_its_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("stdin", "statuses", "said"),
+    [
+        ("<&-", (2,), "--attached needs a standard input: it is closed"),
+        ("0>/dev/null", (0, -signal.SIGTERM), ""),
+    ],
+)
+def test_attached_to_what_cannot_be_read_it_does_not_stay(
+    tmp_path: Path, stdin: str, statuses: tuple[int, ...], said: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m cli.main serve --attached --port 0 {stdin}"],
+        env=environment_of(db=str(tmp_path / "n.db")),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode in statuses
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
     ("variables", "status", "said"),
     [
         ({"port": "x"}, 2, "port (CACP_PORT): Input should be a valid integer"),

@@ -96,6 +96,19 @@ def test_messages_and_receipts_go_both_ways(mesh: Meshed) -> None:
     assert unknown.value.reason in ("unknown_recipient", "schema_invalid")
 
 
+def test_numbered_turns_of_a_thread_go_on_between_nodes(mesh: Meshed) -> None:
+    """§12.5: who was sent a turn takes the next one, at whichever node; so do negotiations."""
+    alpha, beta = two(mesh)
+    ann, bob = agent(alpha, "ann"), agent(beta, "bob")
+    known_both_ways(ann, bob)
+    place: dict[str, str] = {}
+    for sequence in range(1, 5):
+        sender, reader = (ann, bob) if sequence % 2 else (bob, ann)
+        sent = sender.send(reader, sequence=sequence, **place)["message"]
+        place = {"thread_id": sent["thread_id"]}
+        reads(reader, sent["id"])
+
+
 def test_mail_waits_for_a_node_that_is_away(mesh: Meshed) -> None:
     """A peer that is down for long: mail is kept, expires here, and catches up in order."""
     alpha, beta = two(mesh)

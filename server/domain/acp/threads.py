@@ -36,7 +36,13 @@ def hop_of_joining(thread: Thread, sender: str) -> int:
 
 
 def after(thread: Thread, hop: int, sender: str) -> Thread:
-    """The thread after one more message by this address."""
+    """The thread after one more message by this address.
+
+    It is one reply more at most, whatever another node says of what was before it: else one message
+    would use up a thread for those who are in it.
+    """
+    if thread.rounds:
+        hop = min(hop, thread.hop + 1)
     return Thread(thread.rounds + 1, thread.sequence, max(thread.hop, hop), sender)
 
 

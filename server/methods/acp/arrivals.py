@@ -168,8 +168,11 @@ def _hop(ctx: Context, letter: Letter, thread: Thread) -> int:
 
 
 def _check_part(ctx: Context, thread_id: str, sender: str) -> None:
-    """Raises Forbidden unless the sender may take a number in a thread that goes on here."""
-    if not messages.takes_part(ctx.db, thread_id, sender):
+    """Raises Forbidden unless the sender may take a number in a thread that goes on here.
+
+    That it has sent something gives it no part: nothing keeps a peer from sending into any thread.
+    """
+    if not messages.is_called_in(ctx.db, thread_id, sender):
         raise Forbidden(
             "thread_id: the sender has no part in this thread here, and takes no number in it",
             reason="not_in_thread",

@@ -58,6 +58,23 @@ WHERE m.thread_id = :thread_id
                     AND d.box_seq IS NOT NULL))
 LIMIT 1;
 
+-- name: called_into_thread(thread_id, address)$
+SELECT 1 FROM messages AS m
+WHERE m.thread_id = :thread_id
+  AND (EXISTS (SELECT 1 FROM delivery_log AS d
+               WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'
+                 AND d.box_seq IS NOT NULL)
+       OR EXISTS (SELECT 1 FROM mail_routes AS r
+                  WHERE r.message_id = m.id AND r.recipient = :address AND r.offered = 1)
+       OR ((m.from_agent = :address
+            OR (m.from_agent >= :address || '@' AND m.from_agent < :address || 'A'))
+           AND (m.id = :thread_id
+                OR NOT EXISTS (SELECT 1 FROM messages AS o
+                               WHERE o.thread_id = :thread_id AND o.from_agent <> :address
+                                 AND NOT (o.from_agent >= :address || '@'
+                                          AND o.from_agent < :address || 'A')))))
+LIMIT 1;
+
 -- name: client_id(sender, client_id)^
 SELECT message_id, hash FROM client_ids WHERE sender = :sender AND client_id = :client_id;
 

@@ -77,6 +77,24 @@ def test_an_agents_address_finds_all_its_versions_and_no_other_agent(
     assert not messages.takes_part(db, "t", "aid://x/b")
 
 
+def test_what_an_agent_says_itself_calls_it_into_no_thread(db: sqlite3.Connection) -> None:
+    def called(address: str) -> bool:
+        return messages.is_called_in(db, "t", address)
+
+    messages.insert(db, MESSAGE, 15)
+    assert called("aid://x/a"), "alone in it"
+    messages.insert(db, MESSAGE._replace(id="m2", from_agent="aid://x/ab@1.0.0"), 15)
+    assert not called("aid://x/a")
+    messages.insert(db, MESSAGE._replace(id="t", from_agent="aid://x/b@1.0.0"), 15)
+    assert called("aid://x/b"), "it began the thread"
+    mailboxes.put(db, "m2", "aid://x/a", AT)
+    assert called("aid://x/a"), "it was sent one here"
+    posting.put_route(db, "m2", "aid://x/c", "aid://x/node")
+    assert not called("aid://x/c")
+    posting.offer(db, "m2", "aid://x/node")
+    assert called("aid://x/c"), "it was sent one at another node"
+
+
 def test_threads_and_client_ids(db: sqlite3.Connection) -> None:
     assert messages.thread(db, "t") is None
     messages.put_thread(db, "t", Thread(1, 0))

@@ -27,6 +27,12 @@ def test_who_joins_by_name_answers_what_is_there() -> None:
     assert hop_of_joining(Thread(rounds=3, hop=4), "a") == 5, "who spoke last is not known"
 
 
+def test_one_message_uses_up_no_thread() -> None:
+    """A node may say of its message what it likes; of a thread that is new here it alone knows."""
+    assert after(Thread(rounds=3, hop=1), 64, "c").hop == 2
+    assert after(Thread(), 30, "c").hop == 30
+
+
 def test_a_thread_ends() -> None:
     check_bounds(Thread(rounds=4), 0, BOUNDS)
     with pytest.raises(Forbidden) as refused:

@@ -135,20 +135,33 @@ def test_answers_by_the_threads_name_are_counted_here_too(
     """§12.4: whatever another node says of how many replies are before a message."""
     thread = ann.send(ann)["message"]["thread_id"]
     ann.send(ann, thread_id=thread)
-    for hop in (1, 1, 3):
+    for hop in (1, 1, 64):
         letter = beta.letter(BOB, ann.id, thread_id=thread) | {"hop": hop if hop > 1 else 0}
         assert beta.brings(letter)["error"] is None
         kept = alpha.query("SELECT hop FROM messages WHERE id = ?", letter["message"]["id"])
         assert kept == [(hop,)]
     alpha_hops = alpha.query("SELECT hop, rounds FROM threads WHERE thread_id = ?", thread)
-    assert alpha_hops == [(3, 5)]
+    assert alpha_hops == [(2, 5)], "what another node says uses up no thread"
+    ann.send(ann, thread_id=thread)
 
 
 def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: Agent) -> None:
     begun = ann.send(ann, sequence=1)["message"]["thread_id"]
     letter = beta.letter(BOB, ann.id, thread_id=begun, sequence=2**53 - 1)
     assert "no part" in beta.brings(letter)["error"]
+    assert beta.brings(beta.letter(BOB, ann.id, thread_id=begun))["error"] is None
+    assert "no part" in beta.brings(letter)["error"], "nor by a message of its own without a number"
     ann.send(ann, thread_id=begun, sequence=2)
+
+
+def test_who_began_a_thread_goes_on_in_it(beta: Stranger, ann: Agent) -> None:
+    """Also when it was answered by nobody, or not to itself."""
+    thread = str(uuid7())
+    begins = beta.letter(BOB, ann.id, id=thread, thread_id=thread, sequence=1)
+    assert beta.brings(begins)["error"] is None
+    ann.send(ann, thread_id=thread, sequence=2)
+    goes_on = beta.letter(BOB, ann.id, thread_id=thread, sequence=3)
+    assert beta.brings(goes_on)["error"] is None
 
 
 def test_only_a_recipients_home_says_how_far_a_message_is(
