@@ -19,8 +19,8 @@ KEPT_SECONDS = 4.0
 """A connection that was quiet for longer isn't used again: many servers close theirs after 5 s."""
 CONNECT_SECONDS = 5.0
 GONE_SECONDS = 10
-"""A machine that acknowledges nothing for so long is gone. A peer that only takes its time is left
-more: its machine answers for it."""
+"""A machine that acknowledges nothing for so long is gone, or a peer that reads nothing of a large
+body for so long. One that only takes its time to answer is left more."""
 
 
 def _gone() -> list[tuple[int, int, int]]:

@@ -185,13 +185,15 @@ def _enter(ctx: Context, row: Message, letter: Letter) -> None:
     A node sees those messages of a thread that are for its agents: a number may be skipped here,
     but none that is lower is taken after it (§12.5).
     """
+    thread_id, sender = row.thread_id or row.id, identity(row.from_agent)
+    thread = messages.thread(ctx.db, thread_id) or Thread()
+    # What comes from who has no part in a thread uses up nothing of it.
+    if not thread.rounds or messages.is_called_in(ctx.db, thread_id, sender):
+        thread = threads.after(thread, row.hop, sender)
     messages.insert(ctx.db, row, len(row.payload_json.encode()))
     posting.put_source(ctx.db, row.id, ctx.caller.agent_id)
     if homes.home_of(ctx, row.from_agent) is None:
         mesh.put_home(ctx.db, row.from_agent, ctx.caller.agent_id)
-    thread_id = row.thread_id or row.id
-    thread = messages.thread(ctx.db, thread_id) or Thread()
-    thread = threads.after(thread, row.hop, identity(row.from_agent))
     if row.sequence is not None:
         thread = thread._replace(sequence=row.sequence - 1)
     messages.put_thread(ctx.db, thread_id, thread)

@@ -133,24 +133,28 @@ def test_answers_by_the_threads_name_are_counted_here_too(
     alpha: Node, beta: Stranger, ann: Agent
 ) -> None:
     """§12.4: whatever another node says of how many replies are before a message."""
-    thread = ann.send(ann)["message"]["thread_id"]
+    thread = str(uuid7())
+    begins = beta.letter(BOB, ann.id, id=thread, thread_id=thread)
+    assert beta.brings(begins)["error"] is None
     ann.send(ann, thread_id=thread)
-    for hop in (1, 1, 64):
-        letter = beta.letter(BOB, ann.id, thread_id=thread) | {"hop": hop if hop > 1 else 0}
+    for said, hop in ((0, 2), (0, 2), (64, 64)):
+        letter = beta.letter(BOB, ann.id, thread_id=thread) | {"hop": said}
         assert beta.brings(letter)["error"] is None
         kept = alpha.query("SELECT hop FROM messages WHERE id = ?", letter["message"]["id"])
         assert kept == [(hop,)]
-    alpha_hops = alpha.query("SELECT hop, rounds FROM threads WHERE thread_id = ?", thread)
-    assert alpha_hops == [(2, 5)], "what another node says uses up no thread"
+    counted = alpha.query("SELECT hop, rounds FROM threads WHERE thread_id = ?", thread)
+    assert counted == [(3, 5)], "what another node says uses up no thread"
     ann.send(ann, thread_id=thread)
 
 
 def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: Agent) -> None:
     begun = ann.send(ann, sequence=1)["message"]["thread_id"]
+    before = ann.node.query("SELECT * FROM threads WHERE thread_id = ?", begun)
     letter = beta.letter(BOB, ann.id, thread_id=begun, sequence=2**53 - 1)
     assert "no part" in beta.brings(letter)["error"]
     assert beta.brings(beta.letter(BOB, ann.id, thread_id=begun))["error"] is None
     assert "no part" in beta.brings(letter)["error"], "nor by a message of its own without a number"
+    assert ann.node.query("SELECT * FROM threads WHERE thread_id = ?", begun) == before
     ann.send(ann, thread_id=begun, sequence=2)
 
 
