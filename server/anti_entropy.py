@@ -196,7 +196,7 @@ class Comparison:
 
     async def _take(self, messages: list[SyncMessage]) -> None:
         given = [{"method": one.method, "params": one.params} for one in messages]
-        # While some are on their way to the disk, the next are read.
+        # More would only stand in the way of other writes; with two the writer never waits.
         async with self._two_at_once:
             outcomes = await self._take_all(self._peer, given)
         for message, outcome in zip(messages, outcomes, strict=True):

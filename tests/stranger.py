@@ -22,6 +22,7 @@ from tests.node import Node, RpcError, bearer, error_of
 TOKEN = "a mesh token that nobody guesses"
 ALPHA = "aid://example.com/alpha@1.0.0"
 BOB = "aid://example.com/bob@1.0.0"
+GUS = "aid://example.com/gus@1.0.0"
 CONTENT: dict[str, Any] = {"path": "/stranger"}
 SOME_TIME = 1_700_000_000_000_000
 

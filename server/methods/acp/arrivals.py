@@ -117,11 +117,11 @@ def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
     new = [one for one in wanted if one not in have and _lives_here(ctx, one)]
     row = known
     if row is None:
-        row = _checked(ctx, letter)
+        row, thread = _checked(ctx, letter)
         if letters.is_over(letter, ctx.stamp, ctx.node.acp.retention):
             return [_end(one, "expired", "its time was over before it came") for one in wanted]
         if new:
-            _enter(ctx, row, letter)
+            _enter(ctx, row, thread, letter)
     for address in new:
         mailboxes.put(ctx.db, message_id, address, iso(ctx.stamp))
         course.announce(ctx, row, address)
@@ -132,8 +132,15 @@ def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
     return [found.get(one) or _end(one, "failed", GONE) for one in wanted]
 
 
-def _checked(ctx: Context, letter: Letter) -> Message:
-    """The row of a new message, after all that can be refused of it. Raises Refusal."""
+def _checked(ctx: Context, letter: Letter) -> tuple[Message, Thread]:
+    """The row of a new message and its thread with it, after all that can be refused of it.
+
+    A node sees those messages of a thread that are for its agents: a number may be skipped here,
+    but none that is lower is taken after it (§12.5). What comes from who has no part in a thread
+    uses up nothing of it.
+
+    Raises Refusal.
+    """
     message = letter.message
     letters.check(letter, ctx.stamp, ctx.node.future_limit)
     payload = checked_payload(message.type, message.version, message.payload)
@@ -142,9 +149,19 @@ def _checked(ctx: Context, letter: Letter) -> Message:
     hop = max(letter.hop, _hop(ctx, letter, thread))
     threads.check_bounds(thread, hop, ctx.node.acp.bounds)
     threads.place(message.type, message.sequence, thread)
-    if message.sequence is not None and thread.rounds:
-        _check_part(ctx, thread_id, identity(message.from_))
-    return new_row(
+    sender = identity(message.from_)
+    # What it has sent gives it no part: nothing keeps a peer from sending into any thread.
+    has_part = not thread.rounds or messages.is_called_in(ctx.db, thread_id, sender)
+    if message.sequence is not None:
+        if not has_part:
+            raise Forbidden(
+                "thread_id: the sender has no part in this thread here, and takes no number in it",
+                reason="not_in_thread",
+            )
+        thread = thread._replace(sequence=message.sequence - 1)
+    if has_part:
+        thread = threads.after(thread, hop, sender)
+    row = new_row(
         message,
         id=message.id,
         version=message.version,
@@ -156,6 +173,7 @@ def _checked(ctx: Context, letter: Letter) -> Message:
         created_at=iso(stamp_of(message.created_at)),
         hop=hop,
     )
+    return row, thread
 
 
 def _hop(ctx: Context, letter: Letter, thread: Thread) -> int:
@@ -167,36 +185,13 @@ def _hop(ctx: Context, letter: Letter, thread: Thread) -> int:
     return 0 if parent is None else parent.hop + 1
 
 
-def _check_part(ctx: Context, thread_id: str, sender: str) -> None:
-    """Raises Forbidden unless the sender may take a number in a thread that goes on here.
-
-    That it has sent something gives it no part: nothing keeps a peer from sending into any thread.
-    """
-    if not messages.is_called_in(ctx.db, thread_id, sender):
-        raise Forbidden(
-            "thread_id: the sender has no part in this thread here, and takes no number in it",
-            reason="not_in_thread",
-        )
-
-
-def _enter(ctx: Context, row: Message, letter: Letter) -> None:
-    """Write a message from elsewhere and its turn in its thread.
-
-    A node sees those messages of a thread that are for its agents: a number may be skipped here,
-    but none that is lower is taken after it (§12.5).
-    """
-    thread_id, sender = row.thread_id or row.id, identity(row.from_agent)
-    thread = messages.thread(ctx.db, thread_id) or Thread()
-    # What comes from who has no part in a thread uses up nothing of it.
-    if not thread.rounds or messages.is_called_in(ctx.db, thread_id, sender):
-        thread = threads.after(thread, row.hop, sender)
+def _enter(ctx: Context, row: Message, thread: Thread, letter: Letter) -> None:
+    """Write a message from elsewhere and its turn in its thread."""
     messages.insert(ctx.db, row, len(row.payload_json.encode()))
     posting.put_source(ctx.db, row.id, ctx.caller.agent_id)
     if homes.home_of(ctx, row.from_agent) is None:
         mesh.put_home(ctx.db, row.from_agent, ctx.caller.agent_id)
-    if row.sequence is not None:
-        thread = thread._replace(sequence=row.sequence - 1)
-    messages.put_thread(ctx.db, thread_id, thread)
+    messages.put_thread(ctx.db, row.thread_id or row.id, thread)
     course.take_turn(ctx, row)
     if policy.is_audited(letter.message.policy, letter.message.priority):
         course.audit(ctx, "accepted", row.id, sender=row.from_agent)

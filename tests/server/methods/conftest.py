@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.desk import Desk
+from tests.mail import Agent, agent
 from tests.node import Node
-from tests.stranger import ALPHA, TOKEN
+from tests.stranger import ALPHA, GUS, TOKEN, Stranger
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +19,19 @@ def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     with Node(folder, **settings) as node:
         yield node
         assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="module")
+def gamma(alpha: Node) -> Stranger:
+    """A peer at which Gus is at home."""
+    gamma = Stranger(alpha, "gamma").register()
+    gamma.lists(gamma.agent, GUS)
+    return gamma
+
+
+@pytest.fixture
+def ann(alpha: Node) -> Agent:
+    return agent(alpha, "ann")
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from uuid_utils import uuid7
 from tests.desk import package
 from tests.mail import Agent, agent
 from tests.node import Node, RpcError
-from tests.stranger import ALPHA, BOB, TOKEN, Stranger
+from tests.stranger import ALPHA, BOB, GUS, TOKEN, Stranger
 
 BEA = "aid://example.com/bea@1.0.0"
-GUS = "aid://example.com/gus@1.0.0"
 HANA = "aid://example.com/hana@1.0.0"
 BETA = "aid://example.com/beta"
 
@@ -26,18 +25,6 @@ def beta(alpha: Node) -> Stranger:
     beta = Stranger(alpha, "beta").register()
     beta.lists(beta.agent, BOB, BEA)
     return beta
-
-
-@pytest.fixture(scope="module")
-def gamma(alpha: Node) -> Stranger:
-    gamma = Stranger(alpha, "gamma").register()
-    gamma.lists(gamma.agent, GUS)
-    return gamma
-
-
-@pytest.fixture
-def ann(alpha: Node) -> Agent:
-    return agent(alpha, "ann")
 
 
 def offered(ann: Agent, **changes: Any) -> str:

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from uuid_utils import uuid7
 
-from tests.mail import Agent, agent
+from tests.mail import Agent
 from tests.node import Node, RpcError
-from tests.stranger import ALPHA, BOB, Stranger
-
-GUS = "aid://example.com/gus@1.0.0"
+from tests.stranger import ALPHA, BOB, GUS, Stranger
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +18,6 @@ def beta(alpha: Node) -> Stranger:
     beta = Stranger(alpha, "beta").register()
     beta.lists(beta.agent, BOB)
     return beta
-
-
-@pytest.fixture(scope="module")
-def gamma(alpha: Node) -> Stranger:
-    """A peer at which Gus is at home."""
-    gamma = Stranger(alpha, "gamma").register()
-    gamma.lists(gamma.agent, GUS)
-    return gamma
-
-
-@pytest.fixture
-def ann(alpha: Node) -> Agent:
-    return agent(alpha, "ann")
 
 
 def reached(answer: Any) -> dict[str, str]:
