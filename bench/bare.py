@@ -10,7 +10,7 @@ from server.dispatch import Origin
 from server.identity import Identity
 from server.limits import Limits
 from server.notices import Notices
-from server.serve import http_server, listen_on
+from server.serve import admission, http_server, listen_on
 from server.settings import load
 from server.transport import Gate, LastResort, RpcEndpoint
 
@@ -44,7 +44,7 @@ def main(port: int) -> None:
     rpc = RpcEndpoint(Constant(), gate, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
     app = Starlette(routes=[Route("/", rpc, methods=["POST"])])
     app.add_middleware(LastResort)
-    http_server(app, settings).run(sockets=listen_on(settings.host, port))
+    http_server(app, settings, admission(settings)).run(sockets=listen_on(settings.host, port))
 
 
 if __name__ == "__main__":

@@ -194,7 +194,7 @@ def peers(one: Node) -> int:
 
 
 def backlog(one: Node) -> int:
-    return max((peer["sync"]["backlog"] for peer in listed(one) if peer["sync"]), default=0)
+    return max((peer["sync"]["backlog"] for peer in listed(one) if "sync" in peer), default=0)
 
 
 def listed(one: Node) -> list[dict[str, Any]]:

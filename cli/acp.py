@@ -1,23 +1,26 @@
 """`cacp approve` and `cacp acp`: the operator's side of mail (acp-canonical §9.1, §12.8)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cli.client import DEFAULT_URL, KeyOption, UrlOption, connected
 from cli.offline import DbOption
 from cli.storage import private, reported, source_of
-from cli.terminal import JsonOption, print_json
+from cli.terminal import USAGE, JsonOption, fail, print_json
 from schemas.plain import one_line
+
+PAGE = 500
 
 app = typer.Typer(name="acp", no_args_is_help=True, help="Keep the mail of a node's agents.")
 
 
 def approve(
     message_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The message or handoff that waits.")
-    ],
+        str | None,
+        typer.Argument(metavar="[ID]", help="The message or handoff; without it, what waits."),
+    ] = None,
     refuse: Annotated[
         bool, typer.Option("--refuse", help="Refuse it for good; its sender sees that.")
     ] = False,
@@ -26,15 +29,22 @@ def approve(
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a message or a handoff through that waits for a human.
+    """List what waits for a human, or let a message or a handoff through.
 
-    Needs a human's key, made by `cacp keys create AID --repo NAME --human`.
+    Needs a human's key, made by `cacp keys create AID --repo NAME --human`. What another node holds
+    is listed there.
 
     \b
     Examples:
+      cacp approve
       cacp approve 01a200d3-c0e1-7539-b1a1-fddaebe9d751
       cacp approve 01a200d3-c0e1-7539-b1a1-fddaebe9d751 --refuse --comment "not today"
     """
+    if message_id is None:
+        if refuse or comment is not None:
+            fail(USAGE, "--refuse and --comment need the ID of what is decided on")
+        _list(url, key, as_json)
+        return
     params = {"message_id": message_id, "decision": "refuse" if refuse else "approve"}
     if comment is not None:
         params["comment"] = comment
@@ -49,6 +59,38 @@ def approve(
         return
     to = ", ".join(one_line(one["recipient"], 200) for one in done["receipts"])
     typer.echo(f"{done['outcome']}: {one_line(done['message']['id'], 200)} to {to}", err=True)
+
+
+def _list(url: str, key: str | None, as_json: bool) -> None:
+    waiting: list[dict[str, Any]] = []
+    params: dict[str, Any] = {"limit": PAGE}
+    with connected(url, key) as client:
+        while True:
+            found = client.call("acp/approvals", params)
+            waiting += found["waiting"]
+            if not found.get("nextCursor"):
+                break
+            params["cursor"] = found["nextCursor"]
+    if as_json:
+        print_json(waiting)
+    elif not waiting:
+        typer.echo("Nothing waits for approval.")
+    else:
+        typer.echo("\n\n".join(map(_shown, waiting)))
+
+
+def _shown(one: dict[str, Any]) -> str:
+    from cli.views import ago
+
+    to = ", ".join(one_line(agent, 200) for agent in one["to"])
+    id = one_line(one["id"], 200)
+    until = f", until {one_line(one['expiresAt'], 64)}" if one.get("expiresAt") else ""
+    return (
+        f"{one_line(one['subject'], 200)}\n"
+        f"  {one['kind']} of {ago(one['since'])}, {one['priority']}{until}\n"
+        f"  from {one_line(one['from'], 200)} to {to}\n"
+        f"  cacp approve {id}"
+    )
 
 
 @app.command()

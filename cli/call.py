@@ -80,16 +80,18 @@ def read_params(words: list[str]) -> dict[str, Any]:
 def mistaken_for_text(words: list[str], data: Any) -> list[str]:
     """The params given as text, of which the refusal says that they should be of another type.
 
-    >>> problems = [{"path": "wait", "problem": "input should be a valid number"}]
+    >>> problems = [{"path": "wait", "problem": "should be a number"}]
     >>> mistaken_for_text(["wait=1", "limit:=5"], {"errors": problems})
     ['wait']
     """
+    from schemas.problems import NOT_TEXT
+
     names = {word.partition("=")[0] for word in words}
     problems = data.get("errors") if isinstance(data, dict) else None
     return [
         one_line(one["path"])
         for one in problems or []
-        if one["path"] in names and "should be a valid" in one["problem"]
+        if one["path"] in names and one["problem"] in NOT_TEXT
     ]
 
 

@@ -10,12 +10,17 @@ from server.domain.contract import ALLOWED, Facts, Party
 
 AUTHOR = Party("backend-api", "aid://example.com/backend@1.0.0")
 OTHER = Party("frontend-app", "aid://example.com/frontend@1.0.0")
-PARTIES = (AUTHOR.repo_id, OTHER.repo_id)
+THIRD = Party("mobile-app", "aid://example.com/mobile@1.0.0")
+PARTIES = (AUTHOR, OTHER, THIRD)
 
 STEPS = {
     "agree": "contract/respond agree, by another party",
     "request_change": "contract/respond request_change, by any repo of the project",
     "reject": "contract/respond reject, by a party",
+    "agree by who asked": "contract/respond agree, by the party that asked for the change",
+    "agree by another": "contract/respond agree, by a party that did not",
+    "reject by who asked": "contract/respond reject, by the party that asked for the change",
+    "reject by another": "contract/respond reject, by a party that did not, its author too",
     "update": "contract/update, by any repo of the project",
     "start": "implementation/start, by a party",
     "complete": "implementation/complete, by the last party",
@@ -36,8 +41,22 @@ from the facts for the current version, the same on every node, in whatever orde
   8785). An update voids what was said before. Send `version` with a response or an update, and it
   is refused when the contract has moved on meanwhile (`stale_version`).
 - **The author** of the current version can't agree to it while there is another party.
-- **One other party** suffices; a project made with `agreementPolicy: all` asks for every one.
-- **A failed verification** opens a new round: back to agreed, implementations need revision.
+- **One other party** suffices; a project made with `agreementPolicy: all` asks for every one. The
+  others may agree later: that is recorded, and moves nothing.
+- **A request for a change stands** until who made it agrees, or, as a party, rejects instead, and a
+  rejection until the party that made it says otherwise; an update voids both. What others say
+  meanwhile is recorded, and does not settle the contract. Who is no party, and the author, take a
+  request of theirs back by agreeing; their agreement counts for no more than that.
+- **`status` in the answer to an agreement** is `agreed` only when the contract is agreed, or
+  further. Otherwise the agreement is recorded, and `status` is the contract's: `negotiating` or
+  `proposed`. The answers to a request and to a rejection say `change_requested` and `rejected`.
+- **A retry** is no step: who says again what stands already is answered as the contract is now, in
+  whichever state, and nothing is written. That holds for responses, starts, completions and
+  verifications; a second proposal or update is one more, unless it has the first one's
+  `Idempotency-Key`.
+- **A failed verification** opens a new round: back to agreed, implementations need revision. A
+  failure that comes after it, before anybody has begun anew, is recorded with it.
+- **A foreign peer** tells of states, not of steps: its rejection counts in every state.
 - **A version that lost a race** stays: `cacp/contract/conflicts` lists it with both contents.
 
 An illegal step is refused with `data.reason` `illegal_transition`, the state it is in (`from`) and
@@ -63,19 +82,24 @@ def _moves() -> Iterator[tuple[tuple[ContractStatus, str], ContractStatus]]:
     for status in get_args(ContractStatus):
         facts = _in(status)
         for step in STEPS:
+            # Who asked for the change counts in the one state that a request leads to.
+            if step in ("agree", "reject") and status == "negotiating":
+                continue
+            if " by " in step and status != "negotiating":
+                continue
             if status in ALLOWED[step.split()[0]]:  # type: ignore[index]
                 yield (status, step), domain.status_of(_after(facts, step))
 
 
 def _in(status: ContractStatus) -> Facts:
-    """A contract of two parties that has come to this state."""
+    """A contract of three parties that has come to this state."""
     first = VersionFact(
         version=1,
         digest="first",
         content={},
         repo_id=AUTHOR.repo_id,
         agent_id=AUTHOR.agent_id,
-        parties=PARTIES,
+        parties=tuple(who.repo_id for who in PARTIES),
         policy="any",
         stamp=1,
     )
@@ -93,14 +117,18 @@ def _after(facts: Facts, step: str) -> Facts:
     stamp = domain.updated_at(facts) + 1
     action, _, result = step.partition(" ")
     if action in ("agree", "request_change", "reject"):
-        return domain.join(facts, [domain.respond(facts, OTHER, action, stamp)])  # type: ignore[arg-type]
+        who = OTHER
+        if result == "by another":
+            who = AUTHOR if action == "reject" else THIRD
+        return domain.join(facts, [domain.respond(facts, who, action, stamp)])  # type: ignore[arg-type]
     if action == "update":
+        parties = domain.current_of(facts).parties
         return domain.join(
-            facts, [domain.update(facts, AUTHOR, {}, f"next{stamp}", PARTIES, stamp)]
+            facts, [domain.update(facts, AUTHOR, {}, f"next{stamp}", parties, stamp)]
         )
     if action == "verify":
         return domain.join(facts, domain.verify(facts, OTHER, result, stamp))  # type: ignore[arg-type]
     if action == "start":
         return domain.join(facts, [domain.implement(facts, OTHER, "in_progress", stamp)])
-    works = [domain.implement(facts, who, "complete", stamp) for who in (AUTHOR, OTHER)]
+    works = [domain.implement(facts, who, "complete", stamp) for who in PARTIES]
     return domain.join(facts, works)

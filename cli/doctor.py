@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from cli.terminal import REFUSED, JsonOption, print_json
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
+    from peers.clock import Reading
     from server.settings import Settings
     from server.store.peers import Peer
 
@@ -90,7 +91,7 @@ def examine(db: Path | None, config: Path | None) -> Iterator[Check]:
     yield clock_check(time.time())
     yield disk_check(settings.db)
     yield from _database(settings)
-    yield _port(settings)
+    yield from _port(settings)
 
 
 def clock_check(now: float) -> Check:
@@ -131,11 +132,13 @@ def _database(settings: "Settings") -> Iterator[Check]:
         yield Check("database", "broken", f"{path} is no file", "name the right one with --db")
         return
     try:
+        yield _log(path, settings.durability)
         with snapshot(path) as db:
             yield _schema(db)
             yield _permissions(path)
             yield from _soundness(db)
             yield _stamps(db, time.time_ns() // 1000)
+            yield _deferred(db, time.time_ns() // 1000)
             yield from _peers(db, settings)
     except sqlite3.Error as error:
         yield Check(
@@ -155,25 +158,34 @@ def _folder(path: Path) -> Check:
     return Check("database", "ok", f"{path} is not there yet; the first start makes it")
 
 
-def _schema(db: sqlite3.Connection) -> Check:
-    from server.store import check
+def _log(path: Path, durability: str) -> Check:
+    from server.store.migrate import check_log
+    from server.store.schema import Damaged
 
-    version, known = check.schema_version(db), check.known_version()
-    if version == 0:
-        return Check(
-            "schema", "broken", "this is no node's database", "name the right file with --db"
-        )
-    if version > known:
-        return Check(
-            "schema",
-            "broken",
-            f"version {version}; this release knows {known}",
-            "run the newer release, or restore an older backup",
-        )
-    if version < known:
-        found = f"version {version}; the next start migrates it to {known}"
+    try:
+        check_log(path)
+    except Damaged as error:
+        found, _, mend = str(error).partition(". ")
+        return Check("log", "broken" if durability == "FULL" else "warning", found, mend)
+    return Check("log", "ok", "every commit in it can be read")
+
+
+def _schema(db: sqlite3.Connection) -> Check:
+    from server.store.migrate import pending
+    from server.store.schema import Damaged
+
+    try:
+        to_run = pending(db)
+    except Damaged as error:
+        mend = "stop the node and restore the file from a backup: a node refuses it as it is"
+        return Check("schema", "broken", str(error), mend)
+    except ValueError as error:
+        found, _, mend = str(error).partition(". ")
+        return Check("schema", "broken", found, mend or "name the right file with --db")
+    if to_run:
+        found = f"the next start runs {', '.join(to_run)}"
         return Check("schema", "warning", found, "start the node: it makes a backup first")
-    return Check("schema", "ok", f"version {version}")
+    return Check("schema", "ok", "the tables are those of this release")
 
 
 def _permissions(path: Path) -> Check:
@@ -215,18 +227,44 @@ def _soundness(db: sqlite3.Connection) -> Iterator[Check]:
 
 
 def _stamps(db: sqlite3.Connection, now: int) -> Check:
+    from peers.clock import is_ahead
     from schemas.base import iso
     from server.store import check
 
     newest = check.newest_stamp(db)
-    if newest > now + 1_000_000:
+    if is_ahead(newest, now):
         return Check(
             "stamps",
             "warning",
-            f"the newest change is of {iso(newest)}, which is still to come",
-            "set the clock; use NTP",
+            f"something is stamped {iso(newest)}, which is still to come: a clock was wrong",
+            "run NTP; what is written from now on has the right time, and nothing waits for it",
         )
-    return Check("stamps", "ok", f"newest change {iso(newest)}" if newest else "no change yet")
+    return Check("stamps", "ok", f"the newest is {iso(newest)}" if newest else "nothing is stored")
+
+
+def _deferred(db: sqlite3.Connection, now: int) -> Check:
+    from schemas.base import iso
+    from server.store import mesh
+
+    ahead, waiting = mesh.deferred(db, now), mesh.count_aside(db)
+    if ahead.messages:
+        return Check(
+            "deferred",
+            "warning",
+            f"{ahead.messages} message{'s' if ahead.messages > 1 else ''} from peers, stamped too "
+            f"far ahead of the time, and not shown before {iso(ahead.until)}",
+            "run NTP on the peers' machines; `cacp clock deferred` shows them, `cacp clock accept` "
+            "takes them in now",
+        )
+    if waiting:
+        return Check(
+            "deferred",
+            "warning",
+            f"{waiting} message{'s' if waiting > 1 else ''} from peers, of projects that are "
+            "unknown here",
+            "the projects are being fetched from who sent them: see that those peers are up",
+        )
+    return Check("deferred", "ok", "nothing from peers waits")
 
 
 def _peers(db: sqlite3.Connection, settings: "Settings") -> Iterator[Check]:
@@ -235,11 +273,77 @@ def _peers(db: sqlite3.Connection, settings: "Settings") -> Iterator[Check]:
     from server.store import peers
 
     known = peers.every(db)
+    yield from _registrations(db, known)
     if not known:
         yield Check("peers", "ok", "none are registered")
         return
     with ThreadPoolExecutor(max_workers=16) as pool:
         yield from pool.map(_peer, known, [settings.loopback] * len(known))
+        readings = pool.map(_reading, known, [settings] * len(known))
+        yield clocks_check(dict(zip(known, readings, strict=True)))
+
+
+def clocks_check(found: "Mapping[Peer, Reading | None]") -> Check:
+    """Does this machine's clock tell the time of the nodes that have a key?"""
+    from peers.clock import reckon
+    from server.domain.clocks import Deferred, trouble
+
+    keyed = {peer.agent_id: one for peer, one in found.items() if peer.secret is not None}
+    measured = {
+        name: ahead
+        for name, one in keyed.items()
+        if one is not None and (ahead := one.at(one.received, 0)) is not None
+    }
+    verdict = reckon(measured, len(keyed) + 1)
+    wrong = trouble(verdict, has_jumped=False, newest=0, deferred=Deferred(), now=0, name=str)
+    if wrong is not None:
+        detail, mend = wrong.detail.rsplit(". ", 1)
+        return Check("clocks", "warning", detail, mend)
+    if not measured:
+        return Check("clocks", "ok", "no peer told its time")
+    return Check("clocks", "ok", f"{verdict.agreeing} of {verdict.clocks} nodes share the time")
+
+
+def _reading(peer: "Peer", settings: "Settings") -> "Reading | None":
+    """What the clock of a peer shows, by that of this machine."""
+    import httpx
+
+    from peers.clock import Reading
+    from server.domain.endpoints import check_endpoint
+    from server.domain.errors import Refusal
+
+    if peer.secret is None:
+        return None
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "cacp/sync/digest"}
+    params = {"prefixes": [""], "source_agent": settings.agent}
+    with suppress(Refusal, httpx.HTTPError, ValueError, KeyError, TypeError):
+        endpoint = check_endpoint(peer.endpoint, loopback_allowed=settings.loopback)
+        sent = time.time_ns() // 1000
+        answer = httpx.post(
+            endpoint.url,
+            json=asked | {"params": params},
+            headers={"Authorization": f"Bearer {peer.secret}"},
+            timeout=PEER_SECONDS,
+            follow_redirects=False,
+            trust_env=False,
+        )
+        theirs = answer.json()["result"]["time"]
+        return Reading(sent, int(theirs), time.time_ns() // 1000)
+    return None
+
+
+def _registrations(db: sqlite3.Connection, known: "list[Peer]") -> Iterator[Check]:
+    """Is an agent that has a key registered without it, too? A key that is made ends that; one of
+    before, or of another node, did not."""
+    from server.store import keys, mesh
+
+    for peer in known:
+        agent = peer.agent_id
+        keyed = keys.is_keyed(db, agent) or mesh.home_at_peer(db, agent) is not None
+        if peer.trust == "unkeyed" and keyed:
+            found = f"it has a key, and is registered without it at {peer.endpoint}"
+            mend = f"cacp peers remove {agent}: whoever registered it so has no key of its"
+            yield Check(f"agent {agent}", "warning", found, mend)
 
 
 def _peer(peer: "Peer", loopback: bool) -> Check:
@@ -273,31 +377,38 @@ def _peer(peer: "Peer", loopback: bool) -> Check:
     return Check(name, "ok", f"answers at {peer.endpoint}")
 
 
-def _port(settings: "Settings") -> Check:
-    """Is the port free, or does this very node answer on it?"""
+def _port(settings: "Settings") -> Iterator[Check]:
+    """Is the port free, or does this very node answer on it, and is it well?"""
     address = f"{settings.host}:{settings.port}"
     try:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
         with closing(socket.create_server((settings.host, settings.port), family=family)):
-            return Check("port", "ok", f"{address} is free: the node isn't running")
+            yield Check("port", "ok", f"{address} is free: the node isn't running")
+            return
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            return Check("port", "broken", f"{address}: {error.strerror}", "choose another host")
-    agent = _who_answers(settings)
+            yield Check("port", "broken", f"{address}: {error.strerror}", "choose another host")
+            return
+    health = _health(settings)
+    agent = one_line(str(health.get("agentId") or ""))
     if agent == settings.agent:
-        return Check("port", "ok", f"the node answers on {address}")
+        yield Check("port", "ok", f"the node answers on {address}")
+        if health.get("detail"):
+            yield Check("health", "warning", str(health["reason"]), one_line(health["detail"]))
+        return
     who = f"{agent} answers on {address}" if agent else f"another program has {address}"
-    return Check("port", "broken", who, "stop it, or choose another port with --port or CACP_PORT")
+    yield Check("port", "broken", who, "stop it, or choose another port with --port or CACP_PORT")
 
 
-def _who_answers(settings: "Settings") -> str | None:
+def _health(settings: "Settings") -> dict[str, Any]:
+    """What answers on the node's port says of itself; nothing, when it is no node."""
     import httpx
 
     url = own_url(settings.host, settings.port)
-    with suppress(httpx.HTTPError, ValueError, AttributeError):
-        answer: Any = httpx.get(f"{url}/health", timeout=PEER_SECONDS, trust_env=False).json()
-        return one_line(answer.get("agentId") or "") or None
-    return None
+    with suppress(httpx.HTTPError, ValueError):
+        answer = httpx.get(f"{url}/health", timeout=PEER_SECONDS, trust_env=False).json()
+        return answer if isinstance(answer, dict) else {}
+    return {}
 
 
 def _print(check: Check) -> None:

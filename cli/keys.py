@@ -6,9 +6,11 @@ import typer
 
 from cli.offline import DbOption, checked_name, print_columns, transaction
 from cli.terminal import REFUSED, JsonOption, fail, print_json
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from server.store.keys import Key
+    from server.store.peers import Peer
 
 app = typer.Typer(
     name="keys", no_args_is_help=True, help="Make, list and revoke the keys that agents call with."
@@ -37,17 +39,20 @@ def create(
 ) -> None:
     """Make a key and print it, this once: the node keeps only its hash.
 
-    Works while the node runs, and before its first start.
+    Works while the node runs, and before its first start. An agent that was registered as a peer
+    without a key is one of this node from then on; what was registered ends, and is told.
 
     Example: cacp keys create aid://example.com/frontend@1.0.0 --repo frontend-app
     """
-    from server.store import keys
+    from server.store import keys, mesh, peers
 
     key = keys.new_key()
     with transaction(db, make=True) as node:
         key_id = keys.add(
             node.db, key, agent_id=agent_id, repo=repo, trust=trust, human=human, now=node.now
         )
+        ended = peers.take_back(node.db, agent_id)
+        home = mesh.home_at_peer(node.db, agent_id)
     if as_json:
         print_json(
             {
@@ -57,9 +62,19 @@ def create(
                 "repo": repo,
                 "trust": trust,
                 "human": human,
+                "registrationsEnded": [_registration(one) for one in ended],
+                "homeElsewhere": home,
             }
         )
         return
+    for one in ended:
+        typer.echo(_told(one), err=True)
+    if home is not None:
+        typer.echo(
+            f"Note: {agent_id} is at home on {one_line(home)}. Here it may only read, until that "
+            "node has revoked its keys (`cacp keys revoke` there).",
+            err=True,
+        )
     whose = "a human's, " if human else ""
     typer.echo(f"{key_id}: for {agent_id}, repo {repo}, {whose}{trust}. Shown this once:", err=True)
     typer.echo(key)
@@ -100,6 +115,23 @@ def revoke(
     if not revoked:
         fail(REFUSED, f"there is no active key {key_id}; `cacp keys list` shows them")
     typer.echo(f"{key_id} is revoked.", err=True)
+
+
+def _told(ended: "Peer") -> str:
+    from schemas.base import iso
+
+    return one_line(
+        f"Note: {ended.agent_id} was registered as a peer without a key, at {ended.endpoint}, repo "
+        f"{ended.repo_name or '-'}, since {iso(ended.registered_at)}. That has ended: nobody is "
+        "taken at that name's word any more, and the agent's mailbox is on this node. If it was a "
+        "peer that you know, it registers again, with this key."
+    )
+
+
+def _registration(ended: "Peer") -> dict[str, Any]:
+    from server.methods.peer import describe
+
+    return describe(ended)
 
 
 def _shown(key: "Key") -> dict[str, Any]:

@@ -56,15 +56,21 @@ def inbox(
         print_json(found)
     else:
         typer.echo(clean(found["text"]))
+    missed = [one for one in found.get("acked", []) if one["outcome"] == "unknown"]
+    if missed:
+        ids = ", ".join(one_line(one["messageId"], 200) for one in missed)
+        fail(REFUSED, f"not acknowledged, for no such message has come to you: {ids}")
 
 
 def _listed(node: Client, params: dict[str, Any], wait: float) -> Any:
     until = time.monotonic() + wait
+    acked: list[Any] = []
     while True:
         left = max(until - time.monotonic(), 0.0)
         found = node.call("acp/inbox", {**params, "wait": min(left, LONGEST)})
+        acked += found.get("acked", [])
         if found["messages"] or time.monotonic() >= until:
-            return found
+            return {**found, "acked": acked}
         params.pop("ack", None)
 
 

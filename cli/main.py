@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cli import acp, comply, invites, keys, peers, thread, tokens, wire
+from cli import acp, clock, comply, invites, keys, peers, thread, tokens, wire
 from cli.call import call
 from cli.demo import demo
 from cli.discover import discover, known, register
@@ -49,6 +49,7 @@ app.command(rich_help_panel=MAIL)(acp.approve)
 app.command(rich_help_panel=MAIL)(hook)
 app.add_typer(peers.app, rich_help_panel=MESH)
 app.add_typer(invites.app, rich_help_panel=MESH)
+app.add_typer(clock.app, rich_help_panel=MESH)
 app.command(rich_help_panel=MESH)(peers.join)
 app.command(rich_help_panel=MESH)(mesh)
 app.add_typer(thread.app, rich_help_panel=RUN)

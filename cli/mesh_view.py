@@ -51,7 +51,7 @@ EVENTS = {
     DOWN: "red",
     "caught_up": "green",
     "conflict": "magenta",
-    "put_aside": "yellow",
+    "deferred": "yellow",
 }
 
 
@@ -186,7 +186,7 @@ def peer_events(before: Node, after: Node) -> list[Event]:
         found += _exchange_events(agent_id, old.get(agent_id, {}), peer)
     for kind, what, detail in (
         ("conflicts", "conflict", "more kept; `cacp show` and cacp/contract/conflicts tell them"),
-        ("putAside", "put_aside", "more put aside: stamped in the future, or of unknown projects"),
+        ("deferred", "deferred", "more: stamped too far ahead, or of unknown projects"),
     ):
         more = (after.held or {}).get(kind, 0) - (before.held or {}).get(kind, 0)
         if more > 0:
@@ -200,7 +200,9 @@ def _exchange_events(agent_id: str, before: Json, after: Json) -> list[Event]:
     was, now = old.get("health", "unknown"), new.get("health", "unknown")
     if now != was and now == DOWN:
         waiting = views.count(new["backlog"], "entity").replace("entitys", "entities")
-        found.append(Event(DOWN, agent_id, f"{new['lastError']}; {waiting} waiting"))
+        found.append(
+            Event(DOWN, agent_id, f"{new.get('lastError', 'no answer')}; {waiting} waiting")
+        )
     if now != was and now == "up":
         found.append(Event("up", agent_id, ""))
     if old.get("backlog") and old["lagSeconds"] >= 1 and new.get("backlog") == 0:

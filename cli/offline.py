@@ -55,8 +55,7 @@ def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
                     REFUSED,
                     f"there is no {settings.db}; `cacp serve` or `cacp keys create` makes it",
                 )
-            settings.db.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            prepare(settings.db)
+            prepare(settings.db, settings.durability)
             typer.echo(f"cacp: made a new database {one_line(settings.db)}", err=True)
         with closing(connect(settings.db)) as db:
             db.execute("BEGIN IMMEDIATE")

@@ -123,7 +123,7 @@ def greet(settings: "Settings") -> None:
 
     own = own_url(settings.host, settings.port)
     hints = [f"export CACP_URL={own}"] if own != DEFAULT_URL else []
-    hints += [] if settings.loopback else ["export CACP_KEY=…      a key of `cacp keys create`"]
+    hints += [] if settings.is_local else ["export CACP_KEY=…      a key of `cacp keys create`"]
     hints += [
         "cacp status            who it is and what it holds",
         "cacp watch             every change, live",

@@ -184,7 +184,7 @@ def locate(node: Client, wanted: str) -> tuple[str, str | None]:
 
 
 def every_project(node: Client) -> Iterator[dict[str, Any]]:
-    """Every project of the node in short, in the order of creation."""
+    """Every project of the node in short, the newest first."""
     params: dict[str, Any] = {"summary": True, "limit": PAGE}
     return _pages(node, "cacp/project/list", params, "projects")
 

@@ -24,18 +24,27 @@ def backup(
         Path, typer.Argument(metavar="FILE", help="The copy to make; it must not exist yet.")
     ],
     db: DbOption = None,
+    without_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--without-secrets",
+            help="Leave out keys, peers and the node's own secret: to look at, not to restore.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Copy a node's database, whether the node runs or not.
 
-    The copy is consistent, and holds all that the database holds, hashes of keys included: only
-    you can read it. To restore it, stop the node, put the copy in place of its file, remove what
-    ends in -wal and -shm beside it, and start it again.
+    The copy is consistent, and holds all that the database holds, its secrets too: whoever has it
+    can speak as this node, and call its peers. Only you can read it. To restore it, stop the node,
+    put the copy in place of its file, remove what ends in -wal and -shm beside it, and start it
+    again.
 
     \b
     Examples:
       cacp backup cacp-monday.db
       cacp backup /backups/node.db --db team.db
+      cacp backup --without-secrets report.db
     """
     from server.store.migrate import copy
 
@@ -50,14 +59,16 @@ def backup(
         try:
             with _progress() as progress:
                 progress.add_task(f"Copying {_size(source)}", total=None)
-                copy(source, part)
+                copy(source, part, without_secrets=without_secrets)
             os.link(part, file)
         finally:
             part.unlink(missing_ok=True)
     if as_json:
-        print_json({"file": str(file), "bytes": file.stat().st_size})
+        found = {"file": str(file), "bytes": file.stat().st_size, "secrets": not without_secrets}
+        print_json(found)
     else:
-        typer.echo(f"Copied {source} to {file}: {_size(file)}.", err=True)
+        kept = "without its secrets" if without_secrets else "with its secrets: keep it as a key"
+        typer.echo(f"Copied {source} to {file}: {_size(file)}, {kept}.", err=True)
 
 
 def export(

@@ -181,7 +181,7 @@ def peers(found: Iterable[Json]) -> Table:
         rows=[
             (
                 data(one["agentId"], "cyan"),
-                data(one["repoName"] or "-", "bold"),
+                data(one.get("repoName") or "-", "bold"),
                 data(one["endpoint"]),
                 data(one["trust"], TRUST_TONES.get(one["trust"], "white")),
                 Text(ago(one["lastSeen"]), "dim"),
@@ -198,6 +198,7 @@ def node(url: str, health: Json, card: Json, counts: str | None) -> Group:
     state = Text(f"● {one_line(health['status'] + reason)}", HEALTH_TONES.get(health["status"], ""))
     lines = [
         Text.assemble(state, "  ", data(health["repo"], "bold"), "  ", data(url, "dim")),
+        *([data(f"  {health['detail']}", "yellow")] if health.get("detail") else []),
         Text.assemble(("  agent   ", "dim"), data(health["agentId"], "cyan")),
         Text.assemble(
             ("  repo    ", "dim"), data(f"{own.get('role', '-')}, {own.get('language', '-')}")

@@ -26,10 +26,15 @@ _NOTHING_FOUND = 3
 def parse(
     file: Annotated[str, typer.Argument(help="The text to read; - is standard input.")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print an object keyed by lower-case field.")
+        bool,
+        typer.Option("--json", help="Print an object keyed by lower-case field, and warnings."),
     ] = False,
 ) -> None:
     """Find the last report or dispatch in a text and print it in canonical form.
+
+    What isn't written as it should be, and still can't be misread, is read with a warning: on
+    standard error, or with --json as warnings, each with line, field and message. What can be
+    misread is malformed.
 
     Exit status: 0 parsed, 1 malformed, 2 unreadable, 3 neither a report nor a dispatch in it.
 
@@ -38,15 +43,20 @@ def parse(
     from schemas import wire
 
     try:
-        message = wire.parse(_read(file))
+        found = wire.parse(_read(file))
     except wire.WireError as error:
         _fail(_MALFORMED, str(error))
-    if message is None:
+    if found is None:
         _fail(_NOTHING_FOUND, "neither a report (STATUS:…) nor a dispatch (TASK:…) in it")
     if as_json:
-        typer.echo(json.dumps(wire.to_fields(message), ensure_ascii=False, indent=2))
-    else:
-        typer.echo(wire.emit(message))
+        typer.echo(json.dumps(wire.to_fields(*found), ensure_ascii=False, indent=2))
+        return
+    try:
+        typer.echo(wire.emit(found.message))
+    except wire.WireError as error:
+        _fail(_MALFORMED, f"canonical text can't carry it, --json can: {error}")
+    for one in found.warnings:
+        typer.echo(f"cacp wire: warning: {one}", err=True)
 
 
 @app.command()

@@ -5,6 +5,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from schemas.problems import problem_of
+
 
 class AgentServer(BaseModel):
     """How an agent is started. Unknown fields are other programs' business."""
@@ -36,7 +38,7 @@ def agent_server(text: str, name: str) -> AgentServer:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise BadSettings(f"{where}: {first['msg']}") from None
+        raise BadSettings(f"{where}: {problem_of(first)}") from None
     if name not in servers:
         raise BadSettings(f"no agent {name} in agent_servers; there are {', '.join(servers)}")
     return servers[name]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from comply.matching import ABSENT, compiled
 from comply.template import names, to_json
 from schemas.jsont import ComplianceTest, Step
+from schemas.problems import problem_of
 
 Place = tuple[str | int, ...]
 SUFFIX = ".jsont"
@@ -166,8 +167,7 @@ def _invalid(source: Source, error: ValidationError) -> list[Problem]:
     problems = []
     for one in error.errors(include_url=False):
         where = ".".join(str(part) for part in one["loc"]) or "the test"
-        text = one["msg"].removeprefix("Value error, ")
-        problems.append(Problem(source.line(tuple(one["loc"])), f"{where}: {text}"))
+        problems.append(Problem(source.line(tuple(one["loc"])), f"{where}: {problem_of(one)}"))
     return problems
 
 

@@ -33,8 +33,9 @@ class CallError(Exception):
     """A call that got no useful answer. The text completes "the peer …".
 
     CallError
-     ├── Unreachable     no whole answer: it is down, too slow, too long, or may not be called
-     │    └── NotConnected    there was no connection: nothing was sent
+     ├── Unreachable     no whole answer: it is down, too slow, or may not be called
+     │    ├── NotConnected    there was no connection: nothing was sent
+     │    └── TooLong         the answer is longer than what is taken
      └── Refused         it answers, but with an error, or with what was not asked for
     """
 
@@ -44,6 +45,10 @@ class Unreachable(CallError):
 
 
 class NotConnected(Unreachable):
+    pass
+
+
+class TooLong(Unreachable):
     pass
 
 
@@ -126,23 +131,34 @@ class Client:
         """The JSON at a URL. Raises CallError."""
         return _json(await self.send("GET", url))
 
-    async def post(self, url: str, body: object, *, key: str | None = None) -> Any:
-        """The JSON that answers a JSON body (or one in bytes) of the holder of `key`.
+    async def post(
+        self, url: str, body: object, *, key: str | None = None, agent_id: str | None = None
+    ) -> Any:
+        """The JSON that answers a JSON body (or one in bytes) of the holder of `key`, in the name
+        of `agent_id` (CACP 2.0, Headers).
 
         Raises CallError.
         """
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
+        if agent_id is not None:
+            headers["x-agent-id"] = agent_id
         content = body if isinstance(body, bytes) else orjson.dumps(body)
         return _json(await self.send("POST", url, content=content, headers=headers))
 
     async def call(
-        self, url: str, method: str, params: dict[str, Any], *, key: str | None = None
+        self,
+        url: str,
+        method: str,
+        params: dict[str, Any],
+        *,
+        key: str | None = None,
+        agent_id: str | None = None,
     ) -> Any:
         """The result of one JSON-RPC call. Raises CallError."""
         request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
-        return result_of(await self.post(url, request, key=key))
+        return result_of(await self.post(url, request, key=key, agent_id=agent_id))
 
     async def _exchange(
         self, method: str, url: str, content: bytes, headers: Mapping[str, str]
@@ -165,7 +181,7 @@ class Client:
             async for chunk in response.aiter_stream():
                 body += chunk
                 if len(body) > self._answer_max:
-                    raise Unreachable(f"answers with more than {self._answer_max} bytes")
+                    raise TooLong(f"answers with more than {self._answer_max} bytes")
             return Answer(response.status, bytes(body))
 
     def _pool(self) -> "httpcore.AsyncConnectionPool":

@@ -1,4 +1,4 @@
-"""Peers of other makes: what their whole objects say for themselves (design §6).
+"""Foreign peers: what their whole objects say for themselves (design §6).
 
 They know the specification's text and no facts, and send contracts whole. Of such an object only
 what the peer itself changed counts: it is compared with what was last exchanged with that peer,
@@ -72,6 +72,17 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class Outrun:
+    """A version of the peer's own below ours, made before it heard of ours: it has lost."""
+
+    version: int
+    content: JsonObject
+    digest: str
+    parent: str | None
+    """Digest of the version that it grew from; None if nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Responded:
     action: ResponseAction
 
@@ -94,7 +105,7 @@ class Verified:
     result: Literal["success", "failure"]
 
 
-Difference = Proposed | Updated | Responded | Implemented | Verified
+Difference = Proposed | Updated | Outrun | Responded | Implemented | Verified
 
 
 # --- what was said before -----------------------------------------------------------------------
@@ -103,9 +114,9 @@ Difference = Proposed | Updated | Responded | Implemented | Verified
 class Exchange(BaseModel):
     """What was exchanged with one peer about one contract, kept between messages.
 
-    `last` went either way; `seen` are fingerprints of all that did, lately. `heard` is the newest
-    (version, time) of the peer's own clock: its times are never compared with ours, for some
-    peers send local time as if it were UTC.
+    `last` went either way; `seen` are fingerprints of all that did, lately; `pending` is on its way
+    to the peer, or was and got no answer. `heard` is the newest (version, time) of the peer's own
+    clock: its times are never compared with ours, for some peers send local time as if it were UTC.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -113,14 +124,20 @@ class Exchange(BaseModel):
     last: PeerContract | None = None
     seen: tuple[str, ...] = ()
     heard: tuple[int, int] | None = None
+    pending: PeerContract | None = None
+
+    def before_sending(self, ours: PeerContract) -> "Exchange":
+        """While `ours` is on its way: the peer may take it, and change it, before that is known."""
+        return self.model_copy(update={"pending": ours})
 
     def after_sending(self, ours: PeerContract) -> "Exchange":
         """Once the peer has confirmed `ours`; a `skipped` or an `error` confirms nothing."""
-        return self.model_copy(update={"last": ours, "seen": self._seen_with(ours)})
+        taken = {"last": ours, "seen": self._seen_with(ours), "pending": None}
+        return self.model_copy(update=taken)
 
     def after_crossing(self, ours: PeerContract) -> "Exchange":
         """The same when the peer has said something of its own meanwhile: that stays the last."""
-        return self.model_copy(update={"seen": self._seen_with(ours)})
+        return self.model_copy(update={"seen": self._seen_with(ours), "pending": None})
 
     def after_hearing(self, theirs: PeerContract) -> "Exchange":
         """Once what `theirs` differs in is applied here."""
@@ -133,17 +150,31 @@ class Exchange(BaseModel):
             last=self.last if behind else theirs,
             seen=self._seen_with(theirs),
             heard=self.heard if at is None or ours else (theirs.version, at),
+            pending=self.pending,
         )
+
+    def base_of(self, theirs: PeerContract, digest: Digest) -> PeerContract | None:
+        """What the peer changed to get to `theirs`: what was exchanged last, or what is on its way
+        if it has gone back from that. For it was read before, so this is a step of its own."""
+        last, pending = self.last, self.pending
+        if last is None or pending is None or not says_same(theirs, last, digest):
+            return last
+        goes_on = (pending.version, digest(pending.content)) == (last.version, digest(last.content))
+        return pending if goes_on else last
 
     def is_stale(self, theirs: PeerContract) -> bool:
         """Whether it was exchanged before, or the peer has said something newer since.
 
         Newer is the higher version, then the later time (CACP 2.0, Conflict Resolution).
         """
-        if _fingerprint(theirs) in self.seen:
+        if self.has_seen(theirs):
             return True
         at = _time_of(theirs)
         return at is not None and self.heard is not None and (theirs.version, at) < self.heard
+
+    def has_seen(self, contract: PeerContract) -> bool:
+        """Whether the very same was exchanged before, its time included."""
+        return _fingerprint(contract) in self.seen
 
     def _seen_with(self, contract: PeerContract) -> tuple[str, ...]:
         new = _fingerprint(contract)
@@ -169,6 +200,20 @@ def _work_of(work: PeerImplementation | None) -> _Work:
     return (work.status, work.plan or "", files, work.notes or "", work.test_endpoint or "")
 
 
+def says_same(one: PeerContract, other: PeerContract, digest: Digest) -> bool:
+    """Whether two objects say the same of a contract, whenever they say it."""
+    return _state_of(one, digest) == _state_of(other, digest)
+
+
+def _state_of(contract: PeerContract, digest: Digest) -> tuple[object, ...]:
+    works = {
+        work.repo_id: _work_of(work)
+        for work in contract.implementations
+        if work.status != "pending"
+    }
+    return contract.version, contract.status, digest(contract.content), works
+
+
 # --- what differs -------------------------------------------------------------------------------
 
 
@@ -191,19 +236,32 @@ def contract_differences(
     content = digest(theirs.content)
     if ours is None:
         first = Proposed(theirs.version, theirs.content, content)
-        return [first, *_work_differences(None, None, theirs, repo_id)]
-    if exchange.is_stale(theirs) or theirs.version < ours.version:
+        return [first, *_first_steps(theirs, repo_id)]
+    if exchange.is_stale(theirs):
         return []
     place = (theirs.version, content)
-    last = exchange.last
+    last = exchange.base_of(theirs, digest)
     known = last if last and (last.version, digest(last.content)) == place else None
+    if theirs.version < ours.version:
+        if known or theirs.proposed_by not in (None, repo_id):
+            return []
+        grew_from = _parent(ours, last, theirs, digest)
+        return [Outrun(theirs.version, theirs.content, content, grew_from)]
     if (ours.version, digest(ours.content)) == place:
         return _step_differences(ours, known, theirs, repo_id)
     if known:
         return []
     parent = _parent(ours, last, theirs, digest)
     update = Updated(theirs.version, theirs.content, content, parent)
-    return [update, *_work_differences(None, None, theirs, repo_id)]
+    return [update, *_first_steps(theirs, repo_id)]
+
+
+def _first_steps(theirs: PeerContract, repo_id: str) -> list[Difference]:
+    """Steps that the peer has taken on a version of which this is the first word."""
+    asked: list[Difference] = (
+        [Responded("request_change")] if theirs.status == "negotiating" else []
+    )
+    return [*asked, *_work_differences(None, None, theirs, repo_id)]
 
 
 def _parent(
@@ -227,19 +285,34 @@ def _step_differences(
     moved = now not in (before, ours.status)
     if moved and now == "negotiating":
         found.append(Responded("request_change"))
-    if moved and now == "proposed" and before == "negotiating":
+    if moved and now == "proposed":
+        # Nothing else leads back to it on the same version.
         found.append(Responded("reject"))
     if moved and now not in OPEN and before in OPEN and ours.status in OPEN:
         found.append(Responded("agree"))
     if _is_round_behind(ours, last):
         return found
-    if moved and now == "agreed" and before in BUILT and _to_revise(theirs) - _to_revise(last):
+    if _fails_round(ours, last, theirs, repo_id):
         # The failure opens a new round, in which every repo's work needs revision anyway.
         return [*found, Verified("failure")]
     found += _work_differences(ours, last, theirs, repo_id)
     if moved and now == "verified":
         found.append(Verified("success"))
     return found
+
+
+def _fails_round(
+    ours: PeerContract, last: PeerContract | None, theirs: PeerContract, repo_id: str
+) -> bool:
+    """Whether the peer has verified what was built, and found a failure."""
+    if theirs.status != "agreed" or ours.status == "agreed":
+        return False
+    revised = _to_revise(theirs) - _to_revise(last)
+    if last is not None and last.status in BUILT:
+        return bool(revised)
+    # It took our word that all is built before this node heard that it has. Its own work alone it
+    # may revise without that.
+    return ours.status in BUILT and bool(revised - {repo_id})
 
 
 def _is_round_behind(ours: PeerContract, last: PeerContract | None) -> bool:
@@ -302,8 +375,8 @@ def to_facts(
     """
     facts: list[Fact] = []
     for difference in differences:
-        if isinstance(difference, Proposed | Updated):
-            current = VersionFact(
+        if isinstance(difference, Proposed | Updated | Outrun):
+            version = VersionFact(
                 version=difference.version,
                 digest=difference.digest,
                 content=difference.content,
@@ -314,8 +387,9 @@ def to_facts(
                 parent=_parent_digest(difference, current),
                 stamp=stamp,
             )
-            round_number = 1
-            facts.append(current)
+            facts.append(version)
+            if not isinstance(difference, Outrun):
+                current, round_number = version, 1
             continue
         if current is None:
             raise ValueError("a contract that is unknown here begins with a Proposed")
@@ -347,7 +421,11 @@ def _step_facts(
     return [ImplementationFact(**place, **author, round=number, **work)]
 
 
-def _parent_digest(difference: Proposed | Updated, current: VersionFact | None) -> str | None:
-    if isinstance(difference, Updated) and difference.parent is not None:
+def _parent_digest(
+    difference: Proposed | Updated | Outrun, current: VersionFact | None
+) -> str | None:
+    if isinstance(difference, Outrun) or (
+        isinstance(difference, Updated) and difference.parent is not None
+    ):
         return difference.parent
     return current.parent if current else None

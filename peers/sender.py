@@ -7,7 +7,7 @@ flight. The cursor moves only once the peer has confirmed. Who writes never wait
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 import structlog
@@ -25,6 +25,9 @@ BUSY_SECONDS = 0.25
 """The same after more than so many entities at once: fewer and larger batches cost both sides
 less."""
 
+NAMED_MAX = 100
+"""Reasons that are named in the log until all has been taken."""
+
 
 class Page(NamedTuple):
     """Entities that changed after a cursor, each once with the number of its last change, and the
@@ -35,9 +38,23 @@ class Page(NamedTuple):
     more: bool
 
 
+class Held(NamedTuple):
+    """An entity that a peer has not taken, though it answers: it is tried again by itself."""
+
+    seq: int
+    reason: str
+    tries: int
+    due: float
+    """Seconds, monotonic."""
+
+
+Untaken = Mapping[Name, str]
+"""Entities that the peer has not taken, each with why."""
+
+
 class Sender:
-    """Tells one peer what changes here. `cursor` is the last change that it has confirmed; the log
-    says NAME_down and NAME_up."""
+    """Tells one peer what changes here. All up to `cursor` was delivered but what is `held`; the
+    log says NAME_down and NAME_up, NAME_undelivered and NAME_delivered."""
 
     def __init__(
         self,
@@ -45,7 +62,7 @@ class Sender:
         cursor: int,
         *,
         load: Callable[[int], Awaitable[Page]],
-        deliver: Callable[[dict[Name, int]], Awaitable[None]],
+        deliver: Callable[[dict[Name, int]], Awaitable[Untaken | None]],
         next_commit: Callable[[], asyncio.Event],
         returned: Callable[[], None],
         name: str = "peer",
@@ -55,6 +72,7 @@ class Sender:
         self.failures = 0
         self.retries = 0
         self.delivered = 0
+        self.held: dict[Name, Held] = {}
         self.undelivered: CallError | None = None
         """Why the last delivery failed: that the peer answers other calls doesn't mend it."""
         self.last_error: str | None = None
@@ -66,9 +84,22 @@ class Sender:
         self._returned = returned
         self._name = name
         self._wake = asyncio.Event()
+        self._named: set[str] = set()
+
+    @property
+    def confirmed(self) -> int:
+        """The last change up to which the peer has confirmed everything: where a restart goes on.
+        What was delivered after it is found to be so, and not sent again."""
+        return min([self.cursor, *(one.seq - 1 for one in self.held.values())])
 
     def wake(self) -> None:
         """Try again at once: the peer was heard from, or the operator asks for it."""
+        self.held = {name: one._replace(due=0) for name, one in self.held.items()}
+        self._wake.set()
+
+    def owe(self, name: Name, reason: str) -> None:
+        """Deliver an entity though it has not changed: the peer lacks it."""
+        self.held.setdefault(name, Held(self.cursor + 1, reason, 0, 0.0))
         self._wake.set()
 
     async def run(self) -> None:
@@ -76,12 +107,29 @@ class Sender:
         while True:
             next_commit = self._next_commit()
             page = await self._load(self.cursor)
-            if page.names and not await self._sent(page.names):
+            names = self._due() | page.names
+            if names and not await self._sent(names):
                 continue
             self.cursor = page.cursor
             if not page.more:
-                await next_commit.wait()
+                await self._idle(next_commit)
                 await asyncio.sleep(_linger(len(page.names)))
+
+    def _due(self) -> dict[Name, int]:
+        now = time.monotonic()
+        return {name: one.seq for name, one in self.held.items() if one.due <= now}
+
+    async def _idle(self, next_commit: asyncio.Event) -> None:
+        """Until there is something to do: a change, or an entity that is due again."""
+        due = min((one.due for one in self.held.values()), default=None)
+        waits = [asyncio.create_task(one.wait()) for one in (next_commit, self._wake)]
+        try:
+            seconds = None if due is None else max(0.0, due - time.monotonic())
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+            self._wake.clear()
 
     def heard(self) -> None:
         """The peer has answered a call that was no delivery."""
@@ -107,18 +155,43 @@ class Sender:
     async def _sent(self, names: dict[Name, int]) -> bool:
         self._wake.clear()
         try:
-            await self._deliver(names)
+            untaken = await self._deliver(names) or {}
         except CallError as error:
             self.retries += 1
             self.undelivered = error
             self.failed(error)
             await self._pause(delay(self.failures, random.random()))  # noqa: S311 - no secret
             return False
-        self.delivered += len(names)
+        self._hold(names, untaken)
+        self.delivered += len(names) - len(untaken)
+        self.retries += len(untaken)
         self.undelivered = None
         self.last_contact = time.time()
         self._succeeded()
         return True
+
+    def _hold(self, names: dict[Name, int], untaken: Untaken) -> None:
+        """Keep what was not taken until it is due again; each reason is named once, until all has
+        been taken."""
+        before = self.held
+        self.held = {name: one for name, one in before.items() if name not in names}
+        for name, reason in untaken.items():
+            tries = before[name].tries + 1 if name in before else 1
+            due = time.monotonic() + delay(tries, random.random())  # noqa: S311 - no secret
+            self.held[name] = Held(names[name], reason, tries, due)
+            if reason not in self._named and len(self._named) < NAMED_MAX:
+                self._named.add(reason)
+                log.warning(
+                    f"{self._name}_undelivered",
+                    peer=self.agent_id,
+                    entity=name.entity,
+                    id=name.entity_id,
+                    project=name.project_id,
+                    reason=reason,
+                )
+        if before and not self.held:
+            log.info(f"{self._name}_delivered", peer=self.agent_id, entities=len(before))
+            self._named.clear()
 
     async def _pause(self, seconds: float) -> None:
         try:

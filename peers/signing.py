@@ -9,8 +9,8 @@ The library is imported on first use: a node without peers does without it.
 
 from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import sha256
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 HASH = 32
 _ROOT = b"cacp batch\n"
+ANSWERS_MAX = 4096
+"""Verified signatures that are remembered, of whichever outcome."""
 
 
 class Signed(NamedTuple):
@@ -102,10 +104,26 @@ def _tree(leaves: list[bytes]) -> tuple[bytes, list[bytes]]:
     return level[0], paths
 
 
-@lru_cache(maxsize=4096)
 def _verified(public: str, message: bytes, signature: str) -> bool:
     """The last answers are kept: a batch has one signature, and a contract comes again with each
-    step, most of its facts unchanged."""
+    step, most of its facts unchanged. Of a message, which may be megabytes, its hash is kept."""
+    name = (public, signature, sha256(message).digest())
+    with _lock:
+        answer = _answers.get(name)
+    if answer is None:
+        answer = _verify(public, message, signature)
+        with _lock:
+            _answers[name] = answer
+            while len(_answers) > ANSWERS_MAX:
+                del _answers[next(iter(_answers))]
+    return answer
+
+
+_lock = Lock()
+_answers: dict[tuple[str, str, bytes], bool] = {}
+
+
+def _verify(public: str, message: bytes, signature: str) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

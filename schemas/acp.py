@@ -3,12 +3,20 @@
 Members are snake_case, as the specification names them, in params too.
 """
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from schemas.base import Identifier, JsonObject, Timestamp, WireObject
+from schemas.base import SAFE_INTEGER, Count, Identifier, JsonObject, check_time
 
 PROTOCOL = "acp"
 VERSION = "1.0.0"
@@ -77,17 +85,55 @@ ShortText = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 SemVer = Annotated[
     str, StringConstraints(pattern=r"^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$")
 ]
+Sequence = Annotated[int, Field(ge=1, le=SAFE_INTEGER)]
+
+UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+Uuid7 = Annotated[str, StringConstraints(pattern=UUID7)]
+"""A UUIDv7 in lower case."""
+
+# What is published is a pattern's text: the same is refused by whoever reads only that.
+ENVELOPE_VERSION = r"^1\.(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$"
+ENVELOPE_TIME = (
+    r"^[2-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?(Z|\+00:00)$"
+)
+EnvelopeVersion = Annotated[str, StringConstraints(pattern=ENVELOPE_VERSION)]
+"""A version of ACP whose major number is ours (§3)."""
+EnvelopeTime = Annotated[
+    str,
+    StringConstraints(pattern=ENVELOPE_TIME),
+    AfterValidator(check_time),
+    Field(json_schema_extra={"format": "date-time"}),
+]
+"""ISO 8601 UTC (§4), from the year 2000 on."""
 
 
-class ACPPolicy(WireObject):
+class ACPStrict(BaseModel):
+    """An object of ACP: an unknown member, or one of another type, is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ACPPolicy(ACPStrict):
     """Who may see a message, how sensitive it is, and whether a human lets it through."""
+
+    visibility: Literal["private", "team", "human-audit"]
+    sensitivity: Literal["low", "moderate", "high"]
+    human_gate: Literal["none", "required"]
+
+
+class ACPGivenPolicy(ACPPolicy):
+    """What a caller may say about a message's policy; the rest is as by default."""
 
     visibility: Literal["private", "team", "human-audit"] = "private"
     sensitivity: Literal["low", "moderate", "high"] = "low"
     human_gate: Literal["none", "required"] = "none"
 
+    def whole(self) -> ACPPolicy:
+        return ACPPolicy(**self.model_dump())
 
-class ACPExternalRef(WireObject):
+
+class ACPExternalRef(ACPStrict):
     """Something outside that a message is about."""
 
     type: Literal["workq_item", "file", "branch", "pr", "url", "session", "ticket", "other"]
@@ -96,7 +142,7 @@ class ACPExternalRef(WireObject):
     version: Identifier | None = None
 
 
-class ACPArtifactRef(WireObject):
+class ACPArtifactRef(ACPStrict):
     """What is too large for a payload: where it is, and what it should be (§6)."""
 
     type: Literal["file", "branch", "pr", "url", "session", "workq_item"]
@@ -104,45 +150,68 @@ class ACPArtifactRef(WireObject):
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     description: ShortText | None = None
     version: Identifier | None = None
-    size_bytes: Annotated[int, Field(ge=0)] | None = None
+    size_bytes: Count | None = None
     required: bool | None = None
 
 
-class ACPGivenContext(WireObject):
+_ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z]:[\\/]")
+"""How an absolute path begins, on any system."""
+
+
+def _check_path(ref: ACPArtifactRef) -> ACPArtifactRef:
+    if ref.path.strip().lower().startswith("teamspace:"):
+        raise ValueError(
+            "path: teamspace:// is not taken; for a local artifact give type 'file' and the file's "
+            "absolute path (acp-canonical §6)"
+        )
+    if ref.type == "file" and not _ABSOLUTE.match(ref.path):
+        raise ValueError("path: that of a file must be absolute, such as /srv/work/report.md")
+    return ref
+
+
+ACPGivenArtifactRef = Annotated[ACPArtifactRef, AfterValidator(_check_path)]
+"""An artifact as a caller may name it (§6). What was kept before is read as it is."""
+
+
+class _Refs(ACPStrict):
+    external_refs: Annotated[list[ACPExternalRef], Field(max_length=REFS_MAX)] | None = None
+
+
+class ACPGivenContext(_Refs):
     """What a caller may say about a message's context."""
 
-    external_refs: Annotated[list[ACPExternalRef], Field(max_length=REFS_MAX)] | None = None
-    artifacts: Annotated[list[ACPArtifactRef], Field(max_length=REFS_MAX)] | None = None
+    artifacts: Annotated[list[ACPGivenArtifactRef], Field(max_length=REFS_MAX)] | None = None
 
 
-class ACPContext(ACPGivenContext):
+class ACPContext(_Refs):
     """A message's context. `session_id` is the node's to say."""
 
+    artifacts: Annotated[list[ACPArtifactRef], Field(max_length=REFS_MAX)] | None = None
     session_id: Identifier | None = None
 
 
-class ACPMessageEnvelope(WireObject):
+class ACPMessageEnvelope(ACPStrict):
     """A message (§4). Absent members are left out."""
 
-    id: Identifier
+    id: Uuid7
     protocol: Literal["acp"]
-    version: SemVer
+    version: EnvelopeVersion
     from_: Annotated[Identifier, Field(alias="from")]
     to: Annotated[list[Identifier], Field(min_length=1)]
     team: Identifier | None = None
     thread_id: Identifier | None = None
-    reply_to: Identifier | None = None
+    reply_to: Uuid7 | None = None
     type: ACPMessageType
     topic: Identifier | None = None
     priority: ACPPriority
     status: ACPMessageStatus
-    sequence: Annotated[int, Field(ge=1)] | None = None
-    expires_at: Timestamp | None = None
+    sequence: Sequence | None = None
+    expires_at: EnvelopeTime | None = None
     payload: JsonObject
     policy: ACPPolicy
     context: ACPContext | None = None
-    created_at: Timestamp
-    updated_at: Timestamp | None = None
+    created_at: EnvelopeTime
+    updated_at: EnvelopeTime | None = None
 
 
 def check_type(type: str) -> None:

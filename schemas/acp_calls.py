@@ -8,17 +8,18 @@ from schemas.acp import (
     RECIPIENTS_MAX,
     VERSION,
     ACPGivenContext,
+    ACPGivenPolicy,
     ACPMessageEnvelope,
     ACPMessageStatus,
     ACPParams,
-    ACPPolicy,
     ACPPriority,
     SemVer,
+    Sequence,
     ShortText,
     check_type,
     check_version,
 )
-from schemas.base import Endpoint, Identifier, JsonObject, Result, Timestamp
+from schemas.base import Count, Endpoint, Identifier, JsonObject, Result, Timestamp
 from schemas.handoff import HandoffSummary
 
 Checked = Annotated[Identifier, AfterValidator(lambda value: (check_type(value), value)[1])]
@@ -26,13 +27,13 @@ Checked = Annotated[Identifier, AfterValidator(lambda value: (check_type(value),
 Spoken = Annotated[SemVer, AfterValidator(lambda value: (check_version(value), value)[1])]
 """A version whose major number this node speaks."""
 Recipients = Annotated[list[Identifier], Field(min_length=1, max_length=RECIPIENTS_MAX)]
-MessageIds = Annotated[list[Identifier], Field(min_length=1, max_length=1_000)]
+GivenIds = Annotated[list[str], Field(min_length=1, max_length=1_000)]
+"""Ids as a caller has them: each string has its own outcome, whatever it looks like."""
 ClientId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """The sender's own name for a message: sent again, it is answered as the first time."""
 Held = Literal["gate", "quarantine"]
 Channel = Literal["session", "inbox", "channel", "wake"]
 CapabilityState = Literal["available", "disabled", "unavailable"]
-Sequence = Annotated[int, Field(ge=1, le=2**53 - 1)]
 
 
 class Capabilities(Result):
@@ -63,7 +64,7 @@ class Common(ACPParams):
     priority: ACPPriority = "normal"
     sequence: Sequence | None = None
     expires_at: Timestamp | None = None
-    policy: ACPPolicy | None = None
+    policy: ACPGivenPolicy | None = None
     context: ACPGivenContext | None = None
     client_id: ClientId | None = None
 
@@ -150,7 +151,7 @@ class InboxParams(ACPParams):
     cursor: Identifier | None = None
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     wait: Annotated[float, Field(ge=0, le=60)] = 0
-    ack: MessageIds | None = None
+    ack: GivenIds | None = None
     format: Literal["json", "markdown"] = "json"
 
 
@@ -174,8 +175,16 @@ class Counts(Result):
     failed: int
 
 
+class Acked(Result):
+    """What became of one id. `unknown`: no such message has come to the caller."""
+
+    message_id: str
+    outcome: Literal["read", "already", "expired", "failed", "unknown"]
+
+
 class InboxResult(Result):
-    """`restarted`: the cursor was of a database that is no more, and reading began anew."""
+    """`restarted`: the cursor was of a database that is no more, and reading began anew. `acked`
+    has each id of `ack`."""
 
     address: Identifier
     messages: list[ACPMessageEnvelope]
@@ -185,17 +194,13 @@ class InboxResult(Result):
     counts: Counts
     more: bool
     restarted: bool
+    acked: list[Acked] = []
     text: str | None = None
     capabilities: Capabilities
 
 
 class AckParams(ACPParams):
-    message_ids: MessageIds
-
-
-class Acked(Result):
-    message_id: Identifier
-    outcome: Literal["read", "already", "expired", "failed"]
+    message_ids: GivenIds
 
 
 class AckResult(Result):
@@ -218,9 +223,36 @@ class ApproveResult(Result):
     outcome: Literal["approved", "refused"]
 
 
+class ApprovalsParams(ACPParams):
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    cursor: Identifier | None = None
+
+
+class Approval(Result):
+    """What waits for a human. `subject` is a message's topic, else its summary, or a handoff's
+    title; `since` is when it was sent."""
+
+    id: Identifier
+    kind: Literal["message", "handoff"]
+    from_: Annotated[Identifier, Field(alias="from")]
+    to: list[Identifier]
+    type: Identifier
+    priority: ACPPriority
+    subject: str
+    since: Timestamp
+    expires_at: Timestamp | None = None
+
+
+class ApprovalsResult(Result):
+    """Oldest first."""
+
+    waiting: list[Approval]
+    next_cursor: Identifier | None = None
+
+
 class DeadLettersParams(ACPParams):
     limit: Annotated[int, Field(ge=1, le=500)] = 50
-    cursor: Annotated[int, Field(ge=0)] = 0
+    cursor: Count = 0
 
 
 class DeadLetter(Result):

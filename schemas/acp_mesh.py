@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from schemas.acp import ACPMessageEnvelope, ACPMessageStatus
-from schemas.base import Identifier, Params, Result, Timestamp, WireObject
+from schemas.base import Identifier, Params, Result, Stamp, Timestamp, WireObject
 from schemas.mesh import Signature
 
 AGENTS_MAX = 5_000
@@ -22,7 +22,7 @@ class Directory(WireObject):
     `epoch` is that of the node's store, which is renewed when a backup is restored."""
 
     agents: Annotated[list[Identifier], Field(max_length=AGENTS_MAX)]
-    stamp: Annotated[int, Field(ge=0, lt=2**53)]
+    stamp: Stamp
     epoch: Identifier
 
 

@@ -1,5 +1,6 @@
 """What all wire models share: naming, strictness, limits, times."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any
@@ -14,6 +15,9 @@ LIST_MAX = 1_000
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=NAME_MAX)]
 """An id or a name: 1 to 200 characters."""
 
+Cursor = Annotated[str, StringConstraints(min_length=1, max_length=NAME_MAX + 20)]
+"""Where a page ended, as `nextCursor` gave it: a stamp and an id."""
+
 Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
 """Prose: up to 20,000 characters."""
 
@@ -25,8 +29,29 @@ Strings = Annotated[
 Endpoint = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 """An http(s) URL. Whether the node may call it is `server.domain.endpoints`' decision."""
 
+SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every JSON implementation reads alike, and that has a canonical form
+(RFC 8785, 3.2.2.3): what is larger could be taken, and neither be signed nor sent on."""
+
+Count = Annotated[int, Field(ge=0, le=SAFE_INTEGER)]
+
+Stamp = Annotated[int, Field(ge=0, le=SAFE_INTEGER)]
+"""Microseconds since 1970, up to the year 2255."""
+
+ORDINAL_MAX = 1_000_000
+
+Ordinal = Annotated[int, Field(ge=1, le=ORDINAL_MAX)]
+"""The number of a version or a round, from 1. They are counted up one by one: no one comes near the
+limit who doesn't jump there."""
+
 JsonObject = dict[str, Any]
 """Any JSON object; what arrives was parsed from JSON, so its values need no check."""
+
+
+def present(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that there are: what is None is absent on the wire, never null (CACP 2.0)."""
+    return {name: value for name, value in members.items() if value is not None}
+
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
@@ -58,7 +83,8 @@ def stamp_of(text: str) -> int:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def _check_time(value: Any) -> Any:
+def check_time(value: Any) -> Any:
+    """Raises ValueError for text that is no time."""
     if isinstance(value, str):
         try:
             stamp_of(value)
@@ -69,7 +95,7 @@ def _check_time(value: Any) -> Any:
     return value
 
 
-Timestamp = Annotated[str, StringConstraints(max_length=64), BeforeValidator(_check_time)]
+Timestamp = Annotated[str, StringConstraints(max_length=64), BeforeValidator(check_time)]
 """ISO 8601. We send UTC with six digits of fraction; without an offset it is read as UTC."""
 
 

@@ -8,6 +8,7 @@ from schemas.base import (
     LIST_MAX,
     Identifier,
     JsonObject,
+    Ordinal,
     Params,
     Result,
     Strings,
@@ -22,6 +23,9 @@ ContractType = Literal[
 ContractStatus = Literal["proposed", "negotiating", "agreed", "implemented", "verified"]
 ImplementationStatus = Literal["pending", "in_progress", "complete", "needs_revision"]
 ResponseAction = Literal["agree", "request_change", "reject"]
+ResponseOutcome = Literal["agreed", "change_requested", "rejected", "proposed", "negotiating"]
+"""What a response came to: an agreement that doesn't settle the contract leaves it proposed, or
+negotiating."""
 VerificationResult = Literal["success", "failure", "partial"]
 AgreementPolicy = Literal["any", "all"]
 TimelineStep = Literal[
@@ -56,7 +60,7 @@ class Implementation(WireObject):
 class ContractVersion(WireObject):
     """A version before the current one."""
 
-    version: Annotated[int, Field(ge=1)]
+    version: Ordinal
     content: JsonObject
     proposed_by: Identifier
     timestamp: Timestamp
@@ -69,7 +73,7 @@ class Contract(WireObject):
     contract_id: Identifier
     type: ContractType
     name: Identifier
-    version: Annotated[int, Field(ge=1)]
+    version: Ordinal
     status: ContractStatus
     content: JsonObject
     proposed_by: Identifier
@@ -103,12 +107,12 @@ class RespondParams(ContractParams):
     action: ResponseAction
     comment: Text | None = None
     suggested_change: Any = None
-    version: Annotated[int, Field(ge=1)] | None = None
+    version: Ordinal | None = None
     """The version that the caller read; when it is no longer current, the response is refused."""
 
 
 class RespondResult(Result):
-    status: Literal["agreed", "change_requested", "rejected"]
+    status: ResponseOutcome
     version: int
     contract_status: ContractStatus
     contract_version: int
@@ -119,7 +123,7 @@ class UpdateContractParams(ContractParams):
     change_note: Annotated[
         Text | None, Field(validation_alias=AliasChoices("changeNote", "changeNotes"))
     ] = None
-    version: Annotated[int, Field(ge=1)] | None = None
+    version: Ordinal | None = None
     """The version that the caller read; when it is no longer current, the update is refused."""
     parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
 
@@ -149,8 +153,8 @@ class ContractSummary(Result):
     version: int
     status: ContractStatus
     proposed_by: Identifier
-    proposed_by_name: Identifier | None
-    """The repo's name."""
+    proposed_by_name: Identifier | None = None
+    """The repo's name; absent while the repo is not known here."""
 
 
 class ListContractsResult(Result):
@@ -186,12 +190,12 @@ class TimelineEntry(Result):
     timestamp: Timestamp
     step: TimelineStep
     version: int
-    round: int | None
-    """The round of implementation; None for steps that belong to none."""
+    round: int | None = None
+    """The round of implementation; absent for steps that belong to none."""
     repo_id: Identifier
     agent_id: Identifier
-    note: Text | None
-    details: Any
+    note: Text | None = None
+    details: Any = None
 
 
 class TimelineResult(Result):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from schemas.base import JsonObject
+from schemas.base import JsonObject, Ordinal, Stamp
 from schemas.contract import AgreementPolicy, ResponseAction, VerificationResult
 
 
@@ -21,9 +21,9 @@ from schemas.contract import AgreementPolicy, ResponseAction, VerificationResult
 class VersionFact:
     """A version of the content, and who is bound by it."""
 
-    version: int
+    version: Ordinal
     digest: str
-    stamp: int
+    stamp: Stamp
     content: JsonObject
     repo_id: str
     agent_id: str
@@ -44,9 +44,9 @@ class VersionFact:
 class ResponseFact:
     """What a repo says of a version."""
 
-    version: int
+    version: Ordinal
     digest: str
-    stamp: int
+    stamp: Stamp
     repo_id: str
     agent_id: str
     action: ResponseAction
@@ -63,10 +63,10 @@ class ResponseFact:
 class RoundFact:
     """How often the implementation of a version has begun anew after a failed verification."""
 
-    version: int
+    version: Ordinal
     digest: str
-    stamp: int
-    number: int
+    stamp: Stamp
+    number: Ordinal
     kind: Literal["round"] = "round"
 
     @property
@@ -78,19 +78,19 @@ class RoundFact:
 class ImplementationFact:
     """A repo's work on a version, in a round."""
 
-    version: int
+    version: Ordinal
     digest: str
-    stamp: int
+    stamp: Stamp
     repo_id: str
     agent_id: str
-    round: int
+    round: Ordinal
     status: Literal["in_progress", "complete", "needs_revision"]
     plan: str | None = None
     files: tuple[str, ...] = ()
     notes: str | None = None
     test_endpoint: str | None = None
-    started_at: int | None = None
-    completed_at: int | None = None
+    started_at: Stamp | None = None
+    completed_at: Stamp | None = None
     kind: Literal["implementation"] = "implementation"
 
     @property
@@ -103,12 +103,12 @@ class VerificationFact:
     """What a repo found when it verified a round. One per result, so that a later `partial`
     does not undo a `success` (design §5: partial is recorded and moves nothing)."""
 
-    version: int
+    version: Ordinal
     digest: str
-    stamp: int
+    stamp: Stamp
     repo_id: str
     agent_id: str
-    round: int
+    round: Ordinal
     result: VerificationResult
     notes: str | None = None
     details: JsonObject | None = None

@@ -4,9 +4,51 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from schemas.base import Identifier, Params, Result, Strings, Text, Timestamp
+from schemas.base import (
+    Cursor,
+    Identifier,
+    Params,
+    Result,
+    Stamp,
+    Strings,
+    Text,
+    Timestamp,
+    WireObject,
+)
 
 FILE_MAX = 10 * 1024 * 1024
+
+MediaType = Annotated[str, StringConstraints(max_length=200)]
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+class FileFact(WireObject):
+    """What a file is, as its node signs it: immutable, and without the content (design §6)."""
+
+    file_id: Identifier
+    name: Identifier
+    content_type: MediaType
+    size: Annotated[int, Field(ge=0, le=FILE_MAX)]
+    sha256: Sha256
+    purpose: Text | None = None
+    related_contracts: Strings
+    from_repo: Identifier
+    from_agent: Identifier
+    fulfils: Identifier | None = None
+    """The request that it answers."""
+    stamp: Stamp
+
+
+class FileRequestFact(WireObject):
+    """Who asks for which file, as the agent's node signs it: immutable. It is fulfilled once there
+    is a file that says so."""
+
+    request_id: Identifier
+    requested_by: Identifier
+    from_agent: Identifier
+    description: Text
+    suggested_format: Identifier | None = None
+    stamp: Stamp
 
 
 class SharedFile(Params):
@@ -14,7 +56,7 @@ class SharedFile(Params):
 
     name: Identifier
     content: str
-    content_type: Annotated[str, StringConstraints(max_length=200)] | None = None
+    content_type: MediaType | None = None
     """A media type; application/octet-stream when it is absent."""
 
 
@@ -45,6 +87,8 @@ class RequestFileResult(Result):
 
 class ListFileRequestsParams(Params):
     project_id: Identifier
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 1_000
+    cursor: Cursor | None = None
 
 
 class FileRequest(Result):
@@ -58,6 +102,7 @@ class FileRequest(Result):
 
 class ListFileRequestsResult(Result):
     requests: list[FileRequest]
+    next_cursor: Cursor | None = None
 
 
 class FulfillFileRequestParams(Params):
@@ -77,7 +122,7 @@ class FulfillFileRequestResult(Result):
 class ListFilesParams(Params):
     project_id: Identifier
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
-    cursor: Identifier | None = None
+    cursor: Cursor | None = None
 
 
 class FileSummary(Result):
@@ -90,12 +135,16 @@ class FileSummary(Result):
     related_contracts: Strings
     from_repo: Identifier
     from_agent: Identifier
+    fulfils: Identifier | None = None
+    """The request that it answers."""
+    holder: Identifier
+    """The node that holds the content, without its version: others fetch it from there."""
     timestamp: Timestamp
 
 
 class ListFilesResult(Result):
     files: list[FileSummary]
-    next_cursor: Identifier | None = None
+    next_cursor: Cursor | None = None
 
 
 class GetFileParams(Params):

@@ -1,15 +1,18 @@
 """Handoffs: the package and `acp/handoff` (acp-canonical §7, §11)."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
 from schemas.acp import (
     ACPArtifactRef,
     ACPExternalRef,
+    ACPGivenArtifactRef,
     ACPParams,
     ACPPriority,
+    ACPStrict,
     HandoffRejectReason,
+    Uuid7,
 )
 from schemas.acp_payloads import Sha256
 from schemas.base import Identifier, Result, Strings, Text, Timestamp
@@ -42,17 +45,9 @@ HandoffAction = Literal[
 Said = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 """Prose that says something: 1 to 20,000 characters, not only blanks."""
 
-UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
-Uuid7 = Annotated[str, StringConstraints(pattern=UUID7)]
-"""A UUIDv7 in lower case."""
-
 ARTIFACTS_MAX = 200
 
-
-class ACPStrict(BaseModel):
-    """An object of ACP: an unknown member, or one of another type, is refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
+A = TypeVar("A", "HandoffArtifact", "HandoffGivenArtifact")
 
 
 class HandoffTask(ACPStrict):
@@ -77,11 +72,19 @@ class HandoffContext(ACPStrict):
     known_risks: Strings | None = None
 
 
+Percent = Annotated[
+    int | float,
+    Field(ge=0, le=100),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 100}),
+]
+"""A share, whole or not, which stays as it was written: a package is hashed."""
+
+
 class HandoffWorkState(ACPStrict):
     """How far the work is; the next step is mandatory (§7.2 rule 2)."""
 
     status: Literal["not_started", "in_progress", "blocked", "review"]
-    percent_complete: Annotated[int, Field(ge=0, le=100)] | None = None
+    percent_complete: Percent | None = None
     completed_steps: Strings | None = None
     next_step: Said
     branch: Identifier | None = None
@@ -94,18 +97,29 @@ class HandoffArtifact(ACPStrict):
     ref: ACPArtifactRef
 
 
-class HandoffOrigin(ACPStrict):
-    """Provenance as the sender gives it: without the chain, which the node derives."""
+class HandoffGivenArtifact(ACPStrict):
+    """An artifact as a sender may name it (§6)."""
 
+    artifact_id: Identifier
+    ref: ACPGivenArtifactRef
+
+
+def _check_once(artifacts: list[A]) -> list[A]:
+    ids = [one.artifact_id for one in artifacts]
+    twice = next((one for one in ids if ids.count(one) > 1), None)
+    if twice is not None:
+        raise ValueError(f"artifact_id '{twice}' is there twice")
+    return artifacts
+
+
+class HandoffProvenance(ACPStrict):
     origin_session: Identifier
     related_sessions: Strings | None = None
     decision_refs: Strings | None = None
     message_thread_refs: Strings | None = None
-
-
-class HandoffProvenance(HandoffOrigin):
     handoff_chain: Annotated[list[Identifier], Field(max_length=1_000)] | None = None
-    """The task's owners in order, the sender last. Derived by the node (§7.2 rule 6)."""
+    """The task's owners in order, the sender last (§7.2 rule 6). The node derives it; one that is
+    given and not empty must be the same."""
 
 
 class HandoffPolicy(ACPStrict):
@@ -127,16 +141,8 @@ class _Package(ACPStrict):
     task: HandoffTask
     context: HandoffContext
     work_state: HandoffWorkState
-    artifacts: Annotated[list[HandoffArtifact], Field(max_length=ARTIFACTS_MAX)]
+    provenance: HandoffProvenance
     policy: HandoffPolicy
-
-    @model_validator(mode="after")
-    def _check_artifacts(self) -> Self:
-        ids = [one.artifact_id for one in self.artifacts]
-        twice = next((one for one in ids if ids.count(one) > 1), None)
-        if twice is not None:
-            raise ValueError(f"artifacts: artifact_id '{twice}' is there twice")
-        return self
 
 
 class ACPHandoffPackage(_Package):
@@ -146,7 +152,9 @@ class ACPHandoffPackage(_Package):
     version: Literal["1.0.0"]
     handoff_id: Uuid7
     thread_id: Identifier
-    provenance: HandoffProvenance
+    artifacts: Annotated[
+        list[HandoffArtifact], Field(max_length=ARTIFACTS_MAX), AfterValidator(_check_once)
+    ]
     verification: HandoffVerification
 
 
@@ -157,7 +165,9 @@ class HandoffDraft(_Package):
 
     handoff_id: Uuid7 | None = None
     thread_id: Identifier | None = None
-    provenance: HandoffOrigin
+    artifacts: Annotated[
+        list[HandoffGivenArtifact], Field(max_length=ARTIFACTS_MAX), AfterValidator(_check_once)
+    ]
     verification: HandoffVerification | None = None
 
 
@@ -214,7 +224,9 @@ class HandoffParams(ACPParams):
     code: HandoffRejectReason | None = None
     detail: Said | None = None
     summary: Said | None = None
-    role: Literal["sender", "receiver"] | None = None
+    role: Literal["sender", "receiver", "coordinator"] | None = None
+    """`coordinator`: those of no teamspace, whoever they are between, for who coordinates here; for
+    a human's key the offers that stand."""
     status: HandoffStatus | None = None
     task_id: Identifier | None = None
     cursor: Identifier | None = None
@@ -273,7 +285,8 @@ class HandoffSummary(Result):
     package_hash: Sha256
     initiated_at: Timestamp
     due_at: Timestamp | None = None
-    """When it is escalated to the coordinator, unless it is completed before."""
+    """When it is escalated to the coordinator, unless it is completed before; of an offer, when it
+    expires, unless it is accepted before."""
     escalated_at: Timestamp | None = None
     resolved_at: Timestamp | None = None
     resolution_notes: str | None = None

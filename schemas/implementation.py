@@ -11,6 +11,7 @@ from schemas.contract import (
     ImplementationStatus,
     VerificationResult,
 )
+from schemas.wire import WireWarning
 
 
 class StartParams(ContractParams):
@@ -56,6 +57,7 @@ class ReportResult(Result):
     status: Literal["started", "complete", "needs_revision", "question_asked"]
     contract_status: ContractStatus
     report: JsonObject
+    warnings: list[WireWarning]
     packet_id: Identifier | None = None
 
 
@@ -64,8 +66,8 @@ class ImplementationState(Result):
     agent_id: Identifier
     status: ImplementationStatus
     files: Strings
-    started_at: Timestamp | None
-    completed_at: Timestamp | None
+    started_at: Timestamp | None = None
+    completed_at: Timestamp | None = None
 
 
 class GetStatusResult(Result):

@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 def check(request: Any) -> Call:
-    """A decoded request as a Call (JSON-RPC 2.0, section 4).
+    """A decoded request as a Call (JSON-RPC 2.0, section 4). Params that are null are absent.
 
     Raises InvalidRequest, or InvalidParams for params by position, which no method takes.
     """
@@ -65,7 +65,7 @@ def check(request: Any) -> Call:
         raise InvalidRequest(f"Unknown members: {unknown[:200]}", id)
     notification = "id" not in request
     params = request.get("params")
-    if params is None and "params" not in request:
+    if params is None:
         params = {}
     elif isinstance(params, list):
         raise InvalidParams(

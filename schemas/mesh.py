@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from schemas.base import Endpoint, Identifier, JsonObject, Params, Result, WireObject
+from schemas.base import Endpoint, Identifier, JsonObject, Params, Result, Stamp, WireObject
 from schemas.facts import Fact
 
 MESH_VERSION = 1
@@ -14,7 +14,9 @@ Hex = Annotated[str, StringConstraints(pattern="^[0-9a-f]{16,128}$")]
 Base64 = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Path = Annotated[str, StringConstraints(max_length=1_400)]
 Prefix = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,3}$")]
-EntityKind = Literal["project", "contract", "context"]
+EntityKind = Literal["project", "contract", "context", "file", "file_request"]
+FIRST_KINDS: list[str] = ["project", "contract", "context"]
+"""What a peer knows that does not say which kinds it knows: releases without files."""
 
 
 # --- the handshake ------------------------------------------------------------------------------
@@ -84,8 +86,8 @@ class Claim(WireObject):
 
     agent_id: Identifier
     agent_endpoint: Endpoint | None = None
-    claimed_at: int
-    renewed_at: int
+    claimed_at: Stamp
+    renewed_at: Stamp
     signature: Signature
 
 
@@ -98,7 +100,7 @@ class RepoRegister(WireObject):
     language: Identifier
     relevant_paths: list[str]
     url: str | None
-    stamp: int
+    stamp: Stamp
     claims: list[Claim] = []
 
 
@@ -109,8 +111,8 @@ class ProjectRegister(WireObject):
     objective: str
     status: Literal["planning", "implementing", "integrating", "complete"]
     agreement_policy: Literal["any", "all"]
-    created_at: int
-    stamp: int
+    created_at: Stamp
+    stamp: Stamp
     repos: list[RepoRegister]
 
 
@@ -130,6 +132,8 @@ class DigestParams(Params):
 
     source_agent: Annotated[Identifier, Field(alias="source_agent")]
     prefixes: Annotated[list[Prefix], Field(min_length=1, max_length=256)]
+    kinds: Annotated[list[Identifier], Field(max_length=100)] = FIRST_KINDS
+    """The kinds of entities that the caller knows: it is told of no others."""
 
 
 class DigestLeaf(WireObject):
@@ -145,7 +149,7 @@ class DigestResult(Result):
     time: int
     """The node's own clock, uncorrected: microseconds since 1970."""
     behind: bool
-    """Changes are not all counted yet: ask again in a while."""
+    """Changes are not all counted yet, or the clocks not compared: ask again in a while."""
     sums: dict[str, Hex]
     leaves: list[DigestLeaf]
 
@@ -156,7 +160,7 @@ class PullParams(Params):
 
 
 class SyncMessage(WireObject):
-    """A call of a `*/sync` method as the node would send it."""
+    """A call of a sync method as the node would send it."""
 
     method: Identifier
     params: JsonObject
@@ -174,11 +178,13 @@ class PeerState(Result):
 
     health: Literal["up", "down", "unknown"]
     backlog: int
+    undelivered: int
+    """Of these, entities that the peer answers but has not taken; they are tried again."""
     mail: int
     """Messages, and receipts of messages, that wait for the peer."""
     lag_seconds: float
-    last_contact: str | None
-    last_error: str | None
+    last_contact: str | None = None
+    last_error: str | None = None
     retries: int
     """Deliveries that failed since this node started."""
     digest_rounds: int

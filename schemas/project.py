@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.base import (
     LIST_MAX,
+    Cursor,
     Endpoint,
     Identifier,
     Params,
@@ -89,8 +90,9 @@ class ProjectParams(Params):
 
 
 class ListProjectsParams(Params):
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
-    cursor: Identifier | None = None
+    limit: Annotated[int, Field(ge=1, le=500)] | None = None
+    """At most so many; 50 in summary, and as many whole ones as fit into 4 MB by default."""
+    cursor: Cursor | None = None
     summary: bool = False
 
 
@@ -106,7 +108,11 @@ class ProjectSummary(Result):
 
 class ListProjectsResult(Result):
     projects: list[Project | ProjectSummary]
-    next_cursor: Identifier | None = None
+    total: int
+    """How many there are, on this page and off it."""
+    next_cursor: Cursor | None = None
+    more: Text | None = None
+    """In words, for clients that know no cursor: that older projects follow, and how to ask."""
 
 
 class UpdateProjectStatusParams(Params):

@@ -10,7 +10,9 @@ from schemas.base import (
     Endpoint,
     Identifier,
     JsonObject,
+    Ordinal,
     Result,
+    Stamp,
     Strings,
     Text,
     Timestamp,
@@ -25,7 +27,7 @@ ENTITIES_MAX = 5_000
 
 
 class SyncParams(BaseModel):
-    """Params of a `*/sync` method: `source_agent` is spelled so in the spec's text."""
+    """Params of a sync method: `source_agent` is spelled so in the spec's text."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
 
@@ -77,7 +79,7 @@ class PeerContract(PeerObject):
     contract_id: Identifier
     type: ContractType
     name: Identifier
-    version: Annotated[int, Field(ge=1)]
+    version: Ordinal
     status: ContractStatus
     content: JsonObject
     proposed_by: Identifier | None = None
@@ -118,7 +120,7 @@ class ContractSyncParams(SyncParams):
     project_id: Identifier
     contract: PeerContract
     facts: Annotated[list[SignedFact] | None, Field(max_length=100_000)] = None
-    created_at: int | None = None
+    created_at: Stamp | None = None
 
 
 class ContextSyncParams(SyncParams):
@@ -164,12 +166,12 @@ class RegisterPeerResult(Result):
 class PeerSummary(Result):
     agent_id: Identifier
     endpoint: Endpoint
-    repo_name: Identifier | None
+    repo_name: Identifier | None = None
     trust: Literal["verified", "unkeyed"]
     registered_at: Timestamp
     last_seen: Timestamp
     sync: PeerState | None = None
-    """How the exchange goes; None while there is none."""
+    """How the exchange goes; absent while there is none."""
 
 
 class ListPeersResult(Result):

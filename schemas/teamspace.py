@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from schemas.acp import ACPArtifactRef, ACPParams
-from schemas.base import Identifier, Result, Text, Timestamp
-from schemas.handoff import ACPStrict, Said, check_action
+from schemas.acp import ACPGivenArtifactRef, ACPParams, ACPStrict
+from schemas.base import Count, Identifier, Result, Text, Timestamp
+from schemas.handoff import Said, check_action
 
 TeamRole = Literal["coordinator", "researcher", "executor", "reviewer", "integrator"]
 TeamStatus = Literal["active", "closed"]
@@ -123,10 +123,10 @@ class TeamParams(ACPParams):
     """The reason code of a block."""
     detail: Said | None = None
     artifact_id: Identifier | None = None
-    ref: ACPArtifactRef | None = None
+    ref: ACPGivenArtifactRef | None = None
     status: TeamStatus | None = None
     log: TeamLog | None = None
-    cursor: Annotated[int, Field(ge=0)] | None = None
+    cursor: Count | None = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
 
     @model_validator(mode="after")

@@ -1,26 +1,30 @@
 """The compact result text of an agent (`cacp-wire-format.md`): parse, check and emit.
 
-A line is `FIELD:value`. A *block* is a run of such lines, and its head says what it is: `STATUS`
-heads a `Report`, `TASK` a `Dispatch`. Where the specification is silent, this holds:
+A line is `FIELD:value`. A *block* is what stands from one head to the next, and its head says what
+it is: `STATUS` heads a `Report`, `TASK` a `Dispatch`. Where the specification is silent, this
+holds; `schemas.wire_text` finds the fields, `schemas.wire_values` reads what is oddly written.
 
-- Known field names count in any case, unknown ones in upper case only, so that `Note: …` and
-  `https://…` stay prose. The values of STATUS, TESTS and BUILD count in any case too.
-- Quote marks, list marks, headings, bold, code marks and terminal escapes around a line are
-  decoration.
-- Any other line ends the block. So does a blank line, unless the block goes on behind it with an
-  upper-case field of its own that it still lacks. A second head starts a new block.
-- The last block with a head is the one that counts. If it is malformed, that is an error: an
-  earlier report doesn't stand in for it. A block without a head is incomplete and passed over.
-- FILES_* lines hold paths between commas and add up. Any other field stands once.
+- A known field counts wherever a line begins with its name, in any case, and a colon: behind prose,
+  lists, blank lines and fences too. What decorates the line (quote and list marks, numbers,
+  headings, bold, code marks, symbols, the cells of a table, terminal escapes) is no part of it.
+- Unknown fields count in upper case only, so that `Note: ...` and `https://...` stay prose, and not
+  behind a fence, or prose behind a blank line.
+- A value goes on over the lines behind it: what is indented or an item of a list, and for text what
+  no blank line parts from it. It is made one line, with `; ` before an item.
+- The last block counts. If it is malformed, that is an error: an earlier one doesn't stand in for
+  it. Fields that stand right before a late head are of its block.
+- A report that says `ok` or `no_changes` is refused when the text speaks against it
+  (`schemas.wire_outcome`): what failed before and it doesn't name, a line that tells of failure.
+- FILES_* add up, and so does text. STATUS, TESTS and BUILD may be said twice if it is the same.
+- What can't be misread is read, with a warning; what can is refused, and never guessed or left out.
 - An empty value means that the field is absent; a head must have a value.
 
 Every function here is linear in the length of its input.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -32,29 +36,30 @@ from pydantic import (
     model_validator,
 )
 
+from schemas import wire_values as values
 from schemas.plain import NOISE
+from schemas.wire_outcome import contradiction, overlooked
+from schemas.wire_text import (
+    BREAK,
+    DISPATCH_FIELDS,
+    HEADS,
+    LISTS,
+    NAME,
+    REPORT_FIELDS,
+    SEEN_BREAK,
+    Block,
+    Entry,
+    blocks,
+)
+from schemas.wire_values import DONE, ONE_WORD, OUTCOMES, STATUSES, names_field, paths, said
 
 
 def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-_Status = Literal[
-    "ok",
-    "fail",
-    "partial",
-    "needs_decision",
-    "no_changes",
-    "decomposed",
-    "rejected",
-    "retry",
-    "fixture_gap",
-]
-_Outcome = Literal["pass", "fail", "skip"]
-Status = Annotated[_Status, BeforeValidator(_lower)]
-Outcome = Annotated[_Outcome, BeforeValidator(_lower)]
-STATUSES: tuple[str, ...] = get_args(_Status)
-OUTCOMES: tuple[str, ...] = get_args(_Outcome)
+Status = Annotated[values.Status, BeforeValidator(_lower)]
+Outcome = Annotated[values.Outcome, BeforeValidator(_lower)]
 
 
 class WireError(ValueError):
@@ -112,6 +117,12 @@ class Report(_Frozen):
     question: str | None = None
     extra: dict[str, str] = Field(default_factory=dict)
 
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """What of TESTS and BUILD says fail: then the work is not done, whatever STATUS says."""
+        outcomes = {"TESTS": self.tests and self.tests.outcome, "BUILD": self.build}
+        return tuple(name for name, outcome in outcomes.items() if outcome == "fail")
+
 
 class Dispatch(_Frozen):
     """What an agent is asked to do. `extra` keeps unknown fields by upper-case name, in order."""
@@ -125,47 +136,52 @@ class Dispatch(_Frozen):
     extra: dict[str, str] = Field(default_factory=dict)
 
 
+class WireWarning(_Frozen):
+    """What was read though it isn't as it should be. `line` counts from 1; `field` is the
+    upper-case name, None for a line that belongs to no field."""
+
+    line: int
+    field: str | None = None
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {f'{self.field} ' if self.field else ''}{self.message}"
+
+
 Message = Report | Dispatch
+_M = TypeVar("_M", bound=Message)
+
+
+class Parsed(NamedTuple, Generic[_M]):
+    """A report or dispatch as it was read from a text."""
+
+    message: _M
+    warnings: tuple[WireWarning, ...]
+
 
 _MODELS: dict[str, type[Report] | type[Dispatch]] = {"STATUS": Report, "TASK": Dispatch}
-_OWN = {
-    head: tuple(name.upper() for name in model.model_fields if name != "extra")
-    for head, model in _MODELS.items()
-}
-_KNOWN = frozenset(_OWN["STATUS"] + _OWN["TASK"])
-_LISTS = ("FILES_CREATED", "FILES_MODIFIED", "FILES_DELETED")
+_OWN = {"STATUS": REPORT_FIELDS, "TASK": DISPATCH_FIELDS}
 _ONE_LINE = "one line of text without control characters or blanks at its ends"
 _PATHS = "a list of paths without commas, control characters or blanks at their ends"
 _ALLOWED = {
     "STATUS": ", ".join(STATUSES),
     "TESTS": f"{', '.join(OUTCOMES)}, with an optional count as in pass:12",
     "BUILD": ", ".join(OUTCOMES),
-} | dict.fromkeys(_LISTS, _PATHS)
-
-_BREAK = re.compile(r"\r++\n?|\n")
-_BLANK = re.compile(r"[\s>]*+")
-_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
-# Linear, as `schemas.plain` is.
-_LINE = re.compile(
-    r"""[\s>]*+                                         # indent, quote
-        (?:(?:[-+*•]|\#{1,6}|[0-9]{1,3}[.)])\s++)?+     # list item, heading
-        (?P<mark>\*{1,3}+|`{1,3}+)?+                    # bold, code
-        (?P<name>[A-Za-z][A-Za-z0-9_]++)
-        (?P<colon>(?P=mark)[ \t]*+:|[ \t]*+:(?P=mark)?+)
-    """,
-    re.VERBOSE,
-)
+} | dict.fromkeys(LISTS, _PATHS)
+_WARNINGS_MAX = 50
+_TOLD = "warnings"
 
 
-def parse(text: str) -> Message | None:
+def parse(text: str) -> Parsed[Message] | None:
     """The last report or dispatch in `text`; None if it holds neither. Raises WireError."""
-    return _read(_last_block(text, frozenset(_MODELS)))
+    found = blocks(text, HEADS)
+    return _Reading(found).parsed() if found else None
 
 
-def parse_report(text: str) -> Report | None:
+def parse_report(text: str) -> Parsed[Report] | None:
     """The last report in `text`, whatever dispatches stand around it. Raises WireError."""
-    message = _read(_last_block(text, frozenset({"STATUS"})))
-    return message if isinstance(message, Report) else None
+    found = blocks(text, ("STATUS",))
+    return cast(Parsed[Report], _Reading(found).parsed()) if found else None
 
 
 def emit(message: Message) -> str:
@@ -180,127 +196,185 @@ def emit(message: Message) -> str:
         if value not in (None, ()):
             lines.append(f"{name}:{_value(name, value)}")
     for name, value in message.extra.items():
-        if not _NAME.fullmatch(name) or name in own or name in _MODELS:
+        if not NAME.fullmatch(name) or name in own or name in _MODELS:
             allowed = "two or more of A-Z, 0-9 and _, beginning with a letter, not a known field"
             raise WireError(repr(name), "can't name an extra field", allowed)
         lines.append(f"{name}:{_carried(name, value)}")
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    _check_read_back(message, text)
+    return text
 
 
-def to_fields(message: Message) -> dict[str, Any]:
-    """One flat JSON object: every known field and the extra ones, by lower-case name."""
-    known = message.model_dump(mode="json", exclude={"extra"})
-    return known | {name.lower(): value for name, value in message.extra.items()}
+def to_fields(message: Message, warnings: Sequence[WireWarning] | None = None) -> dict[str, Any]:
+    """One flat JSON object: every known field and the extra ones, by lower-case name; and
+    `warnings`, if they are given, where an extra field of that name is told as one more."""
+    fields = message.model_dump(mode="json", exclude={"extra"})
+    fields |= {name.lower(): value for name, value in message.extra.items()}
+    if warnings is not None:
+        own = fields.get(_TOLD)
+        told = [] if own is None else [{"line": None, "field": _TOLD.upper(), "message": own}]
+        fields[_TOLD] = [one.model_dump() for one in warnings] + told
+    return fields
 
 
 def from_fields(fields: Mapping[str, Any]) -> Message:
     """The inverse of `to_fields`; absent and null fields are alike. Raises WireError."""
-    values: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     head = next((head for head in _MODELS if head.lower() in fields), None)
     if head is None:
         raise WireError("STATUS", "is missing, and so is TASK", "one of the two")
     for name, value in fields.items():
-        if name != name.lower() or not _NAME.fullmatch(name.upper()):
+        if name != name.lower() or not NAME.fullmatch(name.upper()):
             raise WireError(repr(name), "is no field name", "lower-case names, as in files_created")
-        if value is None:
+        if name == _TOLD and isinstance(value, list):
+            own = [one for one in value if isinstance(one, dict) and one.get("line") is None]
+            extra |= {_TOLD.upper(): one.get("message") for one in own}
+        elif value is None:
             continue
-        if name.upper() in _OWN[head]:
-            values[name] = value
+        elif name.upper() in _OWN[head]:
+            given[name] = value
         else:
             extra[name.upper()] = value
-    return _message(head, values | {"extra": extra}, {})
+    return _message(head, given | {"extra": extra}, {})
 
 
-class _Line(NamedTuple):
-    """`FIELD:value` at a line of the text; `upper` if the name was written in upper case."""
+class _Reading:
+    """Makes a message of the last of some blocks, and keeps what is odd about it."""
 
-    number: int
-    name: str
-    value: str
-    upper: bool
+    def __init__(self, found: Sequence[Block]) -> None:
+        *self.earlier, self.block = found
+        self.warnings = [
+            WireWarning(line=line, field=field, message=message)
+            for line, field, message in self.block.notes
+        ]
+
+    def parsed(self) -> Parsed[Message]:
+        """Raises WireError."""
+        given: dict[str, Any] = {}
+        extra: dict[str, str] = {}
+        fields: dict[str, list[Entry]] = {}
+        for entry in self.block.entries:
+            fields.setdefault(entry.name, []).append(entry)
+        head = cast(str, self.block.head)
+        for name, entries in fields.items():
+            if name not in _OWN[head]:
+                extra[name] = self._text(name, entries)
+            elif name in LISTS:
+                given[name.lower()] = self._paths(name, entries)
+            elif name in ONE_WORD:
+                given[name.lower()] = self._word(name, entries)
+            elif value := self._text(name, entries):
+                given[name.lower()] = value
+        numbers = {name: entries[0].line.number for name, entries in fields.items()}
+        message = _message(head, given | {"extra": extra}, numbers)
+        if isinstance(message, Report):
+            self._compare(message, numbers)
+        self._look_back(numbers)
+        return Parsed(message, self._told())
+
+    def _compare(self, report: Report, numbers: Mapping[str, int]) -> None:
+        """Hold STATUS against TESTS and BUILD, and against all else that the text says. Raises
+        WireError."""
+        if report.status in DONE:
+            for name in report.failing:
+                problem = f"says fail, so the work is not done, though STATUS is {report.status}"
+                self._warn(numbers[name], name, problem)
+            open_ends = {"TESTS": report.tests, "BUILD": report.build}
+            if numbers.keys() == {"STATUS"}:
+                open_ends["STATUS"] = None
+            lacking = {name for name, outcome in open_ends.items() if outcome is None}
+            found = contradiction(self.earlier, self.block, lacking, failing=bool(report.failing))
+            if found is not None:
+                raise WireError(found.field, found.problem, found.allowed, found.line)
+        for number, name in overlooked(self.block):
+            self._warn(number, name, "is named here, but not with a colon; it was passed over")
+
+    def _look_back(self, numbers: Mapping[str, int]) -> None:
+        """Tell of what stands before the block. Raises WireError when it can't be told which of two
+        has a field."""
+        counts = f"the block on line {self.block.number} counts"
+        reports = [one.number for one in self.earlier if one.head == "STATUS"]
+        if reports:
+            more = f", and {len(reports) - 1} more" if len(reports) > 1 else ""
+            self._warn(reports[0], None, f"an earlier report stands here{more}; {counts}")
+        if reports and "TASK" in numbers:
+            for name in numbers.keys() & set(REPORT_FIELDS):
+                problem = f"is of the report on line {reports[-1]}, or of the dispatch before it"
+                raise WireError(name, problem, "one of the two in a text", numbers[name])
+        if self.earlier and self.earlier[-1].head is None:
+            line = self.earlier[-1].number
+            self._warn(line, None, f"this stands apart from the report; {counts}")
+
+    def _word(self, name: str, entries: list[Entry]) -> str | None:
+        known: tuple[Entry, values.Said] | None = None
+        for entry in entries:
+            if not entry.value and name not in HEADS:
+                continue
+            found = said(name, entry.value)
+            if found is None:
+                raise self._wrong(name, entry.value, entry.line.number)
+            if str(found) != entry.value.lower():
+                self._warn(entry.line.number, name, f"{_short(entry.value)} is read as {found}")
+            if known is None:
+                known = entry, found
+            elif found.word != known[1].word or None is not found.ran != known[1].ran:
+                raise _twice(entry, known[0])
+        return None if known is None else str(known[1])
+
+    def _paths(self, name: str, entries: list[Entry]) -> tuple[str, ...]:
+        found: list[str] = []
+        known: set[str] = set()
+        for entry in entries:
+            before = len(found)
+            for piece in entry.pieces:
+                if names_field(piece.text):
+                    raise self._wrong(name, piece.text, piece.number)
+                listed = piece.listed and piece is not entry.line
+                read, odd, unclear = paths(piece.text, listed=listed)
+                if unclear is not None:
+                    raise self._wrong(name, unclear, piece.number)
+                found += [path for path in read if path not in known]
+                kept = frozenset(read)
+                for part in odd:
+                    meant = "a path as it stands" if part in kept else ", ".join(read) or "no path"
+                    self._warn(piece.number, name, f"{_short(part)} is read as {meant}")
+            known.update(found[before:])
+        return tuple(found)
+
+    def _text(self, name: str, entries: list[Entry]) -> str:
+        """What a field of text says, on one line."""
+        for entry in entries:
+            if len(entry.pieces) > 1:
+                told = f"goes on to line {entry.pieces[-1].number}; it was made one line"
+                self._warn(entry.line.number, name, told)
+        parts = list(dict.fromkeys(entry.value for entry in entries if entry.value))
+        if len(entries) > 1:
+            if name in HEADS and len(parts) > 1:
+                raise _twice(entries[1], entries[0])
+            told = f"stands on line {entries[0].line.number} already; they were joined"
+            self._warn(entries[1].line.number, name, told)
+        return "; ".join(parts)
+
+    def _wrong(self, name: str, value: str, line: int) -> WireError:
+        holds = "holds another field: " if names_field(value) else "is "
+        return WireError(name, f"{holds}{_short(value)}", _ALLOWED[name], line)
+
+    def _warn(self, line: int, field: str | None, message: str) -> None:
+        self.warnings.append(WireWarning(line=line, field=field, message=message))
+
+    def _told(self) -> tuple[WireWarning, ...]:
+        told = sorted(self.warnings, key=lambda one: one.line)
+        if len(told) > _WARNINGS_MAX:
+            more = f"and {len(told) - _WARNINGS_MAX + 1} more warnings, from this line on"
+            last = WireWarning(line=told[_WARNINGS_MAX - 1].line, field=None, message=more)
+            return (*told[: _WARNINGS_MAX - 1], last)
+        return tuple(told)
 
 
-@dataclass
-class _Block:
-    """A run of field lines. `head` is STATUS, TASK or None while neither was seen."""
-
-    head: str | None = None
-    fields: dict[str, list[_Line]] = field(default_factory=dict)
-
-    def takes(self, line: _Line, *, after_blank: bool) -> bool:
-        """Whether `line` belongs to this block."""
-        if line.name in _MODELS:
-            return not self.fields or (self.head is None and not after_blank)
-        own = _KNOWN if self.head is None else _OWN[self.head]
-        if after_blank and self.fields:
-            lacking = line.name in own and line.name not in self.fields
-            return self.head is not None and lacking and line.upper
-        return line.upper or line.name in own
-
-    def add(self, line: _Line) -> None:
-        if line.name in _MODELS:
-            self.head = line.name
-        self.fields.setdefault(line.name, []).append(line)
-
-
-def _last_block(text: str, heads: frozenset[str]) -> _Block | None:
-    last = None
-    for block in _blocks(text):
-        if block.head in heads:
-            last = block
-    return last
-
-
-def _blocks(text: str) -> Iterator[_Block]:
-    block = _Block()
-    after_blank = False
-    bare = NOISE.sub("", text.removeprefix("\ufeff"))
-    for number, raw in enumerate(_BREAK.split(bare), 1):
-        if _BLANK.fullmatch(raw):
-            after_blank = True
-            continue
-        line = _line(number, raw)
-        if line is None or not block.takes(line, after_blank=after_blank):
-            yield block
-            block = _Block()
-        if line is not None and block.takes(line, after_blank=after_blank):
-            block.add(line)
-        after_blank = False
-    yield block
-
-
-def _line(number: int, raw: str) -> _Line | None:
-    match = _LINE.match(raw)
-    if match is None:
-        return None
-    value = raw[match.end() :].strip()
-    mark = match["mark"]
-    if mark and mark not in match["colon"]:
-        value = value.removesuffix(mark).rstrip()
-    name = match["name"]
-    return _Line(number, name.upper(), value, name == name.upper())
-
-
-def _read(block: _Block | None) -> Message | None:
-    if block is None or block.head is None:
-        return None
-    values: dict[str, Any] = {}
-    extra: dict[str, str] = {}
-    for name, lines in block.fields.items():
-        if name in _LISTS and block.head == "STATUS":
-            parts = (part.strip() for line in lines for part in line.value.split(","))
-            values[name.lower()] = tuple(part for part in parts if part)
-            continue
-        if len(lines) > 1:
-            problem = f"stands on line {lines[0].number} already"
-            raise WireError(name, problem, "one line for it", lines[1].number)
-        if name not in _OWN[block.head]:
-            extra[name] = lines[0].value
-        elif lines[0].value or name in _MODELS:
-            values[name.lower()] = lines[0].value
-    numbers = {name: lines[0].number for name, lines in block.fields.items()}
-    return _message(block.head, values | {"extra": extra}, numbers)
+def _twice(entry: Entry, first: Entry) -> WireError:
+    problem = f"stands on line {first.line.number} already, and says something else"
+    return WireError(entry.name, problem, "one line for it", entry.line.number)
 
 
 def _message(head: str, values: dict[str, Any], numbers: Mapping[str, int]) -> Message:
@@ -326,10 +400,30 @@ def _value(name: str, value: str | Tests | tuple[str, ...]) -> str:
 
 def _carried(name: str, value: str, *, empty: bool = True) -> str:
     """`value` itself, if a line gives it back unchanged."""
-    broken = NOISE.search(value) or _BREAK.search(value) or value != value.strip()
+    lines = BREAK.search(value) or SEEN_BREAK.search(value)
+    broken = NOISE.search(value) or lines or value != value.strip()
     if broken or not (value or empty):
         raise WireError(name, f"is {_short(value)}", _ALLOWED.get(name, _ONE_LINE))
     return value
+
+
+def _check_read_back(message: Message, text: str) -> None:
+    """Raises WireError for a value that reads as another than it is, such as a path named none."""
+    try:
+        found = parse(text)
+    except WireError as error:
+        raise WireError(error.field, "has a value that can't be read back", error.allowed) from None
+    known = _flat(found.message) if found else {}
+    for name, value in _flat(message).items():
+        if known.get(name) != value:
+            problem = f"is {_short(value)}, which reads as {_short(known.get(name))}"
+            raise WireError(name, problem, "a value that no reader takes for another")
+
+
+def _flat(message: Message) -> dict[str, Any]:
+    own = {name.upper(): getattr(message, name) for name in type(message).model_fields}
+    del own["EXTRA"]
+    return own | message.extra
 
 
 def _short(value: Any) -> str:

@@ -5,18 +5,18 @@ On connection and now and then. Each side fetches what it lacks; a join on both 
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from peers import clock, digest
+from peers import digest
 from peers.backoff import delay
 from peers.client import CallError
+from peers.clock import Reading
 from peers.digest import Name
-from schemas.mesh import DigestResult, PullResult, SyncMessage
+from schemas.mesh import DigestResult, EntityKind, PullResult, SyncMessage
 from server.incoming import Message, Problem
 from server.links import MeshLink
 from server.methods.base import Node
@@ -25,6 +25,15 @@ from server.store import digests
 from server.store.database import Database
 from server.store.peers import Peer
 
+KINDS = list(get_args(EntityKind))
+IN_ORDER = (
+    "cacp/project/sync",
+    "cacp/contract/sync",
+    "cacp/context/sync",
+    "cacp/file/syncRequest",
+    "cacp/file/sync",
+)
+"""What is taken in first: a project before what is in it."""
 PREFIXES_MAX = 256
 PULL_MAX = 500
 BEHIND_SECONDS = 0.5
@@ -35,11 +44,12 @@ OTHER_SECONDS = 60.0
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
+HeardTime = Callable[[Reading], None]
 TakeAll = Callable[[Peer, list[Message]], Awaitable[list[dict[str, Any] | Problem]]]
 
 
 class Comparison:
-    """Keeps this node equal with one peer. `offset` is how far the peer's clock is ahead."""
+    """Keeps this node equal with one peer."""
 
     def __init__(
         self,
@@ -61,7 +71,6 @@ class Comparison:
         self._two_at_once = asyncio.Semaphore(2)
         self._wake = asyncio.Event()
         self._notices = Notices()
-        self.offset: int | None = None
         self.rounds = 0
         self.fetched = 0
 
@@ -69,8 +78,8 @@ class Comparison:
         """Compare at once."""
         self._wake.set()
 
-    async def run(self, heard_time: Callable[[], None]) -> None:
-        """Never returns; cancel it. `heard_time` is called whenever `offset` is renewed."""
+    async def run(self, heard_time: HeardTime) -> None:
+        """Never returns; cancel it. `heard_time` is called whenever the peer has told its clock."""
         failures = 0
         announced = False
         while True:
@@ -102,7 +111,7 @@ class Comparison:
             repoName=self._node.repo,
         )
 
-    async def round(self, heard_time: Callable[[], None]) -> bool:
+    async def round(self, heard_time: HeardTime) -> bool:
         """Compare once and fetch what differs; False when it is to be done again soon: one side
         has yet to count its changes, or much has come from another peer meanwhile.
 
@@ -142,12 +151,12 @@ class Comparison:
         except TimeoutError:
             return False
 
-    async def _ask(self, prefixes: list[str], heard_time: Callable[[], None]) -> DigestResult:
-        sent = time.time_ns() // 1000
-        answer = await self._link.call("cacp/sync/digest", prefixes=prefixes)
+    async def _ask(self, prefixes: list[str], heard_time: HeardTime) -> DigestResult:
+        sent = self._database.clock.steady()
+        answer = await self._link.call("cacp/sync/digest", {"kinds": KINDS}, prefixes=prefixes)
+        received = self._database.clock.steady()
         found = _checked(DigestResult, answer)
-        self.offset = clock.offset(sent, found.time, time.time_ns() // 1000)
-        heard_time()
+        heard_time(Reading(sent, found.time, received))
         return found
 
     def _differing(self, prefixes: list[str], found: DigestResult) -> list[str]:
@@ -178,7 +187,7 @@ class Comparison:
                 done = min(len(names) - at, PULL_MAX) - found.rest
                 at = at + done if done > 0 else len(names)
                 asking = self._pull(names[at : at + PULL_MAX]) if at < len(names) else None
-                for kind in ("cacp/project/sync", "cacp/contract/sync", "cacp/context/sync"):
+                for kind in IN_ORDER:
                     of_kind = [one for one in found.messages if one.method == kind]
                     async with asyncio.TaskGroup() as group:
                         for some in _chunks(of_kind, TAKEN_AT_ONCE):

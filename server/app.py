@@ -15,6 +15,7 @@ from starlette.routing import Route
 from peers.sender import Sender
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
+from server.connections import Connections
 from server.courier import Carrier, Courier
 from server.discovery import Discovery
 from server.discovery import routes as discovery_routes
@@ -33,14 +34,17 @@ from server.mesh import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
 from server.metrics import Metrics
+from server.mismatches import Mismatches
 from server.notices import Notices
-from server.outgoing import make_client
+from server.outgoing import CardCheck, make_client
 from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
-from server.store import changes, handoffs
+from server.store import changes, files, handoffs, mailboxes
 from server.store.database import Database
+from server.store.mesh import count_aside
 from server.store.migrate import Prepared
+from server.store.stamps import Stamps
 from server.transport import Gate, LastResort, RpcEndpoint
 from server.waking import Waker
 from server.webhook import ANSWER_MAX, Webhooks
@@ -48,20 +52,26 @@ from server.webhook import ANSWER_MAX, Webhooks
 log = structlog.get_logger()
 
 
-def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette:
+def make_app(
+    settings: Settings, prepared: Prepared, secret: bytes, connections: Connections
+) -> Starlette:
     """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
-    database = Database(settings.db, settings.durability)
+    stamps = Stamps()
+    database = Database(settings.db, settings.durability, stamps)
     metrics = Metrics()
-    node = _node(settings, secret)
+    check_card = CardCheck(loopback_allowed=settings.loopback)
+    node = _node(settings, secret, check_card)
     mesh = Mesh(settings, database, node)
     discovery = Discovery(settings, database)
     duties = Duties(settings, database, node)
     callers = Identity(settings, database.read, secret, discovery.known_holder)
     notices = Notices()
-    gate = Gate(callers, Limits(settings.requests_per_minute), notices, mesh.heard_from)
+    mismatches = Mismatches(database)
+    limits = Limits(settings.requests_per_minute)
+    gate = Gate(callers, limits, notices, mesh.heard_from, mismatches.note)
     stopping = asyncio.Event()
     dispatcher = Dispatcher(
-        METHODS, database, node, settings.batch_limit, metrics.observe, stopping, mesh.forward
+        METHODS, database, node, settings.batch_limit, metrics.observe, stopping, mesh
     )
     postmaster = Postmaster(database, node)
     courier = Courier(database, node, _carriers(settings, node))
@@ -71,7 +81,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
         dispatcher,
         gate,
         notices,
-        Checkup(database, lambda: mesh.clock_is_off),
+        Checkup(database),
         metrics,
         node,
         prepared.epoch,
@@ -81,12 +91,8 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     mcp = McpEndpoint(dispatcher, gate, settings.body_limit)
     _count(metrics, site)
     _count_peers(metrics, mesh, database)
-    _count_pushes(metrics, courier)
-    metrics.gauge(
-        "cacp_workq_manual",
-        "Handoffs whose ownership at workq is to be moved by hand",
-        lambda: database.read(handoffs.manual_count),
-    )
+    _count_mail(metrics, courier, database)
+    _count_connections(metrics, connections)
     metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
 
     @asynccontextmanager
@@ -107,6 +113,8 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
             await postmaster.stop()
             await discovery.close()
             await mesh.stop()
+            await mismatches.stop()
+            await check_card.close()
             await database.close()
             log.info("stopped")
 
@@ -127,7 +135,7 @@ def make_app(settings: Settings, prepared: Prepared, secret: bytes) -> Starlette
     return app
 
 
-def _node(settings: Settings, secret: bytes) -> Node:
+def _node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
     """The node as its methods know it."""
     return Node(
         agent_id=settings.agent,
@@ -139,8 +147,10 @@ def _node(settings: Settings, secret: bytes) -> Node:
         future_limit=settings.future_limit * 1_000_000,
         acp=settings.acp_rules,
         webhook_key=hmac.digest(secret, b"webhooks", "sha256"),
+        check_card=check_card,
         handoffs=Rules(
             sla_seconds=settings.handoff_sla_seconds,
+            offer_seconds=settings.handoff_offer_seconds,
             checks_files=bool(settings.artifact_roots),
             workq=bool(settings.workq_url),
         ),
@@ -164,12 +174,27 @@ def _carriers(settings: Settings, node: Node) -> dict[Channel, Carrier]:
     return made
 
 
-def _count_pushes(metrics: Metrics, courier: Courier) -> None:
+def _count_mail(metrics: Metrics, courier: Courier, database: Database) -> None:
+    metrics.family(
+        "cacp_mail_dead_letters",
+        "Recipients whom a message did not reach, by what became of it",
+        "status",
+        lambda: database.read(mailboxes.count_dead),
+    )
     for name, help, counted in (
         ("taken", "Pushes of messages that were taken", courier.taken),
         ("failed", "Pushes of messages that failed", courier.failed),
     ):
         metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
+
+
+def _count_connections(metrics: Metrics, connections: Connections) -> None:
+    metrics.gauge("cacp_connections", "Open connections of callers", lambda: connections.open)
+    metrics.gauge(
+        "cacp_connections_refused_total",
+        "Connections that were over a limit",
+        lambda: connections.refused,
+    )
 
 
 def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
@@ -186,21 +211,55 @@ def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
     for name, help, values in (
         ("up", "1 when the peer answers", of_each(lambda one: one.failures == 0)),
         ("backlog", "Entities that wait for the peer", lambda: mesh.waiting(0)),
+        (
+            "undelivered",
+            "Entities that it has not taken, of these",
+            of_each(lambda one: len(one.held)),
+        ),
         ("lag_seconds", "How long the oldest of them has waited", lambda: mesh.waiting(1)),
         ("sent_total", "Entities that the peer has confirmed", of_each(lambda one: one.delivered)),
         ("retries_total", "Deliveries that failed", of_each(lambda one: one.retries)),
         ("digest_rounds_total", "Comparisons", compared(lambda one: one.rounds)),
         ("conflicts_total", "Conflicts found in what the peer sent", conflicts),
         ("fetched_total", "Entities fetched by comparing", compared(lambda one: one.fetched)),
+        ("clock_ahead_seconds", "How far its clock is ahead of the time", mesh.clocks_ahead),
     ):
         metrics.family(f"cacp_peer_{name}", help, "peer", values)
+    metrics.gauge(
+        "cacp_deferred_dropped_total",
+        "Deferred messages of peers that were refused for good",
+        lambda: mesh.deferred_dropped,
+    )
+    fetched = mesh.files
+    metrics.gauge("cacp_files_fetched_total", "Files that came", lambda: fetched.fetched)
+    metrics.gauge("cacp_files_not_fetched_total", "Files that did not", lambda: fetched.failed)
+    metrics.gauge(
+        "cacp_file_copies_bytes",
+        "Bytes of copies of other nodes' files",
+        lambda: database.read(files.copied_bytes),
+    )
     metrics.gauge("cacp_clock_correction_seconds", "Added to our clock", mesh.clock_correction)
+    metrics.gauge(
+        "cacp_stamps_ahead_seconds",
+        "How far the latest stamp of what is stored is ahead of the time",
+        lambda: max(0, database.stamps.newest - database.now()) / 1e6,
+    )
+    metrics.gauge(
+        "cacp_deferred_messages",
+        "Messages of peers that wait until they are due, or for their project",
+        lambda: database.read(count_aside),
+    )
 
 
 def _count(metrics: Metrics, site: Site) -> None:
     database = site.database
+    metrics.gauge(
+        "cacp_workq_manual",
+        "Handoffs whose ownership at workq is to be moved by hand",
+        lambda: database.read(handoffs.manual_count),
+    )
     metrics.gauge("cacp_commits_total", "Group commits", lambda: database.commits)
     metrics.gauge("cacp_writes_total", "Writes that are on disk", lambda: database.writes)
     metrics.gauge("cacp_waiting_writes", "Writes that wait", lambda: database.waiting)
     metrics.gauge("cacp_wal_bytes", "Size of the write-ahead log", lambda: database.log_bytes)
-    metrics.gauge("cacp_event_streams", "Open event streams", lambda: site.streams)
+    metrics.gauge("cacp_event_streams", "Open event streams", lambda: site.streams.total())

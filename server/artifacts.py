@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
+from server.domain.acp.handoff import why_unchecked
+
 Outcome = Literal["verified", "unchecked", "missing_artifact", "hash_mismatch", "policy_violation"]
 
 CHUNK = 1024 * 1024
@@ -35,11 +37,11 @@ def check_all(
 
 
 def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> Check:
-    """Compare a `file` with its `sha256`; anything else is unchecked."""
-    if ref["type"] != "file":
-        return Check("unchecked", f"a {ref['type']} is not checked by the node")
-    if ref.get("sha256") is None:
-        return Check("unchecked", "it has no sha256")
+    """Look for a `file` that has a `sha256` or is required, and compare the two; anything else is
+    unchecked. What is missing is no fault of what is said not to be required (§6)."""
+    unchecked = why_unchecked(ref)
+    if unchecked is not None:
+        return Check("unchecked", unchecked)
     path = PurePosixPath(ref["path"])
     root = _root_of(path, roots)
     if root is None:
@@ -48,6 +50,8 @@ def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> Check:
         with _opened(root, path.relative_to(root).parts) as descriptor:
             return _compare(descriptor, ref, size_max)
     except (FileNotFoundError, NotADirectoryError):
+        if ref.get("required") is False:
+            return Check("unchecked", "there is no such file, and it is not required")
         return Check("missing_artifact", "there is no such file")
     except OSError:
         return Check("policy_violation", "it is a link, or can't be read")
@@ -85,6 +89,8 @@ def _compare(descriptor: int, ref: dict[str, Any], size_max: int) -> Check:
     expected = ref.get("size_bytes")
     if expected is not None and expected != found.st_size:
         return Check("hash_mismatch", f"it should have {expected} bytes")
+    if ref.get("sha256") is None:
+        return Check("unchecked", "it is there; without a sha256 its content is not compared")
     digest, left = hashlib.sha256(), size_max
     while chunk := os.read(descriptor, CHUNK):
         left -= len(chunk)

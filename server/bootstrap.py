@@ -28,12 +28,13 @@ def register_key_file(db: sqlite3.Connection, settings: Settings, now: int) -> N
 
 def check_exposed(settings: Settings, has_keys: bool) -> None:
     """Raise ValueError when the node would be reachable from outside with no key to call it by."""
-    if settings.loopback or has_keys or settings.mesh_tokens:
+    if settings.is_local or has_keys or settings.mesh_tokens:
         return
     raise ValueError(
-        f"The node would listen on {settings.host} and nobody holds a key. Make one with "
+        f"The node would be reached at {settings.url} and nobody holds a key. Make one with "
         f"`cacp keys create {settings.agent} --repo {settings.repo} --db {settings.db}`, or set "
-        "CACP_BOOTSTRAP_KEY_FILE to a file that the first start makes, or listen on 127.0.0.1"
+        "CACP_BOOTSTRAP_KEY_FILE to a file that the first start makes, or listen on 127.0.0.1 and "
+        "leave CACP_PUBLIC_URL unset"
     )
 
 

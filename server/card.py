@@ -1,7 +1,7 @@
 """The agent card (CACP 2.0, GET /.well-known/agent.json), and the ADP manifest made of it."""
 
 from importlib.metadata import version
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from schemas.adp import (
     PROTOCOL,
@@ -12,20 +12,28 @@ from schemas.adp import (
     Manifest,
     Metadata,
 )
+from schemas.context import ContextType
 from schemas.contract import ContractType
 from schemas.mesh import MESH_VERSION
 from server.settings import Settings
 
+CACP = "2.0"
+
 
 def card(settings: Settings) -> dict[str, Any]:
-    """The node's card, for discovery."""
+    """The node's card, for discovery. It claims no protocol whose methods don't answer here.
+
+    `version` is that of CACP, as in the text's card, where clients check compatibility by its major
+    number; the software's is in `extensions.cacp.software`. `capabilities` are the language and
+    role that an operator has named; what nobody said is none.
+    """
     return {
         "name": f"CACP Agent ({settings.repo})",
         "description": f"Coding agent for {settings.repo} repository",
-        "version": version("cacp-server"),
+        "version": f"{CACP}.0",
         "url": settings.url,
-        "protocols": {"a2a": "0.3", "cacp": "2.0"},
-        "capabilities": [settings.language, settings.role],
+        "protocols": {"cacp": CACP},
+        "capabilities": [*_said(settings, "language"), *_said(settings, "role")],
         "extensions": {
             "cacp": {
                 "repo": settings.repo,
@@ -33,10 +41,17 @@ def card(settings: Settings) -> dict[str, Any]:
                 "language": settings.language,
                 "agentId": settings.agent,
                 "mesh": MESH_VERSION,
+                "software": f"cacp-server {version('cacp-server')}",
                 "supportedContractTypes": list(get_args(ContractType)),
+                "supportedContextTypes": list(get_args(ContextType)),
             }
         },
     }
+
+
+def _said(settings: Settings, name: Literal["language", "role"]) -> list[str]:
+    """A setting that somebody has made, as a list of one; its default says nothing of the repo."""
+    return [getattr(settings, name)] if name in settings.model_fields_set else []
 
 
 def manifest(settings: Settings) -> Manifest:
@@ -63,8 +78,8 @@ def manifest(settings: Settings) -> Manifest:
         metadata=Metadata(
             cacp=CacpMetadata(
                 repo=about["repo"],
-                role=about["role"],
-                languages=[about["language"]],
+                role=next(iter(_said(settings, "role")), None),
+                languages=_said(settings, "language"),
                 supported_contract_types=about["supportedContractTypes"],
             )
         ),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import orjson
 import structlog
@@ -45,7 +45,7 @@ from server.domain.errors import (
 from server.domain.invalid import invalid_input
 from server.identity import Caller
 from server.incoming import Call, take_together
-from server.methods.base import Context, Method, Node, Session
+from server.methods.base import Context, Fetch, Method, Node, Session
 from server.store import answers
 from server.store.database import Database, Transaction
 
@@ -70,8 +70,15 @@ TOGETHER = 25
 """Members of a peer's batch that share a transaction: other writes wait for it, some
 milliseconds."""
 
-Forward = Callable[[HeldElsewhere], Awaitable[Any]]
-"""Asks the node that holds what a call is about; gives its answer, or raises its Refusal."""
+
+class Others(Protocol):
+    """The other nodes, for what this one does not have."""
+
+    async def forward(self, call: HeldElsewhere) -> Any:
+        """Ask the node that holds what a call is about: its answer. Raises its Refusal."""
+
+    @property
+    def fetch(self) -> Fetch: ...
 
 
 @dataclass(slots=True)
@@ -99,14 +106,14 @@ class Dispatcher:
         batch_limit: int,
         observe: Callable[[str, str], None],
         stopping: asyncio.Event,
-        forward: Forward,
+        others: Others,
     ) -> None:
         self._database = database
         self._node = node
         self._batch_limit = batch_limit
         self._observe = observe
         self._stopping = stopping
-        self._forward = forward
+        self._others = others
         self._callables = {name: self._callable(method) for name, method in methods.items()}
         self._taken_together = {
             name: method
@@ -272,7 +279,14 @@ class Dispatcher:
         return guard.explain(refusal)
 
     def _session(self, method: Method, origin: Origin) -> Session:
-        return Session(self._database, origin.caller, self._node, method.name, self._stopping)
+        return Session(
+            self._database,
+            origin.caller,
+            self._node,
+            method.name,
+            self._stopping,
+            self._others.fetch,
+        )
 
     async def _wait(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
         return await method.run(self._session(method, origin), params)
@@ -308,7 +322,7 @@ class Dispatcher:
             return await self._database.write(run)
         except HeldElsewhere as call:
             # Out of the transaction, and with nothing written: others do not wait for that node.
-            return await self._forward(call)
+            return await self._others.forward(call)
 
 
 def _scope(method: Method, origin: Origin) -> str:

@@ -4,6 +4,7 @@
 |-----------|---------------------------------|----------------------------------------------------|
 | verify    | a handoff is validating         | reads its artifacts, then accepts or rejects it    |
 | escalate  | the SLA of one is over          | tells the coordinator, once (§7.2 rule 5)          |
+|           | an offer was not accepted       | ends it, so that its task is free                  |
 | workq     | one was accepted                | releases and claims its items at the gateway       |
 | journal   | a teamspace's log has new lines | appends them to its files (§8.2)                   |
 
@@ -28,7 +29,13 @@ from server.domain.errors import Refusal
 from server.identity import Caller
 from server.journal import JournalFile
 from server.methods.base import Context, Node
-from server.methods.handoff_duties import escalate, settle_checked, workq_given_up, workq_moved
+from server.methods.handoff_duties import (
+    escalate,
+    expire,
+    settle_checked,
+    workq_given_up,
+    workq_moved,
+)
 from server.outgoing import make_client
 from server.settings import Settings
 from server.store import handoffs, teams
@@ -108,6 +115,8 @@ class Duties:
         for one in self._database.read(partial(handoffs.due, now=self._database.now())):
             if await self._write(partial(escalate, handoff_id=one)):
                 log.warning("handoff_escalated", handoff=one)
+            elif await self._write(partial(expire, handoff_id=one)):
+                log.warning("handoff_expired", handoff=one)
 
     async def _verify(self) -> None:
         for one in self._database.read(handoffs.to_check):

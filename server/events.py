@@ -10,7 +10,7 @@ import orjson
 from sse_starlette import ServerSentEvent
 
 from schemas.acp import ACPPolicy, ACPPriority
-from schemas.base import iso
+from schemas.base import iso, present
 from server.domain.acp import policy
 from server.domain.errors import Forbidden, InvalidInput
 from server.identity import Caller
@@ -137,5 +137,5 @@ def event(change: Change, epoch: str) -> ServerSentEvent:
         "outcome": change.outcome,
     }
     return ServerSentEvent(
-        orjson.dumps(data).decode(), event=change.entity, id=f"{epoch}:{change.seq}"
+        orjson.dumps(present(data)).decode(), event=change.entity, id=f"{epoch}:{change.seq}"
     )

@@ -30,7 +30,7 @@ from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, InvalidInput, TooLarge
 from server.domain.invalid import invalid_input
 from server.identity import Caller
-from server.routes import Site, guarded, json_response, read_model
+from server.routes import Handler, Site, guarded, json_response, read_model
 from server.store import directory, keys
 from server.store.database import Database, Transaction
 from server.store.directory import Registered
@@ -135,10 +135,14 @@ def routes(site: Site, listed: Directory) -> list[Route]:
             return json_response({"detail": f"There is no agent {agent_id[:NAME_MAX]}"}, 404)
         return json_response(to_wire(listing))
 
+    def at(path: str, handler: Handler, method: str) -> list[Route]:
+        # The text ends these paths in a slash, and who types them by hand does not.
+        return [Route(one, handler, methods=[method]) for one in (f"{path}/", path)]
+
     return [
-        Route("/v1/search/", guarded(site, search), methods=["POST"]),
-        Route("/v1/register/", guarded(site, register, wanted="write"), methods=["POST"]),
-        Route("/v1/agents/", guarded(site, agents)),
+        *at("/v1/search", guarded(site, search), "POST"),
+        *at("/v1/register", guarded(site, register, wanted="write"), "POST"),
+        *at("/v1/agents", guarded(site, agents), "GET"),
         Route("/v1/agents/{aid:path}", guarded(site, agent)),
     ]
 

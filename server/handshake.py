@@ -177,6 +177,7 @@ def enter(transaction: Transaction, node: Node, party: Party) -> None:
     )
     mesh.pin(db, other.agent_id, other.public_key)
     peers.put(db, other.agent_id, other.endpoint, other.repo_name, "verified", transaction.stamp)
+    peers.take_back(db, other.agent_id)
     if key_id is not None:
         # The key before stays: handshakes begun by both sides may cross.
         ids = [*(known.key_id.split(",") if known and known.key_id else []), key_id]

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -23,20 +22,19 @@ Level = Literal["healthy", "degraded", "unhealthy"]
 
 
 class Health(NamedTuple):
-    """`reason` is None when healthy; unhealthy means that writes or reads fail."""
+    """`reason` is None when healthy; unhealthy means that writes or reads fail. `detail` says more,
+    and what to do."""
 
     status: Level
     reason: str | None = None
+    detail: str | None = None
 
 
 class Checkup:
     """Probes the database, at most once in a few seconds."""
 
-    def __init__(
-        self, database: Database, clock_is_off: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock_is_off = clock_is_off
         self._probed = -PROBE_SECONDS
         self._writes_seen = 0
         self._lock = asyncio.Lock()
@@ -45,24 +43,23 @@ class Checkup:
         """The node's health now."""
         if self._database.corrupt:
             return Health("unhealthy", "storage_corrupt")
+        if self._database.files_are_lost():
+            return Health("unhealthy", "storage_missing")
         try:
             self._database.read(changes.can_read)
         except Refusal as refusal:
             return Health("unhealthy", str(refusal.data["reason"]))
-        trouble = await self._probe()
-        if trouble is not None:
-            return Health("unhealthy", trouble)
+        failure = await self._probe()
+        if failure is not None:
+            return Health("unhealthy", failure)
         try:
-            self._database.path.stat()
             free = shutil.disk_usage(self._database.path.parent).free
         except OSError:
-            # What is written now goes with the node: no start finds it again.
             return Health("unhealthy", "storage_missing")
         if free < LOW_DISK:
             return Health("degraded", "disk_low")
-        if self._clock_is_off():
-            return Health("degraded", "clock_off")
-        return Health("healthy")
+        trouble = self._database.time_trouble()
+        return Health("healthy") if trouble is None else Health("degraded", *trouble)
 
     async def _probe(self) -> str | None:
         async with self._lock:

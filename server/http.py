@@ -8,6 +8,7 @@ wake-up of the reader, which together are more than the node itself spends on a 
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import httptools
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
+from server.connections import Connections
 
 HEAD_MAX = 64 * 1024
 """Bytes that may come before a head, or the next piece of a body, is whole."""
@@ -23,29 +25,54 @@ HEAD_SECONDS = 20.0
 """From its beginning until a head is whole."""
 BODY_SECONDS = 30.0
 """Without a byte of a body that is not whole."""
+BODY_RATE = 1_000
+"""Bytes of a body in a second that a caller must send, after the first `BODY_SECONDS`."""
+LINGER_SECONDS = 2.0
+"""A caller has so long to read the answer behind which the connection ends. What it still sends is
+thrown away: to close on that would reset the connection, answer and all (RFC 9112, 9.6)."""
 
 
 class OnePiece:
     """A transport that keeps what is written until the turn of the event loop ends."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        lingers: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._transport = transport
         self._loop = loop
+        self._lingers = lingers
         self._kept: list[bytes] = []
+        self._ended = False
 
     def write(self, data: bytes) -> None:
+        if self._ended:
+            return
         if not self._kept:
             self._loop.call_soon(self._send)
         self._kept.append(data)
 
     def close(self) -> None:
+        """Close; behind an answer, end what is sent, where `lingers` says that the caller is given
+        time to read it. To whoever asks it is closing then."""
+        answered = bool(self._kept)
         self._send()
-        self._transport.close()
+        if answered and not self._ended and self._lingers():
+            self._ended = True
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._ended or self._transport.is_closing()
 
     def _send(self) -> None:
-        if self._kept:
-            self._transport.write(b"".join(self._kept))
-            self._kept.clear()
+        kept, self._kept = self._kept, []
+        # A caller that reset the connection reads nothing any more.
+        if kept and not self._transport.is_closing():
+            self._transport.write(b"".join(kept))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -54,9 +81,15 @@ class OnePiece:
 class HttpProtocol(HttpToolsProtocol):
     """One HTTP connection, that holds a caller to limits before it is known who it is."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *given: Any, admission: Connections | None = None, **named: Any) -> None:
         super().__init__(*given, **named)
+        self._admission = admission
+        self._entered: str | None = None
+        self._lingers = False
         self._in_body = False
+        self._answered_early = False
+        self._body_began = 0.0
+        self._body_bytes = 0
         self._framing = 0
         self._upgrading = False
         self._stopping = False
@@ -65,14 +98,25 @@ class HttpProtocol(HttpToolsProtocol):
     # --- the connection -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(OnePiece(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(OnePiece(transport, self.loop, self._linger))  # type: ignore[arg-type]
         self._expect_within(HEAD_SECONDS)
+        if self._admission is not None:
+            address = self.client[0] if self.client else ""
+            refusal = self._admission.enter(address)
+            if refusal is None:
+                self._entered = address
+            else:
+                self._refuse(503, refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect_nothing()
+        if self._admission is not None and self._entered is not None:
+            self._admission.leave(self._entered)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._lingers:
+            return
         self._unset_keepalive_if_required()
         while data and not self.transport.is_closing():
             room = HEAD_MAX - self._framing
@@ -105,15 +149,34 @@ class HttpProtocol(HttpToolsProtocol):
 
     # --- what the parser finds ----------------------------------------------------------------
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # What stands behind a chunked body is no header: nobody has looked at it as one.
+        if not self._in_body:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._framing = 0
         self._upgrading = self.parser.should_upgrade()
         if not self._upgrading:
             self._in_body = True
+            self._answered_early = False
+            self._body_began, self._body_bytes = self.loop.time(), 0
+            self._heed_absolute_target()
             super().on_headers_complete()
+
+    def _heed_absolute_target(self) -> None:
+        """The host of a target that is a whole URL counts in place of Host (RFC 9112, 3.2.2)."""
+        if self.url[:1] in (b"/", b"*"):
+            return
+        target = httptools.parse_url(self.url)
+        host = target.host or b""
+        authority = b"%s:%d" % (host, target.port) if target.port else host
+        self.headers[:] = [one for one in self.headers if one[0] != b"host"]
+        self.headers.append((b"host", authority))
 
     def on_body(self, body: bytes) -> None:
         self._framing = 0
+        self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -121,6 +184,13 @@ class HttpProtocol(HttpToolsProtocol):
         if not self._upgrading:
             self._in_body = False
             super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._in_body and self.cycle.response_complete and not self.transport.is_closing():
+            # Nobody reads the rest of this body: it may come soon, but not keep the connection.
+            self._answered_early = True
+            self._expect_within(LINGER_SECONDS)
 
     def _head_without_upgrade(self) -> bytes:
         """The head again, without the offer to change the protocol, which a server may ignore
@@ -135,9 +205,13 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _watch(self) -> None:
         """A head has one deadline; a body's moves as long as it makes progress."""
+        if self._lingers:
+            # Begun just now: this deadline is the connection's last.
+            return
         if self._in_body:
-            if not self._stopping:
-                self._expect_within(BODY_SECONDS)
+            if not (self._stopping or self._answered_early):
+                owed = self._body_began + BODY_SECONDS + self._body_bytes / BODY_RATE
+                self._expect_within(min(BODY_SECONDS, owed - self.loop.time()))
         elif not self._framing:
             self._expect_nothing()
         elif self._deadline is None:
@@ -152,10 +226,25 @@ class HttpProtocol(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _linger(self) -> bool:
+        """Whether a connection that is to be closed stays, to be closed a little later."""
+        if self._lingers or self.transport.is_closing():
+            return False
+        if self._stopping and not self._in_body:
+            # Nothing more is to come, and the node is waited for.
+            return False
+        self._lingers = True
+        self.flow.resume_reading()
+        self._expect_within(LINGER_SECONDS)
+        return True
+
     def _too_slow(self) -> None:
         self._deadline = None
-        if self.flow.read_paused:
+        if self._lingers:
+            self.transport.close()
+        elif self.flow.read_paused:
             # It is the node that does not read on.
+            self._body_began = self.loop.time()
             self._expect_within(BODY_SECONDS)
         elif self._in_body or self._framing:
             self._refuse(408, "The request did not come whole in time")
@@ -164,7 +253,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int, message: str) -> None:
         """Answer, unless another answer is under way or given, and close."""
-        if self.transport.is_closing():
+        if self._lingers or self.transport.is_closing():
             return
         cycle = self.cycle
         if cycle is None or (

@@ -68,7 +68,7 @@ class Identity:
         self._known = known
         self._secret = secret
         self._own = Caller(settings.agent, settings.repo, "verified", "local")
-        self._loopback = settings.loopback
+        self._is_local = settings.is_local
         self._takes_unkeyed = settings.takes_unkeyed_peers
         self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
 
@@ -133,8 +133,8 @@ class Identity:
         self, headers: Mapping[bytes, bytes], client_host: str | None, registers: bool
     ) -> Caller:
         claimed = headers.get(b"x-agent-id")
-        near = self._loopback and client_host is not None and _is_loopback(client_host)
-        if not near and (self._loopback or claimed is None or not self._takes_unkeyed):
+        near = self._is_local and client_host is not None and _is_loopback(client_host)
+        if not near and (self._is_local or claimed is None or not self._takes_unkeyed):
             raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
         self._refuse_disguised(headers, frozenset() if near else self._allowed_hosts)
         agent_id = self._own.agent_id if claimed is None else _agent_id(claimed)
@@ -172,7 +172,7 @@ class Identity:
     def _peer(self, agent_id: str, *, new: bool) -> Caller:
         """A peer of another make, at its word (design §7); it may be `new` when it registers."""
         peer = self._read(lambda db: peers.find(db, agent_id))
-        keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id))
+        keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id, self._own.agent_id))
         if keyed or (peer is not None and peer.trust != "unkeyed"):
             raise Unauthenticated(
                 f"{agent_id} must call with its key: {_SEND_KEY}", reason="key_required"

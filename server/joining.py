@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from peers import handshake
 from peers.client import Client
+from peers.versions import version_problem
 from schemas.mesh import MESH_VERSION, Confirm, Hello, Welcome
 from server.domain.agents import same_agent
 from server.handshake import Party, check_introduction, check_proof, enter, introduce
@@ -41,6 +42,8 @@ class Joining:
         """
         url = url.rstrip("/")
         card = await self._client.get(f"{url}/.well-known/agent.json")
+        if problem := version_problem(card):
+            raise JoinRefused(f"it {problem}")
         own = _own_part(card)
         if own.get("mesh") == MESH_VERSION:
             await self._shake_hands(url, invite)
@@ -88,7 +91,7 @@ class Joining:
         await self._database.write(lambda transaction: enter(transaction, self._node, party))
 
     async def _register(self, url: str, card: dict[str, Any]) -> None:
-        """Register with a node of another make, which knows no keys (CACP 2.0, /peers/register)."""
+        """Register with a foreign peer, which has no mesh keys (CACP 2.0, /peers/register)."""
         agent_id, repo = card.get("agentId"), card.get("repo")
         if not isinstance(agent_id, str) or not isinstance(repo, str | None):
             raise JoinRefused("its agent card names no agent")
@@ -102,6 +105,8 @@ class Joining:
                 "endpoint": self._node.url,
                 "repoName": self._node.repo,
             },
+            key=self._database.read(partial(peers.api_key, endpoint=url)),
+            agent_id=self._node.agent_id,
         )
 
     def _enter_unkeyed(
@@ -110,7 +115,7 @@ class Joining:
         db = transaction.connection
         if same_agent(agent_id, self._node.agent_id):
             raise JoinRefused("it is this node itself")
-        if mesh.is_known_by_key(db, agent_id):
+        if mesh.is_known_by_key(db, agent_id, self._node.agent_id):
             raise JoinRefused(f"{agent_id} has a key, and this node doesn't show it")
         peers.put(db, agent_id, url, repo, "unkeyed", transaction.stamp)
 

@@ -1,24 +1,18 @@
-"""How entities reach a peer: in batches with facts, or whole and one by one (design §6)."""
+"""How entities reach a node of our own make: in batches, with facts (design §6)."""
 
 import asyncio
-import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-import orjson
 import structlog
 
 from peers.client import CallError, Client, Refused, result_of
 from peers.digest import Name
-from peers.foreign import HEADER, Exchange
-from schemas.sync import PeerContract
+from schemas.errors import ErrorCode
 from server.domain.errors import Refusal
 from server.methods.base import Node
 from server.notices import Notices
 from server.outbox import Composer
-from server.store import contracts, packets, peers, projects
-from server.store.database import Database, Transaction
 from server.store.peers import Peer
 
 log = structlog.get_logger()
@@ -58,10 +52,18 @@ class MeshLink:
         self.heard: Heard = lambda: None
         self.lost: Lost = lambda error: None
 
-    async def call(self, method: str, **params: Any) -> Any:
-        """The result of a call in this node's name. Raises CallError, which also counts."""
+    async def call(self, method: str, newer: Mapping[str, Any] | None = None, **params: Any) -> Any:
+        """The result of a call in this node's name. Raises CallError, which also counts.
+
+        A peer of an older release refuses `newer` params: it is asked again without.
+        """
         try:
-            result = await self.ask(method, **params)
+            try:
+                result = await self.ask(method, **params, **(newer or {}))
+            except Refused as refused:
+                if not newer or refused.code != ErrorCode.INVALID_PARAMS:
+                    raise
+                result = await self.ask(method, **params)
         except CallError as error:
             self.lost(error)
             raise
@@ -140,7 +142,8 @@ class MeshLink:
             if not isinstance(number, int) or not 0 <= number < len(batch):
                 raise Refused("answers what was not asked", status=200)
             try:
-                result_of(answer)
+                if _lacks_claim(result_of(answer)):
+                    missing.append(batch[number][0])
             except Refused as refused:
                 if refused.code == UNAVAILABLE:
                     raise
@@ -163,6 +166,13 @@ class MeshLink:
                 log.debug("rejoin_failed", peer=self._peer.agent_id, error=str(failed))
 
 
+def _lacks_claim(result: Any) -> bool:
+    """Whether the peer has passed over facts whose claims must come first."""
+    skipped = result.get("skipped") if isinstance(result, dict) else None
+    each = skipped if isinstance(skipped, list) else []
+    return any(isinstance(one, dict) and one.get("kind") == "claim" for one in each)
+
+
 def _request(number: int, message: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,' % number + message[1:]
 
@@ -178,198 +188,3 @@ def _batches(made: list[tuple[Name, bytes]], most: int) -> Iterator[list[tuple[N
         size += len(one[1])
     if batch:
         yield batch
-
-
-class ForeignLink:
-    """To a peer of another make: whole objects, one for each request, as it writes to us."""
-
-    def __init__(
-        self,
-        client: Client,
-        database: Database,
-        node: Node,
-        peer: Peer,
-        apply: Callable[[Peer, dict[str, Any]], Awaitable[Any]],
-    ) -> None:
-        self._client = client
-        self._database = database
-        self._node = node
-        self._peer = peer
-        self._apply = apply
-        self.heard: Heard = lambda: None
-        self.lost: Lost = lambda error: None
-        self._announced = False
-        self._notices = Notices()
-
-    async def deliver(self, names: Iterable[Name]) -> None:
-        """Send entities one by one. Raises CallError when the peer doesn't answer."""
-        if not self._announced:
-            await self._announce()
-        pushed: dict[str, bool] = {}
-        for name in names:
-            project_id = name.project_id
-            if pushed.get(project_id) or (name.entity != "project" and await self._send(name)):
-                continue
-            if project_id not in pushed:
-                pushed[project_id] = await self._push_project(project_id)
-
-    async def _announce(self) -> None:
-        me = {
-            "agentId": self._node.agent_id,
-            "endpoint": self._node.url,
-            "repoName": self._node.repo,
-        }
-        try:
-            await self._client.call(self._peer.endpoint, "cacp/peer/announce", me)
-        except Refused as refused:
-            log.debug("announce_refused", peer=self._peer.agent_id, error=str(refused))
-        self._announced = True
-
-    async def _send(self, name: Name) -> bool:
-        """Whether the peer has taken a contract or a packet."""
-        if name.entity == "contract":
-            return await self._send_contract(name)
-        found = self._database.read(partial(_foreign_packet, name))
-        if found is None:
-            return True
-        params = {"projectId": name.project_id, "packet": as_foreign(found)}
-        return await self._taken("cacp/context/sync", params)
-
-    async def _send_contract(self, name: Name) -> bool:
-        """Send it again for as long as the peer changes it while it is on its way."""
-        crossed = True
-        while crossed:
-            before = self._database.read(partial(_exchanged, self._peer, name.entity_id))
-            found = self._database.read(partial(_foreign_contract, name))
-            if found is None:
-                return True
-            params = {"projectId": name.project_id, "contract": as_foreign(found)}
-            if not await self._taken("cacp/contract/sync", params):
-                return False
-            crossed = await self._database.write(partial(_sent, self._peer, name, found, before))
-        return True
-
-    async def _push_project(self, project_id: str) -> bool:
-        """Whether the peer has taken a whole project; sent again when its header has changed on
-        the way. Its own contracts are part of it: what it changed of one meanwhile is sent too."""
-        while True:
-            await self._merge_theirs(project_id)
-            read = partial(_foreign_project, self._peer, project_id)
-            ours, before = await self._database.read_wide(read)
-            if ours is None:
-                return True
-            if not await self._taken("cacp/project/sync", {"project": as_foreign(ours)}):
-                return False
-            for contract in ours["contracts"]:
-                name = Name("contract", project_id, contract["contract_id"])
-                was = before.get(name.entity_id)
-                if await self._database.write(partial(_sent, self._peer, name, contract, was)):
-                    await self._send_contract(name)
-            if not await self._database.write(partial(_sent_header, self._peer, ours)):
-                return True
-
-    async def _merge_theirs(self, project_id: str) -> None:
-        """Read and merge the peer's project before ours replaces it whole (design §6)."""
-        try:
-            theirs = await self._client.call(
-                self._peer.endpoint, "cacp/project/get", {"projectId": project_id}
-            )
-            params = {"project": theirs, "source_agent": self._peer.agent_id}
-            await self._apply(self._peer, {"method": "cacp/project/sync", "params": params})
-        except Refused:
-            pass
-        except (Refusal, ValueError) as error:
-            log.info("peer_project_not_merged", peer=self._peer.agent_id, reason=str(error)[:200])
-
-    async def _taken(self, method: str, params: dict[str, Any]) -> bool:
-        """Whether the peer says that it took what was sent; a refusal may be a result."""
-        given = params | {"source_agent": self._node.agent_id}
-        try:
-            result = await self._client.call(self._peer.endpoint, method, given)
-        except Refused as refused:
-            reason = str(refused)[:200]
-            self._notices.refused(
-                "peer_refuses", (method, refused.code), peer=self._peer.agent_id, reason=reason
-            )
-            return False
-        status = result.get("status") if isinstance(result, dict) else None
-        return status not in ("skipped", "error")
-
-
-def as_foreign(value: Any) -> Any:
-    """An object as peers of other makes write it: no offsets, "" for an absent text, and a
-    repo's agent also as `assigned_agent`. What is in `content` stays as it is."""
-    if isinstance(value, list):
-        return [as_foreign(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    written: dict[str, Any] = {}
-    for name, member in value.items():
-        if name.endswith("_at") or name == "timestamp":
-            written[name] = member.removesuffix("+00:00") if member else member
-        elif name == "content":
-            written[name] = member
-        else:
-            written[name] = "" if member is None else as_foreign(member)
-    if "agent_endpoint" in value:
-        written["assigned_agent"] = written.get("agent_id")
-    return written
-
-
-def _foreign_contract(name: Name, db: sqlite3.Connection) -> dict[str, Any] | None:
-    found = contracts.document(db, name.project_id, name.entity_id, history=True)
-    return None if found is None else orjson.loads(orjson.dumps(found))
-
-
-def _foreign_packet(name: Name, db: sqlite3.Connection) -> dict[str, Any] | None:
-    found = packets.signed(db, name.project_id, name.entity_id)
-    return None if found is None else orjson.loads(found[0])
-
-
-def _foreign_project(
-    peer: Peer, project_id: str, db: sqlite3.Connection
-) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
-    """A project, and what was exchanged with the peer about each of its contracts."""
-    header = projects.header(db, project_id)
-    if header is None:
-        return None, {}
-    found = orjson.loads(orjson.dumps(projects.whole(db, header)))
-    ids = [one["contract_id"] for one in found["contracts"]]
-    return found, {one: peers.exchanged(db, peer.agent_id, one) for one in ids}
-
-
-def _exchanged(peer: Peer, entity_id: str, db: sqlite3.Connection) -> str | None:
-    return peers.exchanged(db, peer.agent_id, entity_id)
-
-
-def _sent(
-    peer: Peer, name: Name, document: Any, before: str | None, transaction: Transaction
-) -> bool:
-    """Remember what the peer has confirmed: later differences are its own doing. `before` is what
-    was exchanged when it was sent.
-
-    True when the peer has changed the contract meanwhile. Then it is not known which of the two
-    came last there: what it said stays the last word, and is to be compared with ours once more.
-    """
-    db = transaction.connection
-    kept = peers.exchanged(db, peer.agent_id, name.entity_id)
-    exchange = Exchange.model_validate_json(kept) if kept is not None else Exchange()
-    said = PeerContract.model_validate(document)
-    crossed = kept != before and said != _held(name, db)
-    after = exchange.after_crossing(said) if crossed else exchange.after_sending(said)
-    peers.put_exchanged(db, peer.agent_id, name.entity_id, after.model_dump_json())
-    return crossed
-
-
-def _held(name: Name, db: sqlite3.Connection) -> PeerContract | None:
-    found = _foreign_contract(name, db)
-    return None if found is None else PeerContract.model_validate(found)
-
-
-def _sent_header(peer: Peer, project: dict[str, Any], transaction: Transaction) -> bool:
-    """The same for the header of a project; True when it is another by now."""
-    db = transaction.connection
-    said = {member: project[member] for member in HEADER}
-    peers.put_exchanged(db, peer.agent_id, project["project_id"], orjson.dumps(said).decode())
-    header = projects.header(db, project["project_id"])
-    return header is not None and any(getattr(header, name) != said[name] for name in HEADER)

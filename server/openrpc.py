@@ -58,18 +58,19 @@ def document() -> bytes:
     )
 
 
-def verbose() -> list[dict[str, Any]]:
-    """Every method with its params' and result's schemas, each whole in itself."""
-    return [_describe(method) for method in METHODS.values()]
+def verbose() -> bytes:
+    """Every method with its params' and result's schemas, each whole in itself, as JSON."""
+    return orjson.dumps({"methods": [_describe(method) for method in METHODS.values()]})
 
 
 def _describe(method: Method) -> dict[str, Any]:
+    result = TypeAdapter(method.result).json_schema(by_alias=True, mode="serialization")
     return {
         "name": method.name,
         "summary": method.summary,
         "access": method.access,
         "params": method.params.model_json_schema(by_alias=True),
-        "result": TypeAdapter(method.result).json_schema(by_alias=True, mode="serialization"),
+        "result": _publish_absence(method.name, result, result.get("$defs", {})),
     }
 
 
@@ -88,11 +89,36 @@ def _schemas() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     generator = GenerateJsonSchema(by_alias=True, ref_template=REF)
     schemas, defined = generator.generate_definitions([*inputs, *outputs])
     definitions: dict[str, Any] = {str(name): schema for name, schema in defined.items()}
+    for name in METHODS:
+        _publish_absence(name, schemas[name, "serialization"], definitions)
     return (
         {name: _inline(schemas[name, "validation"], definitions) for name in METHODS},
         {name: schemas[name, "serialization"] for name in METHODS},
         definitions,
     )
+
+
+def _publish_absence(method: str, schema: Any, definitions: dict[str, Any]) -> Any:
+    """Say of a CACP result, in place, that what is optional in it is absent and never null."""
+    waiting = [schema] if method.startswith("cacp/") else []
+    seen = set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        if not isinstance(one, dict) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        kinds = [kind for kind in one.get("anyOf", ()) if kind != {"type": "null"}]
+        if len(kinds) == 1:
+            del one["anyOf"]
+            one |= kinds[0]
+        if one.get("default", ...) is None:
+            del one["default"]
+        waiting += [value for name, value in one.items() if name != "$defs"]
+        if "$ref" in one:
+            waiting.append(definitions[one["$ref"].rpartition("/")[2]])
+    return schema
 
 
 def _inline(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:

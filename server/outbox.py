@@ -15,7 +15,7 @@ from peers.digest import Name
 from server.domain.authorship import statement
 from server.domain.registers import Claim
 from server.methods.base import Node
-from server.store import changes, claims, contracts, mesh, packets, peers, projects
+from server.store import changes, claims, contracts, files, mesh, packets, peers, projects
 from server.store.database import Database
 
 MADE_BYTES = 2 * 1024 * 1024
@@ -124,7 +124,13 @@ class Outbox:
     def _message(self, name: Name) -> Message | None:
         """The call that carries an entity, yet to be signed; None when it is not there."""
         self._signers, self._size = set(), 0
-        make = {"project": self._project, "contract": self._contract, "context": self._context}
+        make = {
+            "project": self._project,
+            "contract": self._contract,
+            "context": self._context,
+            "file": self._file,
+            "file_request": self._file_request,
+        }
         made = make[name.entity](name)
         if made is None:
             return None
@@ -198,7 +204,8 @@ class Outbox:
         if found is None:
             return None
         text, kept = found
-        body = orjson.loads(text)
+        # What is signed names each member of a packet, absent or not.
+        body = {"reply_to": None, **orjson.loads(text)}
         self._size += len(text)
         signature = self._signature("packet", name.project_id, body, body["from_agent"], kept)
         return {
@@ -209,6 +216,30 @@ class Outbox:
                 "signature": signature,
             },
         }
+
+    def _file(self, name: Name) -> Message | None:
+        """What a file is; its content is fetched when somebody asks for it."""
+        found = files.find(self._db, name.project_id, name.entity_id)
+        if found is None:
+            return None
+        return self._signed_file("cacp/file/sync", "file", name, found)
+
+    def _file_request(self, name: Name) -> Message | None:
+        found = files.request(self._db, name.project_id, name.entity_id)
+        if found is None:
+            return None
+        return self._signed_file("cacp/file/syncRequest", "request", name, found)
+
+    def _signed_file(
+        self, method: str, member: str, name: Name, found: files.File | files.Request
+    ) -> Message:
+        body = found.fact().model_dump()
+        self._size += len(orjson.dumps(body))
+        signature = self._signature(
+            name.entity, name.project_id, body, found.from_agent, found.signature
+        )
+        params = {"projectId": name.project_id, member: body, "signature": signature}
+        return {"method": method, "params": params}
 
     def _signature(
         self, kind: str, place: str, body: dict[str, Any], author: str | None, kept: str | None

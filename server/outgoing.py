@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 
-from peers.client import ANSWER_MAX, SECONDS, Client
+from peers.client import ANSWER_MAX, SECONDS, CallError, Client
+from peers.versions import version_problem
 from server.domain.endpoints import check_address, check_endpoint
-from server.domain.errors import Refusal
+from server.domain.errors import InvalidInput, Refusal
+
+CARD_SECONDS = 3.0
+CARD_MAX = 1024 * 1024
 
 
 def make_client(
@@ -26,6 +30,27 @@ def make_client(
         seconds=seconds,
         answer_max=answer_max,
     )
+
+
+class CardCheck:
+    """Refuses agents whose card names another major version of CACP (CACP 2.0, Versioning)."""
+
+    def __init__(self, *, loopback_allowed: bool) -> None:
+        self._client = make_client(
+            loopback_allowed=loopback_allowed, seconds=CARD_SECONDS, answer_max=CARD_MAX
+        )
+
+    async def __call__(self, endpoint: str) -> None:
+        """Raises InvalidInput. Who shows no card is asked again before it is written to."""
+        try:
+            card = await self._client.get(f"{endpoint.rstrip('/')}/.well-known/agent.json")
+        except CallError:
+            return
+        if problem := version_problem(card):
+            raise InvalidInput(f"The agent at {endpoint} {problem}", reason="unsupported_version")
+
+    async def close(self) -> None:
+        await self._client.close()
 
 
 def _problem(check: Callable[[str], object], value: str) -> str | None:

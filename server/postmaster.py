@@ -14,6 +14,7 @@ from schemas.base import stamp_of
 from server.domain.errors import Refusal
 from server.identity import Caller
 from server.methods.acp import age
+from server.methods.acp.age import Aged
 from server.methods.base import Context, Node, Session
 from server.store import messages
 from server.store.database import Database
@@ -59,15 +60,16 @@ class Postmaster:
         if next_expiry is not None and stamp_of(next_expiry) <= self._session.database.now():
             await self._all("expired", age.expire)
         if time.monotonic() >= self._retain_at:
+            await self._all("lapsed", age.lapse)
             await self._all("archived", age.retain)
             self._retain_at = time.monotonic() + RETAIN_SECONDS
 
-    async def _all(self, what: str, step: Callable[[Context, int], int]) -> None:
+    async def _all(self, what: str, step: Callable[[Context, int], Aged]) -> None:
         """Page by page, so that no caller waits long for the writer."""
-        total = 0
-        while (count := await self._session.write(lambda ctx: step(ctx, PAGE))) > 0:
-            total += count
-            if count < PAGE:
-                break
+        total = dead = 0
+        aged = Aged(PAGE, 0)
+        while aged.messages == PAGE:
+            aged = await self._session.write(lambda ctx: step(ctx, PAGE))
+            total, dead = total + aged.messages, dead + aged.dead
         if total:
-            log.info("mail", what=what, messages=total)
+            log.info("mail", what=what, messages=total, dead_letters=dead)

@@ -1,9 +1,10 @@
 """Everything beside POST /: discovery, health, peers, metrics, events (CACP 2.0, Discovery)."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from typing import TypeVar
@@ -19,11 +20,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas import jsonrpc
+from schemas.base import present
 from schemas.errors import ErrorCode
 from schemas.mesh import Confirm, Hello
 from schemas.sync import AnnounceParams
 from server import card, events, mailstream, metrics, openrpc
 from server.dispatch import Dispatcher
+from server.documents import Document
 from server.domain.access import Access, check
 from server.domain.errors import Forbidden, RateLimited, Refusal
 from server.domain.invalid import invalid_input
@@ -38,7 +41,7 @@ from server.metrics import Metrics
 from server.notices import Notices
 from server.settings import Settings
 from server.store import changes, digests, peers
-from server.store.database import Database, Transaction
+from server.store.database import Database
 from server.transport import (
     Disconnected,
     Gate,
@@ -73,13 +76,15 @@ class Site:
     epoch: str
     mesh: Mesh
     handshakes: Handshakes
-    streams: int = 0
+    streams: Counter[str] = field(default_factory=Counter)
+    """Open event streams of each caller."""
 
 
 def routes(site: Site) -> list[Route]:
     """The routes; the public ones are those that design §7 names."""
     own_card = orjson.dumps(card.card(site.settings))
     names = orjson.dumps({"methods": list(METHODS)})
+    described, openrpc_document = Document(openrpc.verbose), Document(openrpc.document)
 
     async def agent_card(request: Request) -> Response:
         return json_response(own_card)
@@ -105,15 +110,17 @@ def routes(site: Site) -> list[Route]:
         }
         if found.reason is not None:
             body["reason"] = found.reason
+        if found.detail is not None:
+            body["detail"] = found.detail
         return json_response(body, 503 if found.status == "unhealthy" else 200)
 
     async def methods(request: Request) -> Response:
         if request.query_params.get("verbose") not in (None, "", "0", "false"):
-            return json_response({"methods": openrpc.verbose()})
+            return json_response(await described.get())
         return json_response(names)
 
     async def discover(request: Request) -> Response:
-        return json_response(openrpc.document())
+        return json_response(await openrpc_document.get())
 
     return [
         Route("/.well-known/agent.json", agent_card),
@@ -189,7 +196,12 @@ async def read_model(request: Request, model: type[M], limit: int) -> M:
 
 async def _peers(site: Site, request: Request, caller: Caller) -> Response:
     found = site.database.read(peers.every)
-    states = [peer.describe(one) | {"sync": site.mesh.state(one)} for one in found]
+    ahead = site.mesh.clocks_ahead()
+    states = [
+        peer.describe(one)
+        | present({"sync": site.mesh.state(one), "clockAheadSeconds": ahead.get(one.agent_id)})
+        for one in found
+    ]
     return json_response({"peers": states})
 
 
@@ -199,6 +211,7 @@ async def _mesh(site: Site, request: Request, caller: Caller) -> Response:
         raise Forbidden("A project token doesn't show the whole node", reason="other_project")
     counted = await site.database.write(lambda one: digests.catch_up(one.connection))
     held = await site.database.read_wide(digests.held)
+    trouble = site.database.time_trouble(str)
     body = {
         "agentId": site.settings.agent,
         "repo": site.settings.repo,
@@ -207,11 +220,13 @@ async def _mesh(site: Site, request: Request, caller: Caller) -> Response:
         "projects": held.projects,
         "contracts": held.contracts,
         "packets": held.packets,
+        "files": held.files,
         "conflicts": held.conflicts,
-        "putAside": held.put_aside,
+        "deferred": held.deferred,
         "clockCorrectionSeconds": site.mesh.clock_correction(),
+        "clockTrouble": trouble and trouble._asdict(),
     }
-    return json_response(body)
+    return json_response(present(body))
 
 
 async def _hello(site: Site, request: Request) -> Response:
@@ -231,15 +246,10 @@ async def _confirm(site: Site, request: Request) -> Response:
 
 
 async def _register(site: Site, request: Request, caller: Caller) -> Response:
-    def register(transaction: Transaction) -> dict[str, object]:
-        context = Context(
-            transaction.connection, caller, site.node, "peers/register", transaction.stamp
-        )
-        return peer.register(context, params)
-
+    session = Session(site.database, caller, site.node, "peers/register", asyncio.Event())
     with _named(site, request):
         params = await read_model(request, AnnounceParams, REGISTER_LIMIT)
-        return json_response(await site.database.write(register))
+        return json_response(await peer.register(session, params))
 
 
 @contextmanager
@@ -264,10 +274,7 @@ async def _metrics(site: Site, request: Request, caller: Caller) -> Response:
 
 
 async def _events(site: Site, request: Request, caller: Caller) -> Response:
-    if site.streams >= site.settings.event_streams:
-        raise RateLimited(
-            f"The node has {site.streams} open event streams, which is its limit", retryAfter=5
-        )
+    _check_streams(site, caller)
     last = request.headers.get("last-event-id") or request.query_params.get("after")
     check_still = partial(site.gate.check_still, request.scope)
     stopping = anyio.Event()
@@ -281,7 +288,7 @@ async def _events(site: Site, request: Request, caller: Caller) -> Response:
         source = events.stream(site.database, site.epoch, after, chosen, check_still, stopping)
 
     async def body() -> AsyncIterator[ServerSentEvent]:
-        site.streams += 1
+        site.streams[caller.agent_id] += 1
         try:
             yield ServerSentEvent(comment="cacp changes", retry=STREAM_RETRY_SECONDS * 1000)
             async for event in source:
@@ -290,7 +297,9 @@ async def _events(site: Site, request: Request, caller: Caller) -> Response:
             # The caller comes back, and is told why.
             log.info("stream ended", reason=refusal.data["reason"], agent=caller.agent_id)
         finally:
-            site.streams -= 1
+            site.streams[caller.agent_id] -= 1
+            # Who has none any more is not remembered.
+            site.streams += Counter()
 
     return EventSourceResponse(
         body(),
@@ -299,6 +308,19 @@ async def _events(site: Site, request: Request, caller: Caller) -> Response:
         shutdown_event=stopping,
         shutdown_grace_period=site.settings.shutdown_seconds / 2,
     )
+
+
+def _check_streams(site: Site, caller: Caller) -> None:
+    """Raise RateLimited when the node, or the caller, has as many open event streams as it may."""
+    settings = site.settings
+    for whose, count, most in (
+        ("You have", site.streams[caller.agent_id], settings.event_streams_per_caller),
+        ("The node has", site.streams.total(), settings.event_streams),
+    ):
+        if count >= most:
+            raise RateLimited(
+                f"{whose} {count} open event streams, which is the limit: close one", retryAfter=5
+            )
 
 
 def _changes(site: Site, request: Request, caller: Caller, last: str | None) -> tuple[Filter, int]:

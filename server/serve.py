@@ -11,7 +11,8 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
-from typing import TextIO, cast
+from functools import partial
+from typing import Any, TextIO, cast
 
 import structlog
 import uvicorn
@@ -19,12 +20,15 @@ from starlette.types import ASGIApp
 
 from server.app import make_app
 from server.bootstrap import check_exposed, register_key_file
+from server.connections import Connections, affordable
 from server.domain.errors import Refusal
 from server.http import HttpProtocol
+from server.notices import Notices
 from server.settings import Settings
 from server.store import keys, tokens
-from server.store.database import claim, connect, unavailable
+from server.store.database import connect, unavailable
 from server.store.migrate import prepare
+from server.store.place import claim
 
 MENDS = {
     "storage_full": "free some space on its disk",
@@ -50,7 +54,7 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
     settings = settings.model_copy(update={"port": listening[0].getsockname()[1]})
     try:
         claim(settings.db)
-        prepared = prepare(settings.db)
+        prepared = prepare(settings.db, settings.durability)
         with closing(connect(settings.db)) as db:
             secret = _credentials(db, settings)
     except Refusal as refusal:
@@ -61,7 +65,9 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
     sys.setswitchinterval(SWITCH_SECONDS)
     # uvicorn drains, then raises the signal again; ended by it, the node has done its work.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    http_server(make_app(settings, prepared, secret), settings).run(sockets=listening)
+    connections = admission(settings)
+    app = make_app(settings, prepared, secret, connections)
+    http_server(app, settings, connections).run(sockets=listening)
 
 
 def _collect_rarely() -> None:
@@ -72,13 +78,22 @@ def _collect_rarely() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-def http_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+def admission(settings: Settings) -> Connections:
+    """The connections that this process can afford, and no more than it is to take."""
+    most = affordable(settings.connections)
+    if most < settings.connections:
+        mend = "raise the limit of open files (ulimit -n, LimitNOFILE) or lower CACP_CONNECTIONS"
+        structlog.get_logger().warning("fewer_connections", most=most, mend=mend)
+    return Connections(most, settings.connections_per_address, Notices())
+
+
+def http_server(app: ASGIApp, settings: Settings, connections: Connections) -> uvicorn.Server:
     """The HTTP server, as every node runs it."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
             loop="uvloop" if sys.platform != "win32" else "asyncio",
-            http=HttpProtocol,
+            http=cast(Any, partial(HttpProtocol, admission=connections)),
             ws="none",
             lifespan="on",
             log_config=None,

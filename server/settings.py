@@ -25,6 +25,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from schemas.problems import problem_of
 from server.domain.acp.pushes import Terms
 from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.routing import CHANNELS, Channel, capabilities
@@ -71,7 +72,9 @@ class Settings(BaseSettings):
     )
     language: str = Field("unknown", max_length=200, description="Its main language")
     public_url: str = Field(
-        "", description="URL at which others reach this node; http://HOST:PORT by default"
+        "",
+        description="URL at which others reach this node; http://HOST:PORT by default. Where it is "
+        "not a loopback one, nobody calls without a key",
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -83,12 +86,13 @@ class Settings(BaseSettings):
     )
     durability: Literal["FULL", "NORMAL"] = Field(
         "FULL",
-        description="SQLite's synchronous mode; NORMAL may lose the last writes in a power cut",
+        description="SQLite's synchronous mode; NORMAL may lose the last writes in a power cut, "
+        "and only warns of a log that can't be read to its end, with which FULL does not start",
     )
     trust_unkeyed_peers: bool | None = Field(
         None,
         description="Take a registered peer without a key at its word for its own repo's facts; "
-        "by default only while bound to loopback",
+        "by default only while it is for this machine alone",
     )
     mesh_token: SecretStr = Field(
         SecretStr(""),
@@ -105,23 +109,36 @@ class Settings(BaseSettings):
         60.0, gt=0, description="Seconds between two comparisons with a peer, give or take half"
     )
     future_limit: int = Field(
-        300,
-        ge=0,
-        description="Seconds that a fact from elsewhere may be ahead of this node's time; "
-        "what is further ahead is put aside until it is due",
+        86_400,
+        ge=300,
+        description="Seconds that what peers send may be stamped ahead of this node's time and be "
+        "taken at once; what is further ahead is deferred until it is due, or accepted",
     )
     body_limit: int = Field(1 * MEBIBYTE, ge=1024, description="Bytes of a request's body, at most")
     file_body_limit: int = Field(
         14 * MEBIBYTE, ge=1024, description="Bytes of a request that carries a file, at most"
     )
+    file_copies_bytes: int = Field(256 * MEBIBYTE, ge=0, description="Copied files kept, in bytes")
     batch_limit: int = Field(100, ge=1, description="Members of a JSON-RPC batch, at most")
     rate_limit: int | None = Field(
         None,
         ge=0,
         description="Requests per caller and minute, at most; 0 sets no limit; by default none "
-        "while bound to loopback, 6000 otherwise",
+        "while the node is for this machine alone, 6000 otherwise",
+    )
+    connections: int = Field(
+        4096, ge=1, description="Open connections, at most; fewer where the process has to"
+    )
+    connections_per_address: int = Field(
+        512,
+        ge=0,
+        description="Open connections from one address, at most, such as that of a proxy; "
+        "0 sets no limit",
     )
     event_streams: int = Field(200, ge=1, description="Open event streams, at most")
+    event_streams_per_caller: int = Field(
+        20, ge=1, description="Open event streams of one agent, at most"
+    )
     adp_url: str = Field(
         "", description="The ADP exchange to search and register at; none by default"
     )
@@ -139,10 +156,10 @@ class Settings(BaseSettings):
         False, description="Serve as an ADP exchange for others: /v1/search/, /v1/register/, …"
     )
     handoff_sla_seconds: int = Field(
-        24 * 3600,
-        ge=1,
-        description="Seconds from a handoff's acceptance to its completion; then it is escalated "
-        "to the coordinator",
+        24 * 3600, ge=1, description="Seconds until a handoff that is accepted is escalated"
+    )
+    handoff_offer_seconds: int = Field(
+        3 * 24 * 3600, ge=1, description="Seconds until an offer that is not accepted expires"
     )
     artifact_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
         (),
@@ -184,7 +201,7 @@ class Settings(BaseSettings):
         64, ge=1, description="ACP replies to replies in a row, at most: a guard against loops"
     )
     acp_thread_rounds: int = Field(
-        1_000, ge=1, description="ACP messages of one thread, at most: a guard against loops"
+        1_000, ge=1, description="ACP messages of a sender in a thread: a guard against loops"
     )
     acp_session_injection: bool = Field(
         False, description="Offer ACP messages to sessions that run; off until it is proven there"
@@ -352,6 +369,16 @@ class Settings(BaseSettings):
         return is_loopback(self.host)
 
     @property
+    def is_local(self) -> bool:
+        """Whether only programs of this machine reach the node, which may call without a key.
+
+        Not where it says that others reach it: through a proxy that passes on no more than the
+        request, each of them would come as a program of this machine.
+        """
+        host = urlsplit(self.public_url).hostname or ""
+        return self.loopback and (not self.public_url or is_loopback(host))
+
+    @property
     def mesh_tokens(self) -> tuple[str, ...]:
         """The mesh tokens that are taken; the first is the one to show."""
         return _split(self.mesh_token.get_secret_value())
@@ -374,7 +401,7 @@ class Settings(BaseSettings):
     @property
     def requests_per_minute(self) -> int:
         if self.rate_limit is None:
-            return 0 if self.loopback else 6_000
+            return 0 if self.is_local else 6_000
         return self.rate_limit
 
     @property
@@ -411,7 +438,7 @@ class Settings(BaseSettings):
 
     @property
     def takes_unkeyed_peers(self) -> bool:
-        return self.loopback if self.trust_unkeyed_peers is None else self.trust_unkeyed_peers
+        return self.is_local if self.trust_unkeyed_peers is None else self.trust_unkeyed_peers
 
 
 def load(config: Path | None = None, **flags: Any) -> Settings:
@@ -429,7 +456,7 @@ def load(config: Path | None = None, **flags: Any) -> Settings:
             "\n".join(
                 f"{'.'.join(map(str, item['loc'])) or 'settings'} (CACP_"
                 f"{str(item['loc'][0]).upper() if item['loc'] else '…'}): "
-                f"{item['msg'].removeprefix('Value error, ')}"
+                f"{problem_of(item)}"
                 for item in error.errors()
             )
         ) from None

@@ -18,6 +18,18 @@ def facts(params: Json, result: Any) -> str:
     return "\n".join(lines)
 
 
+def response(params: Json, result: Json) -> str:
+    """cacp/contract/respond."""
+    said = facts(params, result)
+    if params["action"] == "agree" and result["status"] != "agreed":
+        said += (
+            "\n\nYour agreement is recorded, but the contract is not agreed: another party's "
+            "request for a change or rejection stands, or other parties must agree too. Do not "
+            "build on it yet; cacp_contract_get shows where it stands."
+        )
+    return said
+
+
 def projects(params: Json, result: Json) -> str:
     """cacp/project/list, in summary."""
     if not result["projects"]:
@@ -45,7 +57,7 @@ def _project(found: Json) -> Iterator[str]:
     yield block(found["objective"], Author("the project's creator", trust=MEMBER))
     yield "\n## Repositories\n"
     for repo in found["repos"]:
-        holder = f"held by {inline(repo['agent_id'])}" if repo["agent_id"] else "free to join"
+        holder = f"held by {inline(repo['agent_id'])}" if repo.get("agent_id") else "free to join"
         role = f"{inline(repo['role'])}, {inline(repo['language'])}"
         yield f"- {inline(repo['name'])} ({role}): {holder}"
     names = _names(found["repos"])

@@ -45,6 +45,11 @@ def mail(params: Json, result: Json) -> str:
         lines.append("- more: call again with this cursor")
     if result["restarted"]:
         lines.append("- restarted: the cursor was of another database; this begins anew")
+    lines += [
+        f"- {inline(one['messageId'])} is not acknowledged: {one['outcome']}"
+        for one in result.get("acked", ())
+        if one["outcome"] not in ("read", "already")
+    ]
     if result["messages"]:
         lines.append("- When you have dealt with a message, give its id in ack.")
     return "\n".join([*lines, _channels(result["capabilities"])])

@@ -140,6 +140,7 @@ _TABLE = (
         "Agree to a contract that another party proposed, ask for a change (say which in comment), "
         "or reject it. Read it with cacp_contract_get first, and give the version you read.",
         {"": "cacp/contract/respond"},
+        shown.response,
         idempotent=True,
     ),
     Tool(
@@ -245,7 +246,7 @@ _TABLE = (
     Tool(
         "acp_status",
         "Tell your status",
-        "Tell other agents how your work stands: an update, that you are blocked (say by what in "
+        "Tell others how your work stands: an update, that you are blocked (say by what in "
         "blocked_on), or that it is complete.",
         {"": "acp/status"},
         shown_acp.sent,
@@ -268,7 +269,7 @@ _TABLE = (
             "summary": "What was done",
             "code": "The reason for a rejection",
             "package_hash": "That of the package that you read: another one is then refused",
-            "node": "The node that holds the handoff, if you know of it from elsewhere than mail",
+            "node": "The node that holds it, if known from elsewhere than mail",
         },
     ),
     Tool(

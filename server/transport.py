@@ -112,11 +112,14 @@ class Gate:
         limits: Limits,
         notices: Notices,
         heard_from: Callable[[str], None] = lambda agent_id: None,
+        mismatched: Callable[[str, str | None, str | None, str], None] = lambda *about: None,
     ) -> None:
+        """`mismatched` is told who called, whom it named, from which address, and the refusal."""
         self._identity = identity
         self._limits = limits
         self._notices = notices
         self._heard_from = heard_from
+        self._mismatched = mismatched
 
     def enter(self, scope: Scope, *, registers: bool = False) -> tuple[dict[bytes, bytes], Caller]:
         """The request's headers and its caller. Who `registers` need not be known yet.
@@ -136,6 +139,14 @@ class Gate:
             self._notices.refused(
                 "unauthenticated", (reason, address), reason=reason, address=address
             )
+            raise
+        except Forbidden as refusal:
+            known = refusal.data.get("agentId")
+            self._limits.check(known or f"address {address}", time.monotonic())
+            if known is not None:
+                claimed = headers.get(b"x-agent-id")
+                named = None if claimed is None else claimed.decode(errors="replace")
+                self._mismatched(known, named, address, refusal.message)
             raise
         self._limits.check(caller.agent_id, time.monotonic())
         if caller.via != "local":
@@ -230,6 +241,8 @@ def refusal_response(refusal: Refusal) -> tuple[int, bytes, list[tuple[bytes, by
     extra: list[tuple[bytes, bytes]] = []
     if isinstance(refusal, Unauthenticated):
         extra.append((b"www-authenticate", b'Bearer realm="cacp"'))
+        # Who nobody knows keeps no connection.
+        extra.append((b"connection", b"close"))
     if isinstance(refusal, RateLimited):
         extra.append((b"retry-after", str(refusal.data["retryAfter"]).encode()))
     return STATUS.get(type(refusal), 400), orjson.dumps(error), extra

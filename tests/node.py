@@ -34,6 +34,9 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of http:// only: to read the system's authorities takes longer than most tests."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 
+WRITTEN = frozenset({"content", "currentContent", "details", "payload", "messages"})
+"""Members that hold what agents wrote, or nodes sign: in them null is a value."""
+
 
 class RpcError(Exception):
     """A JSON-RPC error that the node answered with."""
@@ -258,8 +261,22 @@ def check_result(method: str, result: object) -> None:
     """
     declared = TypeAdapter[Any](METHODS[method].result)
     declared.validate_json(json.dumps(result), strict=True, by_alias=True, by_name=False)
+    if method.startswith("cacp/"):
+        assert_no_null(result, method)
     for time_ in _times(result):
         assert TIME.fullmatch(time_), f"{method}: {time_}"
+
+
+def assert_no_null(value: object, where: str) -> None:
+    """What is optional is absent, never null (CACP 2.0, Data Types). What agents wrote stays."""
+    if isinstance(value, list):
+        for item in value:
+            assert_no_null(item, f"{where}[]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            assert item is not None, f"{where}.{name} is null"
+            if name not in WRITTEN:
+                assert_no_null(item, f"{where}.{name}")
 
 
 def _times(value: object) -> Iterator[str]:

@@ -77,7 +77,9 @@ def _live(args: list[str], env: dict[str, str], output: str, errors: str, overri
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["cacp", *args]
     from cli.main import main
+    from tests import skew
 
+    skew.install()
     main()
 
 

@@ -6,6 +6,7 @@ A plugin is asked only when the output has no TASK_RESULT_V2 block; a broken blo
 from schemas import wire
 from schemas.task_result import Evidence, ResultStatus, TaskResult
 from schemas.v2 import FailureClass
+from schemas.wire_values import DONE
 from threader.adapters.base import ResultReader
 from threader.errors import ThreaderError
 from threader.parsing import Buffer, Parsed, ParserErrorCode, ParserFailure, parse_result
@@ -27,8 +28,11 @@ _STATUSES: dict[str, tuple[ResultStatus, FailureClass | None]] = {
 
 
 def _result(report: wire.Report, task_id: str) -> TaskResult:
-    status, failure_class = _STATUSES[report.status]
+    undone = report.status in DONE and report.failing
+    status, failure_class = _STATUSES["fail" if undone else report.status]
     said = report.error or report.question or report.learned or f"STATUS:{report.status}"
+    if undone:
+        said = report.error or f"STATUS:{report.status}, but {' and '.join(undone)} say fail"
     ran = {"tests": report.tests, "build": report.build}
     notes = [f"{name}: {value}" for name, value in ran.items() if value]
     return TaskResult(
@@ -49,12 +53,14 @@ def read_wire(log: Buffer, task_id: str) -> Parsed[TaskResult] | ParserFailure:
         return parsed
     text = log[max(0, len(log) - MAX_READ) : len(log)].decode("utf-8", "replace")
     try:
-        report = wire.parse_report(text)
+        found = wire.parse_report(text)
     except wire.WireError as error:
         return ParserFailure(ParserErrorCode.SCHEMA_VIOLATION, f"compact report: {error}")
-    if report is None:
+    if found is None:
         return parsed
-    return Parsed(_result(report, task_id), ("a compact report stood in for the result block",))
+    told = [f"compact report: {one}" for one in found.warnings]
+    stood_in = "a compact report stood in for the result block"
+    return Parsed(_result(found.message, task_id), (stood_in, *told))
 
 
 PLUGINS: dict[str, ResultReader] = {"wire": read_wire}

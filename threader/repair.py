@@ -7,7 +7,8 @@ import re
 _STRING = rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*+|/\*(?:.*?\*/|.*+\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*+[}\]])", re.DOTALL)
-_OUTER_FENCE = re.compile(rb"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
+_OPENING = re.compile(rb"```[A-Za-z0-9_-]*+[ \t]*+\r?\n")
+_CLOSING = b"```"
 
 
 def _keep_strings(match: re.Match[bytes]) -> bytes:
@@ -19,7 +20,13 @@ def repair(text: bytes) -> bytes:
 
     Strings are left as they are. The result need not be JSON.
     """
-    fenced = _OUTER_FENCE.match(text)
-    if fenced:
-        text = fenced[1]
-    return _COMMA.sub(_keep_strings, _COMMENT.sub(_keep_strings, text))
+    return _COMMA.sub(_keep_strings, _COMMENT.sub(_keep_strings, _without_fence(text)))
+
+
+def _without_fence(text: bytes) -> bytes:
+    bare = text.strip()
+    opening = _OPENING.match(bare)
+    if opening is None or not bare.endswith(_CLOSING, opening.end()):
+        return text
+    inner = bare[opening.end() : -len(_CLOSING)].rstrip(b" \t")
+    return inner.removesuffix(b"\n").removesuffix(b"\r")

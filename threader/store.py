@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
+from schemas.problems import problem_of
 from schemas.run_state import RunState, TaskState
 from threader.errors import NoSuchRun, RunLocked, ThreaderError
 from threader.files import RunLock, sync_folder, write_atomic
@@ -87,8 +88,8 @@ class RunStore:
             raise NoSuchRun("this manifest has not been run yet") from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            raise ThreaderError(f"state.json is not state.v2: {where}: {first['msg']}") from None
+            what = f"{'.'.join(map(str, first['loc']))}: {problem_of(first)}"
+            raise ThreaderError(f"state.json is not state.v2: {what}") from None
         for path in (self.folder / "tasks").glob("[!.]*.json"):
             self._merge(state, path)
         return state

@@ -7,12 +7,18 @@ order, agree on the status.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import orjson
 
+from peers import clock
 from schemas.base import JsonObject
-from schemas.contract import ContractStatus, ResponseAction, VerificationResult
+from schemas.contract import (
+    ContractStatus,
+    ResponseAction,
+    ResponseOutcome,
+    VerificationResult,
+)
 from schemas.facts import (
     Fact,
     ImplementationFact,
@@ -24,14 +30,17 @@ from schemas.facts import (
 from server.domain.agents import same_agent
 from server.domain.errors import Conflict, Forbidden, IllegalTransition
 
+F = TypeVar("F", bound=Fact)
 FactKey = tuple[str, str]
 Facts = Mapping[FactKey, Fact]
 """Facts of one contract by (kind, key), one winner each."""
 
+Said = TypeVar("Said", ResponseFact, ImplementationFact, VerificationFact)
+
 Action = Literal["agree", "request_change", "reject", "update", "start", "complete", "verify"]
 
 ALLOWED: dict[Action, tuple[ContractStatus, ...]] = {
-    "agree": ("proposed", "negotiating"),
+    "agree": ("proposed", "negotiating", "agreed", "implemented", "verified"),
     "request_change": ("proposed", "negotiating", "agreed", "implemented", "verified"),
     "reject": ("proposed", "negotiating"),
     "update": ("proposed", "negotiating"),
@@ -39,7 +48,10 @@ ALLOWED: dict[Action, tuple[ContractStatus, ...]] = {
     "complete": ("agreed", "implemented"),
     "verify": ("implemented", "verified"),
 }
-"""The states in which each action is legal; the diagram in docs/contracts.md is made from it."""
+"""The states in which each action is legal; the diagram in docs/contracts.md is made from it.
+
+One party may agree after another has: its consent is recorded, and moves nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ def status_of(facts: Facts) -> ContractStatus:
     """The contract's status, from the facts for its current version and round (design §6)."""
     current = current_of(facts)
     responses = [
-        fact for fact in facts.values() if isinstance(fact, ResponseFact) and _is_for(fact, current)
+        fact for fact in facts.values() if isinstance(fact, ResponseFact) and is_for(fact, current)
     ]
     if any(response.action == "request_change" for response in responses):
         return "negotiating"
@@ -135,7 +147,7 @@ def status_of(facts: Facts) -> ContractStatus:
     number = round_of(facts, current)
     if any(
         isinstance(fact, VerificationFact)
-        and _is_for(fact, current)
+        and is_for(fact, current)
         and fact.round == number
         and fact.result == "success"
         and fact.repo_id in current.parties
@@ -146,7 +158,7 @@ def status_of(facts: Facts) -> ContractStatus:
         fact.repo_id
         for fact in facts.values()
         if isinstance(fact, ImplementationFact)
-        and _is_for(fact, current)
+        and is_for(fact, current)
         and fact.round == number
         and fact.status == "complete"
     }
@@ -165,7 +177,7 @@ def implementations_of(facts: Facts) -> list[ImplementationFact]:
     number = round_of(facts, current)
     latest: dict[str, ImplementationFact] = {}
     for fact in facts.values():
-        if isinstance(fact, ImplementationFact) and _is_for(fact, current):
+        if isinstance(fact, ImplementationFact) and is_for(fact, current):
             known = latest.get(fact.repo_id)
             if known is None or fact.round > known.round:
                 latest[fact.repo_id] = fact
@@ -184,7 +196,7 @@ def _place(fact: VersionFact) -> tuple[int, int, str]:
     return fact.version, fact.stamp, fact.digest
 
 
-def _is_for(fact: Fact, version: VersionFact) -> bool:
+def is_for(fact: Fact, version: VersionFact) -> bool:
     return fact.version == version.version and fact.digest == version.digest
 
 
@@ -197,6 +209,20 @@ def _agreed(version: VersionFact, responses: list[ResponseFact]) -> bool:
 
 
 # --- the steps: facts and a command in, facts or a refusal out ----------------------------------
+# A step that only says again what stands is a retry: it is legal in any state, and changes nothing.
+
+
+def outcome_of(action: ResponseAction, status: ContractStatus) -> ResponseOutcome:
+    """What a response came to, in a contract that is in `status` with it.
+
+    Many clients read nothing else: it is "agreed" only when the contract is. An agreement that
+    doesn't settle it, because another party's word stands against it, has the contract's status.
+    """
+    if action == "request_change":
+        return "change_requested"
+    if action == "reject":
+        return "rejected"
+    return status if status in ("proposed", "negotiating") else "agreed"
 
 
 def respond(
@@ -208,26 +234,16 @@ def respond(
     comment: str | None = None,
     suggested_change: Any = None,
 ) -> ResponseFact:
-    """What `who` says of the current version.
+    """What `who` says of the current version; the fact as it stands when it was said before.
+
+    Who asked for a change takes that back by agreeing, whoever it is: the agreement of the author,
+    or of who is no party, counts for no more than that.
 
     Raises IllegalTransition, or Forbidden: to agree to one's own version, or to agree or reject as
     no party of it.
     """
     current = current_of(facts)
-    check_allowed(facts, action)
-    if action != "request_change":
-        _check_party(current, who)
-    if action == "agree":
-        alone = others_of(current) == {current.repo_id}
-        if not alone and (
-            who.repo_id == current.repo_id or same_agent(who.agent_id, current.agent_id)
-        ):
-            raise Forbidden(
-                f"Version {current.version} is your own: another party must agree to it",
-                reason="own_version",
-                parties=sorted(others_of(current)),
-            )
-    return ResponseFact(
+    response = ResponseFact(
         version=current.version,
         digest=current.digest,
         repo_id=who.repo_id,
@@ -237,6 +253,24 @@ def respond(
         suggested_change=suggested_change,
         stamp=stamp,
     )
+    repeated = _said_before(facts, response)
+    if repeated is not None:
+        return repeated
+    check_allowed(facts, action)
+    withdraws = action == "agree" and has_asked(facts, current, who.repo_id)
+    if action != "request_change" and not withdraws:
+        _check_party(current, who)
+    if action == "agree" and not withdraws:
+        alone = others_of(current) == {current.repo_id}
+        if not alone and (
+            who.repo_id == current.repo_id or same_agent(who.agent_id, current.agent_id)
+        ):
+            raise Forbidden(
+                f"Version {current.version} is your own: another party must agree to it",
+                reason="own_version",
+                parties=sorted(others_of(current)),
+            )
+    return after(facts, response)
 
 
 def update(
@@ -288,8 +322,6 @@ def implement(
 ) -> ImplementationFact:
     """The party's work in this round, as it stands now; what is not said again is kept."""
     current = current_of(facts)
-    check_allowed(facts, "complete" if status == "complete" else "start")
-    _check_party(current, who)
     number = round_of(facts, current)
     begun = ImplementationFact(
         version=current.version,
@@ -311,7 +343,7 @@ def implement(
     }
     # Said again, it was complete when it was first said.
     completed_at = (before.completed_at or stamp) if status == "complete" else None
-    return replace(
+    work = replace(
         before,
         agent_id=who.agent_id,
         status=status,
@@ -319,6 +351,15 @@ def implement(
         stamp=stamp,
         **{name: value for name, value in said.items() if value is not None},
     )
+    repeated = _said_before(facts, work)
+    if status == "in_progress" and before.status == "complete":
+        # A start that comes late says nothing of work that is complete, unless it has a new plan.
+        done = replace(work, status="complete", completed_at=before.completed_at)
+        repeated = _said_before(facts, done)
+    if repeated is None:
+        check_allowed(facts, "complete" if status == "complete" else "start")
+    _check_party(current, who)
+    return repeated or after(facts, work)
 
 
 def verify(
@@ -332,67 +373,68 @@ def verify(
 ) -> list[Fact]:
     """What `who` found; a failure also opens the next round (design §5, state machine)."""
     current = current_of(facts)
-    check_allowed(facts, "verify")
-    _check_party(current, who)
     number = round_of(facts, current)
-    found: list[Fact] = [
-        VerificationFact(
-            version=current.version,
-            digest=current.digest,
-            repo_id=who.repo_id,
-            agent_id=who.agent_id,
-            round=number,
-            result=result,
-            notes=notes,
-            details=details,
-            stamp=stamp,
-        )
-    ]
-    if result == "failure":
-        found.append(
-            RoundFact(
-                version=current.version, digest=current.digest, number=number + 1, stamp=stamp
-            )
-        )
-    return found
+    found = VerificationFact(
+        version=current.version,
+        digest=current.digest,
+        repo_id=who.repo_id,
+        agent_id=who.agent_id,
+        round=number,
+        result=result,
+        notes=notes,
+        details=details,
+        stamp=stamp,
+    )
+    # In a round in which nobody has begun, a failure is of the round before, which one has ended.
+    is_late = result == "failure" and number > 1 and not _has_begun(facts, current, number)
+    if is_late:
+        found = replace(found, round=number - 1)
+    if _said_before(facts, found):
+        return []
+    if not is_late:
+        check_allowed(facts, "verify")
+    _check_party(current, who)
+    said = after(facts, found)
+    if is_late or result != "failure":
+        return [said]
+    opened = RoundFact(
+        version=current.version, digest=current.digest, number=number + 1, stamp=stamp
+    )
+    return [said, opened]
 
 
-def admissible(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
-    """Of facts that a peer would write, in order, those that its repo may write.
-
-    A peer of another make tells of states, not of steps, so not every step can be held to
-    `ALLOWED`; but only a party rejects, agrees, builds and verifies, only what is implemented is
-    verified, and a repo that is no party writes a version only while the contract is open.
-    """
-    admitted: list[Fact] = []
-    for fact in more:
-        if _may_write(facts, fact):
-            admitted.append(fact)
-            facts = join(facts, [fact])
-    return admitted
+def has_asked(facts: Facts, current: VersionFact, repo_id: str) -> bool:
+    """Whether a repo's word on the current version is a request for a change."""
+    return any(
+        isinstance(fact, ResponseFact)
+        and is_for(fact, current)
+        and (fact.repo_id, fact.action) == (repo_id, "request_change")
+        for fact in facts.values()
+    )
 
 
-def _may_write(facts: Facts, fact: Fact) -> bool:
-    if isinstance(fact, RoundFact):
-        return any(
-            isinstance(found, VerificationFact)
-            and _is_for(found, current_of(facts))
-            and (found.result, found.round) == ("failure", fact.number - 1)
-            for found in facts.values()
-        )
-    current = current_of(facts)
-    status = status_of(facts)
-    if isinstance(fact, VersionFact):
-        is_open = status in ALLOWED["update"]
-        keeps = set(fact.parties) >= set(current.parties)
-        return keeps and (is_open or fact.repo_id in current.parties)
-    if isinstance(fact, ResponseFact) and fact.action == "request_change":
-        return True
-    if fact.repo_id not in current.parties:
-        return False
-    if isinstance(fact, VerificationFact):
-        return status in ALLOWED["verify"]
-    return True
+def _has_begun(facts: Facts, current: VersionFact, number: int) -> bool:
+    """Whether anybody has begun to implement the current version in this round."""
+    return any(
+        isinstance(fact, ImplementationFact) and is_for(fact, current) and fact.round == number
+        for fact in facts.values()
+    )
+
+
+def _said_before(facts: Facts, fact: Said) -> Said | None:
+    """The fact as it stands, when `fact` says nothing that it doesn't."""
+    known = facts.get((fact.kind, fact.key))
+    if known is None or replace(known, stamp=fact.stamp) != fact:
+        return None
+    return cast(Said, known)
+
+
+def after(facts: Facts, fact: F) -> F:
+    """A fact stamped after the one that it takes the place of, whatever the clocks were then."""
+    known = facts.get((fact.kind, fact.key))
+    if known is None or known.stamp < fact.stamp:
+        return fact
+    return replace(fact, stamp=clock.after(fact.stamp, known.stamp))
 
 
 def check_version(facts: Facts, version: int | None) -> None:
@@ -430,8 +472,8 @@ def check_allowed(facts: Facts, action: Action) -> None:
 def _check_party(version: VersionFact, who: Party) -> None:
     if who.repo_id not in version.parties:
         raise Forbidden(
-            f"Your repo is no party of version {version.version}; request_change, "
-            "and the next version includes it",
+            f"Your repo is no party of version {version.version}: ask for a change with "
+            "request_change, and for contract/update with your repo among its parties",
             reason="not_a_party",
             parties=list(version.parties),
         )

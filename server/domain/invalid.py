@@ -3,7 +3,8 @@
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas.handoff import UUID7
+from schemas.acp import ENVELOPE_TIME, ENVELOPE_VERSION, UUID7
+from schemas.problems import problem_of
 from schemas.teamspace import TEAMSPACE_ID
 from server.domain.errors import InvalidInput
 
@@ -13,6 +14,8 @@ TYPED = frozenset({"sender_supplied", "type_reserved", "unsupported_version"})
 
 PATTERNS = {
     UUID7: "a UUIDv7 in lower case, such as 01a200da-b1c9-768b-93df-5ab80da21e23",
+    ENVELOPE_VERSION: "a version 1.x.y; another major version is not supported",
+    ENVELOPE_TIME: "a time in UTC as RFC 3339 has it, such as 2026-02-21T09:30:00.000000+00:00",
     TEAMSPACE_ID: "1 to 64 lower-case letters, digits and hyphens, such as login-team",
 }
 """What people call the patterns that they meet most."""
@@ -37,11 +40,8 @@ def invalid_input(
 def _problem(item: ErrorDetails, within: str) -> dict[str, str]:
     steps = [within] if within else []
     path = ".".join([*steps, *(str(part)[:100] for part in item["loc"])]) or "params"
-    if item["type"] == "missing":
-        return {"path": path, "problem": "required"}
-    if item["type"] == "extra_forbidden":
+    if item["type"] == "extra_forbidden" and len(item["loc"]) == 1 and not within:
         return {"path": path, "problem": "is not a param of this method"}
     if item["type"] == "string_pattern_mismatch" and item["ctx"]["pattern"] in PATTERNS:
         return {"path": path, "problem": f"should be {PATTERNS[item['ctx']['pattern']]}"}
-    message = item["msg"].removeprefix("Value error, ")
-    return {"path": path, "problem": message[:1].lower() + message[1:]}
+    return {"path": path, "problem": problem_of(item)}

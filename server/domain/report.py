@@ -2,7 +2,8 @@
 
 | STATUS                        | implementation                                   |
 |-------------------------------|--------------------------------------------------|
-| ok, no_changes                | complete, unless TESTS or BUILD say fail         |
+| ok, no_changes                | complete                                         |
+| the same, TESTS or BUILD fail | needs revision                                   |
 | partial, retry, decomposed    | in progress                                      |
 | needs_decision                | in progress, and QUESTION is asked               |
 | fail, rejected, fixture_gap   | needs revision, with ERROR in the notes          |
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemas.wire import Report
+from schemas.wire_values import DONE
 
 Status = Literal["in_progress", "complete", "needs_revision"]
 
@@ -41,7 +43,7 @@ class Step:
 def step_for(report: Report) -> Step:
     """The step that a report stands for, as the table above says."""
     status = _STATUS[report.status]
-    if status == "complete" and _failed(report):
+    if status == "complete" and report.failing:
         status = "needs_revision"
     files = report.files_created + report.files_modified + report.files_deleted
     question = None
@@ -50,12 +52,8 @@ def step_for(report: Report) -> Step:
     return Step(status, tuple(dict.fromkeys(files)) or None, _notes(report), question)
 
 
-def _failed(report: Report) -> bool:
-    return report.build == "fail" or (report.tests is not None and report.tests.outcome == "fail")
-
-
 def _notes(report: Report) -> str | None:
-    lines = [f"status: {report.status}"] if report.status not in ("ok", "no_changes") else []
+    lines = [f"status: {report.status}"] if report.status not in DONE or report.failing else []
     if report.error:
         lines.append(f"error: {report.error}")
     if report.tests is not None:

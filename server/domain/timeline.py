@@ -35,7 +35,19 @@ def timeline_of(facts: Facts) -> list[Entry]:
     """Every step that the facts tell of, oldest first; of a repo's answers to one version, and of
     its work in one round, the latest."""
     entries = [entry for fact in facts.values() for entry in _entries(fact)]
-    return sorted(entries, key=lambda entry: (entry.at, _ORDER[entry.step], entry.repo_id))
+    # What a foreign peer says in one call has one stamp: the rest settles the order, alike on every
+    # node.
+    return sorted(
+        entries,
+        key=lambda entry: (
+            entry.at,
+            entry.version,
+            entry.round or 0,
+            _ORDER[entry.step],
+            entry.repo_id,
+            entry.agent_id,
+        ),
+    )
 
 
 def _entries(fact: Fact) -> Iterator[Entry]:

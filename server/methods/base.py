@@ -2,22 +2,24 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 from uuid_utils import uuid7
 
+from peers.clock import FUTURE_LIMIT, after
 from peers.signing import SigningKey
 from server.domain.acp.handoff import Rules as HandoffRules
 from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
 from server.domain.contract import Party
-from server.domain.errors import Forbidden, NotFound, Refusal
+from server.domain.errors import Forbidden, InvalidInput, NotFound, Refusal
 from server.identity import Caller
-from server.store import changes, projects
+from server.store import changes, digests, projects
 from server.store.database import Database, Transaction
+from server.store.files import File
 from server.store.projects import Membership
 from server.waiting import first
 
@@ -26,6 +28,10 @@ C = TypeVar("C")
 R = TypeVar("R")
 T = TypeVar("T")
 Access = Literal["read", "write", "sync"]
+
+
+async def _unasked(endpoint: str) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +44,21 @@ class Node:
     takes_unkeyed_peers: bool
     key: SigningKey
     url: str = ""
-    future_limit: int = 300_000_000
+    future_limit: int = FUTURE_LIMIT
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
     acp: Rules = field(default_factory=Rules)
     webhook_key: bytes = field(default=b"", repr=False)
     """What the secrets of webhooks are made from."""
     handoffs: HandoffRules = field(default_factory=HandoffRules)
+    check_card: Callable[[str], Awaitable[None]] = field(default=_unasked, repr=False)
+    """Refuses an agent that listens at a URL and speaks another CACP (`server.outgoing`)."""
 
 
 @dataclass(slots=True)
 class Context:
     """One call: the database (inside a transaction when the method writes), the caller, and the
-    call's stamp (0 for reads)."""
+    call's stamp (0 for reads), which is close to the time: it may be before that of something seen,
+    when that was far ahead."""
 
     db: sqlite3.Connection
     caller: Caller
@@ -67,9 +76,17 @@ class Context:
         a peer's clock is."""
         return (self.transaction and self.transaction.now) or self.stamp
 
+    def after(self, known: int) -> int:
+        """The stamp of what takes the place of something that is stamped `known`."""
+        return after(self.stamp, known)
+
     def record(self, entity: str, entity_id: str, project_id: str | None, outcome: str) -> None:
         """Append to the change log what this call changed."""
-        seen = self.transaction.seen if self.transaction else 0
+        seen = 0
+        if self.transaction is not None:
+            seen = self.transaction.seen
+            if self.origin is None and entity in digests.KINDS:
+                self.transaction.stored = max(self.transaction.stored, self.stamp)
         changes.append(
             self.db,
             # A start reads the last stamp from here: it must not be behind what was seen.
@@ -101,6 +118,13 @@ class Guard(Protocol):
         """Write down what was refused."""
 
 
+class Fetch(Protocol):
+    """Fetches the content of a file from another node, and keeps it here if there is room."""
+
+    async def __call__(self, project_id: str, file: File, *, direct: bool = False) -> bytes:
+        """The content, checked. `direct`: from its holder alone. Raises Refusal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A call that may wait: it reads and writes as often as it needs to, in between."""
@@ -111,10 +135,20 @@ class Session:
     method: str
     stopping: asyncio.Event
     """The node stops: who waits answers now."""
+    fetch: Fetch | None = None
+    """None where no call comes from outside."""
 
     def read(self, function: Callable[[Context], T]) -> T:
         """Run a read of a few rows. Its context's stamp is the time."""
         return self.database.read(
+            lambda db: function(
+                Context(db, self.caller, self.node, self.method, self.database.now())
+            )
+        )
+
+    async def read_wide(self, function: Callable[[Context], T]) -> T:
+        """Run a read of much in a thread."""
+        return await self.database.read_wide(
             lambda db: function(
                 Context(db, self.caller, self.node, self.method, self.database.now())
             )
@@ -219,6 +253,21 @@ def _declare(
 def new_id() -> str:
     """A UUIDv7: unique, and in the order of time, which keeps inserts close together."""
     return str(uuid7())
+
+
+def cursor_after(stamp: int, id: str) -> str:
+    """Where a page ended, for `nextCursor`."""
+    return f"{stamp}.{id}"
+
+
+def parse_cursor(cursor: str | None, first: tuple[int, str] = (0, "")) -> tuple[int, str]:
+    """The stamp and the id where a page begins; `first` without a cursor. Raises InvalidInput."""
+    if cursor is None:
+        return first
+    stamp, _, id = cursor.partition(".")
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 19 and id):
+        raise InvalidInput("cursor: not one that nextCursor gave", path="cursor")
+    return int(stamp), id
 
 
 def open_project(ctx: Context, project_id: str) -> Membership:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.base import iso, stamp_of
+from schemas.base import iso, present, stamp_of
 from schemas.context import (
     AskQuestionParams,
     ContextPacket,
@@ -36,7 +36,7 @@ def ask_question(ctx: Context, params: AskQuestionParams) -> dict[str, Any]:
         "options": params.options,
         "urgent": params.urgent,
     }
-    return send(ctx, params, "question", content)
+    return send(ctx, params, "question", present(content))
 
 
 @writes("cacp/context/recordDecision", RecordDecisionParams, ShareResult)
@@ -53,7 +53,11 @@ def record_decision(ctx: Context, params: RecordDecisionParams) -> dict[str, Any
 
 @reads("cacp/context/list", ListContextParams, ListContextResult, wide=True)
 def list_(ctx: Context, params: ListContextParams) -> dict[str, Any]:
-    """The newest packets of a project, oldest first; by type, contract or time."""
+    """The newest packets of a project, oldest first; by type, contract or time. They are ordered by
+    when they were written (then by id), alike on every node, and `since` goes by that too: a packet
+    of another node may arrive late and stand before those that you know. `/events` tells of each as
+    it arrives.
+    """
     open_project(ctx, params.project_id)
     found = packets.recent(
         ctx.db,
@@ -100,7 +104,7 @@ def send(
         related_contracts=related,
         reply_to=params.reply_to,
     )
-    packets.insert(ctx.db, params.project_id, packet, ctx.stamp)
+    packets.insert(ctx.db, params.project_id, packet)
     ctx.record("context", packet.packet_id, params.project_id, type)
     return {"packetId": packet.packet_id, "status": "shared"}
 

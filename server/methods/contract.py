@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.contract import (
     Contract,
     ContractParams,
@@ -44,8 +44,6 @@ from server.store.projects import Membership
 HISTORY_MAX = 4_000_000
 """Characters of former versions at which a contract takes no more: all go with each whole read."""
 
-ANSWERS = {"agree": "agreed", "request_change": "change_requested", "reject": "rejected"}
-
 
 @dataclass(slots=True)
 class OpenContract:
@@ -60,10 +58,16 @@ class OpenContract:
     facts: Facts
 
     def apply(self, more: Iterable[Fact]) -> ContractStatus:
-        """Join the facts that a step gave, record the change; the status that follows."""
+        """Join the facts that a step gave, record the change; the status that follows.
+
+        Of facts that are known already, which a retry gives, nothing is recorded.
+        """
         ctx = self.ctx
+        news = [fact for fact in more if self.facts.get((fact.kind, fact.key)) != fact]
+        if not news:
+            return domain.status_of(self.facts)
         self.facts = contracts.add(
-            ctx.db, self.project_id, self.contract_id, self.header, self.facts, more
+            ctx.db, self.project_id, self.contract_id, self.header, self.facts, news
         )
         status = domain.status_of(self.facts)
         ctx.record("contract", self.contract_id, self.project_id, status)
@@ -122,7 +126,11 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
 
 @writes("cacp/contract/respond", RespondParams, RespondResult)
 def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
-    """Agree to the current version, ask for a change, or reject it."""
+    """Agree to the current version, ask for a change, or reject it. The answer to an agreement
+    has the status `agreed` only when the contract is agreed: while another party's request for a
+    change or rejection stands, or agreements are missing, it is recorded, and the status is that of
+    the contract. Another party may still agree to a contract that is agreed.
+    """
     check(params.suggested_change, "suggestedChange")
     contract = open_contract(ctx, params)
     domain.check_version(contract.facts, params.version)
@@ -136,7 +144,7 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     )
     status = contract.apply([response])
     return {
-        "status": ANSWERS[params.action],
+        "status": domain.outcome_of(params.action, status),
         "version": response.version,
         "contractStatus": status,
         "contractVersion": response.version,
@@ -210,16 +218,18 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
         "agreementPolicy": current.policy,
         "parties": list(current.parties),
         "timeline": [
-            {
-                "timestamp": iso(entry.at),
-                "step": entry.step,
-                "version": entry.version,
-                "round": entry.round,
-                "repoId": entry.repo_id,
-                "agentId": entry.agent_id,
-                "note": entry.note,
-                "details": entry.details,
-            }
+            present(
+                {
+                    "timestamp": iso(entry.at),
+                    "step": entry.step,
+                    "version": entry.version,
+                    "round": entry.round,
+                    "repoId": entry.repo_id,
+                    "agentId": entry.agent_id,
+                    "note": entry.note,
+                    "details": entry.details,
+                }
+            )
             for entry in timeline_of(facts)
         ],
     }
@@ -237,16 +247,18 @@ def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
         facts = contracts.facts_of(ctx.db, contract_id)
         current = domain.current_of(facts)
         found += [
-            {
-                "contractId": contract_id,
-                "version": lost.version,
-                "content": lost.content,
-                "proposedBy": lost.repo_id,
-                "timestamp": iso(lost.stamp),
-                "changeNotes": lost.note,
-                "currentVersion": current.version,
-                "currentContent": current.content,
-            }
+            present(
+                {
+                    "contractId": contract_id,
+                    "version": lost.version,
+                    "content": lost.content,
+                    "proposedBy": lost.repo_id,
+                    "timestamp": iso(lost.stamp),
+                    "changeNotes": lost.note,
+                    "currentVersion": current.version,
+                    "currentContent": current.content,
+                }
+            )
             for lost in domain.conflicts_of(facts)
         ]
     return {"conflicts": found}

@@ -1,6 +1,5 @@
 """cacp/sync/*: what nodes of our own make hold, compared and fetched (design §6)."""
 
-import time
 from typing import Any
 
 import orjson
@@ -12,7 +11,7 @@ from server.domain.agents import same_agent
 from server.domain.errors import Forbidden
 from server.methods.base import Context, check_unscoped, reads, writes
 from server.outbox import Outbox
-from server.store import digests, peers
+from server.store import digests, peers, untaken
 
 PULL_BYTES = 2 * 1024 * 1024
 """An answer ends once it holds this much; what is left is asked for again."""
@@ -30,14 +29,22 @@ def compare(ctx: Context, params: DigestParams) -> dict[str, Any]:
             sums |= digests.sums_below(ctx.db, prefix)
         else:
             found = digests.leaves_at(ctx.db, prefix)
-            leaves += [name._asdict() | {"digest": one} for name, one in found.items()]
-    now = time.time_ns() // 1000
-    return {"time": now, "behind": not done, "sums": sums, "leaves": leaves}
+            leaves += [
+                name._asdict() | {"digest": one}
+                for name, one in found.items()
+                if name.entity in params.kinds
+            ]
+    assert ctx.transaction is not None
+    clock = ctx.transaction.clock
+    # What may yet be stamped anew is not asked for.
+    behind = not done or (not clock.sends and untaken.is_any(ctx.db, ctx.node.agent_id))
+    told = {"time": clock.own(), "behind": behind}
+    return told | {"sums": sums, "leaves": leaves}
 
 
 @reads("cacp/sync/pull", PullParams, PullResult, wide=True)
 def pull(ctx: Context, params: PullParams) -> dict[str, Any]:
-    """The `*/sync` calls that carry these entities, as many as fit into one answer."""
+    """The sync calls that carry these entities, as many as fit into one answer."""
     check_source(ctx, params.source_agent)
     outbox = Outbox(ctx.db, ctx.node)
     names = [Name(one.entity, one.project_id, one.entity_id) for one in params.entities]

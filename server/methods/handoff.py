@@ -24,6 +24,7 @@ from server.methods.handoff_steps import (
     restore_previous,
     roles_of,
     settle,
+    settle_owner,
     waits_for,
     write,
 )
@@ -68,31 +69,27 @@ def _accept(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     if params.session_key is not None:
         handoffs.put_session(ctx.db, found.handoff_id, params.session_key)
     case = write(ctx, case, "accept", after, role)
-    if not (ctx.node.handoffs.checks_files and _checkable(case.package)):
+    reasons = {one["artifact_id"]: _unchecked(ctx, one["ref"]) for one in _artifacts(case)}
+    if None not in reasons.values():
         unchecked = [
-            {
-                "artifactId": one["artifact_id"],
-                "outcome": "unchecked",
-                "detail": _unchecked(ctx, one["ref"]),
-            }
-            for one in case.package["artifacts"]
+            {"artifactId": artifact_id, "outcome": "unchecked", "detail": str(why)}
+            for artifact_id, why in reasons.items()
         ]
         handoffs.put_artifacts(ctx.db, found.handoff_id, unchecked)
     return answer(ctx, settle(ctx, case_of(ctx, found.handoff_id), tell_receiver=False))
 
 
-def _checkable(package: dict[str, Any]) -> bool:
-    return any(
-        one["ref"]["type"] == "file" and "sha256" in one["ref"] for one in package["artifacts"]
-    )
+def _artifacts(case: Case) -> list[dict[str, Any]]:
+    artifacts: list[dict[str, Any]] = case.package["artifacts"]
+    return artifacts
 
 
-def _unchecked(ctx: Context, ref: dict[str, Any]) -> str:
-    if ref["type"] != "file":
-        return f"a {ref['type']} is not checked by the node"
-    if "sha256" not in ref:
-        return "it has no sha256"
-    return "this node checks no files (CACP_ARTIFACT_ROOTS)"
+def _unchecked(ctx: Context, ref: dict[str, Any]) -> str | None:
+    """Why an artifact is not looked for here; None for one that is."""
+    why = domain.why_unchecked(ref)
+    if why is None and not ctx.node.handoffs.checks_files:
+        return "this node checks no files (CACP_ARTIFACT_ROOTS)"
+    return why
 
 
 def _activate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
@@ -157,6 +154,7 @@ def _reject(ctx: Context, params: HandoffParams) -> dict[str, Any]:
             to=_others(ctx, found),
             reason=params.code,
             detail=str(params.detail),
+            ended=after,
         )
     case = write(ctx, case, "reject", after, role, code=params.code, detail=params.detail)
     restore_previous(ctx, found)
@@ -168,7 +166,8 @@ def _revoke(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     found = case.handoff
     after, role = decide(ctx, case, "revoke")
     said = f"{found.title}: the coordinator takes the task back: {params.detail}"
-    tell(ctx, case.package, found.team, "status.update", said, to=_others(ctx, found))
+    others = _others(ctx, found)
+    tell(ctx, case.package, found.team, "status.update", said, to=others, ended=after)
     write(ctx, case, "revoke", after, role, detail=params.detail)
     give_back(ctx, found)
     return answer(ctx, case_of(ctx, found.handoff_id))
@@ -185,8 +184,11 @@ def _close(ctx: Context, params: HandoffParams) -> dict[str, Any]:
         authority.check("close_high_risk", member)
     after, role = domain.move(found.status, "close", roles)
     said = f"{found.title}: the work is taken, the handoff is closed"
-    tell(ctx, case.package, found.team, "status.complete", said, to=_others(ctx, found))
-    return answer(ctx, write(ctx, case, "close", after, role, detail=params.summary))
+    others = _others(ctx, found)
+    tell(ctx, case.package, found.team, "status.complete", said, to=others, ended=after)
+    case = write(ctx, case, "close", after, role, detail=params.summary)
+    settle_owner(ctx, found.task_id)
+    return answer(ctx, case)
 
 
 def _is_high_risk(ctx: Context, case: Case) -> bool:

@@ -5,12 +5,13 @@ finds nothing to do.
 """
 
 from schemas.base import iso
+from server.domain.acp import handoff as domain
 from server.methods.acp.course import audit
 from server.methods.base import Context
 from server.methods.handoff_mail import tell
-from server.methods.handoff_steps import case_of, record, settle
+from server.methods.handoff_steps import case_of, record, restore_previous, settle, write
 from server.store import handoffs
-from server.store.handoffs import Intent
+from server.store.handoffs import Handoff, Intent
 
 
 def escalate(ctx: Context, handoff_id: str) -> bool:
@@ -18,7 +19,8 @@ def escalate(ctx: Context, handoff_id: str) -> bool:
     that was due (§7.2 rule 5)."""
     case = case_of(ctx, handoff_id)
     found = case.handoff
-    if found.due_at is None or found.due_at > ctx.stamp or found.escalated_at is not None:
+    due = found.status in domain.UNDER_SLA and _is_over(ctx, found)
+    if not due or found.escalated_at is not None:
         return False
     hours = ctx.node.handoffs.sla_seconds / 3600
     detail = f"accepted by {found.to_agent} and not completed within {hours:g} h"
@@ -30,12 +32,44 @@ def escalate(ctx: Context, handoff_id: str) -> bool:
         f"{found.title}: the handoff is overdue. Ask {found.to_agent}, or revoke it",
         to=case.parties.coordinators,
         detail=f"handoff {handoff_id}: {detail}",
+        urgent=True,
     )
     handoffs.put_escalated(ctx.db, handoff_id, ctx.stamp)
     record(ctx, found, "escalate", found.status, "node", before=found.status, detail=detail)
     about = str(message["id"]) if message is not None else handoff_id
     audit(ctx, "escalated", about, handoff_id=handoff_id, detail=detail)
     return True
+
+
+def expire(ctx: Context, handoff_id: str) -> bool:
+    """End an offer that nobody has accepted in time, and tell both sides; whether that was due.
+    The task is free again, or its sender's as before."""
+    case = case_of(ctx, handoff_id)
+    found = case.handoff
+    if found.status not in domain.OFFERED or not _is_over(ctx, found):
+        return False
+    after, role = domain.move(case.status, "expire", ("node",))
+    detail = f"not accepted within {ctx.node.handoffs.offer_seconds / 3600:g} h"
+    message = tell(
+        ctx,
+        case.package,
+        found.team,
+        "handoff.reject",
+        f"{found.title}: the offer has expired; its sender may offer the task again",
+        to=(found.from_agent, found.to_agent),
+        reason="timeout_risk",
+        detail=detail,
+        ended=after,
+    )
+    write(ctx, case, "expire", after, role, code="timeout_risk", detail=detail)
+    restore_previous(ctx, found)
+    about = str(message["id"]) if message is not None else handoff_id
+    audit(ctx, "expired", about, handoff_id=handoff_id, detail=detail)
+    return True
+
+
+def _is_over(ctx: Context, found: Handoff) -> bool:
+    return found.due_at is not None and found.due_at <= ctx.stamp
 
 
 def settle_checked(ctx: Context, handoff_id: str, checks: list[dict[str, str]]) -> None:

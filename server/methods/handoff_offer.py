@@ -14,9 +14,17 @@ from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from server.methods.acp import mail
 from server.methods.base import Context, new_id
 from server.methods.handoff_mail import tell
-from server.methods.handoff_steps import Case, case_of, decide, record, write
+from server.methods.handoff_steps import (
+    Case,
+    case_of,
+    coordinators_of,
+    decide,
+    record,
+    standing_task,
+    write,
+)
 from server.methods.handoff_view import answer, may_see, visible
-from server.store import handoffs, teams
+from server.store import handoffs, peers, teams
 from server.store.handoffs import Handoff
 from server.store.teams import Task
 
@@ -44,6 +52,7 @@ def initiate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
         return _repeated(ctx, known, sender, digest)
     _check_hash(draft, given)
     plan = _plan(ctx, draft.task.task_id, sender, receiver, params.team)
+    domain.check_chain(draft.provenance.handoff_chain or (), plan.chain)
     problem = domain.policy_problem(draft.policy, receiver)
     if problem is not None:
         raise Forbidden(f"package.policy.{problem.detail}", reason="policy_violation")
@@ -69,8 +78,9 @@ def initiate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = case_of(ctx, package["handoff_id"])
     record(ctx, case.handoff, "draft", "draft", "sender", before=None)
     if not params.draft:
+        _stand(ctx, case.handoff)
         record(ctx, case.handoff, "propose", "proposed", "sender", before="draft")
-    return answer(ctx, case)
+    return answer(ctx, case_of(ctx, case.handoff.handoff_id))
 
 
 def propose(ctx: Context, params: HandoffParams) -> dict[str, Any]:
@@ -85,6 +95,7 @@ def propose(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     _offer(ctx, package, plan, found.to_agent, found.reason)
     previous = plan.active.handoff_id if plan.active else None
     handoffs.put_package(ctx.db, package, previous, team_gate=plan.gated)
+    _stand(ctx, found)
     return answer(ctx, write(ctx, case, "propose", after, role))
 
 
@@ -99,28 +110,16 @@ def _repeated(ctx: Context, known: Handoff, sender: str, digest: str) -> dict[st
 
 
 def _offer(ctx: Context, package: dict[str, Any], plan: _Plan, receiver: str, reason: str) -> None:
-    """Tell the receiver, and make room for the new handoff. The task is the sender's from now on,
-    if it was nobody's."""
-    task = package["task"]
-    said = f"{task['title']}: {reason}"
+    """Tell the receiver, and make room for the new handoff."""
+    said = f"{package['task']['title']}: {reason}"
     tell(ctx, package, plan.team, "handoff.initiate", said, to=(receiver,), charged=True)
     _hand_on(ctx, plan.active)
-    known = teams.task(ctx.db, task["task_id"])
-    if known is None:
-        teams.insert_task(
-            ctx.db,
-            task["task_id"],
-            # What comes from outside is the teamspace's once it is accepted there.
-            team=None if plan.gated else plan.team,
-            title=task["title"],
-            kind="execution",
-            high_risk=False,
-            owned=domain.Ownership(plan.chain),
-            created_by=plan.chain[-1],
-            stamp=ctx.stamp,
-        )
-    elif known.owned is None:
-        teams.put_owner(ctx.db, known.task_id, domain.Ownership(plan.chain))
+
+
+def _stand(ctx: Context, found: Handoff) -> None:
+    """Begin the time within which the offer is to be accepted."""
+    due = domain.due(ctx.stamp, ctx.node.handoffs.offer_seconds)
+    handoffs.put_due(ctx.db, found.handoff_id, due)
 
 
 def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | None) -> _Plan:
@@ -131,22 +130,18 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
         raise InvalidInput("to: work is handed to one agent, not to everyone", path="to")
     if same_agent(sender, receiver):
         raise InvalidInput("to: you can't hand work on to yourself", path="to")
-    task = teams.task(ctx.db, task_id)
-    holder = handoffs.task_elsewhere(ctx.db, task_id, sender) if task is None else None
-    if holder is not None:
-        raise Conflict(
-            f"package.task.task_id: {holder} holds this task, and sees to it that it has one "
-            "owner; from here it can't be handed on. Complete the handoff that it came by, or "
-            "reject it. For other work take another task_id",
-            reason="task_elsewhere",
-            node=holder,
-        )
+    task = standing_task(ctx, task_id)
+    if task is None:
+        _check_not_elsewhere(ctx, task_id, sender)
     active = handoffs.active(ctx.db, task_id)
-    if task is not None and not _has_part(ctx, task, active, sender):
+    if not _has_part(ctx, task, active, sender):
+        asked = coordinators_of(ctx, None, {})
         raise Conflict(
-            "package.task.task_id: others have a task of this id on this node; take another",
+            "package.task.task_id: others have a task of this id on this node; take another, or "
+            f"ask {', '.join(asked)}, who may end an offer that nobody answers",
             reason="ownership_conflict",
             path="package.task.task_id",
+            ask=list(asked),
         )
     if active is not None and not (active.to_agent == sender and active.status in domain.UNDER_SLA):
         raise Conflict(
@@ -161,13 +156,34 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
     return _Plan(chain, active, team, gated)
 
 
-def _has_part(ctx: Context, task: Task, active: Handoff | None, agent: str) -> bool:
+def _check_not_elsewhere(ctx: Context, task_id: str, agent: str) -> None:
+    """Raise Conflict for a task that a peer has offered to the agent, by a handoff that is not
+    known to have ended."""
+    nodes = {identity(one.agent_id) for one in peers.every(ctx.db)}
+    for one in handoffs.task_elsewhere(ctx.db, task_id, agent):
+        if one.node in nodes:
+            raise Conflict(
+                f"package.task.task_id: {one.node} holds this task, and sees to it that it has one "
+                f"owner; from here it can't be handed on. Complete or reject {one.handoff_id}, the "
+                "handoff that it came by; if that has ended, 'get' it, and this node knows. For "
+                "other work take another task_id",
+                reason="task_elsewhere",
+                node=one.node,
+                handoffId=one.handoff_id,
+            )
+
+
+def _has_part(ctx: Context, task: Task | None, active: Handoff | None, agent: str) -> bool:
     """Whether the agent may know what becomes of a task: who has owned it since its chain began,
-    its teamspace, and who sees the handoff that is under way. Nobody else could hand it on."""
-    if task.owned is not None and any(same_agent(agent, one) for one in task.owned.chain):
+    its teamspace, and who sees the handoff that is under way. Nobody else could hand it on. One
+    that nobody has is for everyone."""
+    if task is None and active is None:
         return True
-    if task.team is not None and authority.role_of(teams.members(ctx.db, task.team), agent):
-        return True
+    if task is not None:
+        if task.owned is not None and any(same_agent(agent, one) for one in task.owned.chain):
+            return True
+        if task.team is not None and authority.role_of(teams.members(ctx.db, task.team), agent):
+            return True
     return active is not None and may_see(ctx, case_of(ctx, active.handoff_id))
 
 

@@ -18,7 +18,7 @@ from schemas.handoff import ACPHandoffPackage, HandoffStatus
 from schemas.teamspace import TeamRole
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
-from server.domain.acp.handoff import Ownership, Parties, Problem, Role, Step
+from server.domain.acp.handoff import Grant, Parties, Problem, Role, Step
 from server.domain.agents import identity
 from server.domain.errors import NotFound
 from server.identity import Caller
@@ -26,6 +26,7 @@ from server.methods.base import Context
 from server.methods.handoff_mail import tell
 from server.store import handoffs, teams
 from server.store.handoffs import Handoff
+from server.store.teams import Task
 
 REJECTING: tuple[HandoffRejectReason, ...] = (
     "policy_violation",
@@ -56,9 +57,19 @@ class Case:
         return bool(self.package["policy"]["classification"] == "restricted")
 
     @property
+    def needs_human(self) -> bool:
+        return bool(self.package["policy"]["requires_human_approval"])
+
+    @property
+    def is_open_offer(self) -> bool:
+        """Whether it keeps a task that nobody has yet, and is nothing that a human may not list."""
+        offered = self.status in domain.OFFERED and self.handoff.team is None
+        return offered and not self.restricted
+
+    @property
     def guarded(self) -> bool:
         """Whether it is of a class that a reviewer may approve (§8.4)."""
-        return self.restricted or bool(self.package["policy"]["requires_human_approval"])
+        return self.restricted or self.needs_human
 
 
 def case_of(ctx: Context, handoff_id: str) -> Case:
@@ -90,7 +101,7 @@ def decide(ctx: Context, case: Case, step: Step) -> tuple[HandoffStatus, Role]:
 def roles_of(ctx: Context, case: Case) -> tuple[Role, ...]:
     """Every role in which the caller meets the handoff."""
     roles = case.parties.roles_of(ctx.caller.agent_id)
-    if ctx.caller.human and case.package["policy"]["requires_human_approval"]:
+    if ctx.caller.human and case.needs_human:
         return (*roles, "human")
     return roles
 
@@ -123,6 +134,8 @@ def write(
             resolved=ctx.stamp if ended else None,
             notes=notes if ended and notes else found.resolution_notes,
         )
+    if after == "rejected":
+        handoffs.put_due(ctx.db, found.handoff_id, None)
     record(ctx, found, step, after, role, before=found.status, code=code, detail=detail)
     return case_of(ctx, found.handoff_id)
 
@@ -229,14 +242,13 @@ def _pass(ctx: Context, case: Case, tell_receiver: bool) -> Case:
             to=(found.from_agent, found.to_agent),
         )
     case = write(node, case, "pass", after, role)
-    teams.put_owner(ctx.db, found.task_id, domain.accepted(found.chain, found.to_agent))
-    if found.team is not None:
-        teams.put_team(ctx.db, found.task_id, found.team)
+    _enter_task(ctx, found)
+    settle_owner(ctx, found.task_id)
     rules = ctx.node.handoffs
-    handoffs.put_due(ctx.db, found.handoff_id, domain.sla_due(ctx.stamp, rules.sla_seconds))
+    handoffs.put_due(ctx.db, found.handoff_id, domain.due(ctx.stamp, rules.sla_seconds))
     if found.previous is not None:
         handoffs.put_due(ctx.db, found.previous, None)
-    _ask_workq(ctx, found)
+    _ask_workq(ctx, found, found.from_agent, found.to_agent)
     return case_of(ctx, found.handoff_id)
 
 
@@ -254,6 +266,7 @@ def fail(ctx: Context, case: Case, problem: Problem) -> Case:
         to=(found.from_agent, found.to_agent),
         reason=problem.code,
         detail=problem.detail,
+        ended=after,
     )
     case = write(node, case, "fail", after, role, code=problem.code, detail=problem.detail)
     restore_previous(ctx, found)
@@ -272,42 +285,95 @@ def restore_previous(ctx: Context, ended: Handoff, *, anew: bool = False) -> Non
     after, role = domain.move(case.status, "restore", ("node",))
     write(node, case, "restore", after, role, detail=f"{ended.handoff_id} came to nothing")
     if anew:
-        due = domain.sla_due(ctx.stamp, ctx.node.handoffs.sla_seconds)
+        due = domain.due(ctx.stamp, ctx.node.handoffs.sla_seconds)
         handoffs.put_escalated(ctx.db, ended.previous, None)
         handoffs.put_due(ctx.db, ended.previous, due)
 
 
 def give_back(ctx: Context, found: Handoff) -> None:
-    """The sender owns the task again, after a revocation."""
-    teams.put_owner(ctx.db, found.task_id, Ownership(found.chain))
+    """After a revocation, who owned the task before has it again."""
+    settle_owner(ctx, found.task_id)
     handoffs.put_due(ctx.db, found.handoff_id, None)
     restore_previous(ctx, found, anew=True)
+    if found.workq in ("pending", "transferred"):
+        _ask_workq(ctx, found, found.to_agent, found.from_agent)
+
+
+# --- the task -----------------------------------------------------------------------------------
+
+
+def _enter_task(ctx: Context, found: Handoff) -> None:
+    """Enter the task of a handoff that is accepted: until then nobody has it."""
+    known = teams.task(ctx.db, found.task_id)
+    if known is not None and known.team in (None, found.team):
+        if found.team is not None:
+            teams.put_team(ctx.db, found.task_id, found.team)
+        return
+    # One of a teamspace that is closed was free (`standing_task`).
+    teams.drop_task(ctx.db, found.task_id)
+    teams.insert_task(
+        ctx.db,
+        found.task_id,
+        team=found.team,
+        title=found.title,
+        kind="execution",
+        high_risk=False,
+        created_by=found.from_agent,
+        stamp=ctx.stamp,
+    )
+
+
+def settle_owner(ctx: Context, task_id: str) -> None:
+    """Write down who owns a task, by its history. One that nobody owns is free, and stays only in
+    its teamspace."""
+    task = teams.task(ctx.db, task_id)
+    if task is None:
+        return
+    granted = handoffs.grants(ctx.db, task_id)
+    if task.assigned is not None:
+        granted.append(Grant((task.assigned,)))
+    owned = domain.owner(granted)
+    if owned is None and task.team is None:
+        teams.drop_task(ctx.db, task_id)
+    else:
+        teams.put_owner(ctx.db, task_id, owned)
+
+
+def standing_task(ctx: Context, task_id: str) -> Task | None:
+    """A task that somebody or a teamspace has; None when the id is free. A teamspace that is closed
+    keeps none but those that a member has accepted."""
+    found = teams.task(ctx.db, task_id)
+    if found is None or found.team is None or (found.owned and len(found.owned.chain) > 1):
+        return found
+    team = teams.find(ctx.db, found.team)
+    return found if team is not None and team.status == "active" else None
 
 
 # --- workq --------------------------------------------------------------------------------------
 
 
-def _ask_workq(ctx: Context, found: Handoff) -> None:
-    """Leave word that workq's items are to be released and claimed (§10.4)."""
+def _ask_workq(ctx: Context, found: Handoff, giver: str, taker: str) -> None:
+    """Leave word that workq's items are to be released by one party and claimed by the other
+    (§10.4)."""
     package = found.package
     refs = package["task"].get("external_refs") or []
     items = [ref["value"] for ref in refs if ref["type"] == "workq_item"]
     if not items:
         return
     status = "pending" if ctx.node.handoffs.workq else "manual"
-    sessions = (package["provenance"]["origin_session"], found.session_key)
+    sessions = {
+        found.from_agent: package["provenance"]["origin_session"],
+        found.to_agent: found.session_key,
+    }
     for item in items:
-        for method, agent, session in (
-            ("workq.release", found.from_agent, sessions[0]),
-            ("workq.claim", found.to_agent, sessions[1]),
-        ):
+        for method, agent in (("workq.release", giver), ("workq.claim", taker)):
             handoffs.add_intent(
                 ctx.db,
                 found.handoff_id,
                 method=method,
                 item=item,
                 agent_id=agent,
-                session_key=session,
+                session_key=sessions[agent],
                 status=status,
             )
     handoffs.put_workq(ctx.db, found.handoff_id, status)

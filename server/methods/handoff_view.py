@@ -9,9 +9,9 @@ from schemas.handoff import ACPHandoffPackage, HandoffParams
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
 from server.domain.agents import identity, same_agent
-from server.domain.errors import NotFound
+from server.domain.errors import Forbidden, NotFound
 from server.methods.base import Context
-from server.methods.handoff_steps import Case, case_of, roles_of, waits_for
+from server.methods.handoff_steps import Case, case_of, coordinators_of, roles_of, waits_for
 from server.store import handoffs, teams
 from server.store.handoffs import Elsewhere, Handoff
 
@@ -57,8 +57,12 @@ def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 
 def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     """The caller's handoffs, or all of a teamspace that it is in; the newest first. What other
-    nodes have offered it is beside them: these alone know its status and its team."""
+    nodes have offered it is beside them: these alone know its status and its team. With the role
+    `coordinator`, for who coordinates here, what is of no teamspace; for humans, of that the offers
+    that stand."""
     agent = identity(ctx.caller.agent_id)
+    if params.role == "coordinator":
+        _check_oversees(ctx)
     everything = False
     if params.team is not None:
         everything = authority.role_of(teams.members(ctx.db, params.team), agent) is not None
@@ -67,6 +71,7 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
         agent,
         as_sender=params.role in (None, "sender"),
         as_receiver=params.role in (None, "receiver"),
+        as_coordinator=params.role == "coordinator",
         everything=everything and params.role is None,
         team=params.team,
         task_id=params.task_id,
@@ -75,7 +80,7 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
         limit=params.limit + 1,
     )
     away: list[Elsewhere] = []
-    if params.role != "sender" and params.team is None:
+    if params.role in (None, "receiver") and params.team is None:
         away = handoffs.listed_elsewhere(
             ctx.db,
             agent,
@@ -89,7 +94,7 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     shown = [
         case
         for one in found
-        if one.handoff_id in page and may_see(ctx, case := case_of(ctx, one.handoff_id))
+        if one.handoff_id in page and _may_list(ctx, case := case_of(ctx, one.handoff_id), params)
     ]
     result: dict[str, Any] = {"handoffs": [summary(case.handoff) for case in shown]}
     if away:
@@ -101,6 +106,22 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     if len(ids) > params.limit:
         result["nextCursor"] = ids[params.limit - 1]
     return result
+
+
+def _may_list(ctx: Context, case: Case, params: HandoffParams) -> bool:
+    overseen = params.role == "coordinator" and ctx.caller.human and case.is_open_offer
+    return overseen or may_see(ctx, case)
+
+
+def _check_oversees(ctx: Context) -> None:
+    agent = ctx.caller.agent_id
+    coordinates = any(same_agent(agent, one) for one in coordinators_of(ctx, None, {}))
+    if not (ctx.caller.human or coordinates):
+        raise Forbidden(
+            "role: 'coordinator' is for who coordinates here (CACP_ACP_COORDINATORS, else the "
+            "node's own agent) and for a human's key; leave it out to list your own",
+            reason="role_authority",
+        )
 
 
 def visible(ctx: Context, params: HandoffParams) -> Case:

@@ -55,7 +55,9 @@ def own_directory(ctx: Context) -> SignedDirectory | None:
 def publish(ctx: Context) -> None:
     """Sign anew who is at home here."""
     agents = sorted(at_home(ctx))
-    directory = Directory(agents=agents, stamp=ctx.stamp, epoch=changes.epoch(ctx.db))
+    kept = posting.directory(ctx.db, ctx.node.agent_id)
+    stamp = ctx.stamp if kept is None else ctx.after(kept.stamp)
+    directory = Directory(agents=agents, stamp=stamp, epoch=changes.epoch(ctx.db))
     signature = Signature(node=ctx.node.agent_id, value=ctx.node.key.sign(_said(ctx, directory)))
     signed = SignedDirectory(directory=directory, signature=signature)
     _keep(ctx, ctx.node.agent_id, signed)

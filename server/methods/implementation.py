@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas import wire
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.context import AskQuestionParams
 from schemas.contract import ContractParams
 from schemas.implementation import (
@@ -91,14 +91,16 @@ def get_status(ctx: Context, params: ContractParams) -> dict[str, Any]:
         "contractId": params.contract_id,
         "contractStatus": domain.status_of(facts),
         "implementations": [
-            {
-                "repoId": work.repo_id,
-                "agentId": work.agent_id,
-                "status": work.status,
-                "files": list(work.files),
-                "startedAt": iso(work.started_at) if work.started_at else None,
-                "completedAt": iso(work.completed_at) if work.completed_at else None,
-            }
+            present(
+                {
+                    "repoId": work.repo_id,
+                    "agentId": work.agent_id,
+                    "status": work.status,
+                    "files": list(work.files),
+                    "startedAt": iso(work.started_at) if work.started_at else None,
+                    "completedAt": iso(work.completed_at) if work.completed_at else None,
+                }
+            )
             for work in domain.implementations_of(facts)
         ],
     }
@@ -106,8 +108,11 @@ def get_status(ctx: Context, params: ContractParams) -> dict[str, Any]:
 
 @writes("cacp/implementation/report", ReportParams, ReportResult)
 def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
-    """Take an agent's compact result text (`STATUS:ok …`) and make the call that it stands for."""
-    found = _parse(params.report)
+    """Take an agent's compact result text (`STATUS:ok …`) and make the call that it stands for.
+    With TESTS:fail or BUILD:fail, STATUS:ok is needs_revision. The warnings say so, and what was
+    read though it isn't as it should be; what can be misread is refused.
+    """
+    found, warnings = _parse(params.report)
     contract = open_contract(ctx, params)
     step = reports.step_for(found)
     work = domain.implement(
@@ -121,7 +126,8 @@ def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
     result: dict[str, Any] = {
         "status": "started" if step.status == "in_progress" else step.status,
         "contractStatus": contract.apply([work]),
-        "report": wire.to_fields(found),
+        "report": _told(found),
+        "warnings": [present(one.model_dump()) for one in warnings],
     }
     if step.question is not None:
         question = AskQuestionParams.model_construct(
@@ -137,7 +143,7 @@ def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
     return result
 
 
-def _parse(text: str) -> wire.Report:
+def _parse(text: str) -> wire.Parsed[wire.Report]:
     try:
         found = wire.parse_report(text)
     except wire.WireError as error:
@@ -148,6 +154,12 @@ def _parse(text: str) -> wire.Report:
             path="report",
         )
     return found
+
+
+def _told(found: wire.Report) -> dict[str, Any]:
+    """The report's fields that there are, as JSON."""
+    fields = wire.to_fields(found).items()
+    return present({name: present(one) if isinstance(one, dict) else one for name, one in fields})
 
 
 def _files(files: list[str] | None) -> tuple[str, ...] | None:

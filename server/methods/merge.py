@@ -1,7 +1,7 @@
 """What peers of our own make send: facts and registers, joined with ours (design §6).
 
 Each is checked for who vouches for it; what doesn't hold is passed over and named in the log
-once. What is stamped too far ahead is put aside until it is due.
+once. What is stamped too far ahead is deferred until it is due, and holds up nothing else.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 import orjson
 import structlog
 
-from peers.clock import is_due
+from peers.clock import is_ahead, is_due
 from peers.signing import verify
 from schemas.base import iso, stamp_of
 from schemas.context import ContextPacket
 from schemas.facts import Fact, RoundFact, VersionFact
+from schemas.file import FileFact, FileRequestFact
+from schemas.file_mesh import FileRequestSyncParams, FileSyncParams
 from schemas.mesh import ProjectRegister, RepoRegister, Signature, SignedFact
 from schemas.sync import ContextSyncParams, ContractSyncParams, ProjectSyncParams
 from server.domain import contract as domain
@@ -23,13 +25,15 @@ from server.domain.authorship import may_speak, statement
 from server.domain.canonical import digest
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import NotFound, Refusal
+from server.domain.files import F, winner
 from server.domain.identifiers import repo_id_for
 from server.domain.registers import Claim, later, settle
 from server.methods import homes
 from server.methods.base import Context, open_project
 from server.notices import name_once
-from server.store import claims, contracts, mesh, packets, projects
+from server.store import claims, contracts, files, mesh, packets, projects
 from server.store.contracts import Header
+from server.store.files import File, Request
 
 log = structlog.get_logger()
 Skipped = dict[str, Any]
@@ -52,12 +56,14 @@ class Inbox:
     def project(self, params: ProjectSyncParams, register: ProjectRegister) -> tuple[bool, bool]:
         """Join a project's registers with ours: (created, changed)."""
         ctx, project_id = self.ctx, params.project.project_id
-        stamps = [register.stamp, *(repo.stamp for repo in register.repos)]
-        stamps += [claim.renewed_at for repo in register.repos for claim in repo.claims]
-        if not self._is_due(max(stamps)):
-            self._put_aside("cacp/project/sync", params, max(stamps))
-            return False, False
         header = projects.header(ctx.db, project_id)
+        is_due = self._is_due(register.stamp)
+        if not is_due:
+            bare = register if header is None else register.model_copy(update={"repos": []})
+            waits = params.model_copy(update={"registers": bare})
+            self._defer("cacp/project/sync", waits, register.stamp)
+        if header is None and not is_due:
+            return False, False
         theirs = projects.Header(
             project_id=project_id,
             name=register.name,
@@ -69,7 +75,9 @@ class Inbox:
         )
         if header is None:
             projects.insert(ctx.db, theirs, [])
-        merged = theirs if header is None else _joined_header(header, theirs)
+        merged = theirs if header is None else header
+        if header is not None and is_due:
+            merged = _joined_header(header, theirs)
         changed = merged != header
         if header is not None and changed:
             projects.update_header(ctx.db, merged)
@@ -78,11 +86,12 @@ class Inbox:
         if changed:
             assert ctx.transaction is not None
             ctx.transaction.memo.clear()
-            self._see(max(stamps))
+            self._see(merged.stamp)
             ctx.record("project", project_id, project_id, merged.status)
         return header is None, changed
 
     def _repo(self, project_id: str, theirs: RepoRegister) -> bool:
+        """Join a repo and its claims. Of those the earlier stay, so they are never deferred."""
         ctx = self.ctx
         if theirs.repo_id != repo_id_for(project_id, theirs.name):
             self._skip("repo", theirs.repo_id, "its id is not that of its project and name")
@@ -101,6 +110,7 @@ class Inbox:
         changed = False
         if repo is None:
             projects.insert_repo(ctx.db, project_id, said)
+            self._see(said.stamp)
             changed = True
         elif later((said.stamp, *said[:6]), (repo.stamp, *repo[:6])):
             # Of one repo added twice the earlier stays.
@@ -125,6 +135,7 @@ class Inbox:
         if {repr(claim.body()) for claim in settled} == before:
             return False
         claims.settle(ctx.db, project_id, repo_id, settled)
+        self._see(max(claim.renewed_at for claim in settled))
         if len(settled) > len(ours) and len(settled) > 1:
             ctx.record("conflict", repo_id, project_id, "claim_lost")
         return True
@@ -143,7 +154,8 @@ class Inbox:
     def contract(self, params: ContractSyncParams, sent: list[SignedFact]) -> tuple[bool, bool]:
         """Join a contract's facts with ours: (created, changed).
 
-        Raises NotFound for an unknown project, or a claim that must come first.
+        A fact whose claim must come first is passed over (`kind` is claim): its sender brings that
+        next. Raises NotFound for an unknown project, or when no fact is left.
         """
         ctx, contract_id = self.ctx, params.contract.contract_id
         self._open_project(params.project_id)
@@ -153,16 +165,18 @@ class Inbox:
             return False, False
         facts = {} if known is None else contracts.facts_of(ctx.db, contract_id)
         fresh = [one for one in _one_each(sent) if _is_news(facts, one.fact)]
-        for one in fresh:
-            self._check_claim(params.project_id, one)
-        due = [one for one in fresh if self._is_due(one.fact.stamp)]
-        if len(due) < len(fresh):
-            ahead = [one for one in fresh if one not in due]
-            self._put_aside(
-                "cacp/contract/sync",
-                params.model_copy(update={"facts": ahead}),
-                max(one.fact.stamp for one in ahead),
-            )
+        claimed = [one for one in fresh if self._is_claimed(params.project_id, one)]
+        for fact in (one.fact for one in fresh if one not in claimed):
+            assert not isinstance(fact, RoundFact)
+            lacking = _no_claim(params.project_id, fact.repo_id, fact.agent_id)
+            if not claimed:
+                raise lacking
+            self._skip("claim", fact.repo_id, lacking.message)
+        due = [one for one in claimed if self._is_due(one.fact.stamp)]
+        for one in claimed:
+            if one not in due:
+                alone = params.model_copy(update={"facts": [one]})
+                self._defer("cacp/contract/sync", alone, one.fact.stamp)
         good = [one for one in due if self._holds(contract_id, one)]
         return self._join(params, facts, good)
 
@@ -178,7 +192,7 @@ class Inbox:
         new: list[Fact] = [one.fact for one in good]
         header = contracts.header_of(ctx.db, params.project_id, contract_id) if facts else None
         created_at = params.created_at or min((fact.stamp for fact in new), default=ctx.stamp)
-        created = header is None
+        created, lowered = header is None, False
         if header is None:
             first = next((fact for fact in new if isinstance(fact, VersionFact)), None)
             if first is None:
@@ -195,9 +209,12 @@ class Inbox:
                 signatures.get((first.kind, first.key)),
             )
             facts = {(first.kind, first.key): first}
-        elif new:
-            contracts.lower_created_at(ctx.db, params.project_id, contract_id, created_at)
-        if not new:
+        elif created_at < header.created_at:
+            # Two nodes made it from one that a foreign peer told both of: the first made it.
+            header = header._replace(created_at=created_at)
+            contracts.renew_copy(ctx.db, params.project_id, contract_id, header, facts)
+            lowered = True
+        if not new and not lowered:
             return False, False
         if created and len(new) == 1:
             self._see(new[0].stamp)
@@ -207,29 +224,23 @@ class Inbox:
         joined = contracts.add(
             ctx.db, params.project_id, contract_id, header, facts, new, signatures
         )
-        if not created and joined == facts:
+        if not created and not lowered and joined == facts:
             return False, False
-        self._see(max(fact.stamp for fact in new))
+        self._see(max((fact.stamp for fact in new), default=0))
         ctx.record("contract", contract_id, params.project_id, domain.status_of(joined))
         if {fact.key for fact in domain.conflicts_of(joined)} - lost:
             ctx.record("conflict", contract_id, params.project_id, "version_lost")
         return created, True
 
-    def _check_claim(self, project_id: str, sent: SignedFact) -> None:
-        """Raises NotFound unless the fact's agent has claimed the fact's repo here."""
+    def _is_claimed(self, project_id: str, sent: SignedFact) -> bool:
+        """Whether the fact's agent has claimed the fact's repo here."""
         fact = sent.fact
-        if isinstance(fact, RoundFact):
-            return
-        db = self.ctx.db
-        if self._has_claimed(project_id, fact.repo_id, fact.agent_id):
-            return
-        if sent.signature.unkeyed and claims.holder(db, project_id, fact.repo_id) is None:
-            return
-        raise NotFound(
-            f"{fact.agent_id} has no claim here on repo {fact.repo_id}: send the project first",
-            kind="claim",
-            projectId=project_id,
-        )
+        if isinstance(fact, RoundFact) or self._has_claimed(
+            project_id, fact.repo_id, fact.agent_id
+        ):
+            return True
+        holder = claims.holder(self.ctx.db, project_id, fact.repo_id)
+        return sent.signature.unkeyed and holder is None
 
     def _holds(self, contract_id: str, sent: SignedFact) -> bool:
         fact = sent.fact
@@ -250,7 +261,7 @@ class Inbox:
             return False
         stamp = stamp_of(theirs.timestamp)
         if not self._is_due(stamp):
-            self._put_aside("cacp/context/sync", params, stamp)
+            self._defer("cacp/context/sync", params, stamp)
             return False
         packet = ContextPacket.model_construct(
             packet_id=theirs.packet_id,
@@ -266,19 +277,74 @@ class Inbox:
             not self._has_claimed(params.project_id, theirs.from_repo, theirs.from_agent)
             and not signature.unkeyed
         ):
-            raise NotFound(
-                f"{theirs.from_agent} has no claim here on repo {theirs.from_repo}: "
-                "send the project first",
-                kind="claim",
-                projectId=params.project_id,
-            )
+            raise _no_claim(params.project_id, theirs.from_repo, theirs.from_agent)
         body = packet.model_dump()
         if not self._vouched("packet", params.project_id, body, packet.from_agent, signature):
             return False
-        packets.insert(ctx.db, params.project_id, packet, ctx.stamp, _kept(ctx, signature))
+        packets.insert(ctx.db, params.project_id, packet, _kept(ctx, signature))
         self._see(stamp)
         ctx.record("context", packet.packet_id, params.project_id, packet.type)
         return True
+
+    # --- files --------------------------------------------------------------------------------
+
+    def file(self, params: FileSyncParams) -> tuple[bool, bool]:
+        """Take what a file is: (created, changed). Raises NotFound as `context` does."""
+        ctx, project_id, theirs = self.ctx, params.project_id, params.file
+        self._open_project(project_id)
+        known = files.find(ctx.db, project_id, theirs.file_id)
+        if known is not None and self._stays("file", theirs.file_id, known.fact(), theirs):
+            return False, False
+        if not self._file_holds("cacp/file/sync", "file", params, theirs, theirs.from_repo):
+            return False, False
+        files.put(ctx.db, project_id, File.of(theirs, _kept(ctx, params.signature)))
+        self._see(theirs.stamp)
+        ctx.record("file", theirs.file_id, project_id, "received")
+        asked = theirs.fulfils and files.request(ctx.db, project_id, theirs.fulfils)
+        if asked:
+            ctx.record("file_request", asked.request_id, project_id, "fulfilled")
+        return known is None, True
+
+    def file_request(self, params: FileRequestSyncParams) -> tuple[bool, bool]:
+        """Take a request for a file: (created, changed). Raises NotFound as `context` does."""
+        ctx, project_id, theirs = self.ctx, params.project_id, params.request
+        self._open_project(project_id)
+        known = files.request(ctx.db, project_id, theirs.request_id)
+        kind = "file_request"
+        if known is not None and self._stays(kind, theirs.request_id, known.fact(), theirs):
+            return False, False
+        if not self._file_holds("cacp/file/syncRequest", kind, params, theirs, theirs.requested_by):
+            return False, False
+        asked = Request.of(theirs, _kept(ctx, params.signature))
+        files.put_request(ctx.db, project_id, asked)
+        self._see(theirs.stamp)
+        done = files.fulfilled_by(ctx.db, project_id, theirs.request_id) is not None
+        ctx.record(kind, theirs.request_id, project_id, "fulfilled" if done else "open")
+        return known is None, True
+
+    def _stays(self, kind: str, id: str, ours: F, theirs: F) -> bool:
+        """Whether what is known of an id stays. Two facts of one id are named in the log."""
+        if ours == theirs:
+            return True
+        self._skip(kind, id, "that id is taken: of the two the earlier stays")
+        return winner(ours, theirs) == ours
+
+    def _file_holds(
+        self,
+        method: str,
+        kind: str,
+        params: FileSyncParams | FileRequestSyncParams,
+        theirs: FileFact | FileRequestFact,
+        repo_id: str,
+    ) -> bool:
+        """Whether it is due, and its author's node has signed it."""
+        if not self._is_due(theirs.stamp):
+            self._defer(method, params, theirs.stamp)
+            return False
+        if not self._has_claimed(params.project_id, repo_id, theirs.from_agent):
+            raise _no_claim(params.project_id, repo_id, theirs.from_agent)
+        body = theirs.model_dump()
+        return self._vouched(kind, params.project_id, body, theirs.from_agent, params.signature)
 
     # --- trust and time -----------------------------------------------------------------------
 
@@ -338,24 +404,37 @@ class Inbox:
         return None if homes.home_of(self.ctx, node) else self._introduced.get(node)
 
     def _is_due(self, stamp: int) -> bool:
-        assert self.ctx.transaction is not None
-        return is_due(stamp, self.ctx.transaction.now, self.ctx.node.future_limit)
+        ctx = self.ctx
+        return is_due(stamp, ctx.now, ctx.node.future_limit) or is_due(
+            stamp, mesh.accepted(ctx.db), ctx.node.future_limit
+        )
 
-    def _put_aside(self, method: str, params: Any, stamp: int) -> None:
+    def _defer(self, method: str, params: Any, stamp: int) -> None:
         text = params.model_dump_json(by_alias=True)
         message = mesh.Aside(digest(orjson.loads(text)), self._source, method, text)
         if mesh.put_aside(self.ctx.db, message, stamp - self.ctx.node.future_limit):
-            log.warning("put_aside", peer=self._source, method=method, due=iso(stamp))
-        self.skipped.append({"kind": method, "id": "", "reason": "put aside until it is due"})
+            log.warning("deferred", peer=self._source, method=method, stamped=iso(stamp))
+        self.skipped.append({"kind": method, "id": "", "reason": "deferred until it is due"})
 
     def _see(self, stamp: int) -> None:
-        """What is written here from now on is stamped after this."""
-        assert self.ctx.transaction is not None
-        self.ctx.transaction.seen = max(self.ctx.transaction.seen, stamp)
+        """What is written here from now on is stamped after this, but not after a wrong clock."""
+        transaction = self.ctx.transaction
+        assert transaction is not None
+        transaction.stored = max(transaction.stored, stamp)
+        if not is_ahead(stamp, transaction.now):
+            transaction.seen = max(transaction.seen, stamp)
 
     def _skip(self, kind: str, id: str, reason: str) -> None:
         self.skipped.append({"kind": kind, "id": id, "reason": reason})
         name_once("refused_from_peer", peer=self._source, kind=kind, id=id, reason=reason)
+
+
+def _no_claim(project_id: str, repo_id: str, agent_id: str) -> NotFound:
+    return NotFound(
+        f"{agent_id} has no claim here on repo {repo_id}: send the project first",
+        kind="claim",
+        projectId=project_id,
+    )
 
 
 def _kept(ctx: Context, signature: Signature) -> str | None:

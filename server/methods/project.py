@@ -28,8 +28,10 @@ from server.methods.base import (
     check_member,
     check_scope,
     check_unscoped,
+    cursor_after,
     new_id,
     open_project,
+    parse_cursor,
     reads,
     writes,
 )
@@ -38,6 +40,10 @@ from server.store.projects import Header, Repo
 
 PAGE_BYTES = 4 * 1024 * 1024
 """A page of whole projects ends early once it holds this much."""
+WHOLE_LIMIT = 500
+SUMMARY_LIMIT = 50
+NEWEST = (2**63 - 1, "")
+"""Where a list begins: before any project that there is."""
 
 
 @writes("cacp/project/create", CreateProjectParams, CreateProjectResult)
@@ -74,7 +80,8 @@ def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
 def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
     """Join a project and claim a repository: the caller's own, or any free one as the node itself.
 
-    Of a repo that another agent holds it is refused (-32004); joining again renews the endpoint.
+    Of a repo that another agent holds it is refused (-32004). Joining again renews the
+    endpoint; without one it stays.
     """
     project = open_project(ctx, params.project_id)
     member = next((one for one in project.members if one.name == params.repo_name), None)
@@ -121,16 +128,21 @@ def get(ctx: Context, params: ProjectParams) -> dict[str, Any]:
 
 @reads("cacp/project/list", ListProjectsParams, ListProjectsResult, wide=True)
 def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
-    """Whole projects in the order of their creation, a page at a time; `summary` for short ones."""
+    """Whole projects, the newest first, as many as fit into 4 MB; `summary` for short ones, 50 at
+    a time. `total` is how many there are: when they are not all here, `nextCursor` is the `cursor`
+    to go on with, and `more` says so in words.
+    """
+    limit = params.limit or (SUMMARY_LIMIT if params.summary else WHOLE_LIMIT)
     only = ctx.caller.project_id
     if only is not None:
-        headers = [_header(ctx, only)]
+        headers, total = [_header(ctx, only)], 1
     else:
-        after = _parse_cursor(params.cursor)
-        headers = projects.headers_after(ctx.db, *after, params.limit + 1)
+        before = parse_cursor(params.cursor, NEWEST)
+        headers = projects.headers_before(ctx.db, *before, limit + 1)
+        total = projects.count(ctx.db)
     page: list[Any] = []
     size = 0
-    for header in headers[: params.limit]:
+    for header in headers[:limit]:
         if params.summary:
             page.append(projects.summary(ctx.db, header))
             continue
@@ -139,10 +151,15 @@ def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
         document = orjson.dumps(projects.whole(ctx.db, header))
         size += len(document)
         page.append(orjson.Fragment(document))
-    result: dict[str, Any] = {"projects": page}
+    result: dict[str, Any] = {"projects": page, "total": total}
     if len(page) < len(headers):
         last = headers[len(page) - 1]
-        result["nextCursor"] = f"{last.created_at}.{last.project_id}"
+        cursor = cursor_after(last.created_at, last.project_id)
+        result["nextCursor"] = cursor
+        result["more"] = (
+            f"These are {len(page)} of {total} projects, the newest first. Older ones follow: call "
+            f"cacp/project/list with cursor {cursor}"
+        )
     return result
 
 
@@ -151,7 +168,8 @@ def update_status(ctx: Context, params: UpdateProjectStatusParams) -> dict[str, 
     """Say how far the project is: planning, implementing, integrating or complete."""
     check_member(ctx, params.project_id, open_project(ctx, params.project_id))
     header = _header(ctx, params.project_id)
-    projects.update_header(ctx.db, header._replace(status=params.status, stamp=ctx.stamp))
+    stamp = ctx.after(header.stamp)
+    projects.update_header(ctx.db, header._replace(status=params.status, stamp=stamp))
     ctx.record("project", params.project_id, params.project_id, params.status)
     return {"projectId": params.project_id, "status": params.status}
 
@@ -193,12 +211,3 @@ def _header(ctx: Context, project_id: str) -> Header:
     if header is None:
         raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
     return header
-
-
-def _parse_cursor(cursor: str | None) -> tuple[int, str]:
-    if cursor is None:
-        return 0, ""
-    created_at, _, project_id = cursor.partition(".")
-    if not (created_at.isascii() and created_at.isdigit() and len(created_at) < 19 and project_id):
-        raise InvalidInput("cursor: not one that nextCursor gave", path="cursor")
-    return int(created_at), project_id

@@ -1,6 +1,6 @@
 """cacp/*/sync: what peers send of their state (CACP 2.0, Sync Methods; design §6).
 
-A peer of another make sends whole objects. What it changed since it last heard from us becomes
+A foreign peer sends whole objects. What it changed since it last heard from us becomes
 facts of its own repo (`peers.foreign`); all else in the object is no word of its own.
 """
 
@@ -12,7 +12,14 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from peers.foreign import HEADER, Difference, Exchange, NotTheirs, contract_differences, to_facts
+from peers.foreign import (
+    HEADER,
+    Difference,
+    Exchange,
+    NotTheirs,
+    contract_differences,
+    to_facts,
+)
 from schemas.base import iso, stamp_of
 from schemas.context import ContextPacket
 from schemas.facts import VersionFact
@@ -28,6 +35,7 @@ from schemas.sync import (
     SyncResult,
 )
 from server.domain import contract as domain
+from server.domain.admission import admissible
 from server.domain.agents import same_agent
 from server.domain.canonical import digest
 from server.domain.endpoints import check_endpoint
@@ -36,6 +44,7 @@ from server.domain.identifiers import repo_id_for
 from server.identity import Caller
 from server.methods.base import Context, check_scope, open_project, writes
 from server.methods.merge import Inbox
+from server.notices import name_once
 from server.store import contracts, mesh, packets, peers, projects
 from server.store.contracts import Header
 from server.store.projects import Member, Membership, Repo
@@ -65,6 +74,9 @@ class Source:
     _project: Membership | None = None
 
     def skip(self, what: str, id: str, reason: str) -> None:
+        if what == "contract":
+            # A foreign peer's agent hears nothing of it: its node asks for no answer.
+            name_once("peer_contract_refused", peer=self.agent_id, contract=id, reason=reason)
         self.skipped.append({"kind": what, "id": id, "reason": reason})
 
     @property
@@ -107,7 +119,7 @@ def project_sync(ctx: Context, params: ProjectSyncParams) -> dict[str, Any]:
     check_scope(ctx, theirs.project_id)
     if source.is_mesh and params.registers is not None:
         inbox = Inbox(ctx, source.agent_id, params.keys)
-        return _result(inbox.skipped, *inbox.project(params, params.registers))
+        return result_of(inbox.skipped, *inbox.project(params, params.registers))
     source.is_new = projects.header(ctx.db, theirs.project_id) is None
     if source.is_new:
         _create(ctx, theirs)
@@ -118,7 +130,7 @@ def project_sync(ctx: Context, params: ProjectSyncParams) -> dict[str, Any]:
         changed |= _merge_contract(source, contract)
     for packet in theirs.context_history:
         changed |= _merge_packet(source, packet)
-    return _result(source.skipped, source.is_new, changed)
+    return result_of(source.skipped, source.is_new, changed)
 
 
 @writes("cacp/contract/sync", ContractSyncParams, SyncResult, access="sync", large=True)
@@ -127,14 +139,14 @@ def contract_sync(ctx: Context, params: ContractSyncParams) -> dict[str, Any]:
     source = _source(ctx, params.source_agent, params.project_id)
     if source.is_mesh and params.facts is not None:
         inbox = Inbox(ctx, source.agent_id, params.keys)
-        return _result(inbox.skipped, *inbox.contract(params, params.facts))
+        return result_of(inbox.skipped, *inbox.contract(params, params.facts))
     if _waits_for_project(source, params):
         return WAITS
     open_project(ctx, params.project_id)
     contract_id = params.contract.contract_id
     created = contracts.header_of(ctx.db, params.project_id, contract_id) is None
     changed = _merge_contract(source, params.contract)
-    return _result(source.skipped, created, changed)
+    return result_of(source.skipped, created, changed)
 
 
 @writes("cacp/context/sync", ContextSyncParams, SyncResult, access="sync", large=True)
@@ -144,12 +156,12 @@ def context_sync(ctx: Context, params: ContextSyncParams) -> dict[str, Any]:
     if source.is_mesh and params.signature is not None:
         inbox = Inbox(ctx, source.agent_id, params.keys)
         changed = inbox.context(params, params.signature)
-        return _result(inbox.skipped, changed, changed)
+        return result_of(inbox.skipped, changed, changed)
     if _waits_for_project(source, params):
         return WAITS
     open_project(ctx, params.project_id)
     changed = _merge_packet(source, params.packet)
-    return _result(source.skipped, changed, changed)
+    return result_of(source.skipped, changed, changed)
 
 
 @writes("cacp/repo/sync", RepoSyncParams, SyncResult, access="sync")
@@ -160,13 +172,13 @@ def repo_sync(ctx: Context, params: RepoSyncParams) -> dict[str, Any]:
         return WAITS
     created = all(member.name != params.repo.name for member in source.project.members)
     changed = _merge_repo(source, params.repo)
-    return _result(source.skipped, created, changed)
+    return result_of(source.skipped, created, changed)
 
 
 def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
     """The peer that sends: `source_agent` must be the authenticated caller (design §7).
 
-    Peers of other makes send no credentials; where an unkeyed peer is taken at its word, a call
+    Foreign peers may send no credentials; where an unkeyed peer is taken at its word, a call
     that comes without any is taken at the word of its `source_agent`.
     """
     caller = ctx.caller
@@ -184,7 +196,8 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
             memo["mesh", caller.agent_id] = is_mesh
         return Source(ctx, caller.agent_id, caller.repo, project_id, is_mesh)
     peer = peers.find(ctx.db, source_agent)
-    if peer is None or peer.trust != "unkeyed" or not ctx.node.takes_unkeyed_peers:
+    keyed = mesh.is_known_by_key(ctx.db, source_agent, ctx.node.agent_id)
+    if peer is None or peer.trust != "unkeyed" or keyed or not ctx.node.takes_unkeyed_peers:
         raise Forbidden(
             f"{source_agent} is no peer that may sync without a key: register it, or send its key",
             reason="unknown_peer",
@@ -207,7 +220,7 @@ def _waits_for_project(source: Source, params: BaseModel) -> bool:
     return True
 
 
-def _result(skipped: list[dict[str, Any]], created: bool, changed: bool) -> dict[str, Any]:
+def result_of(skipped: list[dict[str, Any]], created: bool, changed: bool) -> dict[str, Any]:
     result: dict[str, Any] = {"status": "skipped"}
     if changed:
         result["status"] = "created" if created else "updated"
@@ -257,7 +270,7 @@ def _merge_header(source: Source, theirs: PeerProject) -> bool:
     }
     if not changed:
         return False
-    header = header._replace(**changed, stamp=ctx.stamp)
+    header = header._replace(**changed, stamp=ctx.after(header.stamp))
     projects.update_header(ctx.db, header)
     ctx.record("project", theirs.project_id, theirs.project_id, header.status)
     return True
@@ -384,12 +397,38 @@ def _apply(
         header = Header(theirs.type, theirs.name, _past(theirs.created_at, ctx.stamp))
         contracts.insert(ctx.db, project_id, theirs.contract_id, header, first)
         facts = {(first.kind, first.key): first}
-    admitted = domain.admissible(facts, new)
+    # A version of before that is known here is no news, whoever made it.
+    new = [fact for fact in new if fact.kind != "version" or (fact.kind, fact.key) not in facts]
+    if current is not None and not new:
+        return False
+    admitted = admissible(facts, new)
     if current is not None and not admitted:
         source.skip("contract", theirs.contract_id, "Not for this repo to say, or not yet")
         return False
     joined = contracts.add(ctx.db, project_id, theirs.contract_id, header, facts, admitted)
     ctx.record("contract", theirs.contract_id, project_id, domain.status_of(joined))
+    return not _name_conflict(source, theirs, facts, joined)
+
+
+def _name_conflict(
+    source: Source, theirs: PeerContract, facts: domain.Facts, joined: domain.Facts
+) -> bool:
+    """Say so to both when a version has lost: by the stream here, in the answer to the peer.
+
+    True when it is the peer's: kept, but not what counts.
+    """
+    before = {fact.key for fact in domain.conflicts_of(facts)}
+    lost = [fact for fact in domain.conflicts_of(joined) if fact.key not in before]
+    if not lost:
+        return False
+    # The peer is its origin, as with peers of our own make: it is counted for that peer.
+    found = replace(source.ctx, origin=source.agent_id)
+    found.record("conflict", theirs.contract_id, source.project_id, "version_lost")
+    current = domain.current_of(joined)
+    if current.version <= theirs.version:
+        return False
+    said = f"Version {theirs.version} is kept as a conflict: it lost to version {current.version}"
+    source.skipped.append({"kind": "contract", "id": theirs.contract_id, "reason": said})
     return True
 
 
@@ -432,7 +471,7 @@ def _merge_packet(source: Source, theirs: PeerPacket) -> bool:
         related_contracts=theirs.related_contracts or [],
         reply_to=theirs.reply_to,
     )
-    packets.insert(ctx.db, project_id, packet, ctx.stamp)
+    packets.insert(ctx.db, project_id, packet)
     ctx.record("context", packet.packet_id, project_id, packet.type)
     return True
 

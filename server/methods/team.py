@@ -8,12 +8,12 @@ import orjson
 from schemas.base import iso
 from schemas.teamspace import MEMBERS_MAX, TeamParams, TeamResult, TeamRole
 from server.domain.acp import teams as authority
-from server.domain.acp.handoff import Ownership
 from server.domain.agents import identity
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from server.methods.acp.guard import SENDING
 from server.methods.base import Context, check_unscoped, writes
 from server.methods.handoff_offer import check_active, check_may_work
+from server.methods.handoff_steps import standing_task
 from server.store import handoffs, teams
 from server.store.teams import Task
 
@@ -109,12 +109,12 @@ def _remove_member(ctx: Context, params: TeamParams) -> dict[str, Any]:
 def _create_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
     name, members = _entitled(ctx, params, "create_task")
     task_id = str(params.task_id)
-    known = teams.task(ctx.db, task_id)
-    if known is not None:
+    if standing_task(ctx, task_id) is not None or handoffs.active(ctx.db, task_id) is not None:
         raise Conflict(f"There is a task {task_id} already", reason="task_exists")
-    owned = None
+    owner = None
     if params.agent_id is not None:
-        owned = _new_owner(members, params, params.kind)
+        owner = _new_owner(members, params, params.kind)
+    teams.drop_task(ctx.db, task_id)
     teams.insert_task(
         ctx.db,
         task_id,
@@ -122,11 +122,12 @@ def _create_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
         title=str(params.title),
         kind=params.kind,
         high_risk=bool(params.high_risk),
-        owned=owned,
         created_by=identity(ctx.caller.agent_id),
         stamp=ctx.stamp,
     )
-    return _task_done(ctx, name, params, owner=owned.owner if owned else None)
+    if owner is not None:
+        teams.assign(ctx.db, task_id, owner, ctx.stamp)
+    return _task_done(ctx, name, params, owner=owner)
 
 
 def _assign(ctx: Context, params: TeamParams) -> dict[str, Any]:
@@ -143,15 +144,15 @@ def _assign(ctx: Context, params: TeamParams) -> dict[str, Any]:
             handoffId=active.handoff_id,
             status=active.status,
         )
-    owned = _new_owner(members, params, task.kind)
-    teams.put_owner(ctx.db, task.task_id, owned)
-    return _task_done(ctx, name, params, owner=owned.owner)
+    owner = _new_owner(members, params, task.kind)
+    teams.assign(ctx.db, task.task_id, owner, ctx.stamp)
+    return _task_done(ctx, name, params, owner=owner)
 
 
-def _new_owner(members: Mapping[str, TeamRole], params: TeamParams, kind: Any) -> Ownership:
+def _new_owner(members: Mapping[str, TeamRole], params: TeamParams, kind: Any) -> str:
     address = _member(members, params)
     check_may_work(members[address], kind)
-    return Ownership((address,))
+    return address
 
 
 def _block(ctx: Context, params: TeamParams) -> dict[str, Any]:

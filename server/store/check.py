@@ -2,7 +2,6 @@
 
 import sqlite3
 
-from server.store.migrate import migrations
 from server.store.sql import SQL
 
 
@@ -19,16 +18,6 @@ def broken_references(db: sqlite3.Connection) -> dict[str, int]:
     return counts
 
 
-def schema_version(db: sqlite3.Connection) -> int:
-    """The number of the last migration that was run; 0 when it is no node's file."""
-    return int(SQL.meta_value(db, name="schema_version")) if SQL.has_meta(db) else 0
-
-
-def known_version() -> int:
-    """The number of the newest migration of this release."""
-    return migrations()[-1][0]
-
-
 def newest_stamp(db: sqlite3.Connection) -> int:
-    """The stamp of the newest change; 0 when nothing has changed yet."""
-    return int(SQL.newest_stamp(db) or 0)
+    """The largest stamp of what is stored for the mesh; 0 when it is empty. Reads every row."""
+    return int(SQL.newest_stamp(db))

@@ -1,13 +1,14 @@
 """Contracts: their facts, and the materialised copy that readers get (design §6)."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
 from pydantic import TypeAdapter
 
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.contract import ContractStatus, ContractType
 from schemas.facts import Fact, ImplementationFact, VersionFact
 from server.domain import contract as domain
@@ -97,27 +98,55 @@ def add(
     joined = domain.join(facts, more)
     fresh = [fact for at, fact in joined.items() if facts.get(at) != fact]
     if fresh:
-        for fact in fresh:
-            signature = signatures.get((fact.kind, fact.key)) if signatures else None
-            _put_fact(db, project_id, contract_id, fact, signature)
-        _renew_copy(db, project_id, contract_id, header, joined)
-        # It may hold many large versions, and most steps add none.
-        if any(isinstance(fact, VersionFact) for fact in fresh):
-            history = [_version(version) for version in domain.ancestors_of(joined)]
-            SQL.update_history(
-                db,
-                project_id=project_id,
-                contract_id=contract_id,
-                history=orjson.dumps(history).decode(),
-            )
+        _write(db, project_id, contract_id, header, joined, fresh, signatures or {})
     return joined
 
 
-def lower_created_at(
-    db: sqlite3.Connection, project_id: str, contract_id: str, created_at: int
+def restamp(
+    db: sqlite3.Connection, project_id: str, contract_id: str, moved: Callable[[int], int]
 ) -> None:
-    """A contract that two nodes made from one was made when the first of them did."""
-    SQL.lower_created_at(db, project_id=project_id, contract_id=contract_id, created_at=created_at)
+    """Stamp this node's own facts of a contract anew: nobody else has taken them."""
+    header = header_of(db, project_id, contract_id)
+    if header is None:
+        return
+    facts = dict(facts_of(db, contract_id))
+    own = [_FACT.validate_json(body) for body, by in signed_facts(db, contract_id) if by is None]
+    fresh = [one for fact in own if (one := _moved(fact, moved)) != fact]
+    facts |= {(fact.kind, fact.key): fact for fact in fresh}
+    header = header._replace(created_at=moved(header.created_at))
+    _write(db, project_id, contract_id, header, facts, fresh, {})
+
+
+def _moved(fact: Fact, moved: Callable[[int], int]) -> Fact:
+    if isinstance(fact, ImplementationFact):
+        started = None if fact.started_at is None else moved(fact.started_at)
+        completed = None if fact.completed_at is None else moved(fact.completed_at)
+        fact = replace(fact, started_at=started, completed_at=completed)
+    return replace(fact, stamp=moved(fact.stamp))
+
+
+def _write(
+    db: sqlite3.Connection,
+    project_id: str,
+    contract_id: str,
+    header: Header,
+    facts: Facts,
+    fresh: list[Fact],
+    signatures: Mapping[FactKey, str],
+) -> None:
+    """Write those of a contract's facts that are new, and renew the copy."""
+    for fact in fresh:
+        _put_fact(db, project_id, contract_id, fact, signatures.get((fact.kind, fact.key)))
+    renew_copy(db, project_id, contract_id, header, facts)
+    # It may hold many large versions, and most steps add none.
+    if any(isinstance(fact, VersionFact) for fact in fresh):
+        history = [_version(version) for version in domain.ancestors_of(facts)]
+        SQL.update_history(
+            db,
+            project_id=project_id,
+            contract_id=contract_id,
+            history=orjson.dumps(history).decode(),
+        )
 
 
 def document(
@@ -154,15 +183,17 @@ def summaries(
         db, project_id=project_id, after=after, status=status, type=type, limit=limit
     )
     return [
-        {
-            "contractId": contract_id,
-            "type": type_,
-            "name": name,
-            "version": version,
-            "status": status_,
-            "proposedBy": proposed_by,
-            "proposedByName": repo,
-        }
+        present(
+            {
+                "contractId": contract_id,
+                "type": type_,
+                "name": name,
+                "version": version,
+                "status": status_,
+                "proposedBy": proposed_by,
+                "proposedByName": repo,
+            }
+        )
         for contract_id, type_, name, version, status_, proposed_by, repo in rows
     ]
 
@@ -198,10 +229,10 @@ def _put_fact(
     )
 
 
-def _renew_copy(
+def renew_copy(
     db: sqlite3.Connection, project_id: str, contract_id: str, header: Header, facts: Facts
 ) -> None:
-    """All of the copy but its history."""
+    """Make the copy that readers get anew, all but its history."""
     current = domain.current_of(facts)
     status = domain.status_of(facts)
     updated_at = domain.updated_at(facts)
@@ -213,6 +244,7 @@ def _renew_copy(
         version=current.version,
         status=status,
         proposed_by=current.repo_id,
+        created_at=header.created_at,
         updated_at=updated_at,
         document=_document(contract_id, header, current, status, work, updated_at),
     )
@@ -244,7 +276,7 @@ def _document(
 
 
 def _implementation(fact: ImplementationFact) -> dict[str, Any]:
-    return {
+    work = {
         "repo_id": fact.repo_id,
         "agent_id": fact.agent_id,
         "status": fact.status,
@@ -255,13 +287,15 @@ def _implementation(fact: ImplementationFact) -> dict[str, Any]:
         "started_at": iso(fact.started_at) if fact.started_at else None,
         "completed_at": iso(fact.completed_at) if fact.completed_at else None,
     }
+    return present(work)
 
 
 def _version(fact: VersionFact) -> dict[str, Any]:
-    return {
+    former = {
         "version": fact.version,
         "content": fact.content,
         "proposed_by": fact.repo_id,
         "timestamp": iso(fact.stamp),
         "change_notes": fact.note,
     }
+    return present(former)

@@ -1,14 +1,11 @@
 """SQLite behind one writer with group commit, and readers that never wait for it (design §4)."""
 
 import asyncio
-import errno
-import os
 import sqlite3
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -18,8 +15,12 @@ from typing import Any, Literal, TypeVar, cast
 import aiosqlite
 import structlog
 
-from peers.clock import tick
+from peers.timekeeper import Timekeeper
+from server.domain.clocks import Trouble
 from server.domain.errors import Unavailable
+from server.store import mesh
+from server.store.presence import Presence
+from server.store.stamps import Stamps
 
 T = TypeVar("T")
 Durability = Literal["FULL", "NORMAL"]
@@ -52,8 +53,12 @@ class Transaction:
     """The node's time, corrected: microseconds since 1970. The stamp may be ahead of it."""
     seen: int = 0
     """The largest stamp that came in from another node: what is written next is after it."""
+    stored: int = 0
+    """The largest stamp of what is stored here for the mesh."""
     memo: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """What was looked up here and still holds: a function that takes in much looks once."""
+    clock: Timekeeper = field(default_factory=Timekeeper)
+    """What `now` was read from."""
 
 
 WriteFunction = Callable[[Transaction], T]
@@ -68,46 +73,17 @@ def connect(
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256
     )
-    connection.execute(f"PRAGMA busy_timeout={busy_ms:d}")
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute(f"PRAGMA synchronous={durability}")
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA cache_size=-16000")
-    connection.execute("PRAGMA wal_autocheckpoint=0")
-    connection.execute(f"PRAGMA journal_size_limit={WAL_TARGET:d}")
+    with ExitStack() as half_open:
+        half_open.enter_context(closing(connection))
+        connection.execute(f"PRAGMA busy_timeout={busy_ms:d}")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={durability}")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA cache_size=-16000")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute(f"PRAGMA journal_size_limit={WAL_TARGET:d}")
+        half_open.pop_all()
     return connection
-
-
-def claim(path: Path) -> int | None:
-    """Take `path` for this process, until it ends; make its folder, for this user alone.
-
-    Returns the descriptor of `NAME.lock` beside it, which holds the claim while it is open; None
-    where there are no such locks. The file stays: removing it would let two processes lock two
-    files of one name. Raises Unavailable when another node has it, or the folder can't be used.
-    """
-    path = path.resolve()
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError as error:
-        closed = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-        reason = "storage_read_only" if closed else "storage_failed"
-        raise Unavailable("The database can't be used", reason=reason) from error
-    if sys.platform == "win32":
-        os.close(descriptor)
-        return None
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise Unavailable("Another node runs on this database", reason="storage_locked") from None
-    except OSError:
-        # Some network file systems have no locks.
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 class Database:
@@ -118,13 +94,14 @@ class Database:
     is rolled back and each member is run in a transaction of its own.
     """
 
-    def __init__(self, path: Path, durability: Durability = "FULL") -> None:
+    def __init__(
+        self, path: Path, durability: Durability = "FULL", stamps: Stamps | None = None
+    ) -> None:
         self.path = path
         self._log = path.with_name(f"{path.name}-wal")
         self.durability = durability
-        self._last_stamp = 0
-        self.correction = 0
-        """Microseconds to add to the machine's clock (`peers.clock`)."""
+        self.stamps = stamps or Stamps()
+        self.clock = self.stamps.clock
         self._waiting: deque[_Member] = deque()
         self._wake = asyncio.Event()
         self._committed = asyncio.Event()
@@ -135,21 +112,40 @@ class Database:
         self.writes = 0
         self.trouble: str | None = None
         """Why the last write failed for the database's own reasons; None once one succeeds."""
+        self._said_lost = False
         self.corrupt = False
         """A broken page was found: no later success makes the file whole again."""
 
     async def open(self, last_stamp: int) -> None:
-        """Open the connections and start the writer. The schema must be in place already."""
-        self._last_stamp = last_stamp
-        self._writer = await _Connection(partial(connect, self.path, durability=self.durability))
-        self._wide = asyncio.Queue[_Connection]()
-        for _ in range(WIDE_READERS):
-            self._wide.put_nowait(await _Connection(partial(connect, self.path)))
-        # A busy database must not hold up the event loop: point reads wait 50 ms at most.
-        self._point = connect(self.path, busy_ms=50)
+        """Open the connections and start the writer. The schema must be in place already.
+
+        Raises Unavailable, with nothing left open.
+        """
+        self.stamps.begin(last_stamp)
+        self._loop = asyncio.get_running_loop()
+        async with AsyncExitStack() as half_open:
+            try:
+                await self._connect(half_open)
+            except sqlite3.Error as error:
+                raise unavailable(error) from error
+            half_open.pop_all()
+        self._presence = Presence(self.path)
         self._writing = asyncio.create_task(self._write_loop(), name="cacp-writer")
         self._writing.add_done_callback(self._refuse_waiting)
         self._checkpointing = asyncio.create_task(self._checkpoint_loop(), name="cacp-checkpoint")
+
+    async def _connect(self, opened: AsyncExitStack) -> None:
+        self._writer = await _Connection(partial(connect, self.path, durability=self.durability))
+        opened.push_async_callback(self._writer.close)
+        self._wide = asyncio.Queue[_Connection]()
+        for _ in range(WIDE_READERS):
+            reader = await _Connection(partial(connect, self.path))
+            opened.push_async_callback(reader.close)
+            self._wide.put_nowait(reader)
+        # A busy database must not hold up the event loop: point reads wait 50 ms at most.
+        self._point = opened.enter_context(closing(connect(self.path, busy_ms=50)))
+        # The log is there from the first look at the database on.
+        self._point.execute("SELECT 1 FROM sqlite_master").fetchone()
 
     async def close(self) -> None:
         """Finish what waits, fold the log into the database, close everything."""
@@ -162,9 +158,20 @@ class Database:
         for _ in range(WIDE_READERS):
             await (await self._wide.get()).close()
         self._point.close()
+        if (lost := self._presence.lost()) is not None:
+            await self._rescue(lost.what)
         with suppress(sqlite3.Error):
             await self._writer.run(_truncate_log)
         await self._writer.close()
+
+    async def _rescue(self, what: str) -> None:
+        """Keep what is acknowledged: no later start finds files that are not at their paths."""
+        target = self.path.with_name(f"{self.path.name}.rescued-{time.time_ns() // 1_000_000_000}")
+        try:
+            await self._writer.run(partial(copy_to, target))
+            log.warning("rescued", lost=what, file=target.name)
+        except (sqlite3.Error, OSError) as error:
+            log.error("not_rescued", lost=what, error=str(error))
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -214,7 +221,23 @@ class Database:
 
     def now(self) -> int:
         """The node's time, corrected: microseconds since 1970."""
-        return time.time_ns() // 1000 + self.correction
+        return self.clock.now()
+
+    def time_trouble(self, name: Callable[[str], str] | None = None) -> Trouble | None:
+        """What is wrong with the node's time, or what waits for it; as `Stamps.trouble`."""
+        return self.stamps.trouble(self.read(partial(mesh.deferred, now=self.now())), name)
+
+    def files_are_lost(self) -> bool:
+        """Whether what is written now would go with this process: the database, or its log, is not
+        at its path any more."""
+        lost = self._presence.lost()
+        if lost is not None and not self._said_lost:
+            mend = "put it back, or stop the node: it leaves a copy of what it holds beside it"
+            log.error("storage_missing", lost=lost.what, mend=mend)
+            # What an unlinked log holds is copied back while somebody still has it open.
+            self._loop.call_soon_threadsafe(self._log_is_large.set)
+        self._said_lost = lost is not None
+        return self._said_lost
 
     @property
     def waiting(self) -> int:
@@ -319,6 +342,9 @@ class Database:
                 outcomes.append(self._run_member(function, connection))
                 if time.monotonic() > deadline:
                     break
+            if self.files_are_lost():
+                _roll_back(connection)
+                return [_Outcome(error=_missing()) for _ in functions]
             connection.execute("COMMIT")
             self._wrote |= connection.total_changes != changes
             return outcomes
@@ -333,11 +359,11 @@ class Database:
     ) -> "_Outcome":
         changes = connection.total_changes
         now = self.now()
-        self._last_stamp = tick(self._last_stamp, now)
-        transaction = Transaction(connection, self._last_stamp, now)
+        transaction = Transaction(connection, self.stamps.next(now), now, clock=self.clock)
         try:
             value = function(transaction)
-            self._last_stamp = max(self._last_stamp, transaction.seen)
+            self.stamps.saw(transaction.seen)
+            self.stamps.stored(transaction.stored)
             return _Outcome(value=value)
         except sqlite3.Error:
             raise
@@ -393,6 +419,10 @@ def _writer_ended() -> Unavailable:
     return Unavailable("The node's writer has ended: restart it", reason="writer_ended")
 
 
+def _missing() -> Unavailable:
+    return Unavailable("The database is not at its path any more", reason="storage_missing")
+
+
 def unavailable(error: Exception) -> Unavailable:
     """A driver's error as a refusal with a reason that a program can read."""
     name = getattr(error, "sqlite_errorname", "") or ""
@@ -418,6 +448,16 @@ def _cause(error: Exception) -> Exception:
     if isinstance(error, sqlite3.Error):
         return unavailable(error)
     return cast(Exception, error.__cause__)
+
+
+def copy_to(target: Path, connection: sqlite3.Connection) -> None:
+    """A consistent copy of a database, marked so that it gets an epoch of its own (design §4)."""
+    target.touch(mode=0o600)
+    with closing(sqlite3.connect(target)) as made:
+        connection.backup(made)
+        made.execute("INSERT INTO meta (name, value) VALUES ('copied', '1') ON CONFLICT DO NOTHING")
+        made.commit()
+        made.execute("PRAGMA journal_mode=DELETE")
 
 
 def _snapshot(function: ReadFunction[T], connection: sqlite3.Connection) -> T:

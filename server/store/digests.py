@@ -22,13 +22,20 @@ _FACTS: str = SQL.fact_states.sql
 _CURSOR = "digest_cursor"
 _PAGE = 50
 """Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
-_KINDS = {"project": "project", "repo": "project", "contract": "contract", "context": "context"}
+KINDS = {
+    "project": "project",
+    "repo": "project",
+    "contract": "contract",
+    "context": "context",
+    "file": "file",
+    "file_request": "file_request",
+}
 """Which entity a change is of: a project's repos and claims are part of it."""
 
 
 def name_of(change: changes.Change) -> Name | None:
     """The entity that a change is of; None when it is not one that nodes synchronise."""
-    kind = _KINDS.get(change.entity)
+    kind = KINDS.get(change.entity)
     if kind is None or change.project_id is None:
         return None
     return Name(
@@ -74,8 +81,9 @@ class Held(NamedTuple):
     projects: int
     contracts: int
     packets: int
+    files: int
     conflicts: int
-    put_aside: int
+    deferred: int
 
 
 def held(db: sqlite3.Connection) -> Held:
@@ -110,7 +118,11 @@ def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
     if name.entity == "contract":
         return [
             f"{kind}\n{key}\n{body}".encode()
-            for kind, key, body in db.execute(_FACTS, {"contract_id": name.entity_id})
+            for kind, key, body in db.execute(_FACTS, name._asdict())
         ]
+    if name.entity in ("file", "file_request"):
+        state = SQL.file_state if name.entity == "file" else SQL.file_request_state
+        rows = [*state(db, project_id=name.project_id, entity_id=name.entity_id)]
+        return [orjson.dumps(row) for row in rows]
     # A packet is immutable: that it is there is all.
     return [b"packet"]

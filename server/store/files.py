@@ -1,16 +1,27 @@
-"""Files that agents hand to each other, and requests for them."""
+"""Files that agents hand to each other, their contents, and requests for them (design §6).
+
+What a file is, and who asks for one, is known to every node. The content is kept apart: for good
+on the node that signed the file, and elsewhere as a copy, while there is room.
+"""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.base import iso
+from schemas.base import iso, present
+from schemas.file import FileFact, FileRequestFact
+from server.domain.agents import identity
 from server.store.sql import SQL
 
 
 class File(NamedTuple):
-    """A stored file. `name` is a label and never becomes a path (design §7)."""
+    """What a file is. `name` is a label and never becomes a path (design §7).
+
+    `related_contracts` is JSON; `signature` is that of the node that holds the content
+    (schemas.mesh.Signature, JSON), None when it is this one.
+    """
 
     file_id: str
     name: str
@@ -21,77 +32,83 @@ class File(NamedTuple):
     related_contracts: str
     from_repo: str
     from_agent: str
+    fulfils: str | None
     stamp: int
+    signature: str | None = None
+
+    @classmethod
+    def of(cls, fact: FileFact, signature: str | None) -> "File":
+        said = fact.model_dump(exclude={"related_contracts"})
+        related = orjson.dumps(fact.related_contracts).decode()
+        return cls(**said, related_contracts=related, signature=signature)
+
+    def fact(self) -> FileFact:
+        """What of it is signed."""
+        said = self._asdict()
+        del said["signature"]
+        return FileFact.model_construct(
+            **said | {"related_contracts": orjson.loads(self.related_contracts)}
+        )
+
+    def holder(self, own: str) -> str:
+        """The node that holds the content, without its version; `own` is this node."""
+        return identity(_node_of(self.signature) or own)
 
 
 class Request(NamedTuple):
-    project_id: str
+    """Who asks for what. `signature` is that of the node that vouches for it, None when this one
+    does."""
+
+    request_id: str
+    requested_by: str
+    from_agent: str
     description: str
-    fulfilled_by: str | None
+    suggested_format: str | None
+    stamp: int
+    signature: str | None = None
+
+    @classmethod
+    def of(cls, fact: FileRequestFact, signature: str | None) -> "Request":
+        return cls(**fact.model_dump(), signature=signature)
+
+    def fact(self) -> FileRequestFact:
+        """What of it is signed."""
+        said = self._asdict()
+        del said["signature"]
+        return FileRequestFact.model_construct(**said)
 
 
-def insert(db: sqlite3.Connection, project_id: str, file: File, content: bytes) -> None:
-    SQL.insert_file(db, project_id=project_id, content=content, **file._asdict())
+class Content(NamedTuple):
+    """The bytes of a file. `used_at` is a stamp: when a copy was last asked for, None for what this
+    node holds for good."""
+
+    data: bytes
+    used_at: int | None
 
 
-def after(db: sqlite3.Connection, project_id: str, file_id: str, limit: int) -> list[File]:
-    rows = SQL.files_after(db, project_id=project_id, after=file_id, limit=limit)
+# --- what files there are -----------------------------------------------------------------------
+
+
+def put(db: sqlite3.Connection, project_id: str, file: File) -> None:
+    SQL.put_file(db, project_id=project_id, **file._asdict())
+
+
+def find(db: sqlite3.Connection, project_id: str, file_id: str) -> File | None:
+    row = SQL.file_of(db, project_id=project_id, file_id=file_id)
+    return File(*row) if row else None
+
+
+def after(
+    db: sqlite3.Connection, project_id: str, stamp: int, file_id: str, limit: int
+) -> list[File]:
+    """Files in the order in which they were shared, after the one named."""
+    rows = SQL.files_after(db, project_id=project_id, stamp=stamp, file_id=file_id, limit=limit)
     return [File(*row) for row in rows]
 
 
-def whole(db: sqlite3.Connection, project_id: str, file_id: str) -> tuple[File, bytes] | None:
-    row = SQL.file_whole(db, project_id=project_id, file_id=file_id)
-    return (File(*row[:-1]), row[-1]) if row else None
-
-
-def insert_request(
-    db: sqlite3.Connection,
-    project_id: str,
-    request_id: str,
-    requested_by: str,
-    description: str,
-    suggested_format: str | None,
-    stamp: int,
-) -> None:
-    SQL.insert_file_request(
-        db,
-        project_id=project_id,
-        request_id=request_id,
-        requested_by=requested_by,
-        description=description,
-        suggested_format=suggested_format,
-        stamp=stamp,
-    )
-
-
-def open_requests(db: sqlite3.Connection, project_id: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "requestId": request_id,
-            "projectId": project_id,
-            "requestedBy": requested_by,
-            "description": description,
-            "suggestedFormat": suggested_format,
-            "timestamp": iso(stamp),
-        }
-        for request_id, project_id, requested_by, description, suggested_format, stamp in (
-            SQL.open_file_requests(db, project_id=project_id)
-        )
-    ]
-
-
-def request(db: sqlite3.Connection, request_id: str) -> Request | None:
-    row = SQL.file_request(db, request_id=request_id)
-    return Request(*row) if row else None
-
-
-def fulfil(db: sqlite3.Connection, request_id: str, file_id: str) -> None:
-    SQL.fulfil_file_request(db, request_id=request_id, file_id=file_id)
-
-
-def summary(file: File) -> dict[str, Any]:
-    """The FileSummary object."""
-    return {
+def summary(file: File, own: str) -> dict[str, Any]:
+    """The FileSummary object; `own` is this node."""
+    shown = {
         "fileId": file.file_id,
         "name": file.name,
         "contentType": file.content_type,
@@ -101,5 +118,116 @@ def summary(file: File) -> dict[str, Any]:
         "relatedContracts": orjson.Fragment(file.related_contracts),
         "fromRepo": file.from_repo,
         "fromAgent": file.from_agent,
+        "fulfils": file.fulfils,
+        "holder": file.holder(own),
         "timestamp": iso(file.stamp),
     }
+    return present(shown)
+
+
+def restamp(
+    db: sqlite3.Connection, project_id: str, entity_id: str, moved: Callable[[int], int]
+) -> None:
+    """Stamp a file or a request of this node's own anew: nobody else has taken it."""
+    file, asked = find(db, project_id, entity_id), request(db, project_id, entity_id)
+    if file is not None and file.signature is None:
+        put(db, project_id, file._replace(stamp=moved(file.stamp)))
+    if asked is not None and asked.signature is None:
+        put_request(db, project_id, asked._replace(stamp=moved(asked.stamp)))
+
+
+# --- their contents -----------------------------------------------------------------------------
+
+
+def content(db: sqlite3.Connection, project_id: str, file: File) -> Content | None:
+    """The bytes of a file, if they are here."""
+    row = SQL.file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
+    return Content(*row) if row else None
+
+
+def piece(
+    db: sqlite3.Connection, project_id: str, file: File, offset: int, size: int
+) -> bytes | None:
+    """At most `size` bytes of a file from `offset` on; None when its content is not here."""
+    found: bytes | None = SQL.piece_of_file(
+        db,
+        offset=offset,
+        size=size,
+        project_id=project_id,
+        file_id=file.file_id,
+        sha256=file.sha256,
+    )
+    return found
+
+
+def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: Content) -> None:
+    SQL.put_file_content(
+        db,
+        project_id=project_id,
+        file_id=file.file_id,
+        sha256=file.sha256,
+        size=len(kept.data),
+        used_at=kept.used_at,
+        content=kept.data,
+    )
+
+
+def touch(db: sqlite3.Connection, project_id: str, file: File, used_at: int) -> None:
+    """Note when a copy was asked for; this node's own files stay whenever they were."""
+    SQL.touch_file_content(
+        db, used_at=used_at, project_id=project_id, file_id=file.file_id, sha256=file.sha256
+    )
+
+
+def copied_bytes(db: sqlite3.Connection) -> int:
+    """Bytes of other nodes' files that are kept here."""
+    return int(SQL.copied_file_bytes(db))
+
+
+def make_room(db: sqlite3.Connection, limit: int) -> None:
+    """Let go of copies, those first that were asked for longest ago, until `limit` bytes are left
+    at most."""
+    over = copied_bytes(db) - limit
+    for project_id, file_id, sha256, size in list(SQL.copies_by_use(db)) if over > 0 else []:
+        if over <= 0:
+            break
+        SQL.drop_file_content(db, project_id=project_id, file_id=file_id, sha256=sha256)
+        over -= size
+
+
+# --- requests -----------------------------------------------------------------------------------
+
+
+def put_request(db: sqlite3.Connection, project_id: str, asked: Request) -> None:
+    SQL.put_file_request(db, project_id=project_id, **asked._asdict())
+
+
+def request(db: sqlite3.Connection, project_id: str, request_id: str) -> Request | None:
+    row = SQL.file_request(db, project_id=project_id, request_id=request_id)
+    return Request(*row) if row else None
+
+
+def project_of_request(db: sqlite3.Connection, request_id: str) -> str | None:
+    """The project of a request, known by its id alone."""
+    return SQL.project_of_file_request(db, request_id=request_id)  # type: ignore[no-any-return]
+
+
+def fulfilled_by(db: sqlite3.Connection, project_id: str, request_id: str) -> str | None:
+    """The id of the first file that fulfils a request."""
+    return SQL.fulfilling_file(  # type: ignore[no-any-return]
+        db, project_id=project_id, request_id=request_id
+    )
+
+
+def open_requests(
+    db: sqlite3.Connection, project_id: str, stamp: int, request_id: str, limit: int
+) -> list[Request]:
+    """Requests that no file fulfils, in the order in which they were made, after the one named."""
+    rows = SQL.open_file_requests(
+        db, project_id=project_id, stamp=stamp, request_id=request_id, limit=limit
+    )
+    return [Request(*row) for row in rows]
+
+
+def _node_of(signature: str | None) -> str | None:
+    return None if signature is None else orjson.loads(signature)["node"]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.base import iso
+from server.domain.acp.handoff import Grant
 from server.store.sql import SQL
 
 
@@ -95,6 +96,14 @@ def active(db: sqlite3.Connection, task_id: str) -> Handoff | None:
     """The one handoff of a task that is under way (§7.2 rule 3)."""
     found = SQL.active_handoff(db, task_id=task_id)
     return None if found is None else find(db, found)
+
+
+def grants(db: sqlite3.Connection, task_id: str) -> list[Grant]:
+    """The acceptances of a task's handoffs since it was last assigned, the newest first."""
+    return [
+        Grant((*orjson.loads(provenance)["handoff_chain"], receiver), ended)
+        for provenance, receiver, ended in SQL.grants_of_task(db, task_id=task_id)
+    ]
 
 
 def insert(
@@ -207,6 +216,7 @@ def listed(
     *,
     as_sender: bool,
     as_receiver: bool,
+    as_coordinator: bool,
     everything: bool,
     team: str | None,
     task_id: str | None,
@@ -214,12 +224,14 @@ def listed(
     before: str,
     limit: int,
 ) -> list[Handoff]:
-    """The newest first. `everything`: whoever they are between."""
+    """The newest first. `everything`: whoever they are between; `as_coordinator`: as far as they
+    are of no teamspace and no drafts."""
     rows = SQL.handoffs_of(
         db,
         agent=agent,
         as_sender=int(as_sender),
         as_receiver=int(as_receiver),
+        as_coordinator=int(as_coordinator),
         everything=int(everything),
         team=team,
         task_id=task_id,
@@ -232,6 +244,12 @@ def listed(
 
 def put_session(db: sqlite3.Connection, handoff_id: str, session_key: str) -> None:
     SQL.put_handoff_session(db, id=handoff_id, session_key=session_key)
+
+
+def unapproved(db: sqlite3.Connection, after: str, limit: int) -> list[Handoff]:
+    """The handoffs behind this id that wait for a human's approval, oldest first."""
+    ids = [id for (id,) in SQL.unapproved_handoffs(db, after=after, limit=limit)]
+    return [found for one in ids if (found := find(db, one)) is not None]
 
 
 def put_approval(db: sqlite3.Connection, handoff_id: str, agent: str, *, human: bool) -> None:
@@ -261,7 +279,7 @@ def put_escalated(db: sqlite3.Connection, handoff_id: str, stamp: int | None) ->
 
 
 def due(db: sqlite3.Connection, now: int) -> list[str]:
-    """Handoffs that are to be escalated, once each."""
+    """Handoffs that are to be escalated, once each, and offers whose time is over."""
     return [one for (one,) in SQL.handoffs_due(db, now=now)]
 
 
@@ -369,6 +387,13 @@ def nodes_offering(db: sqlite3.Connection, handoff_id: str) -> list[str]:
     return [one for (one,) in SQL.nodes_offering(db, handoff_id=handoff_id)]
 
 
-def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> str | None:
-    """The node that has last offered this task to an agent here."""
-    return SQL.task_elsewhere(db, task_id=task_id, recipient=recipient)  # type: ignore[no-any-return]
+def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> list[Elsewhere]:
+    """Handoffs of a task that others hold, were offered to an agent here and are not known to have
+    ended; the newest first."""
+    return [Elsewhere(*row) for row in SQL.task_elsewhere(db, task_id=task_id, recipient=recipient)]
+
+
+def end_elsewhere(db: sqlite3.Connection, handoff_id: str, node: str) -> bool:
+    """Note that a handoff has ended, by the word of the node that holds it. False when it was noted
+    before, or that node has offered no such handoff."""
+    return bool(SQL.end_handoff_elsewhere(db, handoff_id=handoff_id, node=node))

@@ -6,9 +6,12 @@ An agent's address is its id without a version: a newer release reads what came 
 import sqlite3
 from typing import Any, NamedTuple
 
+import orjson
+
 from schemas.acp import ACPMessageStatus
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity, same_agent
+from server.store import messages
 from server.store.messages import Message
 from server.store.sql import SQL, plain
 
@@ -160,11 +163,29 @@ def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: st
 
 def dead(
     db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
-) -> list[tuple[int, Channel, Delivery, Message]]:
+) -> list[tuple[int, dict[str, Any]]]:
     """What did not arrive of what the agent sent, for a human also what is critical, gated or for
-    human audit, oldest first, each with its place in the list and the channel."""
-    rows = SQL.dead_letters(db, address=address, human=human, after=after, limit=limit)
-    return [(row[0], row[1], Delivery(*row[2:8]), Message(*row[8:])) for row in rows]
+    human audit, oldest first and from the archive too: the place in the list, and the DeadLetter
+    object."""
+    asked: dict[str, Any] = {"address": address, "human": human, "after": after, "limit": limit}
+    found = [
+        (row[0], _dead(messages.envelope(Message(*row[8:])), receipt(Delivery(*row[2:8])), row[1]))
+        for row in SQL.dead_letters(db, **asked)
+    ]
+    for id, recipient, document in SQL.archived_dead_letters(db, **asked):
+        kept = orjson.loads(document)
+        (told,) = (one for one in kept["receipts"] if one["recipient"] == recipient)
+        found.append((id, _dead(kept["message"], told, "inbox")))
+    return sorted(found, key=lambda one: one[0])[:limit]
+
+
+def _dead(message: dict[str, Any], told: dict[str, Any], channel: Channel) -> dict[str, Any]:
+    return {"message": message, "receipt": told, "channel": channel}
+
+
+def count_dead(db: sqlite3.Connection) -> dict[str, int]:
+    """How many did not arrive, a recipient each: `expired`, `failed`, and `archived` since."""
+    return dict(SQL.count_dead_letters(db))
 
 
 def everyone(db: sqlite3.Connection) -> list[str]:

@@ -5,8 +5,13 @@ import sqlite3
 from typing import NamedTuple
 
 from server.domain.agents import identity
-from server.store import keys
+from server.domain.clocks import Deferred
+from server.store import keys, peers
 from server.store.sql import SQL
+
+SOON = 60_000_000
+"""Microseconds: longer than until a project is asked for again."""
+_ACCEPTED = "accepted_until"
 
 # On the hot path: run as text, without aiosql's own call.
 _NODE_KEY: str = SQL.node_key.sql
@@ -38,7 +43,7 @@ class Wanted(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A message that was put aside until its stamps are due. `params` is JSON."""
+    """A message that is deferred until its stamps are due. `params` is JSON."""
 
     digest: str
     source: str
@@ -68,14 +73,26 @@ def unpin(db: sqlite3.Connection, agent_id: str) -> None:
     SQL.forget_homes(db, node=identity(agent_id))
 
 
-def is_known_by_key(db: sqlite3.Connection, agent_id: str) -> bool:
-    """Whether an agent holds a key here, or is a node whose key is known: its word isn't enough."""
-    return keys.is_keyed(db, agent_id) or node_key(db, agent_id) is not None
+def is_known_by_key(db: sqlite3.Connection, agent_id: str, own: str) -> bool:
+    """Whether one holds a key here, is a node whose key is known, or is at home on another node
+    than `own`: its word isn't enough."""
+    return (
+        keys.is_keyed(db, agent_id)
+        or node_key(db, agent_id) is not None
+        or home_of(db, agent_id) not in (None, identity(own))
+    )
 
 
 def home_of(db: sqlite3.Connection, agent_id: str) -> str | None:
     """The node that speaks for an agent."""
     return SQL.home_of(db, agent=identity(agent_id))  # type: ignore[no-any-return]
+
+
+def home_at_peer(db: sqlite3.Connection, agent_id: str) -> str | None:
+    """The peer that an agent is at home on, or is; None for one that is at home here or nowhere."""
+    nodes = {identity(one.agent_id) for one in peers.every(db)}
+    home = identity(agent_id) if node_key(db, agent_id) else home_of(db, agent_id)
+    return home if home in nodes else None
 
 
 def put_home(db: sqlite3.Connection, agent_id: str, node: str) -> None:
@@ -147,6 +164,32 @@ def postpone(db: sqlite3.Connection, digest: str, due: int) -> None:
 
 def drop_aside(db: sqlite3.Connection, digest: str) -> None:
     SQL.drop_aside(db, digest=digest)
+
+
+def deferred(db: sqlite3.Connection, now: int) -> Deferred:
+    """What is deferred because of its stamps; what waits for its project is asked for sooner."""
+    return Deferred(*SQL.deferred(db, soon=now + SOON))
+
+
+def each_deferred(db: sqlite3.Connection, now: int, limit: int = 100) -> list[tuple[int, Aside]]:
+    """The same one by one, with when each is due."""
+    rows = SQL.each_deferred(db, soon=now + SOON, limit=limit)
+    return [(row[0], Aside(*row[1:])) for row in rows]
+
+
+def accept(db: sqlite3.Connection, now: int) -> int:
+    """Take in now what is deferred because of its stamps, and from now on what is stamped up to the
+    last of it and what corrects that; how many messages."""
+    found = deferred(db, now)
+    if found.messages:
+        SQL.put_meta(db, name=_ACCEPTED, value=str(max(found.until + SOON, accepted(db))))
+        SQL.accept_deferred(db, soon=now + SOON)
+    return found.messages
+
+
+def accepted(db: sqlite3.Connection) -> int:
+    """As of when an operator has what is deferred taken in; 0 when none ever did."""
+    return int(SQL.meta_value(db, name=_ACCEPTED) or 0)
 
 
 def count_aside(db: sqlite3.Connection) -> int:

@@ -6,13 +6,17 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.acp import PROTOCOL, ACPMessageStatus
-from server.domain.acp.threads import Thread
+from server.domain.acp.threads import Party, Pending, Thread
+from server.domain.agents import identity
 from server.store.sql import SQL, plain
 
 # On the hot path.
 _INSERT = plain(SQL.insert_message)
 _THREAD = plain(SQL.thread)
 _PUT_THREAD = plain(SQL.put_thread)
+_PARTY = plain(SQL.thread_party)
+_PUT_PARTY = plain(SQL.put_thread_party)
+_PUT_HEARD = plain(SQL.put_heard_in_thread)
 NEWEST = "~"
 """After every id."""
 
@@ -43,9 +47,9 @@ class Message(NamedTuple):
     held: str | None
 
 
-def insert(db: sqlite3.Connection, message: Message, payload_bytes: int) -> None:
-    """Keep a new message."""
-    db.execute(_INSERT, (*message, payload_bytes))
+def insert(db: sqlite3.Connection, message: Message, payload_bytes: int, thread: str) -> None:
+    """Keep a new message, of the thread with this id."""
+    db.execute(_INSERT, (*message, payload_bytes, thread))
 
 
 def find(db: sqlite3.Connection, message_id: str) -> Message | None:
@@ -55,6 +59,10 @@ def find(db: sqlite3.Connection, message_id: str) -> Message | None:
 
 def put_status(db: sqlite3.Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:
     SQL.put_message_status(db, id=message_id, status=status, updated_at=now)
+
+
+def put_sequence(db: sqlite3.Connection, message_id: str, sequence: int, now: str) -> None:
+    SQL.put_sequence(db, id=message_id, sequence=sequence, updated_at=now)
 
 
 def put_held(db: sqlite3.Connection, message_id: str, held: str | None, now: str) -> None:
@@ -94,30 +102,58 @@ def envelope(row: Message) -> dict[str, Any]:
 # --- threads ----------------------------------------------------
 
 
-def thread(db: sqlite3.Connection, thread_id: str) -> Thread | None:
-    row = db.execute(_THREAD, (thread_id,)).fetchone()
+# A thread's id is that of the message that began it; `thread_id` of a message is the thread's name,
+# which others may use for one of their own (`server.domain.acp.threads`).
+
+
+def thread_of(db: sqlite3.Connection, message_id: str) -> str:
+    """The id of the thread that a message is of."""
+    return SQL.thread_of(db, message_id=message_id) or message_id
+
+
+def thread(db: sqlite3.Connection, id: str) -> Thread | None:
+    row = db.execute(_THREAD, (id,)).fetchone()
     return Thread(*row) if row else None
 
 
-def put_thread(db: sqlite3.Connection, thread_id: str, thread: Thread) -> None:
-    db.execute(_PUT_THREAD, (thread_id, *thread))
+def threads_named(db: sqlite3.Connection, name: str) -> list[tuple[str, Thread]]:
+    """Every thread of this name and its id, the oldest first."""
+    return [(row[0], Thread(*row[1:])) for row in SQL.threads_named(db, name=name)]
 
 
-def takes_part(db: sqlite3.Connection, thread_id: str, address: str) -> bool:
-    """Whether the agent has sent or been sent a message of the thread."""
-    return SQL.in_thread(db, thread_id=thread_id, address=address) is not None
+def put_thread(db: sqlite3.Connection, id: str, name: str, thread: Thread) -> None:
+    db.execute(_PUT_THREAD, (id, name, *thread))
 
 
-def is_called_in(db: sqlite3.Connection, thread_id: str, address: str) -> bool:
-    """Whether the agent has been sent a message of the thread, began it, or is alone in it: a part
-    that no message of its own gives it."""
-    return SQL.called_into_thread(db, thread_id=thread_id, address=address) is not None
+def party(db: sqlite3.Connection, thread: str, address: str) -> Party:
+    row = db.execute(_PARTY, (thread, address)).fetchone()
+    return Party(*row) if row else Party()
 
 
-def held_at(db: sqlite3.Connection, thread_id: str, sequence: int) -> tuple[str, str] | None:
-    """The message with this sequence that is held, and what holds it."""
-    row = SQL.held_message(db, thread_id=thread_id, sequence=sequence)
-    return (row[0], row[1]) if row else None
+def put_party(db: sqlite3.Connection, thread: str, address: str, party: Party) -> None:
+    db.execute(_PUT_PARTY, (thread, address, *party))
+
+
+def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int) -> None:
+    """Note that a message of this hop by another party has come to the agent."""
+    db.execute(_PUT_HEARD, (thread, address, hop))
+
+
+def spoke(db: sqlite3.Connection, thread: str, address: str) -> bool:
+    """Whether the agent has sent a message of the thread."""
+    return SQL.spoke_in_thread(db, thread=thread, address=address) is not None
+
+
+def was_sent(db: sqlite3.Connection, thread: str, address: str) -> bool:
+    """Whether a message of the thread went to the agent, as far as this node knows."""
+    return SQL.sent_to_in_thread(db, thread=thread, address=address) is not None
+
+
+def pending(db: sqlite3.Connection, thread: str, after: int) -> list[Pending]:
+    """The numbered messages of the thread that are held, and those that ended with a number behind
+    `after` and were never delivered."""
+    rows = SQL.pending_messages(db, thread=thread, sequence=after)
+    return [Pending(row[0], identity(row[1]), row[2], row[3]) for row in rows]
 
 
 # --- the sender's own ids ---------------------------------------
@@ -152,6 +188,11 @@ def found(
     return [Message(*row) for row in rows]
 
 
+def gated(db: sqlite3.Connection, after: str, limit: int) -> list[Message]:
+    """The messages behind this id that wait for a human, oldest first."""
+    return [Message(*row) for row in SQL.gated_messages(db, after=after, limit=limit)]
+
+
 def due(db: sqlite3.Connection, now: str, limit: int) -> list[str]:
     """The ids of messages that expire by `now`, the earliest first."""
     return [message_id for (message_id,) in SQL.expiring_messages(db, now=now, limit=limit)]
@@ -168,10 +209,37 @@ def old(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
     return [message_id for (message_id,) in SQL.old_messages(db, before=before, limit=limit)]
 
 
-def archive(db: sqlite3.Connection, message_id: str, document: bytes, now: str) -> None:
-    """Move a message, with what is known of its deliveries, to the archive (§12.7)."""
+def unread(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
+    """The ids of messages that were made before that time and have not come to their end."""
+    return [message_id for (message_id,) in SQL.unread_messages(db, before=before, limit=limit)]
+
+
+def archive(
+    db: sqlite3.Connection,
+    message_id: str,
+    document: bytes,
+    now: str,
+    *,
+    sender: str | None = None,
+    open_to_humans: bool = False,
+) -> None:
+    """Move a message, with what is known of its deliveries, to the archive (§12.7). What of it did
+    not arrive is a dead letter of this `sender` still, an address."""
     SQL.archive_message(db, id=message_id, archived_at=now, document=document.decode())
+    if sender is not None:
+        SQL.archive_dead_letters(
+            db, message_id=message_id, sender=sender, open_to_humans=int(open_to_humans)
+        )
+    thread = thread_of(db, message_id)
     SQL.purge_message(db, id=message_id)
+    # Who had a part in a thread is not known without its messages: it ends with the last of them.
+    SQL.forget_thread(db, id=thread)
+
+
+def archived(db: sqlite3.Connection, message_id: str) -> dict[str, Any] | None:
+    """An archived message's envelope and receipts, as {message, receipts}."""
+    document = SQL.archived_document(db, id=message_id)
+    return orjson.loads(document) if document else None
 
 
 def forget(db: sqlite3.Connection, before: str) -> None:

@@ -1,10 +1,11 @@
 """Context packets: immutable, kept as the JSON that readers get."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import orjson
 
+from schemas.base import iso, present, stamp_of
 from schemas.context import ContextPacket
 from server.store.sql import SQL
 
@@ -13,13 +14,13 @@ def insert(
     db: sqlite3.Connection,
     project_id: str,
     packet: ContextPacket,
-    stamp: int,
     signature: str | None = None,
 ) -> None:
-    """Store a packet. `stamp` is when it came to be known here, which lists go by.
+    """Store a packet. Lists go by its own time, which every node has alike, not by its arrival.
 
     `signature` is that of another node that vouches for it (schemas.mesh.Signature, JSON).
     """
+    stamp = stamp_of(packet.timestamp)
     SQL.insert_packet(
         db,
         project_id=project_id,
@@ -27,7 +28,7 @@ def insert(
         type=packet.type,
         reply_to=packet.reply_to,
         stamp=stamp,
-        document=orjson.dumps(packet.model_dump()).decode(),
+        document=orjson.dumps(present(packet.model_dump())).decode(),
         signature=signature,
     )
     for contract_id in packet.related_contracts:
@@ -85,6 +86,21 @@ def signed(
     return SQL.signed_packet(  # type: ignore[no-any-return]
         db, project_id=project_id, packet_id=packet_id
     )
+
+
+def restamp(
+    db: sqlite3.Connection, project_id: str, packet_id: str, moved: Callable[[int], int]
+) -> None:
+    """Stamp a packet of this node's own anew: nobody else has taken it."""
+    found = signed(db, project_id, packet_id)
+    if found is None or found[1] is not None:
+        return
+    packet = orjson.loads(found[0])
+    stamp = moved(stamp_of(packet["timestamp"]))
+    place = {"project_id": project_id, "packet_id": packet_id, "stamp": stamp}
+    document = orjson.dumps(packet | {"timestamp": iso(stamp)}).decode()
+    SQL.restamp_packet(db, document=document, **place)
+    SQL.restamp_packet_contracts(db, **place)
 
 
 def _fragments(rows: Iterable[tuple[str]]) -> list[orjson.Fragment]:

@@ -3,6 +3,7 @@
 import sqlite3
 from typing import NamedTuple
 
+from server.domain.agents import same_agent
 from server.store.sql import SQL
 
 # On the hot path: run as text, without aiosql's own call.
@@ -19,13 +20,15 @@ class Peer(NamedTuple):
     registered_at: int
     last_seen: int
     secret: str | None = None
-    """The key that this node calls the peer with; None for a peer of another make."""
+    """The key that this node calls the peer with; None for a foreign peer."""
     key_id: str | None = None
     """The last two keys that the peer calls this node with, by a comma."""
     cursor: int = 0
     """The last change that the peer has confirmed."""
     retries: int = 0
     """How often the operator has asked to try again at once."""
+    api_key: str | None = None
+    """The key that a foreign peer at this endpoint has given this node."""
 
 
 def put(
@@ -41,6 +44,19 @@ def put(
 
 def put_keys(db: sqlite3.Connection, agent_id: str, secret: str, key_id: str) -> None:
     SQL.put_peer_keys(db, agent_id=agent_id, secret=secret, key_id=key_id)
+
+
+def put_api_key(db: sqlite3.Connection, endpoint: str, api_key: str | None) -> None:
+    """Keep the key for a foreign peer, or forget it. It is bound to the endpoint: who takes an
+    agent's name elsewhere is not shown it."""
+    if api_key is None:
+        SQL.drop_peer_api_key(db, endpoint=endpoint)
+    else:
+        SQL.put_peer_api_key(db, endpoint=endpoint, api_key=api_key)
+
+
+def api_key(db: sqlite3.Connection, endpoint: str) -> str | None:
+    return SQL.peer_api_key(db, endpoint=endpoint)  # type: ignore[no-any-return]
 
 
 def put_cursor(db: sqlite3.Connection, agent_id: str, cursor: int, at: int) -> None:
@@ -64,6 +80,16 @@ def count(db: sqlite3.Connection) -> int:
 def remove(db: sqlite3.Connection, agent_id: str) -> bool:
     """Forget a peer. False when there is none."""
     return bool(SQL.remove_peer(db, agent_id=agent_id))
+
+
+def take_back(db: sqlite3.Connection, agent_id: str) -> list[Peer]:
+    """End the registrations of an agent, in any of its versions, that came without a key; these."""
+    found = [
+        one for one in every(db) if one.trust == "unkeyed" and same_agent(one.agent_id, agent_id)
+    ]
+    for one in found:
+        remove(db, one.agent_id)
+    return found
 
 
 def retry(db: sqlite3.Connection, agent_id: str) -> bool:

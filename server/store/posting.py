@@ -131,10 +131,6 @@ def source(db: sqlite3.Connection, message_id: str) -> str | None:
     return row[0] if row else None
 
 
-def is_archived(db: sqlite3.Connection, message_id: str) -> bool:
-    return SQL.archived_message(db, id=message_id) is not None
-
-
 # --- what is still to be said -------------------------------------------------------------------
 
 

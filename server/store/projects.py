@@ -1,11 +1,12 @@
 """Projects, their repos and who holds them."""
 
 import sqlite3
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
 from server.store import contracts, packets
 from server.store.sql import SQL
@@ -70,16 +71,34 @@ def header(db: sqlite3.Connection, project_id: str) -> Header | None:
     return Header(*row) if row else None
 
 
-def headers_after(
+def headers_before(
     db: sqlite3.Connection, created_at: int, project_id: str, limit: int
 ) -> list[Header]:
-    """Projects in the order of their creation, after the one named."""
-    rows = SQL.project_headers_after(db, created_at=created_at, project_id=project_id, limit=limit)
+    """Projects, the newest first, from the one on that is next older than the one named.
+
+    By (created_at, project_id): nodes that hold the same list it alike, and what is created
+    meanwhile comes before every page that was read.
+    """
+    rows = SQL.project_headers_before(db, created_at=created_at, project_id=project_id, limit=limit)
     return [Header(*row) for row in rows]
+
+
+def count(db: sqlite3.Connection) -> int:
+    return int(SQL.project_count(db))
 
 
 def repos(db: sqlite3.Connection, project_id: str) -> list[Repo]:
     return [Repo(*row) for row in SQL.project_repos(db, project_id=project_id)]
+
+
+def held_by(db: sqlite3.Connection, agent_id: str) -> list[str]:
+    """The projects in which an agent holds a repo."""
+    return [row[0] for row in SQL.projects_held_by(db, agent_id=agent_id)]
+
+
+def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
+    """Those of some projects that are known here."""
+    return {one for one in ids if header(db, one) is not None}
 
 
 def insert(db: sqlite3.Connection, header: Header, repos: list[Repo]) -> None:
@@ -112,6 +131,8 @@ def update_claim(
     agent_endpoint: str | None,
     claimed_at: int,
 ) -> None:
+    """Have an agent hold a repo, or go on holding it: without an endpoint it keeps the one that it
+    has."""
     SQL.update_claim(
         db,
         project_id=project_id,
@@ -205,7 +226,7 @@ def _own_time(header: Header, repos: list[Repo]) -> int:
 
 def repo_context(repo: Repo) -> dict[str, Any]:
     """The RepoContext object."""
-    return {
+    context = {
         "repo_id": repo.repo_id,
         "name": repo.name,
         "role": repo.role,
@@ -215,3 +236,4 @@ def repo_context(repo: Repo) -> dict[str, Any]:
         "relevant_paths": orjson.Fragment(repo.relevant_paths),
         "url": repo.url,
     }
+    return present(context)

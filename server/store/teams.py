@@ -25,7 +25,8 @@ class Team(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task; `chain` is JSON of its owners in order, the last one owns it."""
+    """A task; `chain` is JSON of its owners in order, the last one owns it. `assigned` is whom a
+    coordinator has last made its owner."""
 
     task_id: str
     team: str | None
@@ -36,6 +37,7 @@ class Task(NamedTuple):
     chain: str
     block_code: str | None
     block_detail: str | None
+    assigned: str | None
 
     @property
     def owned(self) -> Ownership | None:
@@ -103,10 +105,10 @@ def insert_task(
     title: str,
     kind: str,
     high_risk: bool,
-    owned: Ownership | None,
     created_by: str,
     stamp: int,
 ) -> None:
+    """A new task, which nobody owns yet."""
     SQL.insert_task(
         db,
         task_id=task_id,
@@ -114,14 +116,25 @@ def insert_task(
         title=title,
         kind=kind,
         high_risk=int(high_risk),
-        chain=_chain(owned),
         created_by=created_by,
         created_at=stamp,
     )
 
 
-def put_owner(db: sqlite3.Connection, task_id: str, owned: Ownership) -> None:
-    SQL.put_task_chain(db, task_id=task_id, chain=_chain(owned))
+def drop_task(db: sqlite3.Connection, task_id: str) -> None:
+    SQL.drop_task(db, task_id=task_id)
+
+
+def assign(db: sqlite3.Connection, task_id: str, agent: str, stamp: int) -> None:
+    """A coordinator makes an agent the task's owner; a new chain of owners begins."""
+    SQL.assign_task(db, task_id=task_id, agent=agent, at=stamp)
+    put_owner(db, task_id, Ownership((agent,)))
+
+
+def put_owner(db: sqlite3.Connection, task_id: str, owned: Ownership | None) -> None:
+    """Write down who owns a task, as its history says."""
+    chain = orjson.dumps(owned.chain if owned is not None else []).decode()
+    SQL.put_task_chain(db, task_id=task_id, chain=chain)
 
 
 def put_team(db: sqlite3.Connection, task_id: str, team: str) -> None:
@@ -137,10 +150,6 @@ def put_task_status(
     detail: str | None = None,
 ) -> None:
     SQL.put_task_status(db, task_id=task_id, status=status, block_code=code, block_detail=detail)
-
-
-def _chain(owned: Ownership | None) -> str:
-    return orjson.dumps(owned.chain if owned is not None else []).decode()
 
 
 # --- logs ---------------------------------------------------------------------------------------

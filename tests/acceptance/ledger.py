@@ -48,7 +48,7 @@ def _rendered(project: str, contract: str, header: Header, facts: domain.Facts) 
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
         scratch.execute(
             "CREATE TABLE contracts (project_id, contract_id, version, status, proposed_by,"
-            " updated_at, document, history)"
+            " created_at, updated_at, document, history)"
         )
         scratch.execute(
             "CREATE TABLE facts (contract_id, kind, key, project_id, stamp, body, signature,"

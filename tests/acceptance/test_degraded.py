@@ -4,6 +4,7 @@ The faults are real: full disks, limits of the kernel, locks of other processes,
 """
 
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.acceptance import ledger
 from tests.acceptance.disk import file_size_limit, full, health, small_disk
 from tests.node import Node, RpcError
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.waiting import eventually
 
 BULK = {"text": "x" * 5_000}
 
@@ -287,10 +289,61 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     node.http.close()
 
 
-def test_a_file_that_is_taken_away(tmp_path: Path) -> None:
-    """What is written to it from now on, no start would find again: the node says so."""
+def test_a_file_that_is_moved_away_and_put_back(tmp_path: Path) -> None:
+    """What is written to it meanwhile, no start would find again: it is refused."""
     with Node(tmp_path) as node:
         team, contract = team_on(node)
         node.db.rename(tmp_path / "elsewhere.db")
+        check_refused(team, {"storage_missing"})
+        check_degraded(team, contract, "storage_missing")
+        (tmp_path / "elsewhere.db").rename(node.db)
+        check_recovered(team)
+        assert node.log.count('"event": "storage_missing"') == 1
+        end(node)
+
+
+@pytest.mark.parametrize("name", ["node.db", "node.db-wal", "node.db-shm"])
+def test_a_file_that_is_deleted(name: str, tmp_path: Path) -> None:
+    """The node refuses, and leaves what it holds beside the place when it stops."""
+    with Node(tmp_path) as node:
+        team, contract = team_on(node)
+        (tmp_path / name).unlink()
         assert health(node) == (503, "storage_missing")
-        assert team.contract(contract)
+        check_refused(team, {"storage_missing"})
+        check_degraded(team, contract, "storage_missing")
+        node.stop()
+        (rescued,) = tmp_path.glob("node.db.rescued-*")
+        assert "Traceback" not in node.log
+        assert stat.S_IMODE(rescued.stat().st_mode) == 0o600
+        for old in tmp_path.glob("node.db*"):
+            if old not in (rescued, tmp_path / "node.db.lock"):
+                old.unlink()
+        rescued.rename(node.db)
+        node.start()
+        assert team.contract(contract)["status"] == "proposed"
+        check_recovered(team)
+        end(node)
+
+
+def test_a_log_that_is_deleted_before_a_kill(tmp_path: Path) -> None:
+    """What it held is in the database by the time that the node says so."""
+    with Node(tmp_path) as node:
+        team, contract = team_on(node)
+        (tmp_path / "node.db-wal").unlink()
+        assert health(node) == (503, "storage_missing")
+        eventually(lambda: holds(node.db, contract))
+        node.kill()
+        (tmp_path / "node.db-shm").unlink()
+        node.start()
+        assert team.contract(contract)["status"] == "proposed"
+        end(node)
+
+
+def holds(db: Path, contract: str) -> bool:
+    """Whether the file alone has a contract: nothing of its log is read."""
+    with closing(sqlite3.connect(f"{db.as_uri()}?mode=ro&immutable=1", uri=True)) as alone:
+        try:
+            rows = alone.execute("SELECT 1 FROM contracts WHERE contract_id = ?", (contract,))
+            return rows.fetchone() is not None
+        except sqlite3.Error:
+            return False

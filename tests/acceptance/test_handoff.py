@@ -38,6 +38,13 @@ def test_of_two_who_hand_on_one_task_one_wins(node: Node) -> None:
     assert row == (won[0], "proposed")
     types = [message["type"] for message in receiver.inbox()["messages"]]
     assert types == ["handoff.initiate"]
+    winner = agents[outcomes.index(won[0])]
+    why = {"code": "other", "detail": "withdrawn"}
+    winner.call("handoff", action="reject", handoff_id=won[0], **why)
+    others = [one for one in agents if one is not winner]
+    with ThreadPoolExecutor(len(others)) as pool:
+        again = list(pool.map(lambda one: offer(one, receiver, task), others))
+    assert again.count("ownership_conflict") == len(others) - 1, "a withdrawn task is anybody's"
 
 
 def test_a_handoff_goes_on_after_a_kill_between_steps(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from server.domain import contract as domain
 from server.domain.canonical import digest
 from server.domain.contract import Facts, Party
 from server.domain.errors import Refusal
-from server.methods.contract import ANSWERS
 from server.methods.implementation import OUTCOMES
 from server.store import contracts
 from server.store.database import connect
@@ -123,6 +122,9 @@ def explained(facts: Facts, call: Call, log: list[Change]) -> list[tuple[Facts, 
     status = domain.status_of(joined)
     change = Change(stamp, call.who.agent_id, call.method, status)
     right = call.answer.get("result") == result(call, joined, status)
+    if joined == facts:
+        # It says again what stands: that is no change.
+        return [(facts, log)] if right else []
     return [(joined, log[1:])] if right and log and log[0] == change else []
 
 
@@ -149,7 +151,7 @@ def result(call: Call, facts: Facts, status: str) -> dict[str, Any]:
     if call.method == "cacp/contract/update":
         return {"contractId": params["contractId"], "version": version, "status": status}
     if call.method == "cacp/contract/respond":
-        answer = ANSWERS[params["action"]]
+        answer = domain.outcome_of(params["action"], domain.status_of(facts))
         shown = {"contractStatus": status, "contractVersion": version}
         return {"status": answer, "version": version} | shown
     done = OUTCOMES[params["result"]] if "result" in params else "complete"
@@ -210,7 +212,7 @@ def facts_and_log(node: Node, contract: str) -> tuple[Facts, list[Change]]:
 
 
 def test_the_search_tells_a_history_that_can_not_be() -> None:
-    """Answered twice but legal once, answered but not logged, logged but not kept."""
+    """Logged twice but said once, answered but not logged, logged but not kept."""
     author, other = Party("r1", "aid://a.example/a@1"), Party("r2", "aid://b.example/b@1")
     content = {"path": "/v1"}
     first = VersionFact(
@@ -229,6 +231,7 @@ def test_the_search_tells_a_history_that_can_not_be() -> None:
     call = Call(other, "cacp/contract/respond", {"action": "agree"}, {"result": agreed})
     change = Change(2, other.agent_id, call.method, "agreed")
     assert is_one_history(before, [call], [change], after)
+    assert is_one_history(before, [call, call], [change], after)
     assert not is_one_history(before, [call, call], [change, change], after)
     assert not is_one_history(before, [call], [], after)
     assert not is_one_history(before, [call], [change], before)

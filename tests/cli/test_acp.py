@@ -32,3 +32,23 @@ def test_a_human_approves_and_all_is_exported(node: Node, agents: Agents, tmp_pa
     ]
     assert {sent, other} <= set(ids)
     assert json.loads(exported.stdout)["lines"]["messages"] == 0
+
+
+def test_a_human_finds_what_waits(node: Node, agents: Agents) -> None:
+    anna, bert, human = agents("anna"), agents("bert"), agents("dora", human=True)
+    said = {"summary": "the\u001b[31m red button"}
+    sent = anna.send(bert, policy={"human_gate": "required"}, payload=said)["message"]["id"]
+    shown = cacp("approve", url=node.url, key=human.key)
+    assert shown.exit_code == 0, shown.stderr
+    assert f"  cacp approve {sent}\n" in f"{shown.stdout}\n"
+    assert f"from {anna.id} to {bert.id}" in shown.stdout
+    assert "red button\n  message of " in shown.stdout
+    assert "\x1b" not in shown.stdout
+    listed = json.loads(cacp("approve", "--json", url=node.url, key=human.key).stdout)
+    assert sent in [one["id"] for one in listed]
+    for one in listed:
+        cacp("approve", one["id"], "--refuse", url=node.url, key=human.key)
+    empty = cacp("approve", url=node.url, key=human.key)
+    assert empty.stdout == "Nothing waits for approval.\n"
+    assert cacp("approve", "--refuse", url=node.url, key=human.key).exit_code == 2
+    assert "Only a human" in cacp("approve", url=node.url, key=anna.key).stderr

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import socket
 import sqlite3
 from contextlib import closing
@@ -10,8 +11,12 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import clock_check
+from cli.doctor import clock_check, clocks_check
+from peers.clock import Reading
+from server.store import changes
+from server.store.database import connect
 from server.store.migrate import prepare
+from server.store.peers import Peer
 from tests.cli.run import cacp
 from tests.node import Node, free_port
 from tests.team import AGENT, REPO
@@ -104,7 +109,7 @@ def test_what_is_no_database(tmp_path: Path) -> None:
     assert examined(tmp_path)[1]["database"]["found"] == f"{tmp_path} is no file"
     other = tmp_path / "other.db"
     execute(other, "CREATE TABLE t (a)")
-    assert examined(other)[1]["schema"]["found"] == "this is no node's database"
+    assert "another program" in examined(other)[1]["schema"]["found"]
 
 
 def test_a_damaged_page(db: Path) -> None:
@@ -131,17 +136,35 @@ def test_rows_that_refer_to_nothing(db: Path) -> None:
     assert found["integrity"]["found"] == "1 row of packets refers to nothing"
 
 
-@pytest.mark.parametrize(("version", "state", "status"), [("0", "broken", 1), ("999", "broken", 1)])
-def test_the_schema_of_another_release(db: Path, version: str, state: str, status: int) -> None:
-    execute(db, f"UPDATE meta SET value = '{version}' WHERE name = 'schema_version'")
-    ended, found = examined(db)
-    assert (ended, found["schema"]["state"]) == (status, state)
+@pytest.mark.parametrize(
+    ("change", "found", "mend"),
+    [
+        ("DELETE FROM meta WHERE name = 'schema_version'", "another program", "--db"),
+        ("INSERT INTO migrations VALUES ('leases', '')", "doesn't know leases", "newer release"),
+        ("DROP INDEX packets_by_time", "lacks index packets_by_time", "backup"),
+    ],
+)
+def test_a_schema_that_a_node_refuses(db: Path, change: str, found: str, mend: str) -> None:
+    execute(db, change)
+    ended, checks = examined(db)
+    assert (ended, checks["schema"]["state"]) == (1, "broken")
+    assert found in checks["schema"]["found"]
+    assert mend in checks["schema"]["mend"]
+
+
+def test_a_schema_that_the_next_start_renews(db: Path) -> None:
+    execute(db, "DELETE FROM migrations WHERE name = 'conflicts'")
+    _, checks = examined(db)
+    assert checks["schema"]["state"] == "warning"
+    assert "runs conflicts" in checks["schema"]["found"]
 
 
 def test_open_permissions_and_a_clock_that_is_behind_are_warnings(db: Path) -> None:
     db.chmod(0o644)
     execute(
-        db, "INSERT INTO changes VALUES (1, 4000000000000000, 'o', 'a', 'x', 'e', 'i', NULL, 'y')"
+        db,
+        "INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at,"
+        " stamp) VALUES ('p', 'n', 'o', 'planning', 'any', 1, 4000000000000000)",
     )
     status, found = examined(db)
     assert status == 0
@@ -165,6 +188,29 @@ def test_peers(db: Path, node: Node) -> None:
     assert states == {"near": "ok", "gone": "warning", "evil": "broken", "odd": "warning"}
 
 
+def test_an_agent_that_has_a_key_and_is_registered_without_it(db: Path, node: Node) -> None:
+    """Of a database from before: today a key that is made ends such a registration."""
+    insert = "INSERT INTO peers VALUES ('{0}', '{1}', NULL, 'unkeyed', 1, 1, NULL, NULL, 0, 0)"
+    execute(
+        db,
+        insert.format("both", node.url),
+        insert.format("away", node.url),
+        insert.format("foreign", node.url),
+        "INSERT INTO peers VALUES ('beta', 'http://127.0.0.1:1', NULL, 'verified', 1, 1, 's', 'k',"
+        " 0, 0)",
+        "INSERT INTO homes VALUES ('away', 'beta')",
+        "INSERT INTO keys VALUES ('k1', 'h', 'both', 'r', 'verified', 1, NULL, 0)",
+    )
+    _, found = examined(db)
+    assert [name for name in found if name.startswith("agent ")] == ["agent away", "agent both"]
+    assert found["agent both"]["state"] == "warning"
+    assert node.url in found["agent both"]["found"]
+    assert "cacp peers remove both" in found["agent both"]["mend"]
+    assert cacp("peers", "remove", "both", db=str(db)).exit_code == 0
+    _, found = examined(db)
+    assert "agent both" not in found
+
+
 def test_people_see_what_is_wrong_and_how_to_mend_it(db: Path) -> None:
     db.chmod(0o666)
     shown = cacp("doctor", db=str(db), port=str(free_port())).stdout
@@ -178,3 +224,72 @@ def test_people_see_what_is_wrong_and_how_to_mend_it(db: Path) -> None:
 )
 def test_the_clock(now: float, state: str) -> None:
     assert clock_check(now).state == state
+
+
+def told(*ahead: int | None) -> dict[Peer, Reading | None]:
+    """What peers' clocks show beside this machine's; None for one that gave no answer."""
+    names = [f"k{n}" for n in range(len(ahead))]
+    known = [Peer(name, "http://x", name, "verified", 1, 1, "secret", "key") for name in names]
+    readings = [None if one is None else Reading(0, one * 1_000_000, 0) for one in ahead]
+    return dict(zip(known, readings, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "state", "found", "mend"),
+    [
+        ((0, 1), "ok", "3 of 3 nodes share the time", ""),
+        ((0, 3_600), "ok", "2 of 3 nodes share the time", ""),
+        ((None, None), "ok", "no peer told its time", ""),
+        ((-3_600, -3_600), "warning", "1 h ahead of the time that 2 of 3", "run NTP"),
+        (
+            (3_600, -3_600),
+            "warning",
+            "k0 is 1 h ahead of it, k1 is 1 h behind it",
+            "Run NTP on each",
+        ),
+        ((3_600,), "warning", "nobody's is believed", "Run NTP on each"),
+    ],
+)
+def test_the_clocks_of_the_peers(
+    ahead: tuple[int | None, ...], state: str, found: str, mend: str
+) -> None:
+    check = clocks_check(told(*ahead))
+    assert check.state == state
+    assert found in check.found
+    assert mend in check.mend
+
+
+def test_what_waits_and_what_is_stamped_ahead(db: Path) -> None:
+    execute(
+        db,
+        "INSERT INTO set_aside VALUES ('d', 4000000000000000, 's', 'm', '{}')",
+        "INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at,"
+        " stamp) VALUES ('p', 'n', 'o', 'planning', 'any', 1, 4000000000000000)",
+    )
+    status, found = examined(db)
+    assert status == 0
+    assert found["deferred"]["found"].startswith("1 message from peers, stamped too far ahead")
+    assert "`cacp clock accept`" in found["deferred"]["mend"]
+    assert "2096-10-02" in found["stamps"]["found"]
+
+
+def test_a_log_that_can_not_be_read_to_its_end(db: Path) -> None:
+    """Without a sync of each commit it is what a power cut may leave, and no refusal."""
+    (live := db.with_name("live")).mkdir()
+    shutil.copy(db, live)
+    with closing(connect(live / db.name)) as writer:
+        for number in range(9):
+            changes.put_meta(writer, f"n{number}", "x" * 3_000)
+        shutil.copytree(live, crashed := db.with_name("crashed"))
+    (crashed / f"{db.name}-shm").unlink()
+    with (crashed / f"{db.name}-wal").open("r+b") as log:
+        log.seek(20_000)
+        log.write(b"noise" * 20)
+    given = {"db": str(crashed / db.name), "port": str(free_port())}
+    states = {}
+    for durability in ("FULL", "NORMAL"):
+        done = cacp("doctor", "--json", durability=durability, **given)
+        found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+        states[durability] = found["log"]["state"]
+        assert "cacp backup" in found["log"]["mend"]
+    assert states == {"FULL": "broken", "NORMAL": "warning"}

@@ -9,10 +9,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.keys import app
-from server.store import keys
+from server.store import keys, mesh, peers
 from server.store.database import connect
 
 AGENT = "aid://example.com/frontend@1.0.0"
+BETA = "aid://example.com/beta@1.0.0"
 Run = Callable[..., Result]
 
 
@@ -44,7 +45,62 @@ def test_create_in_json(run: Run) -> None:
     )
     assert made.pop("key").startswith("cacp_sk_live_")
     assert made.pop("keyId").startswith("key_")
-    assert made == {"agentId": AGENT, "repo": "frontend-app", "trust": "known", "human": False}
+    assert made == {
+        "agentId": AGENT,
+        "repo": "frontend-app",
+        "trust": "known",
+        "human": False,
+        "registrationsEnded": [],
+        "homeElsewhere": None,
+    }
+
+
+def registered(run: Run, file: Path) -> None:
+    """Somebody has registered other versions of the agent without a key; and a peer, itself."""
+    assert run("create", "aid://example.com/other", "--repo", "r").exit_code == 0
+    with closing(connect(file)) as db:
+        for version in ("1.0.0", "9.0.0"):
+            name = AGENT.replace("1.0.0", version)
+            peers.put(db, name, "http://127.0.0.1:9/\x1b[2J", "theirs", "unkeyed", 1)
+        peers.put(db, BETA, "http://beta.example", "beta", "verified", 1)
+
+
+def test_create_takes_back_what_was_registered_without_a_key(run: Run, file: Path) -> None:
+    """Design §7: a keyed agent is never taken at its word."""
+    registered(run, file)
+    done = run("create", AGENT.replace("1.0.0", "2.0.0"), "--repo", "frontend-app")
+    assert done.exit_code == 0
+    said = " ".join(done.stderr.split())
+    assert said.count("was registered as a peer without a key, at http://127.0.0.1:9/") == 2
+    assert "repo theirs, since 1970-01-01T00:00:00.000001+00:00. That has ended" in said
+    assert "\x1b" not in done.stderr
+    assert done.stdout.startswith("cacp_sk_")
+    with closing(connect(file)) as db:
+        assert [one.agent_id for one in peers.every(db)] == [BETA]
+    again = run("create", AGENT, "--repo", "frontend-app")
+    assert "registered" not in again.stderr
+
+
+def test_create_in_json_tells_what_has_ended(run: Run, file: Path) -> None:
+    registered(run, file)
+    made = json.loads(run("create", AGENT, "--repo", "frontend-app", "--json").stdout)
+    assert [one["agentId"] for one in made["registrationsEnded"]] == [
+        AGENT,
+        AGENT.replace("1.0.0", "9.0.0"),
+    ]
+    assert made["registrationsEnded"][0]["trust"] == "unkeyed"
+
+
+def test_create_says_that_the_home_is_elsewhere(run: Run, file: Path) -> None:
+    registered(run, file)
+    with closing(connect(file)) as db:
+        mesh.put_home(db, AGENT, BETA)
+    done = run("create", AGENT, "--repo", "frontend-app")
+    assert f"{AGENT} is at home on aid://example.com/beta" in " ".join(done.stderr.split())
+    with closing(connect(file)) as db:
+        mesh.pin(db, BETA, "its key")
+    done = run("create", BETA, "--repo", "beta", "--json")
+    assert json.loads(done.stdout)["homeElsewhere"] == "aid://example.com/beta"
 
 
 def test_list_shows_everything_but_the_key(run: Run) -> None:

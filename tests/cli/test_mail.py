@@ -30,6 +30,8 @@ def test_mail_from_shell_to_shell(node: Node, anna: Agent, bert: Agent) -> None:
     assert message["payload"]["summary"] == "the users table"
     acked = cacp("inbox", "--ack", id, url=node.url, key=bert.key)
     assert "No messages wait for you" in acked.stdout
+    wrong = cacp("inbox", "--ack", "no-such-id", "--wait", "0.05", url=node.url, key=bert.key)
+    assert (wrong.exit_code, "no-such-id" in wrong.stderr) == (1, True)
     assert id in cacp("inbox", "--all", url=node.url, key=bert.key).stdout
     after = cacp("inbox", "--all", "--cursor", listed["cursor"], url=node.url, key=bert.key)
     assert id not in after.stdout

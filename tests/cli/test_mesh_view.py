@@ -26,7 +26,7 @@ SAME, OTHER = "ab" * 16, "cd" * 16
 
 
 def held(digest: str = SAME, **more: Any) -> dict[str, Any]:
-    counts = {"projects": 1, "contracts": 2, "packets": 3, "conflicts": 0, "putAside": 0}
+    counts = {"projects": 1, "contracts": 2, "packets": 3, "conflicts": 0, "deferred": 0}
     return {"agentId": "aid://h/x@1.0.0", "digest": digest, "behind": False, **counts, **more}
 
 
@@ -105,8 +105,8 @@ def test_what_happens_to_peers_is_told_once() -> None:
         node("a", SAME, peer("b")),
         node("a", SAME, peer("b", "down", 2, 1.0)),
         node("a", SAME, peer("b", "down", 9, 8.0), conflicts=2),
-        node("a", SAME, peer("b"), conflicts=2, putAside=1),
-        node("a", SAME, conflicts=2, putAside=0),
+        node("a", SAME, peer("b"), conflicts=2, deferred=1),
+        node("a", SAME, conflicts=2, deferred=0),
     ]
     told = [
         [(event.what, event.peer is not None) for event in peer_events(before, after)]
@@ -117,7 +117,7 @@ def test_what_happens_to_peers_is_told_once() -> None:
         [("up", True)],
         [("down", True)],
         [("conflict", False)],
-        [("up", True), ("caught_up", True), ("put_aside", False)],
+        [("up", True), ("caught_up", True), ("deferred", False)],
         [("removed", True)],
     ]
 
@@ -125,7 +125,7 @@ def test_what_happens_to_peers_is_told_once() -> None:
 def test_events_are_sentences() -> None:
     assert say(Event("joined", "aid://h/b@1.0.0", "at http://b")) == "b has joined: at http://b"
     assert say(Event("removed", "aid://h/b@1.0.0", "")) == "b is removed"
-    assert say(Event("put_aside", None, "1 more")) == "put aside: 1 more"
+    assert say(Event("deferred", None, "1 more")) == "deferred: 1 more"
 
 
 def test_lines_tell_of_nodes_and_of_the_whole() -> None:

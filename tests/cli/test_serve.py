@@ -80,7 +80,7 @@ def test_attached_to_what_cannot_be_read_it_does_not_stay(
 @pytest.mark.parametrize(
     ("variables", "status", "said"),
     [
-        ({"port": "x"}, 2, "port (CACP_PORT): Input should be a valid integer"),
+        ({"port": "x"}, 2, "port (CACP_PORT): should be a whole number"),
         ({"host": "host.invalid"}, 1, "Can't listen on host.invalid:8080: "),
         ({"host": "0.0.0.0", "port": "0"}, 1, "nobody holds a key. Make one with `cacp keys"),
         ({"config": "no.toml"}, 2, "there is no file no.toml"),

@@ -31,6 +31,36 @@ def test_a_backup_of_a_live_node_starts_as_a_node(tmp_path: Path, node: Node, te
         assert found["status"] == "proposed"
 
 
+def test_a_backup_without_secrets_holds_none(tmp_path: Path, team: Team) -> None:
+    """Nothing of them is left in the file, not in free pages either."""
+    contract = team.proposed()
+    live = team.node.db
+    with closing(sqlite3.connect(live)) as db:
+        db.execute(
+            "INSERT INTO peers"
+            " (agent_id, endpoint, trust, registered_at, last_seen, secret, key_id) VALUES"
+            " ('p', 'http://p', 'verified', 1, 1, 'cacp_sk_of_a_peer', 'k')"
+        )
+        db.execute("INSERT INTO invites VALUES ('i', 'secret-of-an-invite', 1, 2, NULL, NULL)")
+        db.execute("INSERT INTO wanted_peers VALUES ('http://w', 'invite-of-another', NULL)")
+        db.execute("INSERT INTO peer_api_keys VALUES ('http://f', 'key-of-a-foreign-peer')")
+        db.commit()
+        secrets = [hashed for (hashed,) in db.execute("SELECT hash FROM keys")]
+        secrets += db.execute("SELECT value FROM meta WHERE name = 'secret'").fetchone()
+    secrets += ["cacp_sk_of_a_peer", "secret-of-an-invite", "invite-of-another"]
+    secrets.append("key-of-a-foreign-peer")
+    whole, redacted = tmp_path / "whole.db", tmp_path / "redacted.db"
+    done = cacp("backup", str(whole), "--db", str(live))
+    assert "with its secrets: keep it as a key" in done.stderr
+    done = cacp("backup", "--without-secrets", str(redacted), "--db", str(live), "--json")
+    assert json.loads(done.stdout)["secrets"] is False
+    for secret in secrets:
+        assert secret.encode() in whole.read_bytes()
+        assert secret.encode() not in redacted.read_bytes()
+    with closing(sqlite3.connect(redacted)) as db:
+        assert (contract,) in db.execute("SELECT contract_id FROM contracts").fetchall()
+
+
 def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:
     copy = tmp_path / "copy.db"
     copy.write_text("mine")

@@ -32,6 +32,38 @@ def test_parse_reads_a_file_and_prints_json(tmp_path: Path) -> None:
     assert fields["x_1"] == "é"
 
 
+def test_parse_warns_of_what_is_oddly_written() -> None:
+    text = "STATUS: ok (all good)\nLEARNED:one\ntwo\nTESTS:fail\nWARNINGS: one is mine\n"
+    done = wire("parse", "-", stdin=text)
+    assert done.exit_code == 0
+    assert done.stdout == "STATUS:ok\nTESTS:fail\nLEARNED:one two\nWARNINGS:one is mine\n"
+    assert done.stderr.splitlines() == [
+        "cacp wire: warning: line 1: STATUS 'ok (all good)' is read as ok",
+        "cacp wire: warning: line 2: LEARNED goes on to line 3; it was made one line",
+        "cacp wire: warning: line 4: TESTS says fail, so the work is not done, though STATUS is ok",
+    ]
+    shown = wire("parse", "-", "--json", stdin=text)
+    fields = json.loads(shown.stdout)
+    assert shown.stderr == ""
+    assert fields["warnings"][0] == {
+        "line": 1,
+        "field": "STATUS",
+        "message": "'ok (all good)' is read as ok",
+    }
+    assert fields["warnings"][3] == {"line": None, "field": "WARNINGS", "message": "one is mine"}
+    assert wire("emit", "-", stdin=shown.stdout).stdout == done.stdout
+
+
+def test_parse_says_what_no_canonical_line_can_carry() -> None:
+    text = "STATUS:ok\nFILES_CREATED: `a,b.py`\n"
+    done = wire("parse", "-", stdin=text)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "--json can" in done.stderr
+    assert json.loads(wire("parse", "-", "--json", stdin=text).stdout)["files_created"] == [
+        "a,b.py"
+    ]
+
+
 def test_parse_reads_a_dispatch() -> None:
     done = wire("parse", "-", "--json", stdin="TASK: do it\n")
     assert json.loads(done.stdout)["task"] == "do it"

@@ -15,9 +15,9 @@ def test_an_agent_is_read_as_editors_write_it() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "the file: Invalid JSON"),
-        ("{}", "agent_servers: Field required"),
-        (TEXT.replace('"python"', "1"), r"agent_servers\.echo\.command: Input should be"),
+        ("{", "the file: is not JSON"),
+        ("{}", "agent_servers: required"),
+        (TEXT.replace('"python"', "1"), r"agent_servers\.echo\.command: should be"),
         (TEXT.replace('"echo"', '"other"'), "no agent echo in agent_servers; there are other"),
     ],
 )

@@ -59,10 +59,10 @@ def test_a_good_test_has_no_problems() -> None:
     ("old", "new", "line", "said"),
     [
         ('"required",', '"required"', 5, "not JSON: Expected ',' or '}'"),
-        ('"required"', '"urgent"', 4, "severity: Input should be 'required' or 'optional'"),
+        ('"required"', '"urgent"', 4, "severity: should be required or optional"),
         ('"newSession"', '"newSesion"', 7, "steps.0: a step has exactly one of newSession"),
         ("${sessionId}", "${session}", 8, "${session} is set by no step"),
-        ("2000", '"2s"', 9, "steps.2.expect.timeoutMs: Input should be a valid integer"),
+        ("2000", '"2s"', 9, "steps.2.expect.timeoutMs: should be a whole number"),
         ("^-32601$", "(", 10, "steps.2.expect.messages.0.response.error.code: not a regex"),
         ('"response"', '"respons"', 10, "steps.2.expect.messages.0: a message has exactly one of"),
         ('"title"', '"title": "x", "title"', 2, "'title' is here twice"),
@@ -100,7 +100,7 @@ def test_unknown_fields_are_ignored_safely() -> None:
 def test_a_file_that_is_no_test_says_where_and_why() -> None:
     with pytest.raises(NotATest) as refused:
         read('{\n"title": 1}')
-    assert refused.value.problem == Problem(2, "title: Input should be a valid string")
+    assert refused.value.problem == Problem(2, "title: should be a string")
 
 
 @pytest.mark.parametrize("text", ["", "[" * 5000, '{"a": 1} x', '{"a" 1}', "{1: 2}", "nul", '"'])

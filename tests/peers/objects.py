@@ -52,6 +52,7 @@ def wire(facts: Facts) -> PeerContract:
         version=current.version,
         status=contract.status_of(facts),
         content=current.content,
+        proposed_by=current.repo_id,
         implementations=works,
         updated_at=iso(contract.updated_at(facts)),
     )

@@ -12,12 +12,14 @@ from peers.foreign import (
     Exchange,
     Implemented,
     NotTheirs,
+    Outrun,
     Proposed,
     Responded,
     Updated,
     Verified,
     contract_differences,
 )
+from schemas.facts import VersionFact
 from schemas.sync import PeerContract
 from server.domain.canonical import digest
 from server.domain.contract import Facts, join
@@ -99,9 +101,35 @@ def test_an_update_of_a_version_that_ours_has_left_does_not_descend_from_ours() 
     assert update.parent == digest(CONTENTS[0])
 
 
-def test_a_lower_version_says_nothing() -> None:
+def test_a_lower_version_that_was_exchanged_says_nothing() -> None:
     ours = theirs(version=2, content=CONTENTS[1])
-    assert differences(ours, ours, theirs(status="agreed")) == []
+    assert differences(ours, theirs(), theirs(status="agreed", proposed_by="web")) == []
+
+
+def test_a_lower_version_of_another_repo_is_not_theirs_to_send() -> None:
+    ours = theirs(version=3, content=CONTENTS[1])
+    assert differences(ours, theirs(), theirs(version=2, content=CONTENTS[2])) == []
+
+
+def test_a_lower_version_of_theirs_that_nobody_knew_has_lost() -> None:
+    """It is kept beside those of ours; what they say of ours is said of ours."""
+    ours = theirs(version=3, content=CONTENTS[1])
+    said = theirs(version=2, content=CONTENTS[2], proposed_by="web", status="negotiating")
+    found = differences(ours, theirs(), said)
+    assert found == [
+        Outrun(2, CONTENTS[2], digest(CONTENTS[2]), parent=digest(CONTENTS[0])),
+    ]
+    [lost] = facts_from(found, propose(API, WEB))
+    assert isinstance(lost, VersionFact)
+    assert (lost.version, lost.repo_id, lost.parent) == (2, "web", digest(CONTENTS[0]))
+
+
+def test_a_version_that_comes_as_negotiating_was_asked_to_change() -> None:
+    """Its steps until this one were not heard."""
+    said = theirs(version=2, content=CONTENTS[1], status="negotiating")
+    assert kinds(differences(theirs(), theirs(), said)) == ["Updated", "Responded"]
+    first = theirs(proposed_by="web", status="negotiating")
+    assert kinds(differences(None, None, first)) == ["Proposed", "Responded"]
 
 
 def test_a_version_that_lost_a_race_says_nothing_more() -> None:
@@ -129,6 +157,9 @@ def test_true_is_not_one() -> None:
         ("agreed", "negotiating", "request_change"),
         ("verified", "negotiating", "request_change"),
         ("negotiating", "proposed", "reject"),
+        ("agreed", "proposed", "reject"),
+        ("implemented", "proposed", "reject"),
+        ("verified", "proposed", "reject"),
     ],
 )
 def test_a_change_of_status_is_a_response(before: str, after: str, action: Any) -> None:
@@ -136,10 +167,9 @@ def test_a_change_of_status_is_a_response(before: str, after: str, action: Any) 
     assert differences(ours, ours, theirs(status=after)) == [Responded(action)]
 
 
-@pytest.mark.parametrize("after", ["proposed", "implemented"])
-def test_a_status_that_no_response_leads_to_is_none(after: str) -> None:
+def test_a_status_that_no_response_leads_to_is_none() -> None:
     ours = theirs(status="verified")
-    assert differences(ours, ours, theirs(status=after)) == []
+    assert differences(ours, ours, theirs(status="implemented")) == []
 
 
 def test_a_status_that_we_have_too_is_no_word_of_theirs() -> None:
@@ -220,6 +250,17 @@ def test_a_move_back_to_agreed_with_work_to_revise_is_a_failure(before: str) -> 
     assert differences(ours, ours, theirs(status="agreed", implementations=[work()])) == []
 
 
+def test_a_failure_of_what_they_took_before_we_hear_so_is_one() -> None:
+    """All was built as we told them; their answer to that overtook their confirmation."""
+    last = theirs(status="agreed", implementations=[work()])
+    ours = theirs(status="verified", implementations=[work(), work("api")])
+    revised = [work(status="needs_revision"), work("api", "needs_revision")]
+    said = theirs(status="agreed", implementations=revised)
+    assert kinds(differences(ours, last, said)) == ["Verified"]
+    own = theirs(status="agreed", implementations=[work(status="needs_revision"), work("api")])
+    assert kinds(differences(ours, last, own)) == ["Implemented"]
+
+
 def test_a_success_of_before_a_failure_that_they_do_not_know_is_too_late() -> None:
     last = theirs(status="implemented", implementations=[work(), work("api")])
     revise = [work(status="needs_revision"), work("api", "needs_revision")]
@@ -275,6 +316,21 @@ def test_what_they_said_while_ours_was_on_its_way_stays_the_last() -> None:
     exchange = Exchange().after_hearing(said).after_crossing(sent)
     assert exchange.last == said
     assert exchange.is_stale(sent), "an echo of ours is none of their steps"
+
+
+@pytest.mark.parametrize(
+    ("status", "action"), [("proposed", "reject"), ("negotiating", "request_change")]
+)
+def test_a_step_back_from_what_is_on_its_way_is_one(status: Any, action: Any) -> None:
+    """It took ours, and went back to where it was before, before we heard that it took it."""
+    ours = theirs(status="agreed")
+    exchange = Exchange().after_sending(theirs(status=status)).before_sending(ours)
+    said = theirs(status=status, updated_at=NAIVE.format(9))
+    assert contract_differences(ours, exchange, said, "web", digest) == [Responded(action)]
+    known = exchange.after_sending(ours)
+    assert known.pending is None
+    other = Exchange().after_sending(theirs(status=status))
+    assert contract_differences(ours, other, said, "web", digest) == []
 
 
 def test_objects_without_times_are_told_apart_by_what_they_say() -> None:

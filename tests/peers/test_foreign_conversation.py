@@ -115,6 +115,7 @@ class Conversation(RuleBasedStateMachine):
         if self.outbox:
             return
         sent = wire(self.ours)
+        self.exchange = self.exchange.before_sending(sent)
         self.told.append(sent)
         self.their = self.ours
         self.they_act(first)

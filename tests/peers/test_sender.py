@@ -19,6 +19,7 @@ class Story:
         self.log: list[str] = []
         self.told: list[list[str]] = []
         self.refusal: CallError | None = None
+        self.untaken: dict[str, str] = {}
         self.returned = 0
         self._commit = asyncio.Event()
         self.sender = Sender(
@@ -43,10 +44,13 @@ class Story:
         names = {Name("contract", "p", one): cursor + at for at, one in enumerate(rows, 1)}
         return Page(names, cursor + len(rows), len(rows) == 10)
 
-    async def _deliver(self, names: dict[Name, int]) -> None:
+    async def _deliver(self, names: dict[Name, int]) -> dict[Name, str]:
         if self.refusal is not None:
             raise self.refusal
         self.told.append([name.entity_id for name in names])
+        return {
+            name: self.untaken[name.entity_id] for name in names if name.entity_id in self.untaken
+        }
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -150,5 +154,89 @@ def test_a_peer_with_nothing_to_take_is_up_once_it_answers() -> None:
         one.sender.failed(Unreachable("down"))
         one.sender.heard()
         assert (one.sender.failures, one.returned) == (0, 1)
+
+    asyncio.run(_run(story))
+
+
+# --- what a peer that answers does not take -----------------------------------------------------
+
+
+def test_what_is_not_taken_holds_up_nothing_else() -> None:
+    async def story(one: Story) -> None:
+        one.untaken = {"b": "it skips"}
+        one.write("a", "b", "c")
+        await until(lambda: one.sender.cursor == 3)
+        assert (one.sender.confirmed, one.sender.failures, one.sender.delivered) == (1, 0, 2)
+        one.write("d")
+        await until(lambda: one.sender.cursor == 4)
+        await until(lambda: one.told.count(["b"]) >= 2)
+        assert one.sender.retries >= 3
+        assert one.sender.held[Name("contract", "p", "b")].tries == one.sender.retries
+        one.untaken = {}
+        await until(lambda: one.sender.confirmed == 4)
+        assert one.sender.held == {}
+        assert one.told[1] == ["d"] or ["d"] in one.told
+
+    with capture_logs() as lines:
+        asyncio.run(_run(story))
+    assert [line["event"] for line in lines] == ["peer_undelivered", "peer_delivered"]
+    assert (lines[0]["id"], lines[0]["reason"]) == ("b", "it skips")
+
+
+def test_one_cause_is_named_once_for_all_that_it_stops() -> None:
+    async def story(one: Story) -> None:
+        one.untaken = {"a": "it skips", "b": "it skips", "c": "too large"}
+        one.write("a", "b", "c")
+        await until(lambda: one.sender.retries >= 9)
+
+    with capture_logs() as lines:
+        asyncio.run(_run(story))
+    assert [line["reason"] for line in lines] == ["it skips", "too large"]
+
+
+def test_what_changes_again_goes_at_once() -> None:
+    async def story(one: Story) -> None:
+        one.untaken = {"a": "it skips"}
+        one.write("a")
+        await until(lambda: one.sender.retries >= 1)
+        one.untaken = {}
+        one.write("a")
+        await until(lambda: one.sender.confirmed == 2)
+        assert one.sender.held == {}
+
+    asyncio.run(_run(story))
+
+
+def test_what_is_held_is_tried_when_the_operator_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "delay", lambda failures, chance: 3_600)
+
+    async def story(one: Story) -> None:
+        one.untaken = {"a": "it skips"}
+        one.write("a")
+        await until(lambda: one.sender.retries == 1)
+        one.untaken = {}
+        one.sender.wake()
+        await until(lambda: one.sender.confirmed == 1)
+
+    asyncio.run(_run(story))
+
+
+def test_what_the_peer_has_lost_is_owed_though_nothing_changes() -> None:
+    lost = Name("contract", "p", "a")
+
+    async def story(one: Story) -> None:
+        one.write("a")
+        await until(lambda: one.sender.cursor == 1)
+        await asyncio.sleep(0.1)
+        one.untaken = {"a": "full"}
+        one.sender.owe(lost, "holds it no more")
+        await until(lambda: lost in one.sender.held and one.sender.held[lost].tries == 1)
+        assert (one.sender.held[lost].reason, one.sender.confirmed) == ("full", 1)
+        one.sender.owe(lost, "holds it no more")
+        assert one.sender.held[lost].tries == 1, "it is owed once"
+        one.untaken.clear()
+        one.sender.wake()
+        await until(lambda: not one.sender.held)
+        assert one.told == [["a"], ["a"], ["a"]]
 
     asyncio.run(_run(story))

@@ -1,11 +1,14 @@
 """Node keys (design §6, Authorship)."""
 
+import tracemalloc
 from base64 import urlsafe_b64decode
 from hashlib import sha256
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peers import signing
 from peers.signing import SigningKey, verify
 
 SEEDS = st.binary(min_size=32, max_size=32)
@@ -58,3 +61,27 @@ def test_a_node_of_the_tree_is_no_message() -> None:
     leaves = sorted(sha256(b"\x00" + message).digest() for message in (b"a", b"b"))
     assert {urlsafe_b64decode(one.path) for one in signed} == set(leaves)
     assert not verify(key.public, b"".join(leaves), signed[0].value, "")
+
+
+def test_what_was_verified_is_not_kept_itself() -> None:
+    """A message may be megabytes, and thousands of answers are remembered."""
+    key = SigningKey(bytes(32))
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            message = bytes([number]) * 1_000_000
+            assert verify(key.public, message, key.sign(message))
+        del message
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2_000_000
+
+
+def test_answers_are_forgotten_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signing, "ANSWERS_MAX", 3)
+    monkeypatch.setattr(signing, "_answers", {})
+    key = SigningKey(bytes(32))
+    for number in range(5):
+        assert not verify(key.public, b"message", str(number))
+    assert [signature for _, signature, _ in signing._answers] == ["2", "3", "4"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.node import Node
+from tests.skew import SkewedNode
 
 TOKEN = "a mesh token that nobody guesses"
 PATIENCE = 60.0
@@ -25,8 +26,10 @@ class Meshed:
         self._stack = stack
         self.nodes: dict[str, Node] = {}
 
-    def add(self, name: str, *known: Node, **settings: object) -> Node:
-        """Start a node that registers with those it is told of."""
+    def add(self, name: str, *known: Node, **settings: object) -> SkewedNode:
+        """Start a node that registers with those it is told of. Its machine's clock is `ahead`
+        seconds ahead."""
+        ahead = int(str(settings.pop("ahead", 0)))
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         given: dict[str, object] = {
@@ -37,12 +40,12 @@ class Meshed:
             "sync_seconds": 2,
             "log_format": "json",
         }
-        node = Node(folder, **given | settings)
+        node = SkewedNode(folder, ahead=ahead, **given | settings)
         self._stack.enter_context(node)
         self.nodes[name] = node
         return node
 
-    def three(self) -> tuple[Node, Node, Node]:
+    def three(self) -> tuple[SkewedNode, SkewedNode, SkewedNode]:
         """Three nodes that all know each other."""
         alpha = self.add("alpha")
         beta = self.add("beta", alpha)
@@ -98,6 +101,10 @@ def state(node: Node) -> str:
         "facts": "SELECT contract_id, kind, key, stamp, body FROM facts",
         "contracts": "SELECT contract_id, version, status, document, history FROM contracts",
         "packets": "SELECT project_id, packet_id, document FROM packets",
+        "files": "SELECT project_id, file_id, name, content_type, size, sha256, purpose,"
+        " related_contracts, from_repo, from_agent, fulfils, stamp FROM files",
+        "requests": "SELECT project_id, request_id, requested_by, from_agent, description,"
+        " suggested_format, stamp FROM file_requests",
     }
     rows = {name: sorted(map(repr, node.query(sql))) for name, sql in tables.items()}
     return json.dumps(rows, indent=1)

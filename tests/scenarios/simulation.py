@@ -1,16 +1,17 @@
-"""Five nodes on the pure core: the join, the clock and the digests, on a network that a seed plays.
+"""Nodes on the pure core: the join, the clock and the digests, on a network that a seed plays.
 
 Time is simulated, in microseconds. Messages are lost, come twice and out of order; the network
-falls apart and heals; clocks are wrong by up to an hour.
+falls apart and heals; clocks are wrong by up to an hour, and are set right while all of it goes on.
 """
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import orjson
 
 from peers import clock, digest
+from peers.clock import Reading, Verdict
 from peers.digest import Name
 from schemas.base import JsonObject
 from schemas.facts import Fact
@@ -21,7 +22,7 @@ from tests.server.domain.histories import ACTIONS, CONTENTS, Step, facts_of, pro
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
-LIMIT = 300 * SECOND
+LIMIT = clock.FUTURE_LIMIT
 START = 1_000 * HOUR
 CONTRACT = Name("contract", "p", "c")
 CONTENTS_APART: tuple[JsonObject, ...] = (*CONTENTS, {"path": "/d"}, {"path": "/e"})
@@ -29,20 +30,27 @@ CONTENTS_APART: tuple[JsonObject, ...] = (*CONTENTS, {"path": "/d"}, {"path": "/
 
 @dataclass
 class SimulatedNode:
-    """A node: its facts, a clock that is wrong by `skew`, and what is put aside."""
+    """A node: its facts, a clock that is wrong by `skew`, and what is deferred."""
 
     who: Party
     skew: int
+    clocks: int
     facts: dict[FactKey, Fact] = field(default_factory=dict)
     aside: list[Fact] = field(default_factory=list)
-    offsets: dict[str, int] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict)
     last: int = 0
+    written: list[Fact] = field(default_factory=list)
+    begun: int | None = None
+    sends: bool = False
+    """Nothing goes out before the clocks were compared."""
 
-    def machine_time(self, time: int) -> int:
-        return time + self.skew
+    def verdict(self, time: int) -> Verdict:
+        found = {name: one.at(time, self.skew) for name, one in self.readings.items()}
+        known = {name: one for name, one in found.items() if one is not None}
+        return clock.reckon(known, self.clocks)
 
     def now(self, time: int) -> int:
-        return self.machine_time(time) + clock.correction(self.offsets)
+        return time + self.skew + self.verdict(time).correction
 
     def write(self, step: Step, time: int) -> list[Fact]:
         """The facts of a step; none when it is refused."""
@@ -52,18 +60,43 @@ class SimulatedNode:
         except Refusal:
             return []
         self.facts = domain.join(self.facts, made)
+        self.written += made
         return made
 
     def hear(self, facts: list[Fact], time: int) -> None:
-        """Take in what is due, put the rest aside."""
+        """Take in what is due, defer the rest."""
         every, self.aside = [*self.aside, *facts], []
+        now = self.now(time)
         for fact in every:
-            if not clock.is_due(fact.stamp, self.now(time), LIMIT):
+            known = self.facts.get((fact.kind, fact.key))
+            if known is not None and domain.winner(known, fact) == known:
+                continue
+            if not clock.is_due(fact.stamp, now, LIMIT):
                 if fact not in self.aside:
                     self.aside.append(fact)
                 continue
             self.facts = domain.join(self.facts, [fact])
-            self.last = max(self.last, fact.stamp)
+            if not clock.is_ahead(fact.stamp, now):
+                self.last = max(self.last, fact.stamp)
+
+    def measure(self, other: "SimulatedNode", time: int) -> None:
+        """Read another's clock; once that is enough, send, and stamp anew what nobody has yet."""
+        reading = Reading(time, time + other.skew, time)
+        self.readings[other.who.agent_id] = reading
+        self.begun = time if self.begun is None else self.begun
+        if self.sends or not self.verdict(time).is_settled(time - self.begun):
+            return
+        self.sends = True
+        now = self.now(time)
+        stamps = [fact.stamp for fact in self.written]
+        floor = max((stamp for stamp in stamps if stamp <= now), default=0)
+        shift = clock.shift_of(max(stamps, default=0), floor, now)
+        if shift is not None:
+            for fact in self.written:
+                if self.facts[fact.kind, fact.key] == fact:
+                    moved = replace(fact, stamp=shift.move(fact.stamp))
+                    self.facts[fact.kind, fact.key] = moved
+            self.last = now
 
     def digest(self) -> str:
         return digest.leaf(CONTRACT, [orjson.dumps(fact) for fact in self.facts.values()])
@@ -72,12 +105,23 @@ class SimulatedNode:
 class Simulation:
     """A history of writes at every node, on a bad network, that a seed decides."""
 
-    def __init__(self, seed: int, skews: tuple[int, ...] = (0, 0, 0, 0, 0)) -> None:
+    def __init__(
+        self, seed: int, skews: tuple[int, ...] = (0, 0, 0, 0, 0), *, line: bool = False
+    ) -> None:
+        """`line`: each node knows only those beside it."""
         self.chance = Random(seed)
         parties = [Party(f"repo{n}", f"aid://example.com/n{n}@1") for n in range(len(skews))]
         first = propose(*parties, stamp=START - 2 * HOUR)
+        every = range(len(skews))
+        self._links = {
+            (one, other)
+            for one in every
+            for other in every
+            if abs(one - other) in ((0, 1) if line else every)
+        }
         self.nodes = [
-            SimulatedNode(who, skew, dict(first)) for who, skew in zip(parties, skews, strict=True)
+            SimulatedNode(who, skew, self._clocks(place), dict(first))
+            for place, (who, skew) in enumerate(zip(parties, skews, strict=True))
         ]
         self.time = START
         self.written: list[Fact] = []
@@ -96,11 +140,40 @@ class Simulation:
                 self._compare(*self.chance.sample(range(len(self.nodes)), 2))
             self._write(self.chance.randrange(len(self.nodes)))
 
-    def heal(self) -> None:
-        """The partition ends, clocks come to what was stamped ahead, everyone compares."""
+    def leave(self, place: int) -> None:
+        """A node ends, for good as far as the others know."""
+        self._links -= {link for link in self._links if place in link}
+
+    def join(self, *known: int) -> SimulatedNode:
+        """A node that holds nothing yet, and knows these."""
+        place = len(self.nodes)
+        who = Party(f"repo{place}", f"aid://example.com/n{place}@1")
+        self._links |= {(place, place)} | {(place, one) for one in known}
+        self._links |= {(one, place) for one in known}
+        self.nodes.append(SimulatedNode(who, 0, self._clocks(place)))
+        self._sides.append(0)
+        for one in known:
+            self.nodes[one].clocks += 1
+        return self.nodes[-1]
+
+    def _clocks(self, place: int) -> int:
+        return sum(one == place for one, _ in self._links)
+
+    def apart(self, place: int, steps: int) -> None:
+        """One node works alone; nobody else does anything."""
+        for _ in range(steps):
+            self.time += self.chance.randrange(5 * SECOND)
+            self._write(place, told=False)
+
+    def set_clock(self, place: int, skew: int) -> None:
+        """Somebody sets a machine's clock while its node runs."""
+        self.nodes[place].skew = skew
+
+    def heal(self, step: int = 30 * SECOND) -> None:
+        """The partition ends, and everyone compares a few times, in no more than minutes."""
         self._sides = [0] * len(self.nodes)
-        for _ in range(len(self.nodes) + 1):
-            self.time += HOUR
+        for _ in range(len(self.nodes) + 2):
+            self.time += step
             self._deliver()
             for one in range(len(self.nodes)):
                 for other in range(len(self.nodes)):
@@ -112,17 +185,17 @@ class Simulation:
         node = self.nodes[place]
         made = node.write(Step(place, node.who, action, self._content()), self.time)
         self.written += made
-        for other in self.nodes:
-            if other is not node:
+        for far, other in enumerate(self.nodes):
+            if other is not node and (place, far) in self._links:
                 other.hear(made, self.time)
         return made
 
-    def _write(self, place: int) -> None:
+    def _write(self, place: int, *, told: bool = True) -> None:
         node = self.nodes[place]
         step = Step(place, node.who, self.chance.choice(ACTIONS), self._content())
         made = node.write(step, self.time)
         self.written += made
-        for other in range(len(self.nodes)):
+        for other in range(len(self.nodes)) if told and node.sends else ():
             # Lost one time in four, twice one time in eight.
             for _ in range(self.chance.choice([0, 0, 1, 1, 1, 1, 1, 2]) if made else 0):
                 self._sent += 1
@@ -132,17 +205,18 @@ class Simulation:
     def _deliver(self) -> None:
         while self._wire and self._wire[0][0] <= self.time:
             _, _, source, target, facts = heapq.heappop(self._wire)
-            if self._sides[source] == self._sides[target] and source != target:
+            meet = self._sides[source] == self._sides[target]
+            if meet and source != target and (source, target) in self._links:
                 self.nodes[target].hear(facts, self.time)
 
     def _compare(self, place: int, other: int) -> None:
-        """Anti-entropy: one node fetches what the other has; both clocks are seen."""
-        if self._sides[place] != self._sides[other]:
+        """Anti-entropy: one node reads the other's clock, and fetches what it has."""
+        if self._sides[place] != self._sides[other] or (place, other) not in self._links:
             return
         ours, theirs = self.nodes[place], self.nodes[other]
-        ours.offsets[theirs.who.agent_id] = theirs.skew - ours.skew
+        ours.measure(theirs, self.time)
         ours.hear([], self.time)
-        if ours.digest() != theirs.digest():
+        if theirs.sends and ours.digest() != theirs.digest():
             ours.hear(list(theirs.facts.values()), self.time)
 
     def _content(self) -> JsonObject:

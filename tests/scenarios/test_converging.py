@@ -167,7 +167,7 @@ def test_a_caller_never_waits_for_a_peer(mesh: Meshed) -> None:
     beta.kill()
     shared = project(alpha)
     propose(alpha, shared)
-    eventually(lambda: (peers(alpha)[0]["sync"] or {}).get("health") == "down")
+    eventually(lambda: (peers(alpha)[0].get("sync") or {}).get("health") == "down")
     [found] = peers(alpha)
     assert found["sync"]["backlog"] == 2
     assert found["sync"]["lastError"]

@@ -1,6 +1,7 @@
 """A handoff between agents of two nodes: the node where it was initiated keeps it (acp-canonical
 §7.2 rule 3; issue: Done means)."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,43 @@ def test_a_member_of_the_teamspace_approves_at_its_own_node(mesh: Meshed) -> Non
     assert no_peer.value.reason == "node_away"
     done = mia.call("handoff", node=agent_of("alpha"), **step)["handoff"]
     assert (done["status"], done["waitsFor"]) == ("accepted", [])
+
+
+def test_a_handoff_that_came_to_nothing_leaves_the_task_free_at_both_nodes(mesh: Meshed) -> None:
+    """§7.2 rule 3: whoever ended it, and wherever."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, abe = agent(alpha, "ana"), agent(alpha, "abe")
+    ben, bea = agent(beta, "ben"), agent(beta, "bea")
+    known_both_ways(ana, ben)
+
+    why = {"code": "other", "detail": "no"}
+    for rejects in (ben, ana):
+        handoff = offered(ana, ben)
+        eventually(partial(is_listed, ben, handoff))
+        assert not may_offer(ben, bea)
+        rejects.call("handoff", action="reject", handoff_id=handoff, **why)
+        eventually(lambda: may_offer(ben, bea))
+        assert may_offer(abe, ben)
+
+
+def offered(sender: Worker, receiver: Worker) -> str:
+    given = {"action": "initiate", "to": receiver.id, "reason": "r", "package": PACKAGE}
+    return str(sender.call("handoff", **given)["handoff"]["handoffId"])
+
+
+def is_listed(receiver: Worker, handoff: str) -> bool:
+    return handoff in str(receiver.call("handoff", action="list"))
+
+
+def may_offer(sender: Worker, receiver: Worker) -> bool:
+    """Whether it may; what it offered is withdrawn."""
+    try:
+        handoff = offered(sender, receiver)
+    except RpcError as refused:
+        if refused.reason != "task_elsewhere":
+            raise
+        return False
+    sender.call("handoff", action="reject", handoff_id=handoff, code="other", detail="no")
+    return True

@@ -143,4 +143,4 @@ def packets(node: Node, project_id: str) -> list[str]:
 def waiting(node: Node) -> int:
     """How much waits for the node's one peer; -1 while its exchange has not begun."""
     [peer] = peers(node)
-    return int((peer["sync"] or {"backlog": -1})["backlog"])
+    return int((peer.get("sync") or {"backlog": -1})["backlog"])

@@ -16,6 +16,7 @@ from tests.scenarios.mesh import (
     propose,
     status,
 )
+from tests.sharing import share
 
 
 def test_what_a_peer_of_another_make_says_reaches_nodes_that_do_not_know_it(mesh: Meshed) -> None:
@@ -130,3 +131,17 @@ def work_of(node: Node, place: dict[str, str]) -> dict[str, str]:
 def authors(node: Node, project_id: str) -> list[str]:
     listed = node.call("cacp/context/list", projectId=project_id)["packets"]
     return [one["from_agent"] for one in listed]
+
+
+def test_a_peer_of_another_make_hears_nothing_of_files(mesh: Meshed) -> None:
+    """It doesn't know them; all else goes on."""
+    with Double() as double:
+        alpha = mesh.add("alpha", peers=double.url)
+        eventually(lambda: len(peers(alpha)) == 1)
+        shared = project(alpha)
+        share(alpha, shared, b"logo")
+        alpha.call("cacp/file/request", projectId=shared, description="d")
+        contract = propose(alpha, shared)
+        eventually(lambda: double.contract(shared, contract) is not None)
+        eventually(lambda: peers(alpha)[0]["sync"]["backlog"] == 0)
+        assert not [method for method in double.called if "file" in method]

@@ -3,7 +3,6 @@
 from typing import Any, get_args
 
 import pytest
-from pydantic import ValidationError
 
 from schemas.handoff import (
     NEEDED,
@@ -85,7 +84,7 @@ def test_every_member_is_required(name: str) -> None:
         ("context", {"summary": ""}, "context.summary"),
         ("work_state", {"next_step": "\t"}, "work_state.next_step"),
         ("work_state", {"percent_complete": 101}, "work_state.percent_complete"),
-        ("work_state", {"percent_complete": "50"}, "work_state.percent_complete"),
+        ("work_state", {"percent_complete": 100.5}, "work_state.percent_complete"),
         ("policy", {"requires_human_approval": "no"}, "policy.requires_human_approval"),
         ("policy", {"classification": "secret"}, "policy.classification"),
         ("verification", {"package_hash": "A" * 64}, "verification.package_hash"),
@@ -108,8 +107,36 @@ def test_an_artifact_is_there_once() -> None:
 
 def test_a_draft_needs_nothing_that_the_node_fills_in() -> None:
     assert HandoffDraft.model_validate(package()).handoff_id is None
-    with pytest.raises(ValidationError, match="handoff_chain"):
-        HandoffDraft.model_validate(package(provenance={"handoff_chain": ["x"]}))
+
+
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        ({"type": "file", "path": "notes.md"}, "absolute"),
+        ({"type": "file", "path": "./notes.md"}, "absolute"),
+        ({"type": "file", "path": "~/notes.md"}, "absolute"),
+        ({"type": "file", "path": "C:notes.md"}, "absolute"),
+        ({"type": "file", "path": "file:///notes.md"}, "absolute"),
+        ({"type": "file", "path": "teamspace://core/notes.md"}, "teamspace"),
+        ({"type": "url", "path": "TeamSpace://core/notes.md"}, "teamspace"),
+    ],
+)
+def test_an_artifacts_path_is_as_the_specification_has_it(ref: dict[str, str], said: str) -> None:
+    """§6: absolute paths for what is local, and no teamspace:// in v1. A package that is stored
+    already is read as it is."""
+    artifacts = [{"artifact_id": "a", "ref": ref}]
+    where, why = refusal(HandoffDraft, package(artifacts=artifacts))
+    assert where == "artifacts.0.ref"
+    assert said in why
+    assert ACPHandoffPackage.model_validate(GOLDEN | {"artifacts": artifacts})
+
+
+@pytest.mark.parametrize(
+    "path", ["/srv/notes.md", "C:\\notes.md", "c:/notes.md", "\\\\host\\notes"]
+)
+def test_absolute_paths_are_those_of_any_system(path: str) -> None:
+    artifacts = [{"artifact_id": "a", "ref": {"type": "file", "path": path}}]
+    assert HandoffDraft.model_validate(package(artifacts=artifacts))
 
 
 @pytest.mark.parametrize("action", get_args(HandoffAction))

@@ -52,13 +52,18 @@ def test_params_by_name_are_kept_and_may_be_left_out() -> None:
     assert check(request()).params == {}
 
 
+def test_params_that_are_null_are_absent() -> None:
+    """Design §5: null means absent."""
+    assert check(request(params=None)) == check(request())
+
+
 def test_params_by_position_are_refused_as_params() -> None:
     with pytest.raises(InvalidParams, match="by name") as refused:
         check(request(params=[1, 2]))
     assert (refused.value.id, refused.value.notification) == (1, False)
 
 
-@pytest.mark.parametrize("params", [None, 1, "a", True])
+@pytest.mark.parametrize("params", [1, "a", True, False, 0, ""])
 def test_params_of_no_structure_make_the_request_invalid(params: Any) -> None:
     """JSON-RPC 2.0, section 4: params is a structured value."""
     with pytest.raises(InvalidRequest, match="params"):
@@ -105,7 +110,7 @@ def test_only_an_object_is_a_request(value: Any) -> None:
 def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
     with suppress(InvalidRequest, InvalidParams):
         call = check(value)
-        assert call.params == value.get("params", {})
+        assert call.params == (value.get("params") or {})
         assert call.notification == ("id" not in value)
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
+from peers.clock import Reading
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
 from server.identity import Caller
@@ -28,10 +29,11 @@ class Direct:
         self._caller = caller
         self.calls: list[str] = []
 
-    async def call(self, name: str, **params: Any) -> Any:
+    async def call(self, name: str, newer: Any = None, **params: Any) -> Any:
         self.calls.append(name)
         method = METHODS[name]
-        given = method.params.model_validate(params | {"source_agent": self._caller.agent_id})
+        whole = params | (newer or {}) | {"source_agent": self._caller.agent_id}
+        given = method.params.model_validate(whole)
 
         def run(one: Transaction) -> Any:
             context = Context(one.connection, self._caller, self._node, name, one.stamp, one)
@@ -85,6 +87,7 @@ def compare(
 
     async def run() -> tuple[list[str], list[Any]]:
         taken: list[Any] = []
+        heard: list[Reading] = []
 
         async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
             taken.extend(messages)
@@ -108,14 +111,15 @@ def compare(
         )
         if other_fetches:
             async with fetching:
-                waiting = asyncio.create_task(comparison.round(lambda: None))
+                waiting = asyncio.create_task(comparison.round(heard.append))
                 fetching.asked.clear()
                 await fetching.asked.wait()
             assert not await waiting
             assert "cacp/sync/pull" not in link.calls
-        assert await comparison.round(lambda: None)
-        assert comparison.offset is not None
-        assert abs(comparison.offset) < 5_000_000
+        assert await comparison.round(heard.append)
+        apart = heard[-1].at(heard[-1].received, ours_db.now() - ours_db.clock.steady())
+        assert apart is not None
+        assert abs(apart.middle) < 5_000_000
         await ours_db.close()
         await theirs_db.close()
         return link.calls, taken

@@ -6,6 +6,7 @@ import pytest
 from starlette.routing import Route
 
 from server.app import make_app
+from server.serve import admission
 from server.settings import Settings
 from server.store.migrate import prepare
 from tests.node import Node
@@ -15,7 +16,7 @@ from tests.node import Node
 def paths(tmp_path: Path) -> dict[str, set[str]]:
     """The methods that each path takes."""
     settings = Settings(db=tmp_path / "cacp.db")
-    app = make_app(settings, prepare(settings.db), b"secret" * 8)
+    app = make_app(settings, prepare(settings.db), b"secret" * 8, admission(settings))
     routes = [route for route in app.routes if isinstance(route, Route)]
     return {route.path: set(route.methods or ()) - {"HEAD"} for route in routes}
 
@@ -58,5 +59,5 @@ def test_two_nodes_are_two(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     with Node(tmp_path / "a", repo="a") as a, Node(tmp_path / "b", repo="b") as b:
         a.call("cacp/project/create", name="n", objective="o")
-        assert b.call("cacp/project/list") == {"projects": []}
+        assert b.call("cacp/project/list") == {"projects": [], "total": 0}
         assert (a.get("/health").json()["repo"], b.get("/health").json()["repo"]) == ("a", "b")

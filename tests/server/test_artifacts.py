@@ -84,6 +84,30 @@ def test_only_plain_files_of_a_bounded_size(root: Path) -> None:
         assert outcome(ref(root / path), root) == "policy_violation"
 
 
+def test_what_is_required_is_looked_for_without_a_hash_too(root: Path) -> None:
+    """§6, §7.2 rule 4."""
+    there = {"type": "file", "path": str(root / "deep" / "a.txt")}
+    gone = {"type": "file", "path": str(root / "deep" / "none")}
+    outside = {"type": "file", "path": str(root.parent / "outside" / "none")}
+    for required, outcomes in (
+        (True, ("unchecked", "missing_artifact", "policy_violation")),
+        (False, ("unchecked", "unchecked", "unchecked")),
+        (None, ("unchecked", "unchecked", "unchecked")),
+    ):
+        found = tuple(outcome(one | {"required": required}, root) for one in (there, gone, outside))
+        assert found == outcomes
+    assert "it is there" in check(there | {"required": True}, [root], SIZE_MAX).detail
+    assert outcome(there | {"required": True, "size_bytes": 6}, root) == "hash_mismatch"
+
+
+def test_what_is_not_required_may_be_missing_and_not_be_wrong(root: Path) -> None:
+    optional = ref(root / "deep" / "none", required=False)
+    found = check(optional, [root], SIZE_MAX)
+    assert found == ("unchecked", "there is no such file, and it is not required")
+    assert outcome(ref(root / "deep" / "a.txt", b"other", required=False), root) == "hash_mismatch"
+    assert outcome(ref(root.parent / "outside" / "x", required=False), root) == "policy_violation"
+
+
 def test_what_is_no_file_or_has_no_hash_is_unchecked(root: Path) -> None:
     package = {
         "artifacts": [

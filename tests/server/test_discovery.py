@@ -93,7 +93,7 @@ def test_a_hostile_exchange_harms_nobody(tmp_path: Path, behaviour: Behaviour) -
         made(tmp_path, "b", adp_url=hostile.url, adp_register=True) as b,
     ):
         eventually(lambda: "/v1/register/" in hostile.asked)
-        assert b.call("cacp/project/list") == {"projects": []}
+        assert b.call("cacp/project/list") == {"projects": [], "total": 0}
         assert b.stop() == 0
         assert len(log_events(b)) <= 1
         assert "Traceback" not in b.log

@@ -120,6 +120,24 @@ def test_files_are_verified_before_it_is_accepted(
     assert types[-1] == ("handoff.reject" if code else "status.update")
 
 
+@pytest.mark.parametrize(
+    ("required", "status"), [(True, "rejected"), (False, "accepted"), (None, "accepted")]
+)
+def test_a_required_file_is_looked_for_without_a_hash(
+    busy: Node, required: bool | None, status: str
+) -> None:
+    """§6: `required` decides whether a file may be missing."""
+    one, two = agent(busy), agent(busy)
+    ref: dict[str, Any] = {"type": "file", "path": str(busy.folder / "files" / "none")}
+    if required is not None:
+        ref["required"] = required
+    handoff_id = offer(one, two, artifacts=[{"artifact_id": "notes", "ref": ref}])
+    two.call("handoff", action="accept", handoff_id=handoff_id)
+    eventually(lambda: state(one, handoff_id)["status"] == status)
+    notes = state(one, handoff_id)["resolutionNotes"]
+    assert notes == ("missing_artifact: notes: there is no such file" if required else None)
+
+
 def test_an_overdue_handoff_is_escalated_once_whatever_happens(busy: Node) -> None:
     """§7.2 rule 5: over a kill -9, by message, in the history and in the audit."""
     one, two, three = agent(busy), agent(busy), agent(busy)

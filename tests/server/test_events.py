@@ -23,7 +23,7 @@ from server.store.changes import Change
 from server.store.database import Database, connect
 from server.store.migrate import prepare
 from tests.node import AGENT, Node
-from tests.team import Team
+from tests.team import FRONTEND, FRONTEND_AGENT, Team
 
 CHANGE = Change(7, 1_000_000, "node", "agent", "cacp/x/y", "contract", "c1", "p1", "agreed")
 
@@ -310,6 +310,18 @@ def test_streams_are_limited(tmp_path: Path) -> None:
         deadline = time.monotonic() + 5
         while status() != 200:
             assert time.monotonic() < deadline
+
+
+def test_one_caller_takes_no_stream_from_others(tmp_path: Path) -> None:
+    with Node(tmp_path, event_streams=3, event_streams_per_caller=2) as node:
+        other = node.key(FRONTEND_AGENT, FRONTEND)
+        with node.events(), node.events():
+            refused = node.get("/events")
+            assert refused.status_code == 429
+            assert refused.json()["error"]["message"].startswith("You have 2 open event streams")
+            with node.events(key=other):
+                refused = node.get("/events", key=other)
+                assert "The node has 3 open event streams" in refused.json()["error"]["message"]
 
 
 def test_an_open_stream_does_not_keep_the_node_from_stopping(tmp_path: Path) -> None:

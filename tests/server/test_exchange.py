@@ -53,6 +53,16 @@ def search(node: Node, query: str, **params: Any) -> Any:
     return post(node, "/v1/search/", {"query": query, **params}).json()
 
 
+def test_the_paths_answer_without_their_last_slash(
+    exchange: Node, manifest: dict[str, Any]
+) -> None:
+    registered = post(exchange, "/v1/register", {"manifest": manifest})
+    assert registered.status_code == 201
+    found = post(exchange, "/v1/search", {"query": manifest["name"]})
+    assert found.json() == search(exchange, manifest["name"])
+    assert exchange.get("/v1/agents").json() == exchange.get("/v1/agents/").json()
+
+
 def reason(response: Any) -> str:
     return str(response.json()["error"]["data"]["reason"])
 

@@ -39,6 +39,18 @@ def test_who_knows_the_token_becomes_a_peer(alpha: Node) -> None:
     assert stranger.call("cacp/sync/digest", prefixes=[""])["behind"] is False
 
 
+def test_what_registered_its_name_without_a_key_has_ended(alpha: Node) -> None:
+    """In whatever version: a node's word comes with its key."""
+    stranger = Stranger(alpha, "squatted")
+    early = stranger.agent.replace("1.0.0", "0.9.0")
+    given = {"agentId": early, "endpoint": "http://127.0.0.1:9"}
+    assert alpha.http.post("/peers/register", json=given).status_code == 200
+    assert early in listed(alpha)
+    stranger.register()
+    assert stranger.agent in listed(alpha)
+    assert early not in listed(alpha)
+
+
 def test_who_does_not_know_it_does_not(alpha: Node) -> None:
     stranger = Stranger(alpha, "guesser")
     assert reason(stranger.hello("a guess that is long enough")) == "unknown_secret"

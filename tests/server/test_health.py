@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from peers.clock import Reading
 from server import health
 from server.health import Checkup
 from server.store.database import Database, Transaction, connect
@@ -131,11 +132,17 @@ async def test_little_room_on_the_disk_is_degraded(
 
 
 async def test_a_clock_that_is_far_from_the_peers_is_degraded(path: Path) -> None:
-    """Design §6, Stamps."""
+    """Design §6, Stamps: it says how far, by whose word, and what to do."""
     database = Database(path)
     await database.open(0)
-    found = await Checkup(database, lambda: True).examine()
-    assert found == health.Health("degraded", "clock_off")
+    now, steady = database.clock.own(), database.clock.steady()
+    for peer in ("a", "b"):
+        database.clock.heard(peer, Reading(steady, now - 3_600_000_000, steady))
+    found = await Checkup(database).examine()
+    assert (found.status, found.reason) == ("degraded", "clock_off")
+    assert found.detail is not None
+    assert "1 h ahead of the time that 2 of 3 nodes share" in found.detail
+    assert "NTP" in found.detail
     await database.close()
 
 

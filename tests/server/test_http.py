@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import re
 import socket
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +19,7 @@ from uvicorn.server import ServerState
 from server import http
 from server.http import HEAD_MAX, HttpProtocol, OnePiece
 from tests.node import Node
+from tests.waiting import eventually
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CALL = b'{"jsonrpc":"2.0","method":"cacp/project/list","id":1}'
@@ -153,6 +157,165 @@ def test_a_node_is_no_proxy(node: Node, target: bytes) -> None:
     refused(exchange(node.port, b"CONNECT %s HTTP/1.1\r\nHost: a\r\n\r\n" % target), 400)
 
 
+# --- targets and trailers -----------------------------------------------------------------------
+
+
+def test_the_host_of_a_whole_url_counts(node: Node) -> None:
+    """RFC 9112, 3.2.2: it stands in place of the Host header, for whom the node takes a call."""
+    away = b"GET http://%s/peers HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+    own = b"127.0.0.1:%d" % node.port
+    assert exchange(node.port, away % (own, b"evil.example")).startswith(b"HTTP/1.1 200")
+    assert exchange(node.port, away % (b"evil.example", own)).startswith(b"HTTP/1.1 401")
+
+
+def test_trailers_are_no_headers(node: Node) -> None:
+    """What comes behind a body has been looked at by nobody."""
+    chunked = HEAD + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = b"%x\r\n%s\r\n0\r\n" % (len(CALL), CALL)
+    trailers = b"Authorization: Bearer wrong\r\nHost: evil.example\r\nX-Agent-ID: other\r\n\r\n"
+    assert b'"result"' in exchange(node.port, chunked + body + trailers)
+    assert b'"result"' in exchange(node.port, chunked, body, trailers, pause=0.05)
+
+
+# --- connections --------------------------------------------------------------------------------
+
+STRANGER = HEAD.replace(b"localhost", b"evil.example")
+
+
+def test_who_is_refused_keeps_no_connection(node: Node) -> None:
+    head = STRANGER + b"Content-Length: 1000000\r\n\r\n"
+    for parts in ([head], [STRANGER + LENGTH + CALL], [get(b"/peers").replace(b"localhost", b"e")]):
+        answer = exchange(node.port, *parts)
+        assert answer.startswith(b"HTTP/1.1 401")
+        assert b"connection: close" in answer.lower()
+
+
+def test_who_is_answered_before_its_body_is_whole_may_go_on(node: Node) -> None:
+    """The answer doesn't say that the connection ends, so it doesn't, once the body is whole."""
+    early = b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+        for _ in range(3):
+            caller.sendall(early)
+            assert caller.recv(65536).startswith(b"HTTP/1.1 404")
+            caller.sendall(b"x" * 10 + get(b"/live"))
+            assert caller.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_a_byte_does_not_keep_a_connection_that_has_ended(node: Node) -> None:
+    """What comes behind a refusal is thrown away, and moves no deadline."""
+
+    def is_cut_off() -> bool:
+        try:
+            caller.sendall(b"x")
+        except OSError:
+            return True
+        return False
+
+    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+        caller.sendall(STRANGER + LENGTH + CALL)
+        assert b"".join(iter(lambda: caller.recv(65536), b"")).startswith(b"HTTP/1.1 401")
+        eventually(is_cut_off)
+
+
+def test_who_never_sends_the_rest_of_its_body_is_cut_off(node: Node) -> None:
+    early = b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
+    answer = exchange(node.port, early, b"x")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+def test_what_is_sent_behind_the_last_answer_is_thrown_away(node: Node, pause: float) -> None:
+    """Nobody answers it: the answer before it ended what is sent."""
+    refused_first = STRANGER + LENGTH + CALL
+    for last in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", get(b"/live"), refused_first):
+        for first in (refused_first, get(b"/live", b"Connection: close\r\n")):
+            answer = exchange(node.port, first + last, last, pause=pause)
+            assert answer.count(b"HTTP/1.1 ") == 1
+    assert "Traceback" not in node.log
+
+
+def test_a_refusal_reaches_who_goes_on_sending(node: Node) -> None:
+    """To close on what it still sends would reset the connection before it reads the answer."""
+    rest = [b"x" * 100_000] * 10
+    answer = exchange(node.port, STRANGER + b"Content-Length: 1000000\r\n\r\n", *rest, pause=0.01)
+    assert answer.startswith(b"HTTP/1.1 401")
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.001, 0.01, 0.05])
+def test_connections_that_are_reset_leave_no_traceback(node: Node, pause: float) -> None:
+    whole = HEAD + LENGTH + CALL
+    for request in (
+        get(b"/live"),
+        get(b"/events"),
+        get(b"/methods?verbose=1"),
+        whole,
+        whole[:-5],
+        HEAD[:40],
+        STRANGER + LENGTH + CALL,
+        STRANGER + b"Content-Length: 1000000\r\n\r\n{",
+    ):
+        with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+            caller.sendall(request)
+            time.sleep(pause)
+            # To close resets the connection.
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert node.call("cacp/project/list")
+    assert "Traceback" not in node.log
+    assert '"level": "error"' not in node.log
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[Node]:
+    with Node(tmp_path, connections=20, connections_per_address=8) as node:
+        yield node
+
+
+@contextmanager
+def held(port: int, count: int, address: str = "127.0.0.1") -> Iterator[list[bytes]]:
+    """Connections that are open side by side; what each is told at once."""
+    with ExitStack() as stack:
+        told = []
+        for _ in range(count):
+            caller = socket.create_connection(("127.0.0.1", port), 10, (address, 0))
+            stack.enter_context(caller)
+            caller.sendall(get(b"/live"))
+            told.append(caller.recv(65536))
+        yield told
+
+
+def test_one_address_has_its_share_of_the_connections(crowded: Node) -> None:
+    crowded.http.close()
+    with held(crowded.port, 10, "127.0.0.2") as told:
+        assert [one[:12] for one in told] == [b"HTTP/1.1 200"] * 8 + [b"HTTP/1.1 503"] * 2
+        assert "127.0.0.2 has 8 open connections" in refused(told[-1], 503)
+        with held(crowded.port, 1, "127.0.0.3") as others:
+            assert others[0].startswith(b"HTTP/1.1 200")
+    assert '"connection_refused"' in crowded.log
+    eventually(lambda: all_are_taken(crowded, "127.0.0.2"))
+
+
+def all_are_taken(node: Node, address: str) -> bool:
+    with held(node.port, 8, address) as told:
+        return all(one.startswith(b"HTTP/1.1 200") for one in told)
+
+
+def metrics(node: Node) -> str:
+    return node.get("/metrics").text
+
+
+def test_all_together_have_what_the_node_can_afford(crowded: Node) -> None:
+    crowded.http.close()
+    with ExitStack() as stack:
+        for number in range(3):
+            told = stack.enter_context(held(crowded.port, 8, f"127.0.0.{number + 2}"))
+        assert "20 open connections, its limit" in refused(told[-1], 503)
+    crowded.http = crowded._client()
+    # The node hears of their ends a moment later.
+    eventually(lambda: crowded.get("/live").status_code == 200)
+    (refusals,) = re.findall(r"^cacp_connections_refused_total (\d+)", metrics(crowded), re.M)
+    assert int(refusals) >= 4
+
+
 # --- an offer to upgrade ------------------------------------------------------------------------
 
 OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n"
@@ -230,6 +393,7 @@ def served(talk: Callable[[int], bytes], *, stop_after: float | None = None) -> 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
     monkeypatch.setattr(http, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(http, "BODY_RATE", 5)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -265,6 +429,25 @@ def test_a_body_may_take_long_while_it_makes_progress() -> None:
     answer, seconds = served(lambda port: exchange(port, head, *parts, pause=0.1))
     assert answer.endswith(CALL[:10])
     assert seconds > 0.9
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_body_that_trickles_in_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then would keep a connection for as long as its sender likes."""
+    monkeypatch.setattr(http, "BODY_RATE", 1_000)
+
+    def trickle(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
+            caller.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
+            caller.settimeout(0.1)
+            while True:
+                try:
+                    return caller.recv(65536)
+                except TimeoutError:
+                    caller.sendall(b"{")
+
+    answer, _ = served(trickle)
+    assert "in time" in refused(answer, 408)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.double import Double
+from tests.double import Double, card_of
 from tests.node import Node
 from tests.scenarios.mesh import eventually, peers
 from tests.stranger import TOKEN
@@ -39,6 +39,8 @@ def test_it_is_not_where_peers_without_keys_are_not_taken(tmp_path: Path) -> Non
         ({"extensions": {"cacp": {}}}, "names no agent"),
         ([], "names no agent"),
         ({"extensions": {"cacp": {"mesh": 1}}}, "HTTP 404"),
+        (card_of("3.0"), "speaks CACP '3.0', and this node 2.0"),
+        (card_of("3.0") | {"extensions": {"cacp": {"mesh": 1}}}, "speaks CACP '3.0'"),
     ],
 )
 def test_what_is_no_node_is_named_once(tmp_path: Path, card: Any, said: str) -> None:

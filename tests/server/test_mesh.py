@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from peers.client import CallError, Refused, Unreachable
+from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unavailable
+from server.mesh import may_pass
 from server.methods.peer import PEERS_MAX
+from server.store.database import connect
+from tests.double import AGENT, Double
 from tests.node import Node, free_port
-from tests.scenarios.mesh import Meshed, agent_of, equal, eventually, peers, project
+from tests.scenarios.mesh import Meshed, agent_of, equal, eventually, holds, peers, project
 from tests.stranger import TOKEN, Stranger
 
 
@@ -18,23 +23,24 @@ def test_a_peer_says_how_its_exchange_goes(mesh: Meshed) -> None:
     """GET /peers: health, lag, backlog, last contact, last error."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
-    eventually(lambda: bool(peers(beta)) and (peers(beta)[0]["sync"] or {}).get("health") == "up")
+    eventually(lambda: bool(peers(beta)) and peers(beta)[0].get("sync", {}).get("health") == "up")
     [found] = peers(beta)
     assert (found["agentId"], found["trust"]) == (agent_of("alpha"), "verified")
     assert found["sync"] | {"lastContact": None, "digestRounds": 0} == {
         "health": "up",
         "backlog": 0,
+        "undelivered": 0,
         "mail": 0,
         "lagSeconds": 0.0,
         "lastContact": None,
-        "lastError": None,
         "retries": 0,
         "digestRounds": 0,
     }
+    eventually(lambda: peers(beta)[0].get("clockAheadSeconds") == 0)
     project(beta)
     eventually(lambda: equal(alpha, beta))
     metrics = beta.get("/metrics").text
-    names = ("up", "backlog", "lag_seconds", "retries_total", "conflicts_total")
+    names = ("up", "backlog", "undelivered", "lag_seconds", "retries_total", "conflicts_total")
     for name in (*names, "digest_rounds_total"):
         assert f'cacp_peer_{name}{{peer="{agent_of("alpha")}"}}' in metrics
 
@@ -83,6 +89,77 @@ def test_ten_thousand_registrations_leave_a_node_as_it_was(tmp_path: Path) -> No
         assert strangers(node, 5_000) == {401: 5_000}
         assert memory(node) - before < 32 * 1024 * 1024
         check_unharmed(node)
+
+
+# --- what is deferred ---------------------------------------------------------------------------
+
+
+def test_a_deferred_message_outlasts_what_may_pass(tmp_path: Path) -> None:
+    """Its peer can't say what the project is: it is told once, and asked again."""
+    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+        eventually(lambda: len(peers(node)) == 1)
+        shared = unheard_of(node, double)
+        double.refuses["cacp/project/get"] = {"code": -32000, "message": "Server error: busy"}
+        tell(node, double, shared)
+        eventually(lambda: "deferred_waits" in node.log)
+        hurry(node)
+        eventually(lambda: double.calls.count("cacp/project/get") >= 2)
+        assert node.get("/mesh").json()["deferred"] == 1
+        assert node.log.count("deferred_waits") == 1
+        double.refuses.clear()
+        hurry(node)
+        eventually(lambda: holds(node, shared))
+        eventually(lambda: node.get("/mesh").json()["deferred"] == 0)
+        listed = node.call("cacp/contract/list", projectId=shared)["contracts"]
+        assert [one["name"] for one in listed] == ["Theirs"]
+
+
+def test_a_deferred_message_is_dropped_when_it_is_refused_for_good(tmp_path: Path) -> None:
+    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+        eventually(lambda: len(peers(node)) == 1)
+        tell(node, double, "nowhere")
+        eventually(lambda: "deferred_refused" in node.log)
+        eventually(lambda: node.get("/mesh").json()["deferred"] == 0)
+        assert "cacp_deferred_dropped_total 1.0" in node.get("/metrics").text
+        assert f'"peer": "{AGENT}"' in node.log
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (Unreachable("down"), True),
+        (Refused("refuses (HTTP 503)", status=503), True),
+        (Refused("refuses: Server error", status=200, code=-32000), True),
+        (Refused("refuses: no key", status=401), True),
+        (Refused("refuses: Project p not found", status=200, code=-32602), False),
+        (Unavailable("The disk is full"), True),
+        (RateLimited("Too many calls"), True),
+        (InvalidInput("no"), False),
+        (Forbidden("no"), False),
+        (ValueError("no"), False),
+    ],
+)
+def test_what_may_pass(error: CallError, passes: bool) -> None:
+    assert may_pass(error) is passes
+
+
+def unheard_of(node: Node, double: Double) -> str:
+    """A project of the peer that this node has not heard of."""
+    refused = node.url + "/nowhere"
+    return double.create(refused, "alpha")
+
+
+def tell(node: Node, double: Double, project_id: str) -> None:
+    contract = double.contract_of()
+    told = double.send(node.url, "cacp/contract/sync", projectId=project_id, contract=contract)
+    assert told["result"]["status"] == "skipped"
+
+
+def hurry(node: Node) -> None:
+    """Have what waits be due now."""
+    db = connect(node.db)
+    db.execute("UPDATE set_aside SET due = 0")
+    db.close()
 
 
 def flood(node: Node, numbers: Iterable[int]) -> Counter[int]:

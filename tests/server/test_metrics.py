@@ -71,6 +71,7 @@ def test_a_node_counts_its_calls_and_writes(team: Team) -> None:
         ("cacp_waiting_writes",),
         ("cacp_wal_bytes",),
         ("cacp_event_streams",),
+        ("cacp_mail_dead_letters", "archived"),
         ("process_resident_memory_bytes",),
     }
 

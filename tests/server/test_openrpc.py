@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from schemas.base import SAFE_INTEGER
 from schemas.errors import ErrorCode
 from server.methods import METHODS
 from server.openrpc import document, verbose
@@ -66,13 +67,32 @@ def test_a_method_is_described_whole(name: str) -> None:
     Draft202012Validator.check_schema(method["result"]["schema"])
 
 
+def words(value: Any) -> Iterator[str]:
+    """What the document says to people."""
+    if isinstance(value, list):
+        for item in value:
+            yield from words(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name in ("description", "summary", "title", "message") and isinstance(item, str):
+                yield item
+            yield from words(item)
+
+
+@pytest.mark.parametrize("made", [DOCUMENT, json.loads(verbose())], ids=["document", "verbose"])
+def test_its_words_can_stand_in_a_comment_that_is_generated_from_them(made: Any) -> None:
+    said = list(words(made))
+    assert len(said) > 100
+    assert [text for text in said if "*/" in text or "/*" in text or '"""' in text] == []
+
+
 def test_errors_are_the_codes_that_the_node_answers_with() -> None:
     codes = {error["code"] for error in DOCUMENT["components"]["errors"].values()}
     assert codes <= {int(code) for code in ErrorCode}
 
 
 def test_the_verbose_list_needs_no_other_document() -> None:
-    for method in verbose():
+    for method in json.loads(verbose())["methods"]:
         for schema in (method["params"], method["result"]):
             Draft202012Validator.check_schema(schema)
             assert all(one.startswith("#/$defs/") for one in references(schema))
@@ -128,8 +148,58 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("project/list", limit=2)
     call("project/list", limit=2, summary=True)
     elsewhere = {name for name in METHODS if name.endswith("/sync")}
-    elsewhere |= {"cacp/sync/digest", "cacp/sync/pull"}
+    elsewhere |= {"cacp/sync/digest", "cacp/sync/pull", "cacp/sync/file"}
+    elsewhere |= {"cacp/file/syncRequest"}
     # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
     elsewhere |= {name for name in METHODS if name.startswith("acp/")}
     elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}
     assert seen | elsewhere == set(METHODS)
+
+
+def unbounded(schema: Any, path: str = "") -> Iterator[str]:
+    """Where a schema takes an integer of any size."""
+    if isinstance(schema, dict):
+        if schema.get("minimum") is not None and schema.get("maximum", 2**64) <= SAFE_INTEGER:
+            return
+        if schema.get("type") == "integer" and not schema.keys() & {"const", "enum"}:
+            yield path
+        for name, member in schema.items():
+            yield from unbounded(member, f"{path}/{name}")
+    elif isinstance(schema, list):
+        for number, member in enumerate(schema):
+            yield from unbounded(member, f"{path}/{number}")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_number_that_is_taken_has_bounds(name: str) -> None:
+    """One that is too large for the database, or for canonical JSON, would be taken and then fail
+    whoever lists it, signs it or sends it on."""
+    assert list(unbounded(METHODS[name].params.model_json_schema(by_alias=True))) == []
+
+
+def nulls(schema: Any, defined: Any, seen: frozenset[str] = frozenset()) -> Iterator[Any]:
+    """Where a schema says that something may be null."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from nulls(item, defined, seen)
+    elif isinstance(schema, dict):
+        if schema.get("type") == "null" or schema.get("default", ...) is None:
+            yield schema
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        if name and name not in seen:
+            yield from nulls(defined[name], defined, seen | {name})
+        for key, item in schema.items():
+            if key != "$defs":
+                yield from nulls(item, defined, seen)
+
+
+def test_what_is_optional_in_a_result_is_absent_never_null() -> None:
+    """CACP 2.0, Data Types: `agent_id?: string`."""
+    defined = DOCUMENT["components"]["schemas"]
+    for method in DOCUMENT["methods"]:
+        if method["name"].startswith("cacp/"):
+            assert list(nulls(method["result"]["schema"], defined)) == [], method["name"]
+    for method in json.loads(verbose())["methods"]:
+        if method["name"].startswith("cacp/"):
+            result = method["result"]
+            assert list(nulls(result, result.get("$defs", {}))) == [], method["name"]

@@ -101,8 +101,26 @@ def test_the_word_of_an_unkeyed_peer_is_passed_on_as_that(
     assert message(db, contract)["params"]["facts"][0]["signature"]["unkeyed"] is True
 
 
+def test_a_file_and_a_request_go_signed_and_without_content(
+    db: sqlite3.Connection, contract: Name
+) -> None:
+    shared = contract.project_id
+    asked = call(db, "file/request", 3, projectId=shared, description="d")["requestId"]
+    given = {"name": "n", "content": "YQ=="}
+    made = call(db, "file/fulfillRequest", 4, requestId=asked, file=given)["fileId"]
+    for kind, entity_id, member in (("file_request", asked, "request"), ("file", made, "file")):
+        sent = message(db, Name(kind, shared, entity_id))
+        params = METHODS[sent["method"]].params.model_validate(sent["params"], by_alias=True)
+        body = sent["params"][member]
+        assert getattr(params, member).model_dump() == body
+        value = sent["params"]["signature"]["value"]
+        assert verify(NODE.key.public, statement(kind, shared, body), value)
+        assert "content" not in body
+    assert body["fulfils"] == asked
+
+
 def test_what_is_not_there_is_not_sent(db: sqlite3.Connection) -> None:
-    for kind in ("project", "contract", "context"):
+    for kind in ("project", "contract", "context", "file", "file_request"):
         assert Outbox(db, NODE).messages([Name(kind, "p", "x")], 1) == [
             (Name(kind, "p", "x"), None)
         ]

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from peers.client import Unreachable
-from server.outgoing import make_client
+from server.domain.errors import InvalidInput
+from server.outgoing import CardCheck, make_client
 from tests.hostile import Answering, answer
 
 
@@ -33,3 +34,33 @@ def test_some_places_never(url: str) -> None:
 def test_private_networks_only_when_allowed() -> None:
     with pytest.raises(Unreachable, match=r"may not be called: .* private network"):
         get("http://10.0.0.1:1/", private_allowed=False)
+
+
+# --- whose card says what -----------------------------------------------------------------------
+
+
+def check_card(url: str) -> None:
+    async def run() -> None:
+        check = CardCheck(loopback_allowed=True)
+        try:
+            await check(url)
+        finally:
+            await check.close()
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_speaks_another_major_version_is_refused() -> None:
+    """CACP 2.0, Versioning."""
+    with Answering(answer({"protocols": {"cacp": "3.0"}})) as server:
+        with pytest.raises(
+            InvalidInput, match=r"speaks CACP '3\.0', and this node 2\.0"
+        ) as refused:
+            check_card(server.url)
+        assert refused.value.data["reason"] == "unsupported_version"
+
+
+def test_who_shows_no_card_is_not() -> None:
+    with Answering(answer({"protocols": {"cacp": "2.1"}})) as server:
+        check_card(server.url + "/")
+    check_card(server.url)

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from server.methods import METHODS
+from tests.double import Double, card_of
 from tests.node import AGENT, REPO, Node, bearer
 
 PUBLIC = [
@@ -121,6 +123,18 @@ def test_registering_again_renews_the_endpoint(mesh: Node, peer: Peer) -> None:
     assert found["endpoint"] == "http://127.0.0.1:9999"
 
 
+def test_a_peer_of_another_major_version_is_refused(mesh: Node, peer: Peer) -> None:
+    """CACP 2.0, Versioning: its card is read where it says that it listens."""
+    with Double(card=card_of("3.0")) as double:
+        theirs = peer | {"agentId": "aid://example.com/later@1.0.0", "endpoint": double.url}
+        answer = register(mesh, theirs)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["data"]["reason"] == "unsupported_version"
+    assert "speaks CACP '3.0', and this node 2.0" in error["message"]
+    assert listed(mesh, theirs) == []
+
+
 def test_an_agent_with_a_key_registers_with_it(mesh: Node, peer: Peer) -> None:
     """Design §7: an agent id is pinned to its key."""
     key = mesh.key(peer["agentId"], peer["repoName"])
@@ -206,3 +220,17 @@ def test_what_a_node_holds_is_one_digest(mesh: Node) -> None:
     assert after["projects"] == before["projects"] + 1
     assert after["digest"] != before["digest"]
     assert mesh.get("/mesh").json() == after
+
+
+def test_behind_a_proxy_nobody_is_the_nodes_own_agent(tmp_path: Path) -> None:
+    """A bare `proxy_pass` gives loopback's address and Host, and no forwarding header."""
+    first = tmp_path / "key"
+    url = "https://cacp.example.org"
+    with Node(tmp_path, public_url=url, bootstrap_key_file=first) as node:
+        key = node.key(AGENT, REPO)
+        bare = {"Host": f"127.0.0.1:{node.port}"}
+        refused = node.http.get("/peers", headers=bare)
+        assert refused.status_code == 401
+        assert "A key is needed" in refused.json()["error"]["message"]
+        assert node.get("/peers", key=key).status_code == 200
+        assert node.get("/.well-known/agent.json").json()["url"] == "https://cacp.example.org"

@@ -115,7 +115,7 @@ def test_exposed_with_a_bootstrap_key_file_it_starts_and_takes_its_key(tmp_path:
     with Node(tmp_path, host="0.0.0.0", bootstrap_key_file=file) as node:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         key = file.read_text().strip()
-        assert node.call("cacp/project/list", key=key) == {"projects": []}
+        assert node.call("cacp/project/list", key=key) == {"projects": [], "total": 0}
         assert node.raw("{}").status_code == 401
         assert key not in node.log
         node.restart()
@@ -163,7 +163,7 @@ def test_what_was_answered_is_there_after_a_crash(node: Node) -> None:
         node.restart()
         assert node.query("PRAGMA integrity_check") == [("ok",)]
         listed = node.call("cacp/project/list", summary=True)["projects"]
-        assert [one["projectId"] for one in listed] == made
+        assert [one["projectId"] for one in listed] == made[::-1]
 
 
 def test_two_starts_continue_one_sequence_and_epoch(node: Node) -> None:

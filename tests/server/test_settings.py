@@ -27,6 +27,7 @@ def test_defaults_are_a_private_node() -> None:
     assert settings.host == "127.0.0.1"
     assert settings.db == Path("data/cacp.db")
     assert settings.loopback
+    assert settings.is_local
     assert settings.takes_unkeyed_peers
     assert settings.durability == "FULL"
     assert settings.agent == "aid://localhost/local@1.0.0"
@@ -65,14 +66,14 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "right"),
     [
-        ("port", "65536", "less than or equal to 65535"),
-        ("port", "http", "valid integer"),
+        ("port", "65536", "should be 65535 or less"),
+        ("port", "http", "should be a whole number"),
         ("repo", "r" * 201, "at most 200 characters"),
-        ("durability", "OFF", "'FULL' or 'NORMAL'"),
-        ("log_level", "loud", "'debug'"),
-        ("body_limit", "10", "greater than or equal to 1024"),
-        ("rate_limit", "-1", "greater than or equal to 0"),
-        ("trust_unkeyed_peers", "perhaps", "boolean"),
+        ("durability", "OFF", "FULL or NORMAL"),
+        ("log_level", "loud", "debug, info"),
+        ("body_limit", "10", "should be 1024 or more"),
+        ("rate_limit", "-1", "should be 0 or more"),
+        ("trust_unkeyed_peers", "perhaps", "true or false"),
         ("allowed_hosts", ",,", "names no host"),
         ("public_url", "ftp://cacp.example", "https://cacp.example"),
         ("public_url", "cacp.example", "https://cacp.example"),
@@ -265,7 +266,7 @@ def test_limits_of_mail_are_tightened_only() -> None:
         {"acp_broadcasts_per_hour": 6},
     )
     for wider in wrong:
-        with pytest.raises(ValueError, match="less than or equal"):
+        with pytest.raises(ValueError, match="or less"):
             load(**wider)
     assert load(acp_bench_unlimited=True).acp_rules.limits == {}
 
@@ -274,3 +275,23 @@ def test_channels_are_off_until_their_flags_are_set() -> None:
     """acp-canonical §10.1."""
     assert load().acp_rules.capabilities["wake"] == "disabled"
     assert load(acp_wake=True).acp_rules.capabilities["wake"] == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("host", "public_url", "is_local"),
+    [
+        ("127.0.0.1", "", True),
+        ("::1", "http://localhost:9000", True),
+        ("127.0.0.1", "http://[::1]:9000/", True),
+        ("127.0.0.1", "https://cacp.example.org", False),
+        ("127.0.0.1", "http://192.168.1.5:8080", False),
+        ("0.0.0.0", "", False),
+        ("0.0.0.0", "http://localhost:8080", False),
+    ],
+)
+def test_a_node_that_others_reach_is_not_local(host: str, public_url: str, is_local: bool) -> None:
+    """Design §7: a bare proxy makes each visitor a program of this machine."""
+    settings = Settings(host=host, public_url=public_url)
+    assert settings.is_local == is_local
+    assert settings.takes_unkeyed_peers == is_local
+    assert settings.requests_per_minute == (0 if is_local else 6_000)

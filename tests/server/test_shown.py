@@ -65,3 +65,13 @@ def test_packets_tell_who_wrote_them(team: Team) -> None:
     assert f"Data by `{FRONTEND_AGENT}` (node `{team.repo_id(FRONTEND)}`, trust" in text
     assert f"- reply to: `{question}`" in text
     assert shown.packets({}, {"packets": []}) == "Nothing is shared there yet."
+
+
+def test_an_agreement_that_does_not_settle_a_contract_is_shown_as_that() -> None:
+    agree = {"action": "agree"}
+    open_ = {"status": "negotiating", "version": 1, "contractStatus": "negotiating"}
+    assert "the contract is not agreed" in shown.response(agree, open_)
+    agreed = open_ | {"status": "agreed", "contractStatus": "implemented"}
+    assert "not agreed" not in shown.response(agree, agreed)
+    asked = {"action": "request_change"}
+    assert "not agreed" not in shown.response(asked, open_ | {"status": "change_requested"})

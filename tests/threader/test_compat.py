@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from schemas import wire
 from schemas.run_state import TaskStatus
+from schemas.wire_values import STATUSES
 from tests.threader.projects import Bench, result_block
 from threader.compat import PLUGINS, read_wire, result_reader
 from threader.errors import ThreaderError
 from threader.parsing import Parsed, ParserFailure, parse_result
 
 
-@pytest.mark.parametrize("status", wire.STATUSES)
+@pytest.mark.parametrize("status", STATUSES)
 def test_every_status_has_its_meaning(status: str) -> None:
     parsed = read_wire(f"work...\nSTATUS: {status}\nERROR: why\n".encode(), "A")
     assert isinstance(parsed, Parsed)
@@ -29,6 +29,14 @@ def test_files_and_evidence() -> None:
     assert isinstance(parsed, Parsed)
     assert parsed.value.changed_files == ["a.py", "b.py", "c.py"]
     assert parsed.value.evidence.notes == ["tests: pass:12", "build: pass"]
+
+
+def test_what_fails_its_tests_is_not_done() -> None:
+    parsed = read_wire(b"STATUS:ok\nLEARNED:one\ntwo\nTESTS:fail:3\n", "A")
+    assert isinstance(parsed, Parsed)
+    assert (parsed.value.status, parsed.value.failure_class) == ("FAILED", "prompt_gap")
+    assert parsed.value.summary == "STATUS:ok, but TESTS say fail"
+    assert "compact report: line 4: TESTS says fail" in parsed.warnings[2]
 
 
 def test_the_canonical_contract_comes_first() -> None:

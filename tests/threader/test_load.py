@@ -52,8 +52,8 @@ def test_all_problems_come_at_once(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("{", "line 1 column"),
-        ("[]", "valid dictionary"),
-        ('{"manifest_version": "2.0", "run_id": "r"}', "tasks: Field required"),
+        ("[]", "should be an object"),
+        ('{"manifest_version": "2.0", "run_id": "r"}', "tasks: required"),
     ],
 )
 def test_broken_files(tmp_path: Path, text: str, says: str) -> None:

@@ -1,6 +1,7 @@
 """The conservative repair (agent-threader-v2 §5)."""
 
 import json
+import re
 import time
 
 import pytest
@@ -41,9 +42,29 @@ def test_examples(text: str, expected: object) -> None:
     assert json.loads(repair(text.encode())) == expected
 
 
+FENCE = re.compile(rb"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
+"""An outer fence, said in one expression that takes quadratic time."""
+
+
+@given(st.lists(st.sampled_from(["```", "``", "json", " ", "\t", "\n", "\r\n", "{}", "x"])))
+def test_an_outer_fence_goes_with_its_line_ends(parts: list[str]) -> None:
+    text = "".join(parts).encode()
+    fenced = FENCE.match(text)
+    assert repair(text) == (fenced[1] if fenced else text)
+
+
+@pytest.mark.parametrize("opening", [b"", b"```\n", b"```json\n"])
+def test_much_white_space_is_left_as_it_is(opening: bytes) -> None:
+    text = opening + b" " * 200_000 + b"x"
+    assert repair(text) == text
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("unit", [b"/*", b'"\\', b'\\"', b", ", b'"', b"//", b"```\n"])
-def test_hostile_text_costs_linear_time(unit: bytes) -> None:
+@pytest.mark.parametrize("opening", [b"", b"```\n"])
+@pytest.mark.parametrize(
+    "unit", [b" ", b"\n", b"\n ```  ", b"/*", b'"\\', b'\\"', b", ", b'"', b"//", b"```\n"]
+)
+def test_hostile_text_costs_linear_time(unit: bytes, opening: bytes) -> None:
     began = time.perf_counter()
-    repair(unit * 500_000)
+    repair(opening + unit * 500_000 + b"x")
     assert time.perf_counter() - began < 3

@@ -1,8 +1,11 @@
 """A circuit breaker (acp-canonical §12.4): who fails again and again is refused for a while.
 
 closed ── failures in window ──▶ open ── time ──▶ half-open ── success ──▶ closed
-                                   ▲                  │
+                                   ▲                  │  └── quiet, step by step ──▶ closed
                                    └──── failure ─────┘ (for twice as long)
+
+What it remembers is on disk, and fades by the time that is passed in alone: a restart changes
+nothing. No pause is longer than `Trip.longest`, whatever the clock does.
 """
 
 from typing import NamedTuple
@@ -11,46 +14,69 @@ SECOND = 1_000_000
 
 
 class Trip(NamedTuple):
-    """When a breaker opens, and for how long at first. Times are microseconds."""
+    """When a breaker opens, for how long at first, and how fast it forgets. Times are
+    microseconds."""
 
     failures: int = 20
     window: int = 60 * SECOND
     open: int = 60 * SECOND
     longest: int = 3_600 * SECOND
+    calm: int = 600 * SECOND
+    """From the end of a pause on, so much time without a failure takes back one doubling."""
+
+    @property
+    def most(self) -> int:
+        """The number of openings from which on pauses grow no longer."""
+        return (-(-self.longest // self.open) - 1).bit_length() + 1
 
 
 SENDER = Trip()
 
 
 class Breaker(NamedTuple):
-    """Times are microseconds since 1970. `trips` counts how often it opened without a success."""
+    """Times are microseconds since 1970. `trips` counts how often it opened without a success,
+    `reason` is that of the last failure."""
 
     failures: int = 0
     since: int = 0
     open_until: int = 0
     trips: int = 0
+    reason: str = ""
 
 
 CLOSED = Breaker()
 
 
-def wait(breaker: Breaker, now: int) -> int | None:
-    """Microseconds until somebody is let through again; None when that is now."""
-    return breaker.open_until - now if now < breaker.open_until else None
+def wait(breaker: Breaker, now: int, trip: Trip = SENDER) -> int | None:
+    """Microseconds until somebody is let through again; None when that is now.
+
+    It is now, too, when the clock went back so far that no pause can end so late.
+    """
+    left = breaker.open_until - now
+    return left if 0 < left <= trip.longest else None
 
 
-def after_failure(breaker: Breaker, now: int, trip: Trip = SENDER) -> Breaker:
-    """The breaker after one more failure; one that is open stays as it is."""
-    if now < breaker.open_until:
+def calmed(breaker: Breaker, now: int, trip: Trip = SENDER) -> Breaker:
+    """What is left of a breaker after the quiet since its pause."""
+    if not breaker.trips or now < breaker.open_until:
         return breaker
-    if breaker.trips:
-        return _opened(breaker.trips + 1, now, trip)
-    if now - breaker.since >= trip.window:
-        return Breaker(1, now)
-    failures = breaker.failures + 1
-    return (
-        _opened(1, now, trip) if failures >= trip.failures else breaker._replace(failures=failures)
-    )
+    faded = (now - breaker.open_until) // trip.calm
+    left = min(breaker.trips, trip.most) - faded
+    return breaker._replace(trips=left) if left > 0 else CLOSED
+
+
+def after_failure(breaker: Breaker, now: int, trip: Trip = SENDER, reason: str = "") -> Breaker:
+    """The breaker after one more failure; one that is open stays as it is."""
+    if wait(breaker, now, trip) is not None:
+        return breaker
+    known = calmed(breaker, now, trip)
+    if known.trips:
+        return _opened(known.trips + 1, now, trip, reason)
+    if not 0 <= now - known.since < trip.window:
+        return Breaker(1, now, reason=reason)
+    if known.failures + 1 >= trip.failures:
+        return _opened(1, now, trip, reason)
+    return known._replace(failures=known.failures + 1, reason=reason)
 
 
 def after_success(breaker: Breaker, now: int) -> Breaker:
@@ -59,5 +85,6 @@ def after_success(breaker: Breaker, now: int) -> Breaker:
     return CLOSED if breaker.trips and now >= breaker.open_until else breaker
 
 
-def _opened(trips: int, now: int, trip: Trip) -> Breaker:
-    return Breaker(0, now, now + min(trip.open * 2 ** min(trips - 1, 30), trip.longest), trips)
+def _opened(trips: int, now: int, trip: Trip, reason: str) -> Breaker:
+    trips = min(trips, trip.most)
+    return Breaker(0, now, now + min(trip.open << (trips - 1), trip.longest), trips, reason)

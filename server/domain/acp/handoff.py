@@ -7,15 +7,16 @@ accepted, a coordinator may revoke what was accepted, and an owner may hand on w
 which closes the handoff that it came by; when the next one comes to nothing, the node restores it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal, cast
 
 from schemas.acp import HandoffRejectReason
 from schemas.handoff import HandoffPolicy, HandoffStatus
 from server.domain import canonical
 from server.domain.agents import identity, same_agent
-from server.domain.errors import Conflict, Forbidden, IllegalTransition
+from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput
 
 Role = Literal["sender", "receiver", "coordinator", "approver", "human", "node"]
 """An approver is a member of the teamspace whom §8.4 lets close work of high risk; a human is the
@@ -32,10 +33,17 @@ Step = Literal[
     "revoke",
     "hand_on",
     "restore",
+    "expire",
 ]
+
+ENDED: tuple[HandoffStatus, ...] = ("rejected", "closed")
+"""States that leave nothing to do: but for what was handed on, nothing follows them."""
 
 ACTIVE: tuple[HandoffStatus, ...] = ("proposed", "validating", "accepted", "activated")
 """A task has one handoff in these states at most (§7.2 rule 3; idx_handoffs_task_active)."""
+
+OFFERED: tuple[HandoffStatus, ...] = ("proposed", "validating")
+"""States of an offer that stands: it keeps the task from others, and nobody has it."""
 
 UNDER_SLA: tuple[HandoffStatus, ...] = ("accepted", "activated")
 """States in which the receiver has said yes and has not completed (§7.2 rule 5)."""
@@ -47,6 +55,8 @@ class Rules:
 
     sla_seconds: int = 24 * 3600
     """From acceptance to completion (§7.2 rule 5)."""
+    offer_seconds: int = 3 * 24 * 3600
+    """From an offer to its acceptance; then the task is free again."""
     checks_files: bool = False
     """Whether there are roots under which artifacts are checked."""
     workq: bool = False
@@ -90,13 +100,15 @@ MOVES: tuple[Move, ...] = (
         ("receiver", "sender", "coordinator", "human"),
         "as above, while an approval is missing",
     ),
+    Move("proposed", "expire", "rejected", ("node",), "nobody accepted it in time"),
+    Move("validating", "expire", "rejected", ("node",), "what it waits for did not come in time"),
     Move("accepted", "activate", "activated", ("receiver",), "the receiver has begun"),
     Move(
         "accepted",
         "revoke",
         "closed",
         ("coordinator",),
-        "the task goes back to the sender",
+        "who had it before owns the task again",
     ),
     Move("activated", "complete", "completed", ("receiver",), "the sender is told"),
     Move("activated", "hand_on", "closed", ("receiver",), "it hands the task on"),
@@ -105,7 +117,7 @@ MOVES: tuple[Move, ...] = (
         "revoke",
         "closed",
         ("coordinator",),
-        "the task goes back to the sender",
+        "who had it before owns the task again",
     ),
     Move(
         "completed",
@@ -200,11 +212,34 @@ class Ownership:
         return self.chain[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What made an agent the owner of a task: a coordinator's assignment, or an acceptance."""
+
+    chain: tuple[str, ...]
+    """The task's owners in order, the one who got it last."""
+    ended: Literal["close", "revoke"] | None = None
+    """The step that ended it."""
+
+
+def owner(grants: Iterable[Grant]) -> Ownership | None:
+    """Who owns a task, by all that ever granted it, the newest first; None when nobody does.
+
+    An offer grants nothing, so one that is withdrawn or rejected leaves nothing behind. What was
+    revoked is as if it had not been granted. What was closed is done, and its task free.
+    """
+    for grant in grants:
+        if grant.ended != "revoke":
+            return None if grant.ended == "close" else Ownership(grant.chain)
+    return None
+
+
 def chain_for(owned: Ownership | None, sender: str, receiver: str) -> tuple[str, ...]:
     """The `handoff_chain` of a handoff: the task's owners in order, the sender last.
 
-    A task that nobody owns is the sender's. Raises Conflict: `ownership_conflict` when another
-    agent owns it, `handoff_cycle` when the receiver has owned it before (§7.2 rules 3 and 6).
+    A task that nobody owns is for anyone to hand on. Raises Conflict: `ownership_conflict` when
+    another agent owns it, `handoff_cycle` when the receiver has owned it before (§7.2 rules 3 and
+    6).
     """
     chain = owned.chain if owned is not None else (sender,)
     if not same_agent(chain[-1], sender):
@@ -223,9 +258,23 @@ def chain_for(owned: Ownership | None, sender: str, receiver: str) -> tuple[str,
     return chain
 
 
-def accepted(chain: Iterable[str], receiver: str) -> Ownership:
-    """Who owns the task once the handoff with this chain is accepted."""
-    return Ownership((*chain, receiver))
+def check_chain(given: Sequence[str], chain: Sequence[str]) -> None:
+    """Raise InvalidInput (`chain_differs`) with the first place at which the `handoff_chain` that a
+    sender gives differs from the one that the node derives. An empty one says nothing.
+    """
+    for place, (said, derived) in enumerate(zip_longest(given, chain) if given else ()):
+        if said is not None and derived is not None and same_agent(said, derived):
+            continue
+        path = f"package.provenance.handoff_chain.{place}"
+        raise InvalidInput(
+            f"{path}: {said or 'nothing'}, where {derived or 'nothing'} is expected. The chain is "
+            f"{', '.join(chain)}: the task's owners in order, you last, without the receiver. "
+            "Leave it out, and the node fills it in",
+            reason="chain_differs",
+            path=path,
+            expected=derived,
+            chain=list(chain),
+        )
 
 
 # --- the checks of `validating` -----------------------------------------------------------------
@@ -253,6 +302,16 @@ def package_hash(package: dict[str, Any]) -> str:
     return canonical.digest(bare, "package")
 
 
+def why_unchecked(ref: dict[str, Any]) -> str | None:
+    """Why a node does not look for an artifact; None for one that it does look for (§7.2 rule 4):
+    a file that has a hash, or that is required."""
+    if ref["type"] != "file":
+        return f"a {ref['type']} is not checked by the node"
+    if ref.get("sha256") is None and not ref.get("required"):
+        return "it has no sha256, and is not required"
+    return None
+
+
 def policy_problem(policy: HandoffPolicy, receiver: str) -> Problem | None:
     """What the package's policy has against its receiver; None when it has nothing."""
     for restriction in policy.export_restrictions or []:
@@ -271,6 +330,6 @@ def domain_of(agent_id: str) -> str | None:
     return name.partition("/")[0].lower() if agent_id.startswith("aid://") else None
 
 
-def sla_due(accepted_at: int, sla_seconds: int) -> int:
-    """The stamp at which an accepted handoff is escalated (§7.2 rule 5)."""
-    return accepted_at + sla_seconds * 1_000_000
+def due(begun_at: int, seconds: int) -> int:
+    """The stamp at which an accepted handoff is escalated (§7.2 rule 5), or an offer expires."""
+    return begun_at + seconds * 1_000_000

@@ -1,11 +1,14 @@
 """Who may do what in a teamspace (acp-canonical §8.3, §8.4)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from schemas.teamspace import TaskKind, TeamRole
+from server.domain.acp.policy import EVERYONE
 from server.domain.agents import same_agent
-from server.domain.errors import Conflict, Forbidden
+from server.domain.errors import Conflict, Forbidden, InvalidInput
+
+STRANGERS_SHOWN = 5
 
 Authority = Literal[
     "create_task",
@@ -100,4 +103,48 @@ def check_still_coordinated(members: Iterable[TeamRole]) -> None:
         raise Conflict(
             "A teamspace keeps one coordinator at least: give that role to another member first",
             reason="last_coordinator",
+        )
+
+
+def may_reach(members: Collection[str] | None, sender: str, recipient: str) -> bool:
+    """Whether what a sender has written for a teamspace may go to a recipient now: both are members
+    still. All are addresses; `members` is None where there is no active teamspace."""
+    return members is not None and sender in members and recipient in members
+
+
+def check_audience(
+    team: str, members: Collection[str] | None, sender: str, to: Collection[str]
+) -> None:
+    """Raise unless what has `visibility: team` stays among the members of a teamspace (§12.3).
+
+    All are addresses; `members` is None where there is no active teamspace of that name. Raises
+    InvalidInput (`unknown_team`, `policy_violation`) or Forbidden (`not_in_team`).
+    """
+    if members is None:
+        raise InvalidInput(
+            f"team: there is no active teamspace {team} on this node; acp/team creates one. "
+            "Or choose another policy.visibility",
+            reason="unknown_team",
+            path="team",
+        )
+    if sender not in members:
+        raise Forbidden(
+            f"team: you are no member of the teamspace {team}; choose another policy.visibility",
+            reason="not_in_team",
+            path="team",
+        )
+    if EVERYONE in to:
+        raise InvalidInput(
+            "to: what is for a teamspace goes to its members, each by name; '*' is everyone",
+            reason="policy_violation",
+            path="to",
+        )
+    strangers = sorted(set(to) - set(members))
+    if strangers:
+        raise Forbidden(
+            f"to: {', '.join(strangers[:STRANGERS_SHOWN])} may not read what is for the teamspace "
+            f"{team}: no members. Leave them out, or choose another policy.visibility",
+            reason="not_in_team",
+            path="to",
+            strangers=strangers,
         )

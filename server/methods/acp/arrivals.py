@@ -5,6 +5,7 @@ must be the peer that brings it and the sender's home. What it checked is checke
 for limits and authority, which are counted where a message is sent.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +24,14 @@ from schemas.acp_mesh import (
 from schemas.acp_payloads import HandoffInitiatePayload
 from schemas.base import iso, stamp_of
 from server.domain.acp import letters, policy, threads
-from server.domain.acp.threads import Thread
+from server.domain.acp.handoff import ENDED
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, Refusal
 from server.domain.invalid import invalid_input
 from server.methods import homes
-from server.methods.acp import course
+from server.methods.acp import course, thread
 from server.methods.acp.mail import checked_payload, new_row
+from server.methods.acp.thread import Joined
 from server.methods.base import Context, writes
 from server.methods.digest import check_source
 from server.notices import name_once
@@ -110,57 +112,69 @@ def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
         or not same_agent(known.from_agent, letter.message.from_)
     ):
         raise Conflict("id: it is that of another message here", reason="id_taken")
-    if known is None and posting.is_archived(ctx.db, message_id):
-        return []
     wanted = dict.fromkeys(map(identity, letter.recipients))
+    kept = messages.archived(ctx.db, message_id) if known is None else None
+    if kept is not None:
+        return _archived(letter, kept, wanted)
     have = {one.recipient for one in mailboxes.deliveries(ctx.db, message_id)} if known else set()
     new = [one for one in wanted if one not in have and _lives_here(ctx, one)]
     row = known
     if row is None:
-        row, thread = _checked(ctx, letter)
+        row, joined = _checked(ctx, letter)
         if letters.is_over(letter, ctx.stamp, ctx.node.acp.retention):
             return [_end(one, "expired", "its time was over before it came") for one in wanted]
         if new:
-            _enter(ctx, row, thread, letter)
+            _enter(ctx, row, joined, letter)
     for address in new:
         mailboxes.put(ctx.db, message_id, address, iso(ctx.stamp))
         course.announce(ctx, row, address)
-        if row.type == "handoff.initiate":
-            _note_handoff(ctx, letter, address)
+        thread.heard(ctx, messages.thread_of(ctx.db, message_id), row, address)
+        _note_handoff(ctx, letter, address)
+    if known is None and new:
+        course.take_turn(ctx, row)
     there = [one for one in mailboxes.deliveries(ctx.db, message_id) if one.recipient in wanted]
     found = {one.recipient: mailboxes.reached(one) for one in there}
     return [found.get(one) or _end(one, "failed", GONE) for one in wanted]
 
 
-def _checked(ctx: Context, letter: Letter) -> tuple[Message, Thread]:
-    """The row of a new message and its thread with it, after all that can be refused of it.
+def _archived(
+    letter: Letter, kept: dict[str, Any], wanted: Collection[str]
+) -> list[dict[str, Any]]:
+    """How far a message came that is in the archive by now."""
+    if not same_agent(kept["message"]["from"], letter.message.from_):
+        raise Conflict("id: it is that of another message here", reason="id_taken")
+    return [
+        {
+            "recipient": one["recipient"],
+            "status": one["status"],
+            "delivered_at": one["deliveredAt"],
+            "read_at": one["readAt"],
+            "error": one["error"],
+        }
+        for one in kept["receipts"]
+        if one["recipient"] in wanted
+    ]
+
+
+def _checked(ctx: Context, letter: Letter) -> tuple[Message, Joined]:
+    """The row of a new message and the thread that it is of, after all that can be refused of it.
 
     A node sees those messages of a thread that are for its agents: a number may be skipped here,
-    but none that is lower is taken after it (§12.5). What comes from who has no part in a thread
-    uses up nothing of it.
+    but none that is lower is taken after it (§12.5).
 
     Raises Refusal.
     """
     message = letter.message
-    letters.check(letter, ctx.stamp, ctx.node.future_limit)
+    letters.check(letter, ctx.now, ctx.node.future_limit)
     payload = checked_payload(message.type, message.version, message.payload)
-    thread_id = message.thread_id or message.id
-    thread = messages.thread(ctx.db, thread_id) or Thread()
-    hop = max(letter.hop, _hop(ctx, letter, thread))
-    threads.check_bounds(thread, hop, ctx.node.acp.bounds)
-    threads.place(message.type, message.sequence, thread)
     sender = identity(message.from_)
-    # What it has sent gives it no part: nothing keeps a peer from sending into any thread.
-    has_part = not thread.rounds or messages.is_called_in(ctx.db, thread_id, sender)
-    if message.sequence is not None:
-        if not has_part:
-            raise Forbidden(
-                "thread_id: the sender has no part in this thread here, and takes no number in it",
-                reason="not_in_thread",
-            )
-        thread = thread._replace(sequence=message.sequence - 1)
-    if has_part:
-        thread = threads.after(thread, hop, sender)
+    to = [] if message.to == [policy.EVERYONE] else [identity(one) for one in message.to]
+    # What a peer says that it answers gives it no part in a thread; what was sent to it does.
+    joined = thread.joined(ctx, message.thread_id or message.id, message.id, sender, to)
+    party = messages.party(ctx.db, joined.id, sender)
+    hop = max(letter.hop, threads.hop_of(party))
+    threads.check_bounds(party, hop, ctx.node.acp.bounds)
+    threads.place(message.type, message.sequence, joined.thread, ())
     row = new_row(
         message,
         id=message.id,
@@ -168,41 +182,37 @@ def _checked(ctx: Context, letter: Letter) -> tuple[Message, Thread]:
         sender=message.from_,
         recipients=message.to,
         payload=payload,
-        thread_id=thread_id,
+        thread_id=joined.name,
         expires_at=None if message.expires_at is None else iso(stamp_of(message.expires_at)),
         created_at=iso(stamp_of(message.created_at)),
         hop=hop,
     )
-    return row, thread
+    return row, joined
 
 
-def _hop(ctx: Context, letter: Letter, thread: Thread) -> int:
-    """How many replies are before a message, as far as this node has seen them."""
-    message = letter.message
-    if message.reply_to is None:
-        return threads.hop_of_joining(thread, identity(message.from_))
-    parent = messages.find(ctx.db, message.reply_to)
-    return 0 if parent is None else parent.hop + 1
-
-
-def _enter(ctx: Context, row: Message, thread: Thread, letter: Letter) -> None:
-    """Write a message from elsewhere and its turn in its thread."""
-    messages.insert(ctx.db, row, len(row.payload_json.encode()))
+def _enter(ctx: Context, row: Message, joined: Joined, letter: Letter) -> None:
+    """Write a message from elsewhere."""
+    messages.insert(ctx.db, row, len(row.payload_json.encode()), joined.id)
     posting.put_source(ctx.db, row.id, ctx.caller.agent_id)
     if homes.home_of(ctx, row.from_agent) is None:
         mesh.put_home(ctx.db, row.from_agent, ctx.caller.agent_id)
-    messages.put_thread(ctx.db, row.thread_id or row.id, thread)
-    course.take_turn(ctx, row)
+    thread.spoken(ctx, joined, row)
     if policy.is_audited(letter.message.policy, letter.message.priority):
         course.audit(ctx, "accepted", row.id, sender=row.from_agent)
     ctx.record("message", row.id, None, "pending")
 
 
 def _note_handoff(ctx: Context, letter: Letter, address: str) -> None:
-    """Remember which node holds a handoff, past the message that offers it."""
-    offer = HandoffInitiatePayload.model_validate(letter.message.payload)
-    node = identity(ctx.caller.agent_id)
-    handoffs.put_elsewhere(ctx.db, offer.handoff_id, address, offer.task_id, node)
+    """Remember which node holds a handoff, past the message that offers it; and that it has ended,
+    when that node says so."""
+    node, payload = identity(ctx.caller.agent_id), letter.message.payload
+    if letter.message.type == "handoff.initiate":
+        offer = HandoffInitiatePayload.model_validate(payload)
+        handoffs.put_elsewhere(ctx.db, offer.handoff_id, address, offer.task_id, node)
+        return
+    about = payload.get("details") or {}
+    if about.get("status") in ENDED and isinstance(about.get("handoff_id"), str):
+        handoffs.end_elsewhere(ctx.db, about["handoff_id"], node)
 
 
 def _lives_here(ctx: Context, address: str) -> bool:

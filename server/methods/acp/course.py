@@ -1,38 +1,70 @@
 """What happens to a message once it is written: its turn, its boxes, its status, its audit."""
 
+from collections.abc import Collection
 from typing import Any, cast
 
 from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
 from schemas.base import iso
-from server.domain.acp import policy, status
+from server.domain.acp import policy, status, threads
+from server.domain.acp import teams as authority
 from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
-from server.methods.acp import route
+from server.methods.acp import route, thread
 from server.methods.base import Context
 from server.store import mailboxes, messages, pushes, senders, teams
 from server.store.mailboxes import Delivery
 from server.store.messages import Message
 from server.store.pushes import Target
 
+LEFT = "while it waited, its sender or this recipient left the teamspace that it is for"
+
 
 def let_through(ctx: Context, message: Message) -> None:
     """Put a message into its recipients' boxes, unless it is before its turn in its thread; then
-    those that waited for it."""
-    now = iso(ctx.stamp)
-    if message.sequence is not None and message.thread_id is not None:
-        thread = messages.thread(ctx.db, message.thread_id) or Thread()
-        if message.sequence > thread.sequence + 1:
-            messages.put_held(ctx.db, message.id, "quarantine", now)
+    those that waited for it. One whose number was taken while it waited gets the next that is free.
+    """
+    if message.sequence is not None:
+        thread_id = messages.thread_of(ctx.db, message.id)
+        at = messages.thread(ctx.db, thread_id) or Thread()
+        pending = messages.pending(ctx.db, thread_id, at.sequence)
+        others = [one for one in pending if one.id != message.id]
+        message = _numbered(ctx, message, threads.number_for(message.sequence, at, others))
+        if threads.place(message.type, message.sequence, at, others) == "early":
+            messages.put_held(ctx.db, message.id, "quarantine", iso(ctx.stamp))
             return
+    _let_go(ctx, message)
+    take_turn(ctx, message)
+
+
+def _numbered(ctx: Context, message: Message, sequence: int) -> Message:
+    if sequence != message.sequence:
+        messages.put_sequence(ctx.db, message.id, sequence, iso(ctx.stamp))
+    return message._replace(sequence=sequence)
+
+
+def _let_go(ctx: Context, message: Message) -> None:
+    now = iso(ctx.stamp)
     if message.held is not None:
         messages.put_held(ctx.db, message.id, None, now)
+    thread_id = messages.thread_of(ctx.db, message.id)
+    sender, reached = identity(message.from_agent), False
+    for_team, members = is_for_team(message), active_members(ctx, message.team)
     for found in mailboxes.deliveries(ctx.db, message.id):
         waits = found.box_seq is None and found.status == "pending"
-        if waits and route.let_go(ctx, message.id, found.recipient, now):
+        if not waits:
+            continue
+        if for_team and not authority.may_reach(members, sender, found.recipient):
+            advance(ctx, messages.find(ctx.db, message.id) or message, found, "failed", LEFT)
+            if is_audited(message):
+                audit(ctx, "failed", message.id, recipient=found.recipient, reason=LEFT)
+            continue
+        reached = True
+        thread.heard(ctx, thread_id, message, found.recipient)
+        if route.let_go(ctx, message.id, found.recipient, now):
             announce(ctx, message, found.recipient)
-    log_for_team(ctx, message)
-    take_turn(ctx, message)
+    if reached:
+        log_for_team(ctx, message)
 
 
 def log_for_team(ctx: Context, message: Message) -> None:
@@ -44,19 +76,41 @@ def log_for_team(ctx: Context, message: Message) -> None:
         teams.log_message(ctx.db, message)
 
 
+def is_for_team(message: Message) -> bool:
+    """Whether only members of its teamspace may read a message. Who hands work into a teamspace is
+    for the handoff to say, which is approved there (§8.4)."""
+    is_step = message.type.startswith("handoff.")
+    meant = ACPPolicy.model_validate_json(message.policy_json)
+    return meant.visibility == "team" and not is_step
+
+
+def active_members(ctx: Context, team: str | None) -> Collection[str] | None:
+    """The members of an active teamspace; None where there is none."""
+    found = teams.find(ctx.db, team) if team is not None else None
+    active = found is not None and found.status == "active"
+    return teams.members(ctx.db, str(team)) if active else None
+
+
 def take_turn(ctx: Context, message: Message) -> None:
-    """A message with a sequence has had its turn, or will never have it: the next may follow."""
-    if message.sequence is None or message.thread_id is None:
-        return
-    thread = messages.thread(ctx.db, message.thread_id) or Thread()
-    if message.sequence != thread.sequence + 1:
-        return
-    messages.put_thread(ctx.db, message.thread_id, thread._replace(sequence=message.sequence))
-    waiting = messages.held_at(ctx.db, message.thread_id, message.sequence + 1)
-    if waiting is not None and waiting[1] == "quarantine":
-        following = messages.find(ctx.db, waiting[0])
+    """A message with a sequence has had its turn: its number is taken, and the next may follow."""
+    if message.sequence is not None:
+        _follow(ctx, message, message.sequence)
+
+
+def _follow(ctx: Context, message: Message, taken: int) -> None:
+    """Let through what has its turn in a message's thread once this number is taken, one after the
+    other."""
+    thread_id = messages.thread_of(ctx.db, message.id)
+    bounds = ctx.node.acp.bounds
+    at = threads.take(messages.thread(ctx.db, thread_id) or Thread(), taken, bounds)
+    pending = messages.pending(ctx.db, thread_id, at.sequence)
+    while (first := threads.turn(at, pending)) is not None:
+        pending = [one for one in pending if one.id != first.id]
+        at = at._replace(sequence=first.sequence)
+        following = messages.find(ctx.db, first.id)
         if following is not None:
-            let_through(ctx, following)
+            _let_go(ctx, _numbered(ctx, following, first.sequence))
+    messages.put_thread(ctx.db, thread_id, message.thread_id or message.id, at)
 
 
 def announce(ctx: Context, message: Message, address: str) -> None:
@@ -99,18 +153,21 @@ def advance(
 
 def give_up(
     ctx: Context, message: Message, to: ACPMessageStatus, why: str, *, final: bool = False
-) -> None:
-    """End a message, as expired or failed, for each recipient that has not read it. What was sent
-    to another node is that node's to end, unless this is `final`."""
+) -> int:
+    """End a message, as expired or failed, for each recipient that has not read it; how many these
+    were. What was sent to another node is that node's to end, unless this is `final`."""
+    ended = 0
     for found in mailboxes.deliveries(ctx.db, message.id):
         if not final and route.is_out_of_hand(ctx, message.id, found.recipient):
             continue
         current = messages.find(ctx.db, message.id)
         if current is not None:
-            advance(ctx, current, found, to, why)
+            ended += advance(ctx, current, found, to, why)
     if message.held is not None:
         messages.put_held(ctx.db, message.id, None, iso(ctx.stamp))
-        take_turn(ctx, message)
+        if message.sequence is not None:
+            _follow(ctx, message, 0)
+    return ended
 
 
 def audit(ctx: Context, outcome: str, message_id: str | None, **detail: Any) -> None:

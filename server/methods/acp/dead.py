@@ -8,9 +8,7 @@ from schemas.acp import (
     REFS_MAX,
     ACPContext,
     ACPExternalRef,
-    ACPMessageType,
     ACPPolicy,
-    ACPPriority,
 )
 from schemas.acp_calls import (
     DeadLettersParams,
@@ -20,6 +18,7 @@ from schemas.acp_calls import (
 )
 from schemas.base import iso
 from server.domain.agents import identity
+from server.domain.errors import IllegalTransition
 from server.methods.acp import course, mail
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import LOOKING, SENDING
@@ -39,9 +38,9 @@ from server.store.messages import Message
     guard=LOOKING,
 )
 def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
-    """What the caller sent that expired or failed, for each recipient, oldest first, and what
-    could not be pushed on a channel but is in the inbox; for a human's key, also what is critical,
-    gated or for human audit of anybody's."""
+    """What the caller sent that expired or failed, for each recipient, oldest first and from the
+    archive too, and what could not be pushed on a channel but is in the inbox; for a human's key,
+    also what is critical, gated or for human audit of anybody's."""
     check_unscoped(ctx)
     rows = mailboxes.dead(
         ctx.db,
@@ -50,16 +49,7 @@ def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
         after=params.cursor,
         limit=params.limit + 1,
     )
-    result: dict[str, Any] = {
-        "letters": [
-            {
-                "message": messages.envelope(message),
-                "receipt": mailboxes.receipt(delivery),
-                "channel": channel,
-            }
-            for _, channel, delivery, message in rows[: params.limit]
-        ]
-    }
+    result: dict[str, Any] = {"letters": [letter for _, letter in rows[: params.limit]]}
     if len(rows) > params.limit:
         result["nextCursor"] = rows[params.limit - 1][0]
     return result
@@ -72,38 +62,45 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     channel is no new message: it is pushed again."""
     check_unscoped(ctx)
     message = messages.find(ctx.db, params.message_id)
-    if message is None or identity(message.from_agent) != address_of(ctx):
+    kept = messages.archived(ctx.db, params.message_id) if message is None else _whole(ctx, message)
+    if kept is None or identity(kept["message"]["from"]) != address_of(ctx):
         raise mail.no_message(params.message_id)
-    dead = [
-        one.recipient
-        for one in mailboxes.deliveries(ctx.db, message.id)
-        if one.status in ("expired", "failed")
-    ]
-    if not dead and pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
+    dead = [one["recipient"] for one in kept["receipts"] if one["status"] in ("expired", "failed")]
+    if dead:
+        return posted(ctx, _again(kept["message"], dead, params.expires_at))
+    if message is None:
+        raise IllegalTransition(f"Message {params.message_id} is no dead letter")
+    if pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
         return sent_before(ctx, message)
-    if not dead:
-        raise course.illegal(message, f"Message {message.id} is no dead letter")
-    return posted(ctx, _again(message, dead, params.expires_at))
+    raise course.illegal(message, f"Message {message.id} is no dead letter")
 
 
-def _again(message: Message, to: list[str], expires_at: str | None) -> Draft:
-    context: dict[str, Any] = orjson.loads(message.context_json) if message.context_json else {}
-    refs: list[Any] = orjson.loads(message.external_refs_json or "[]")
+def _whole(ctx: Context, message: Message) -> dict[str, Any]:
+    """As it would be in the archive."""
+    receipts = [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)]
+    whole = {"message": messages.envelope(message), "receipts": receipts}
+    return cast(dict[str, Any], orjson.loads(orjson.dumps(whole)))
+
+
+def _again(envelope: dict[str, Any], to: list[str], expires_at: str | None) -> Draft:
+    context: dict[str, Any] = envelope.get("context", {})
+    refs = context.pop("external_refs", [])
     if len(refs) < REFS_MAX:
-        refs.append({"type": "other", "value": message.id, "description": "replay of this message"})
+        said = "replay of this message"
+        refs.append({"type": "other", "value": envelope["id"], "description": said})
     return Draft(
-        type=cast(ACPMessageType, message.type),
+        type=envelope["type"],
         to=to,
-        payload=orjson.loads(message.payload_json),
-        policy=ACPPolicy.model_validate_json(message.policy_json),
-        priority=cast(ACPPriority, message.priority),
-        team=message.team,
-        thread_id=message.thread_id,
-        topic=message.topic,
+        payload=envelope["payload"],
+        policy=ACPPolicy.model_validate(envelope["policy"]),
+        priority=envelope["priority"],
+        team=envelope.get("team"),
+        thread_id=envelope.get("thread_id"),
+        topic=envelope.get("topic"),
         expires_at=expires_at,
         context=ACPContext(
             **context, external_refs=[ACPExternalRef.model_validate(ref) for ref in refs]
         ),
         # Should more recipients miss it later, that is another replay.
-        client_id=f"replay:{message.id}:{len(to)}",
+        client_id=f"replay:{envelope['id']}:{len(to)}",
     )

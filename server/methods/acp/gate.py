@@ -1,28 +1,27 @@
-"""acp/approve: the human gate (acp-canonical §8, §12.8)."""
+"""acp/approve and acp/approvals: the human gate (acp-canonical §8, §12.8)."""
 
 from typing import Any
 
-from schemas.acp_calls import ApproveParams, ApproveResult
+import orjson
+
+from schemas.acp_calls import ApprovalsParams, ApprovalsResult, ApproveParams, ApproveResult
+from schemas.plain import one_line
 from server.domain.errors import Forbidden
 from server.methods.acp import course, mail
-from server.methods.acp.guard import SENDING
-from server.methods.base import Context, check_unscoped, writes
+from server.methods.acp.guard import LOOKING, SENDING
+from server.methods.base import Context, check_unscoped, reads, writes
 from server.methods.handoff import decided_by_human
 from server.methods.handoff_held import check_decided_here
-from server.store import mailboxes, messages
+from server.store import handoffs, mailboxes, messages
+from server.store.handoffs import Handoff
+from server.store.messages import Message
 
 
 @writes("acp/approve", ApproveParams, ApproveResult, guard=SENDING)
 def approve(ctx: Context, params: ApproveParams) -> dict[str, Any]:
     """Let a gated message through to its recipients, or a handoff that requires it be accepted; or
     refuse it for good. Needs a human's key: `cacp keys create --human`."""
-    check_unscoped(ctx)
-    if not ctx.caller.human:
-        raise Forbidden(
-            "Only a human lets gated messages through: call with a key that was made by "
-            "`cacp keys create --human`",
-            reason="not_human",
-        )
+    _check_human(ctx, "lets gated messages through")
     message = messages.find(ctx.db, params.message_id)
     if message is None:
         approved = params.decision == "approve"
@@ -49,3 +48,54 @@ def approve(ctx: Context, params: ApproveParams) -> dict[str, Any]:
         "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
         "outcome": outcome,
     }
+
+
+@reads("acp/approvals", ApprovalsParams, ApprovalsResult, access="write", wide=True, guard=LOOKING)
+def approvals(ctx: Context, params: ApprovalsParams) -> dict[str, Any]:
+    """What waits at this node for a human to approve it: messages and handoffs, oldest first. Needs
+    a human's key."""
+    _check_human(ctx, "sees what waits for approval")
+    after, most = params.cursor or "", params.limit + 1
+    waiting = [_message(one) for one in messages.gated(ctx.db, after, most)]
+    waiting += [_handoff(one) for one in handoffs.unapproved(ctx.db, after, most)]
+    waiting.sort(key=lambda one: str(one["id"]))
+    result: dict[str, Any] = {"waiting": waiting[: params.limit]}
+    if len(waiting) > params.limit:
+        result["nextCursor"] = result["waiting"][-1]["id"]
+    return result
+
+
+def _message(message: Message) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "kind": "message",
+        "from": message.from_agent,
+        "to": orjson.loads(message.to_agents_json),
+        "type": message.type,
+        "priority": message.priority,
+        "subject": one_line(message.topic or orjson.loads(message.payload_json)["summary"]),
+        "since": message.created_at,
+        "expiresAt": message.expires_at,
+    }
+
+
+def _handoff(found: Handoff) -> dict[str, Any]:
+    return {
+        "id": found.handoff_id,
+        "kind": "handoff",
+        "from": found.from_agent,
+        "to": [found.to_agent],
+        "type": "handoff.initiate",
+        "priority": found.package["task"]["priority"],
+        "subject": one_line(found.title),
+        "since": found.initiated_at,
+    }
+
+
+def _check_human(ctx: Context, does: str) -> None:
+    check_unscoped(ctx)
+    if not ctx.caller.human:
+        raise Forbidden(
+            f"Only a human {does}: call with a key that was made by `cacp keys create --human`",
+            reason="not_human",
+        )

@@ -3,7 +3,8 @@
 
 from dataclasses import dataclass
 
-from server.domain.acp import breaker
+from server.domain.acp import breaker, rates
+from server.domain.acp.abuse import is_abuse
 from server.domain.errors import NodeAway, Refusal, Unavailable
 from server.methods.acp.course import address_of, audit, sender_breaker
 from server.methods.base import Context
@@ -14,7 +15,7 @@ REASON_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class AcpGuard:
-    """`sending`: what is refused is audited, and counts for the sender's circuit breaker."""
+    """`sending`: what is refused is audited, and abuse counts for the sender's circuit breaker."""
 
     sending: bool
     reason: str = "schema_invalid"
@@ -32,18 +33,31 @@ class AcpGuard:
         return self.sending and not isinstance(refusal, Unavailable)
 
     def note(self, ctx: Context, refusal: Refusal) -> None:
-        """Audit the refusal and count it, unless the breaker is open: then nothing more of this
-        sender is written."""
-        name = sender_breaker(address_of(ctx))
-        before = senders.breaker(ctx.db, name)
+        """Audit the refusal, and count it if it is abuse. Nothing more is written of a sender whose
+        breaker is open, or who makes more mistakes in a minute than are audited."""
+        sender, reason = address_of(ctx), refusal.data["reason"]
+        name = sender_breaker(sender)
+        before = after = senders.breaker(ctx.db, name)
         if breaker.wait(before, ctx.stamp) is not None:
             return
-        after = breaker.after_failure(before, ctx.stamp)
-        senders.put_breaker(ctx.db, name, after)
-        told = {"reason": refusal.data["reason"], "message": refusal.message[:REASON_MAX]}
+        if is_abuse(reason):
+            after = breaker.after_failure(before, ctx.stamp, reason=reason)
+            senders.put_breaker(ctx.db, name, after)
+        elif not _has_room(ctx, sender):
+            return
+        told = {"reason": reason, "message": refusal.message[:REASON_MAX]}
         audit(ctx, "refused", None, **told)
         if breaker.wait(after, ctx.stamp) is not None:
             audit(ctx, "circuit_opened", None, **told)
+
+
+def _has_room(ctx: Context, sender: str) -> bool:
+    """Count one more mistake, if it is still to be audited."""
+    noted = senders.stamps(ctx.db, sender, "refused")
+    kept, full = rates.allow(noted, ctx.stamp, rates.REFUSED)
+    if full is None:
+        senders.put_stamps(ctx.db, sender, "refused", kept)
+    return full is None
 
 
 SENDING = AcpGuard(sending=True)

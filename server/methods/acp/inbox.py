@@ -15,7 +15,7 @@ from schemas.base import iso
 from server.domain import untrusted
 from server.domain.errors import InvalidInput, Unavailable
 from server.domain.untrusted import Author
-from server.methods.acp import course, mail
+from server.methods.acp import course
 from server.methods.acp.guard import LOOKING
 from server.methods.base import Context, Session, check_unscoped, waits, writes
 from server.store import changes, mailboxes, messages, posting
@@ -78,12 +78,14 @@ class Page:
 @waits("acp/inbox", InboxParams, InboxResult, access="write", guard=LOOKING)
 async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
     """What came for the caller: all that it has not acknowledged, oldest first, or all with
-    `show: all`. `wait` seconds for something to come; `ack` acknowledges before it looks.
+    `show: all`. `wait` seconds for something to come; `ack` acknowledges before it looks, and
+    `acked` says what became of each id.
 
     Listing marks a message as delivered, which its sender sees; it goes on being listed.
     """
+    acked = []
     if params.ack:
-        await session.write(partial(acknowledge, message_ids=params.ack))
+        acked = await session.write(partial(acknowledge, message_ids=params.ack))
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
@@ -94,11 +96,12 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
         await _until_more(session, page, next_commit, until)
     if page.has_new:
         try:
-            return await session.write(partial(_shown, params=params))
+            shown = await session.write(partial(_shown, params=params))
+            return shown | {"acked": acked}
         except Unavailable:
             # What can't be noted can still be read; it is noted when it is listed again.
             pass
-    return session.read(lambda ctx: page.result(ctx, params))
+    return session.read(lambda ctx: page.result(ctx, params)) | {"acked": acked}
 
 
 async def _until_more(
@@ -118,45 +121,35 @@ async def _until_more(
 @writes("acp/ack", AckParams, AckResult, guard=LOOKING)
 def ack(ctx: Context, params: AckParams) -> dict[str, Any]:
     """Acknowledge messages: they are read, their senders see it, and they are not listed any more.
-    Doing so again changes nothing."""
-    check_unscoped(ctx)
-    outcomes = acknowledge(ctx, params.message_ids)
-    return {
-        "acked": [
-            {"messageId": message_id, "outcome": outcome}
-            for message_id, outcome in outcomes.items()
-        ]
-    }
+    Each id has its own outcome; one that is `unknown` keeps no other from being acknowledged. Doing
+    so again changes nothing."""
+    return {"acked": acknowledge(ctx, params.message_ids)}
 
 
-def acknowledge(ctx: Context, message_ids: list[str]) -> dict[str, str]:
-    """Mark messages as read, and enter them as processed (§12.5); what became of each.
-
-    Raises NotFound, and marks none, when one of them never came to the caller.
-    """
+def acknowledge(ctx: Context, message_ids: list[str]) -> list[dict[str, str]]:
+    """Mark messages as read, and enter them as processed (§12.5); the Acked of each."""
     check_unscoped(ctx)
     address = course.address_of(ctx)
-    outcomes: dict[str, str] = {}
-    todo = []
-    for message_id in dict.fromkeys(message_ids):
-        if mailboxes.is_processed(ctx.db, address, message_id):
-            outcomes[message_id] = "already"
-            continue
-        found = mailboxes.delivery(ctx.db, message_id, address)
-        message = messages.find(ctx.db, message_id)
-        if found is None or message is None or found.box_seq is None:
-            raise mail.no_message(message_id)
-        if found.status in ("expired", "failed"):
-            outcomes[message_id] = found.status
-        else:
-            outcomes[message_id] = "read"
-            todo.append((message, found))
-    for message, found in todo:
-        course.advance(ctx, message, found, "read")
-        mailboxes.put_processed(ctx.db, address, message.id, iso(ctx.stamp))
-        if course.is_audited(message):
-            course.audit(ctx, "read", message.id)
-    return outcomes
+    return [
+        {"messageId": message_id, "outcome": _acknowledged(ctx, address, message_id)}
+        for message_id in dict.fromkeys(message_ids)
+    ]
+
+
+def _acknowledged(ctx: Context, address: str, message_id: str) -> str:
+    if mailboxes.is_processed(ctx.db, address, message_id):
+        return "already"
+    found = mailboxes.delivery(ctx.db, message_id, address)
+    message = messages.find(ctx.db, message_id)
+    if found is None or message is None or found.box_seq is None:
+        return "unknown"
+    if found.status in ("expired", "failed"):
+        return found.status
+    course.advance(ctx, message, found, "read")
+    mailboxes.put_processed(ctx.db, address, message.id, iso(ctx.stamp))
+    if course.is_audited(message):
+        course.audit(ctx, "read", message.id)
+    return "read"
 
 
 def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:

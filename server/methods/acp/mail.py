@@ -22,6 +22,7 @@ from schemas.acp import (
     PAYLOAD_MAX,
     VERSION,
     ACPContext,
+    ACPGivenPolicy,
     ACPMessageEnvelope,
     ACPMessageType,
     ACPPolicy,
@@ -33,9 +34,9 @@ from schemas.acp import (
 from schemas.acp_payloads import PAYLOADS
 from schemas.base import JsonObject, iso, stamp_of
 from server.domain.acp import breaker, policy, rates, threads
+from server.domain.acp import teams as authority
 from server.domain.acp.breaker import CLOSED, Breaker
 from server.domain.acp.rates import Kind
-from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import (
     Conflict,
@@ -46,8 +47,9 @@ from server.domain.errors import (
     TooLarge,
 )
 from server.domain.invalid import invalid_input
-from server.methods.acp import route
+from server.methods.acp import route, thread
 from server.methods.acp.course import (
+    active_members,
     address_of,
     announce,
     audit,
@@ -55,12 +57,13 @@ from server.methods.acp.course import (
     log_for_team,
     sender_breaker,
 )
+from server.methods.acp.thread import Joined
 from server.methods.base import Context, check_unscoped, new_id
 from server.store import mailboxes, messages, senders
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
-DEFAULT_POLICY = ACPPolicy()
+DEFAULT_POLICY = ACPGivenPolicy().whole()
 
 
 class Draft(NamedTuple):
@@ -89,7 +92,7 @@ class Ready(NamedTuple):
     payload_bytes: int
     places: Mapping[str, str | None]
     """The recipients' addresses, and the node that each is at home at; None for this one."""
-    thread: Thread
+    joined: Joined
     audited: bool
     stamps: tuple[Kind, list[int]] | None = None
     """What the sender's limit is to remember; None when it has none."""
@@ -112,9 +115,9 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     `charged` is False for what comes with a step that was decided, such as a handoff's: no limit,
     no bound of a thread and no key that was revoked meanwhile may keep that step from being taken.
 
-    Raises InvalidInput (`schema_invalid`, `policy_violation`, `type_reserved`,
+    Raises InvalidInput (`schema_invalid`, `policy_violation`, `unknown_team`, `type_reserved`,
     `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`,
-    `no_mailbox`), Forbidden (`broadcast_not_allowed`, `not_in_thread`, `hop_limit`,
+    `no_mailbox`), Forbidden (`broadcast_not_allowed`, `not_in_team`, `not_in_thread`, `hop_limit`,
     `round_limit`), Conflict (`client_id_reused`, `sequence_taken`) and RateLimited
     (`rate_limited`, `circuit_open`).
     """
@@ -126,21 +129,15 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         client_id = draft.client_id, _fingerprint(draft)
         known = _sent_before(ctx, sender, *client_id)
         if known is not None:
-            return Ready(known, 0, {}, Thread(), audited=False, duplicate=True)
+            return Ready(known, 0, {}, thread.of(ctx, known), audited=False, duplicate=True)
     payload = checked_payload(draft.type, draft.version, draft.payload)
     recipients = _recipients(draft)
     broadcast = charged and policy.is_broadcast(recipients)
-    policy.check(
-        draft.policy,
-        priority=draft.priority,
-        broadcast=broadcast,
-        team=draft.team,
-        coordinator=not charged or ctx.caller.human or _is_coordinator(ctx),
-    )
+    _check_policy(ctx, draft, recipients, broadcast, charged)
     expires_at = _expiry(ctx, draft.expires_at)
     message_id = new_id()
-    thread_id, hop, thread = _place(ctx, draft, sender, message_id, charged)
-    held = _held(ctx, draft, thread_id, thread)
+    joined, hop = _place(ctx, draft, sender, message_id, recipients, charged)
+    held = _held(ctx, draft, joined)
     places = route.places(ctx, recipients, sender, known_only=charged)
     stamps = _stamps(ctx, sender, "broadcast" if broadcast else "direct") if charged else None
     return Ready(
@@ -152,7 +149,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
             sender=ctx.caller.agent_id,
             recipients=recipients,
             payload=payload,
-            thread_id=thread_id,
+            thread_id=joined.name,
             expires_at=expires_at,
             created_at=iso(ctx.stamp),
             hop=hop,
@@ -160,7 +157,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
         ),
         payload_bytes=len(payload),
         places=places,
-        thread=thread,
+        joined=joined,
         audited=policy.is_audited(draft.policy, draft.priority),
         stamps=stamps,
         client_id=client_id,
@@ -187,9 +184,9 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     if ready.duplicate:
         return messages.envelope(message)
     now, sender = message.created_at, address_of(ctx)
-    messages.insert(ctx.db, message, ready.payload_bytes)
-    thread_id = cast(str, message.thread_id)
-    messages.put_thread(ctx.db, thread_id, threads.after(ready.thread, message.hop, sender))
+    joined = ready.joined
+    messages.insert(ctx.db, message, ready.payload_bytes, joined.id)
+    thread.spoken(ctx, joined, message)
     # What has no turn and no gate goes straight into the boxes.
     waits = message.held is not None or message.sequence is not None
     for address, node in ready.places.items():
@@ -200,6 +197,8 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
             announce(ctx, message, address)
         if node is not None and not waits:
             route.let_go(ctx, message.id, address, now)
+        if not waits:
+            thread.heard(ctx, joined.id, message, address)
     if not waits:
         log_for_team(ctx, message)
     elif message.held is None:
@@ -210,9 +209,9 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
         messages.put_client_id(
             ctx.db, sender, ready.client_id[0], message.id, ready.client_id[1], now
         )
-    after = breaker.after_success(ready.breaker, ctx.stamp)
-    if after != ready.breaker:
-        senders.put_breaker(ctx.db, sender_breaker(sender), after)
+    closed = breaker.after_success(ready.breaker, ctx.stamp)
+    if closed != ready.breaker:
+        senders.put_breaker(ctx.db, sender_breaker(sender), closed)
     if ready.audited:
         audit(ctx, message.held or "accepted", message.id)
     ctx.record("message", message.id, None, message.held or "pending")
@@ -228,10 +227,13 @@ def _breaker(ctx: Context, sender: str) -> Breaker:
     left = breaker.wait(found, ctx.stamp)
     if left is not None:
         seconds = -(-left // 1_000_000)
+        lastly = f", the last as {found.reason}" if found.reason else ""
         raise RateLimited(
-            f"Too many of your messages were refused; mend them, and try again in {seconds} s",
+            f"You tried too often what you may not do{lastly}; leave that, and try again in "
+            f"{seconds} s",
             reason="circuit_open",
             retryAfter=seconds,
+            cause=found.reason or None,
         )
     return found
 
@@ -311,6 +313,28 @@ def _is_coordinator(ctx: Context) -> bool:
     return ctx.node.acp.is_coordinator(ctx.caller.agent_id)
 
 
+def _check_policy(
+    ctx: Context, draft: Draft, recipients: Sequence[str], broadcast: bool, charged: bool
+) -> None:
+    policy.check(
+        draft.policy,
+        priority=draft.priority,
+        broadcast=broadcast,
+        team=draft.team,
+        coordinator=not charged or ctx.caller.human or _is_coordinator(ctx),
+    )
+    # Who hands work into a teamspace is for the handoff to say, which is approved there (§8.4).
+    is_step = draft.type.startswith("handoff.")
+    if charged and draft.policy.visibility == "team" and not is_step:
+        check_audience(ctx, str(draft.team), recipients)
+
+
+def check_audience(ctx: Context, team: str, recipients: Sequence[str]) -> None:
+    """Raises as `teams.check_audience` does, for a message of the caller's."""
+    members = active_members(ctx, team)
+    authority.check_audience(team, members, address_of(ctx), [identity(one) for one in recipients])
+
+
 def _expiry(ctx: Context, text: str | None) -> str | None:
     if text is None:
         return None
@@ -321,50 +345,45 @@ def _expiry(ctx: Context, text: str | None) -> str | None:
 
 
 def _place(
-    ctx: Context, draft: Draft, sender: str, message_id: str, charged: bool
-) -> tuple[str, int, Thread]:
-    """The id of a message's thread, how many replies are before it, and the thread so far.
-
-    Raises as `_thread_id` and `threads.check_bounds` do.
-    """
-    thread_id, hop = _thread_id(ctx, draft, sender, message_id, charged)
-    thread = Thread()
-    if thread_id != message_id:
-        thread = messages.thread(ctx.db, thread_id) or thread
-    if draft.reply_to is None:
-        hop = threads.hop_of_joining(thread, sender)
-    if charged:
-        threads.check_bounds(thread, hop, ctx.node.acp.bounds)
-    return thread_id, hop, thread
-
-
-def _thread_id(
-    ctx: Context, draft: Draft, sender: str, message_id: str, charged: bool
-) -> tuple[str, int]:
+    ctx: Context,
+    draft: Draft,
+    sender: str,
+    message_id: str,
+    recipients: Sequence[str],
+    charged: bool,
+) -> tuple[Joined, int]:
     """The thread that a message belongs to, and how many replies are before it.
 
-    Raises NotFound for a message to reply to that the sender doesn't know of, and Forbidden for a
-    thread that it has no part in.
+    Raises NotFound for a message to reply to that the sender doesn't know of, Forbidden for a
+    thread that it has no part in, and as `threads.check_bounds` does.
     """
+    parent = None
+    to = [] if recipients == [policy.EVERYONE] else [identity(one) for one in recipients]
+    alone = threads.is_alone(sender, to)
     if draft.reply_to is not None:
         parent = seen(ctx, draft.reply_to)
-        thread_id = parent.thread_id or parent.id
-        if draft.thread_id not in (None, thread_id):
+        joined = thread.of(ctx, parent)
+        if draft.thread_id not in (None, joined.name):
             raise InvalidInput(
-                f"thread_id: the message that you reply to is in thread {thread_id}",
+                f"thread_id: the message that you reply to is in thread {joined.name}",
                 reason="schema_invalid",
                 path="thread_id",
             )
-        return thread_id, parent.hop + 1
-    if draft.thread_id is None:
-        return message_id, 0
-    begun = messages.thread(ctx.db, draft.thread_id) is not None
-    if charged and begun and not messages.takes_part(ctx.db, draft.thread_id, sender):
-        raise Forbidden(
-            "thread_id: you have no part in this thread; leave it out to begin one of your own",
-            reason="not_in_thread",
-        )
-    return draft.thread_id, 0
+        if alone or joined.thread.alone is not None:
+            joined = thread.joined(ctx, joined.name, message_id, sender, to)
+    else:
+        name = draft.thread_id or message_id
+        joined = thread.joined(ctx, name, message_id, sender, to)
+        if charged and joined.closed:
+            raise Forbidden(
+                "thread_id: you have no part in this thread; leave it out to begin one of your own",
+                reason="not_in_thread",
+            )
+    party = messages.party(ctx.db, joined.id, sender)
+    hop = threads.hop_of(party, parent.hop if parent is not None and alone else None)
+    if charged:
+        threads.check_bounds(party, hop, ctx.node.acp.bounds)
+    return joined, hop
 
 
 def seen(ctx: Context, message_id: str) -> Message:
@@ -386,14 +405,12 @@ def no_message(message_id: str) -> NotFound:
     )
 
 
-def _held(ctx: Context, draft: Draft, thread_id: str, thread: Thread) -> str | None:
+def _held(ctx: Context, draft: Draft, joined: Joined) -> str | None:
     """What keeps the message back at first: a human's gate, or its turn in its thread."""
-    turn = threads.place(draft.type, draft.sequence, thread)
-    if draft.sequence is not None and messages.held_at(ctx.db, thread_id, draft.sequence):
-        raise Conflict(
-            f"sequence: {draft.sequence} is taken in this thread by a message that waits",
-            reason="sequence_taken",
-        )
+    pending = []
+    if draft.sequence is not None:
+        pending = messages.pending(ctx.db, joined.id, joined.thread.sequence)
+    turn = threads.place(draft.type, draft.sequence, joined.thread, pending)
     if draft.policy.human_gate == "required":
         return "gate"
     return "quarantine" if turn == "early" else None

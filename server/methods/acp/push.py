@@ -110,7 +110,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
         after = breaker.after_failure(before, ctx.now, terms.trip)
     if after != before:
         senders.put_breaker(ctx.db, name, after)
-    return Settled(after.trips > before.trips, given_up)
+    return Settled(after.open_until > before.open_until, given_up)
 
 
 def show(

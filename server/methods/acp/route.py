@@ -70,7 +70,8 @@ def _everyone(ctx: Context) -> dict[str, str | None]:
     found: dict[str, str | None] = {
         address: node for address, node in homes.items() if node in reachable
     }
-    foreign = {identity(peer.agent_id) for peer in peers.every(ctx.db) if peer.trust == "unkeyed"}
+    unkeyed = {identity(peer.agent_id) for peer in peers.every(ctx.db) if peer.trust == "unkeyed"}
+    foreign = unkeyed - posting.keyed(ctx.db)
     own = identity(ctx.node.agent_id)
     for address in mailboxes.everyone(ctx.db):
         if address not in foreign and home_of(ctx, address) in (None, own):
@@ -99,7 +100,8 @@ def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:
         return home
     if mailboxes.box(ctx.db, address) is not None:
         return None
-    if any(identity(one.agent_id) == address for one in peers.every(ctx.db)):
+    registered = any(identity(one.agent_id) == address for one in peers.every(ctx.db))
+    if registered and address not in posting.keyed(ctx.db):
         raise NotFound(
             f"to.{place}: {address} is a peer that takes no ACP mail; share what it should know "
             "with cacp/context/share",

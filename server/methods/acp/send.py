@@ -7,15 +7,14 @@ import orjson
 from schemas.acp import CONTEXT_MAX, ACPContext, ACPGivenContext, ACPMessageType, ACPPolicy
 from schemas.acp_calls import Common, RespondParams, SendParams, SendResult, StatusParams
 from server.domain.acp import policy
-from server.domain.acp.teams import role_of
 from server.domain.agents import identity
-from server.domain.errors import Forbidden, InvalidInput, TooLarge
+from server.domain.errors import InvalidInput, Refusal, TooLarge
 from server.methods.acp import mail
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import SENDING
 from server.methods.acp.mail import Draft
 from server.methods.base import Context, check_unscoped, writes
-from server.store import mailboxes, messages, teams
+from server.store import mailboxes, messages
 from server.store.mailboxes import Delivery
 from server.store.messages import Message
 
@@ -25,7 +24,6 @@ def send(ctx: Context, params: SendParams) -> dict[str, Any]:
     """Send a message to agents, or to everyone with `*`. It waits in their inboxes until they have
     acknowledged it, also while they are away."""
     _refuse_steps(params.type)
-    _check_team(ctx, params.team)
     draft = Draft(
         type=cast(ACPMessageType, params.type),
         to=params.to,
@@ -45,13 +43,14 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     check_unscoped(ctx)
     _refuse_steps(params.type)
     parent = mail.seen(ctx, params.message_id)
+    to = _answered(ctx, parent, to_all=params.to_all)
     draft = Draft(
         type=cast(ACPMessageType, params.type),
-        to=_answered(ctx, parent, to_all=params.to_all),
+        to=to,
         payload=params.payload,
         team=parent.team,
         reply_to=parent.id,
-        **_common(params) | _inherited(params, parent),
+        **_common(params) | _inherited(ctx, params, parent, to),
     )
     return posted(ctx, draft)
 
@@ -60,7 +59,6 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
 def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
     """Tell agents how the work goes on: a message of type status.update, status.blocked or
     status.complete."""
-    _check_team(ctx, params.team)
     said = params.model_dump(
         include={"summary", "details", "blocked_on", "needs", "percent_complete", "next_step"},
         exclude_none=True,
@@ -117,7 +115,7 @@ def _common(params: Common) -> dict[str, Any]:
         "priority": params.priority,
         "sequence": params.sequence,
         "expires_at": params.expires_at,
-        "policy": params.policy or mail.DEFAULT_POLICY,
+        "policy": params.policy.whole() if params.policy else mail.DEFAULT_POLICY,
         "context": None if params.context is None else _context(params.context),
         "client_id": params.client_id,
     }
@@ -130,18 +128,6 @@ def _refuse_steps(type: str) -> None:
             f"type: {type} is what acp/handoff sends with the step itself; take the step there",
             reason="policy_violation",
             path="type",
-        )
-
-
-def _check_team(ctx: Context, team: str | None) -> None:
-    """Only members speak in a teamspace. A name that no teamspace has is only a label."""
-    if team is None or teams.find(ctx.db, team) is None:
-        return
-    if role_of(teams.members(ctx.db, team), ctx.caller.agent_id) is None:
-        raise Forbidden(
-            f"team: you are no member of the teamspace {team}; leave it out",
-            reason="not_in_team",
-            path="team",
         )
 
 
@@ -161,12 +147,27 @@ def _context(given: ACPGivenContext) -> ACPContext:
     return ACPContext(**members)
 
 
-def _inherited(params: RespondParams, parent: Message) -> dict[str, Any]:
+def _inherited(
+    ctx: Context, params: RespondParams, parent: Message, to: list[str]
+) -> dict[str, Any]:
     inherited: dict[str, Any] = {"topic": params.topic or parent.topic}
     if params.policy is None:
         given = ACPPolicy.model_validate_json(parent.policy_json)
-        inherited["policy"] = given.model_copy(update={"human_gate": "none"})
+        inherited["policy"] = given.model_copy(
+            update={"human_gate": "none", "visibility": _visibility(ctx, given, parent, to)}
+        )
     return inherited
+
+
+def _visibility(ctx: Context, given: ACPPolicy, parent: Message, to: list[str]) -> str:
+    """That of the answered message; private where it is of a teamspace of another node, or that
+    not both are in any more."""
+    if given.visibility == "team":
+        try:
+            mail.check_audience(ctx, str(parent.team), to)
+        except Refusal:
+            return "private"
+    return given.visibility
 
 
 def _answered(ctx: Context, parent: Message, *, to_all: bool) -> list[str]:

@@ -33,3 +33,18 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: conflicts_by_origin()
 SELECT origin, count(*) FROM changes WHERE entity = 'conflict' GROUP BY origin;
+
+-- name: reach_of_untaken(given, origin, now)^
+SELECT max(CASE WHEN at > :now THEN at END), max(CASE WHEN at <= :now THEN at END)
+FROM changes WHERE seq > :given AND origin = :origin;
+
+-- name: untaken_ahead(given, origin, now)
+SELECT DISTINCT entity, entity_id, project_id FROM changes
+WHERE seq > :given AND origin = :origin AND at > :now AND project_id IS NOT NULL
+  AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
+
+-- name: is_untaken(given, origin)$
+SELECT EXISTS (
+    SELECT 1 FROM changes WHERE seq > :given AND origin = :origin AND project_id IS NOT NULL
+      AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
+);

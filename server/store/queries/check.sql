@@ -4,8 +4,12 @@ SELECT integrity_check FROM pragma_integrity_check(20);
 -- name: broken_references()
 SELECT "table" FROM pragma_foreign_key_check;
 
--- name: has_meta()^
-SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta';
-
 -- name: newest_stamp()$
-SELECT at FROM changes ORDER BY seq DESC LIMIT 1;
+SELECT max(
+    (SELECT coalesce(max(stamp), 0) FROM projects),
+    (SELECT coalesce(max(max(stamp, coalesce(renewed_at, 0))), 0) FROM repos),
+    (SELECT coalesce(max(stamp), 0) FROM facts),
+    (SELECT coalesce(max(stamp), 0) FROM packets),
+    (SELECT coalesce(max(stamp), 0) FROM files),
+    (SELECT coalesce(max(stamp), 0) FROM file_requests)
+);

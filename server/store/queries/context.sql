@@ -10,6 +10,14 @@ INSERT INTO packet_contracts (project_id, contract_id, stamp, packet_id)
 VALUES (:project_id, :contract_id, :stamp, :packet_id)
 ON CONFLICT DO NOTHING;
 
+-- name: restamp_packet(stamp, document, project_id, packet_id)!
+UPDATE packets SET stamp = :stamp, document = :document
+WHERE project_id = :project_id AND packet_id = :packet_id;
+
+-- name: restamp_packet_contracts(stamp, project_id, packet_id)!
+UPDATE packet_contracts SET stamp = :stamp
+WHERE project_id = :project_id AND packet_id = :packet_id;
+
 -- name: packet_exists(project_id, packet_id)$
 SELECT 1 FROM packets WHERE project_id = :project_id AND packet_id = :packet_id;
 

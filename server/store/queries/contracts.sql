@@ -39,9 +39,9 @@ INSERT INTO contracts (project_id, contract_id, type, name, version, status, pro
 VALUES (:project_id, :contract_id, :type, :name, :version, :status, :proposed_by,
         :created_at, :updated_at, :document, :history);
 
--- name: update_contract(version, status, proposed_by, updated_at, document, project_id, contract_id)!
+-- name: update_contract(version, status, proposed_by, created_at, updated_at, document, project_id, contract_id)!
 UPDATE contracts SET version = :version, status = :status, proposed_by = :proposed_by,
-                     updated_at = :updated_at, document = :document
+                     created_at = :created_at, updated_at = :updated_at, document = :document
 WHERE project_id = :project_id AND contract_id = :contract_id;
 
 -- name: update_history(history, project_id, contract_id)!
@@ -56,7 +56,3 @@ ON CONFLICT (contract_id, kind, key) DO UPDATE SET stamp = excluded.stamp, body 
 
 -- name: signed_facts(contract_id)
 SELECT body, signature FROM facts WHERE contract_id = :contract_id ORDER BY stamp, kind, key;
-
--- name: lower_created_at(created_at, project_id, contract_id)!
-UPDATE contracts SET created_at = :created_at
-WHERE project_id = :project_id AND contract_id = :contract_id AND created_at > :created_at;

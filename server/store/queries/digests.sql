@@ -34,10 +34,25 @@ FROM repos WHERE project_id = :project_id;
 SELECT 'lost', repo_id, agent_id, agent_endpoint, claimed_at, coalesce(renewed_at, claimed_at)
 FROM claim_conflicts WHERE project_id = :project_id;
 
--- name: fact_states(contract_id)
-SELECT kind, key, body FROM facts WHERE contract_id = :contract_id;
+-- When a contract was made is told by its first version, but where a foreign peer says otherwise.
+-- name: fact_states(project_id, entity_id)
+SELECT kind, key, body FROM facts WHERE contract_id = :entity_id
+UNION ALL
+SELECT 'created', '', created_at FROM contracts
+WHERE project_id = :project_id AND contract_id = :entity_id AND created_at <> (
+    SELECT min(stamp) FROM facts WHERE contract_id = :entity_id AND kind = 'version');
+
+-- name: file_state(project_id, entity_id)
+SELECT 'file', name, content_type, size, sha256, purpose, related_contracts, from_repo, from_agent,
+       fulfils, stamp
+FROM files WHERE project_id = :project_id AND file_id = :entity_id;
+
+-- name: file_request_state(project_id, entity_id)
+SELECT 'request', requested_by, from_agent, description, suggested_format, stamp
+FROM file_requests WHERE project_id = :project_id AND request_id = :entity_id;
 
 -- name: held_counts()^
 SELECT (SELECT count(*) FROM projects), (SELECT count(*) FROM contracts),
-       (SELECT count(*) FROM packets), (SELECT count(*) FROM changes WHERE entity = 'conflict'),
+       (SELECT count(*) FROM packets), (SELECT count(*) FROM files),
+       (SELECT count(*) FROM changes WHERE entity = 'conflict'),
        (SELECT count(*) FROM set_aside);

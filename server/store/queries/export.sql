@@ -24,14 +24,21 @@ FROM facts ORDER BY contract_id, kind, key;
 -- name: export_packets()
 SELECT project_id, document FROM packets ORDER BY project_id, stamp, packet_id;
 
+-- The content of another node's file is NULL unless a copy is here.
 -- name: export_files()
-SELECT project_id, file_id, name, content_type, size, sha256, purpose, related_contracts,
-       from_repo, from_agent, stamp, content
-FROM files ORDER BY project_id, file_id;
+SELECT f.project_id, f.file_id, f.name, f.content_type, f.size, f.sha256, f.purpose,
+       f.related_contracts, f.from_repo, f.from_agent, f.fulfils, f.stamp, c.content
+FROM files f LEFT JOIN file_contents c
+  ON c.project_id = f.project_id AND c.file_id = f.file_id AND c.sha256 = f.sha256
+ORDER BY f.project_id, f.file_id;
 
 -- name: export_file_requests()
-SELECT project_id, request_id, requested_by, description, suggested_format, stamp, fulfilled_by
-FROM file_requests ORDER BY project_id, request_id;
+SELECT r.project_id, r.request_id, r.requested_by, r.from_agent, r.description,
+       r.suggested_format, r.stamp,
+       (SELECT f.file_id FROM files f
+        WHERE f.project_id = r.project_id AND f.fulfils = r.request_id
+        ORDER BY f.stamp, f.file_id LIMIT 1) AS fulfilled_by
+FROM file_requests r ORDER BY r.project_id, r.request_id;
 
 -- name: export_changes()
 SELECT seq, at, origin, actor, action, entity, entity_id, project_id, outcome

@@ -32,17 +32,34 @@ FROM handoffs h JOIN handoff_control c ON c.handoff_id = h.id WHERE h.id = :id;
 SELECT id FROM handoffs
 WHERE task_id = :task_id AND status IN ('proposed', 'validating', 'accepted', 'activated');
 
--- name: handoffs_of(agent, as_sender, as_receiver, everything, team, task_id, status, before, limit)
+-- name: grants_of_task(task_id)
+-- Acceptances since a coordinator last assigned the task, the newest first, and how each ended.
+SELECT h.provenance_json, h.to_agent,
+       (SELECT e.step FROM handoff_history AS e
+        WHERE e.handoff_id = h.id AND e.step IN ('close', 'revoke'))
+FROM handoffs AS h JOIN handoff_history AS p ON p.handoff_id = h.id AND p.step = 'pass'
+WHERE h.task_id = :task_id
+  AND p.at > coalesce((SELECT t.assigned_at FROM tasks AS t WHERE t.task_id = :task_id), 0)
+ORDER BY p.seq DESC;
+
+-- name: handoffs_of(agent, as_sender, as_receiver, as_coordinator, everything, team, task_id, status, before, limit)
 SELECT h.id
 FROM handoffs h JOIN handoff_control c ON c.handoff_id = h.id
 WHERE h.id < :before
   AND (:everything = 1
+       OR (:as_coordinator = 1 AND c.team IS NULL AND h.status <> 'draft')
        OR (:as_sender = 1 AND h.from_agent = :agent)
        OR (:as_receiver = 1 AND h.to_agent = :agent AND h.status <> 'draft'))
   AND (:team IS NULL OR c.team = :team)
   AND (:task_id IS NULL OR h.task_id = :task_id)
   AND (:status IS NULL OR h.status = :status)
 ORDER BY h.id DESC LIMIT :limit;
+
+-- name: unapproved_handoffs(after, limit)
+SELECT h.id FROM handoffs h JOIN handoff_control c ON c.handoff_id = h.id
+WHERE h.id > :after AND h.status IN ('proposed', 'validating') AND c.human_approval IS NULL
+  AND h.package_json LIKE '%"requires_human_approval":true%'
+ORDER BY h.id LIMIT :limit;
 
 -- name: put_handoff_session(id, session_key)!
 UPDATE handoff_control SET session_key = :session_key WHERE handoff_id = :id;
@@ -115,6 +132,10 @@ INSERT INTO handoffs_elsewhere (handoff_id, recipient, task_id, node)
 VALUES (:handoff_id, :recipient, :task_id, :node)
 ON CONFLICT DO NOTHING;
 
+-- name: end_handoff_elsewhere(handoff_id, node)!
+UPDATE handoffs_elsewhere SET ended = 1
+WHERE handoff_id = :handoff_id AND node = :node AND ended = 0;
+
 -- name: handoff_elsewhere(handoff_id, recipient)$
 SELECT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id AND recipient = :recipient;
 
@@ -128,6 +149,7 @@ ORDER BY handoff_id DESC LIMIT :limit;
 -- name: nodes_offering(handoff_id)
 SELECT DISTINCT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id ORDER BY node;
 
--- name: task_elsewhere(task_id, recipient)$
-SELECT node FROM handoffs_elsewhere WHERE task_id = :task_id AND recipient = :recipient
-ORDER BY handoff_id DESC LIMIT 1;
+-- name: task_elsewhere(task_id, recipient)
+SELECT handoff_id, task_id, node FROM handoffs_elsewhere
+WHERE task_id = :task_id AND recipient = :recipient AND ended = 0
+ORDER BY handoff_id DESC;

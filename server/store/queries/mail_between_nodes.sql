@@ -94,6 +94,3 @@ SELECT count(*) FROM mail_out WHERE node = :node;
 
 -- name: drop_owed_row(seq)!
 DELETE FROM mail_out WHERE seq = :seq;
-
--- name: archived_message(id)$
-SELECT 1 FROM messages_archive WHERE id = :id;

@@ -77,6 +77,17 @@ WHERE d.status IN ('failed', 'expired') AND (d.channel = 'inbox' OR d.status = '
                        OR policy_json LIKE '%"required"%')))
 ORDER BY d.id LIMIT :limit;
 
+-- name: archived_dead_letters(address, human, after, limit)
+SELECT d.id, d.recipient, a.document
+FROM archived_dead_letters AS d JOIN messages_archive AS a ON a.id = d.message_id
+WHERE d.id > :after AND (d.sender = :address OR (:human AND d.open_to_humans = 1))
+ORDER BY d.id LIMIT :limit;
+
+-- name: count_dead_letters()
+SELECT status, count(*) FROM delivery_log
+WHERE status IN ('failed', 'expired') AND channel = 'inbox' GROUP BY status
+UNION ALL SELECT 'archived', count(*) FROM archived_dead_letters;
+
 -- name: known_agents()
 SELECT agent_id FROM keys WHERE revoked_at IS NULL AND trust = 'verified'
 UNION SELECT agent_id FROM repos WHERE agent_id IS NOT NULL

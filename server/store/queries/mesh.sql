@@ -64,6 +64,16 @@ UPDATE set_aside SET due = :due WHERE digest = :digest;
 -- name: drop_aside(digest)!
 DELETE FROM set_aside WHERE digest = :digest;
 
+-- name: deferred(soon)^
+SELECT count(*), coalesce(max(due), 0) FROM set_aside WHERE due > :soon;
+
+-- name: each_deferred(soon, limit)
+SELECT due, digest, source, method, params FROM set_aside WHERE due > :soon
+ORDER BY due, digest LIMIT :limit;
+
+-- name: accept_deferred(soon)!
+UPDATE set_aside SET due = 0 WHERE due > :soon;
+
 -- name: count_aside()$
 SELECT count(*) FROM set_aside;
 
@@ -71,11 +81,11 @@ SELECT count(*) FROM set_aside;
 SELECT count(*) FROM (
     SELECT DISTINCT entity, entity_id FROM changes
     WHERE seq > :cursor AND origin = :origin
-      AND entity IN ('project', 'repo', 'contract', 'context')
+      AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
     LIMIT 10000
 );
 
 -- name: oldest_waiting(cursor, origin)$
 SELECT at FROM changes WHERE seq > :cursor AND origin = :origin
-  AND entity IN ('project', 'repo', 'contract', 'context')
+  AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
 ORDER BY seq LIMIT 1;

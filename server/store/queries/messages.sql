@@ -1,12 +1,12 @@
--- name: insert_message(id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority, status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at, created_at, updated_at, hop, held, payload_bytes)!
+-- name: insert_message(id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority, status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at, created_at, updated_at, hop, held, payload_bytes, thread)!
 INSERT INTO messages (id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic,
                       priority, status, payload_json, policy_json, context_json,
                       external_refs_json, sequence, expires_at, created_at, updated_at, hop, held,
-                      payload_bytes)
+                      payload_bytes, thread)
 VALUES (:id, :version, :from_agent, :to_agents_json, :team, :reply_to, :thread_id, :type, :topic,
         :priority, :status, :payload_json, :policy_json, :context_json,
         :external_refs_json, :sequence, :expires_at, :created_at, :updated_at, :hop, :held,
-        :payload_bytes);
+        :payload_bytes, :thread);
 
 -- name: message(id)^
 SELECT id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
@@ -17,12 +17,17 @@ FROM messages WHERE id = :id;
 -- name: put_message_status(id, status, updated_at)!
 UPDATE messages SET status = :status, updated_at = :updated_at WHERE id = :id;
 
+-- name: put_sequence(id, sequence, updated_at)!
+UPDATE messages SET sequence = :sequence, updated_at = :updated_at WHERE id = :id;
+
 -- name: put_held(id, held, updated_at)!
 UPDATE messages SET held = :held, updated_at = :updated_at WHERE id = :id;
 
--- name: held_message(thread_id, sequence)^
-SELECT id, held FROM messages
-WHERE held IS NOT NULL AND thread_id = :thread_id AND sequence = :sequence;
+-- name: pending_messages(thread, sequence)
+SELECT id, from_agent, sequence, held FROM messages AS m
+WHERE thread = :thread AND sequence IS NOT NULL
+  AND (held IS NOT NULL OR (sequence > :sequence AND status IN ('expired', 'failed')))
+ORDER BY id;
 
 -- name: expiring_messages(now, limit)
 SELECT id FROM messages AS m
@@ -39,40 +44,55 @@ ORDER BY expires_at LIMIT :limit;
 SELECT min(expires_at) FROM messages
 WHERE expires_at IS NOT NULL AND status NOT IN ('read', 'expired', 'failed');
 
--- name: thread(thread_id)^
-SELECT rounds, sequence, hop, speaker FROM threads WHERE thread_id = :thread_id;
+-- name: thread_of(message_id)$
+SELECT thread FROM messages WHERE id = :message_id;
 
--- name: put_thread(thread_id, rounds, sequence, hop, speaker)!
-INSERT INTO threads (thread_id, rounds, sequence, hop, speaker)
-VALUES (:thread_id, :rounds, :sequence, :hop, :speaker)
-ON CONFLICT (thread_id) DO UPDATE SET rounds = excluded.rounds, sequence = excluded.sequence,
-                                      hop = excluded.hop, speaker = excluded.speaker;
+-- name: thread(id)^
+SELECT sequence, alone FROM threads WHERE thread_id = :id;
 
--- name: in_thread(thread_id, address)$
+-- name: threads_named(name)
+SELECT thread_id, sequence, alone FROM threads WHERE name = :name
+ORDER BY thread_id;
+
+-- name: put_thread(id, name, sequence, alone)!
+INSERT INTO threads (thread_id, name, sequence, alone) VALUES (:id, :name, :sequence, :alone)
+ON CONFLICT (thread_id) DO UPDATE SET sequence = excluded.sequence;
+
+-- name: thread_party(thread, address)^
+SELECT said, heard, sent FROM thread_parties WHERE thread_id = :thread AND address = :address;
+
+-- name: put_thread_party(thread, address, said, heard, sent)!
+INSERT INTO thread_parties (thread_id, address, said, heard, sent)
+VALUES (:thread, :address, :said, :heard, :sent)
+ON CONFLICT (thread_id, address) DO UPDATE SET said = excluded.said, heard = excluded.heard,
+                                               sent = excluded.sent;
+
+-- name: put_heard_in_thread(thread, address, hop)!
+INSERT INTO thread_parties (thread_id, address, heard) VALUES (:thread, :address, :hop)
+ON CONFLICT (thread_id, address) DO UPDATE SET heard = max(coalesce(heard, 0), excluded.heard);
+
+-- name: spoke_in_thread(thread, address)$
 SELECT 1 FROM messages AS m
-WHERE m.thread_id = :thread_id
+WHERE m.thread = :thread
   AND (m.from_agent = :address
-       OR (m.from_agent >= :address || '@' AND m.from_agent < :address || 'A')
-       OR EXISTS (SELECT 1 FROM delivery_log AS d
-                  WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'
-                    AND d.box_seq IS NOT NULL))
+       OR (m.from_agent >= :address || '@' AND m.from_agent < :address || 'A'))
 LIMIT 1;
 
--- name: called_into_thread(thread_id, address)$
+-- name: sent_to_in_thread(thread, address)$
 SELECT 1 FROM messages AS m
-WHERE m.thread_id = :thread_id
+WHERE m.thread = :thread
   AND (EXISTS (SELECT 1 FROM delivery_log AS d
                WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'
                  AND d.box_seq IS NOT NULL)
        OR EXISTS (SELECT 1 FROM mail_routes AS r
                   WHERE r.message_id = m.id AND r.recipient = :address AND r.offered = 1)
-       OR ((m.from_agent = :address
-            OR (m.from_agent >= :address || '@' AND m.from_agent < :address || 'A'))
-           AND (m.id = :thread_id
-                OR NOT EXISTS (SELECT 1 FROM messages AS o
-                               WHERE o.thread_id = :thread_id AND o.from_agent <> :address
-                                 AND NOT (o.from_agent >= :address || '@'
-                                          AND o.from_agent < :address || 'A')))))
+       OR EXISTS (SELECT 1 FROM mail_sources AS s
+                  WHERE s.message_id = m.id
+                    AND (m.to_agents_json = '["*"]'
+                         OR replace(m.to_agents_json, '"' || :address || '"', '')
+                            <> m.to_agents_json
+                         OR replace(m.to_agents_json, '"' || :address || '@', '')
+                            <> m.to_agents_json)))
 LIMIT 1;
 
 -- name: client_id(sender, client_id)^
@@ -112,16 +132,40 @@ WHERE m.id < :before
                        OR policy_json LIKE '%"required"%')))
 ORDER BY m.id DESC LIMIT :limit;
 
+-- name: gated_messages(after, limit)
+SELECT id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
+       status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
+       created_at, updated_at, hop, held
+FROM messages WHERE held = 'gate' AND id > :after ORDER BY id LIMIT :limit;
+
 -- name: old_messages(before, limit)
 SELECT id FROM (SELECT id, created_at FROM messages ORDER BY id LIMIT :limit) AS oldest
 WHERE created_at < :before;
+
+-- name: unread_messages(before, limit)
+SELECT id FROM messages
+WHERE status IN ('pending', 'delivered') AND created_at < :before
+ORDER BY created_at LIMIT :limit;
 
 -- name: archive_message(id, archived_at, document)!
 INSERT INTO messages_archive (id, archived_at, document) VALUES (:id, :archived_at, :document)
 ON CONFLICT (id) DO NOTHING;
 
+-- name: archived_document(id)$
+SELECT document FROM messages_archive WHERE id = :id;
+
+-- name: archive_dead_letters(message_id, sender, open_to_humans)!
+INSERT INTO archived_dead_letters (id, message_id, recipient, sender, open_to_humans)
+SELECT id, message_id, recipient, :sender, :open_to_humans FROM delivery_log
+WHERE message_id = :message_id AND channel = 'inbox' AND status IN ('expired', 'failed');
+
 -- name: purge_message(id)!
 DELETE FROM messages WHERE id = :id;
+
+-- name: forget_thread(id)!
+DELETE FROM threads
+WHERE thread_id = :id
+  AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.thread = threads.thread_id);
 
 -- name: forget_client_ids(before)!
 DELETE FROM client_ids WHERE created_at < :before;

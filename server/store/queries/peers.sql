@@ -2,11 +2,22 @@
 INSERT INTO peers (agent_id, endpoint, repo_name, trust, registered_at, last_seen)
 VALUES (:agent_id, :endpoint, :repo_name, :trust, :at, :at)
 ON CONFLICT (agent_id) DO UPDATE SET
-    endpoint = excluded.endpoint, repo_name = excluded.repo_name, trust = excluded.trust,
+    endpoint = excluded.endpoint, repo_name = coalesce(excluded.repo_name, repo_name),
+    trust = excluded.trust,
     last_seen = excluded.last_seen;
 
 -- name: put_peer_keys(agent_id, secret, key_id)!
 UPDATE peers SET secret = :secret, key_id = :key_id WHERE agent_id = :agent_id;
+
+-- name: put_peer_api_key(endpoint, api_key)!
+INSERT INTO peer_api_keys (endpoint, api_key) VALUES (:endpoint, :api_key)
+ON CONFLICT (endpoint) DO UPDATE SET api_key = excluded.api_key;
+
+-- name: drop_peer_api_key(endpoint)!
+DELETE FROM peer_api_keys WHERE endpoint = :endpoint;
+
+-- name: peer_api_key(endpoint)$
+SELECT api_key FROM peer_api_keys WHERE endpoint = :endpoint;
 
 -- name: put_peer_cursor(agent_id, cursor, at)!
 UPDATE peers SET cursor = :cursor,
@@ -15,12 +26,12 @@ WHERE agent_id = :agent_id;
 
 -- name: peer_by_agent(agent_id)^
 SELECT agent_id, endpoint, repo_name, trust, registered_at, last_seen, secret, key_id, cursor,
-       retries
+       retries, (SELECT api_key FROM peer_api_keys AS k WHERE k.endpoint = rtrim(peers.endpoint, '/'))
 FROM peers WHERE agent_id = :agent_id;
 
 -- name: all_peers()
 SELECT agent_id, endpoint, repo_name, trust, registered_at, last_seen, secret, key_id, cursor,
-       retries
+       retries, (SELECT api_key FROM peer_api_keys AS k WHERE k.endpoint = rtrim(peers.endpoint, '/'))
 FROM peers ORDER BY registered_at, agent_id;
 
 -- name: peer_count()$

@@ -11,12 +11,15 @@ WHERE project_id = :project_id;
 SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
 FROM projects WHERE project_id = :project_id;
 
--- name: project_headers_after(created_at, project_id, limit)
+-- name: project_headers_before(created_at, project_id, limit)
 SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
 FROM projects
-WHERE (created_at, project_id) > (:created_at, :project_id)
-ORDER BY created_at, project_id
+WHERE (created_at, project_id) < (:created_at, :project_id)
+ORDER BY created_at DESC, project_id DESC
 LIMIT :limit;
+
+-- name: project_count()$
+SELECT count(*) FROM projects;
 
 -- name: project_counts(project_id)^
 SELECT count(*), max(updated_at) FROM contracts WHERE project_id = :project_id;
@@ -27,6 +30,9 @@ SELECT max(stamp) FROM packets WHERE project_id = :project_id;
 -- name: project_repos(project_id)
 SELECT repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at
 FROM repos WHERE project_id = :project_id ORDER BY stamp, repo_id;
+
+-- name: projects_held_by(agent_id)
+SELECT DISTINCT project_id FROM repos WHERE agent_id = :agent_id ORDER BY project_id;
 
 -- name: membership(project_id)
 SELECT p.name, p.agreement_policy, r.repo_id, r.name, r.agent_id
@@ -46,8 +52,10 @@ UPDATE repos SET name = :name, role = :role, language = :language, url = :url, s
 WHERE project_id = :project_id AND repo_id = :repo_id;
 
 -- name: update_claim(agent_id, agent_endpoint, claimed_at, project_id, repo_id)!
-UPDATE repos SET agent_id = :agent_id, agent_endpoint = :agent_endpoint,
-                 claimed_at = coalesce(claimed_at, :claimed_at), renewed_at = :claimed_at,
+UPDATE repos SET agent_id = :agent_id, agent_endpoint = coalesce(:agent_endpoint, agent_endpoint),
+                 claimed_at = coalesce(claimed_at, :claimed_at),
+                 renewed_at = CASE WHEN renewed_at >= :claimed_at THEN renewed_at + 1
+                                   ELSE :claimed_at END,
                  claim_signature = NULL
 WHERE project_id = :project_id AND repo_id = :repo_id;
 

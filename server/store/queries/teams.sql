@@ -29,16 +29,22 @@ SELECT count(*) FROM team_members m JOIN teamspaces t ON t.team = m.team
 WHERE m.agent_id = :agent_id AND m.role = 'coordinator' AND t.status = 'active';
 
 -- name: task(task_id)^
-SELECT task_id, team, title, kind, high_risk, status, chain, block_code, block_detail
+SELECT task_id, team, title, kind, high_risk, status, chain, block_code, block_detail, assigned
 FROM tasks WHERE task_id = :task_id;
 
 -- name: tasks_of(team)
-SELECT task_id, team, title, kind, high_risk, status, chain, block_code, block_detail
+SELECT task_id, team, title, kind, high_risk, status, chain, block_code, block_detail, assigned
 FROM tasks WHERE team = :team ORDER BY created_at, task_id LIMIT 1000;
 
--- name: insert_task(task_id, team, title, kind, high_risk, chain, created_by, created_at)!
+-- name: insert_task(task_id, team, title, kind, high_risk, created_by, created_at)!
 INSERT INTO tasks (task_id, team, title, kind, high_risk, status, chain, created_by, created_at)
-VALUES (:task_id, :team, :title, :kind, :high_risk, 'open', :chain, :created_by, :created_at);
+VALUES (:task_id, :team, :title, :kind, :high_risk, 'open', '[]', :created_by, :created_at);
+
+-- name: drop_task(task_id)!
+DELETE FROM tasks WHERE task_id = :task_id;
+
+-- name: assign_task(task_id, agent, at)!
+UPDATE tasks SET assigned = :agent, assigned_at = :at WHERE task_id = :task_id;
 
 -- name: put_task_chain(task_id, chain)!
 UPDATE tasks SET chain = :chain WHERE task_id = :task_id;

@@ -9,9 +9,9 @@ from server.domain.report import Step, step_for
 
 
 def step(*lines: str) -> Step:
-    report = parse_report("\n".join(lines))
-    assert report is not None
-    return step_for(report)
+    found = parse_report("\n".join(lines))
+    assert found is not None
+    return step_for(found.message)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,9 @@ def test_each_status_has_a_meaning(status: str, meaning: str) -> None:
 
 @pytest.mark.parametrize("failed", ["TESTS:fail", "TESTS:fail:3", "BUILD:fail"])
 def test_what_fails_its_tests_or_build_is_not_complete(failed: str) -> None:
-    assert step("STATUS:ok", failed).status == "needs_revision"
+    for done in ("STATUS:ok", "STATUS:no_changes"):
+        assert step(done, failed).status == "needs_revision"
+    assert (step("STATUS:ok", failed).notes or "").startswith("status: ok\n")
     assert step("STATUS:partial", failed).status == "in_progress"
 
 

@@ -81,3 +81,21 @@ def test_the_order_in_which_facts_came_does_not_matter(
 ) -> None:
     told: list[Entry] = timeline_of(dict(facts))
     assert told == timeline_of(walked())
+
+
+def test_steps_of_one_stamp_are_told_alike_everywhere() -> None:
+    """What a foreign peer says in one call has one stamp."""
+    facts = propose(API, WEB)
+    for content in CONTENTS[:2]:
+        asked = contract.respond(facts, WEB, "request_change", 2)
+        facts = contract.join(facts, [asked])
+        made = contract.update(facts, API, content, digest(content), ("api", "web"), 2)
+        facts = contract.join(facts, [made])
+    told = timeline_of(facts)
+    assert [(one.version, one.step) for one in told[1:]] == [
+        (1, "change_requested"),
+        (2, "updated"),
+        (2, "change_requested"),
+        (3, "updated"),
+    ]
+    assert timeline_of(dict(reversed(facts.items()))) == told

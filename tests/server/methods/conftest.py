@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -27,6 +28,23 @@ def gamma(alpha: Node) -> Stranger:
     gamma = Stranger(alpha, "gamma").register()
     gamma.lists(gamma.agent, GUS)
     return gamma
+
+
+@pytest.fixture(scope="module")
+def beta(alpha: Node) -> Stranger:
+    """A peer that says what a test has it say."""
+    return Stranger(alpha, "beta").register()
+
+
+@pytest.fixture
+def shared(alpha: Node, beta: Stranger) -> str:
+    """A project that beta told of, and that alpha has joined."""
+    project_id = str(uuid4())
+    beta.project(project_id)
+    repo = {"name": "alpha", "role": "service", "language": "python"}
+    alpha.call("cacp/project/addRepo", projectId=project_id, repo=repo)
+    alpha.call("cacp/project/join", projectId=project_id, repoName="alpha")
+    return project_id
 
 
 @pytest.fixture

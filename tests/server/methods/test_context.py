@@ -42,7 +42,6 @@ def test_share(team: Team) -> None:
         "type": "code_snippet",
         "content": SNIPPET,
         "related_contracts": [contract],
-        "reply_to": None,
     }
     assert team.backend("project/get")["context_history"] == [packet]
 

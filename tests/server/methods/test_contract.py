@@ -1,6 +1,7 @@
 """cacp/contract/* (CACP 2.0, Contract Methods; design §5, State machine and Agreement)."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_a_project_may_ask_for_every_partys_agreement(team: Team) -> None:
     strict.node.call("cacp/project/join", key=mobile, **at)
     contract = strict.proposed()
     first = strict.frontend("contract/respond", contractId=contract, action="agree")
-    assert (first["status"], first["contractStatus"]) == ("agreed", "proposed")
+    assert (first["status"], first["contractStatus"]) == ("proposed", "proposed")
     second = strict.node.call(
         "cacp/contract/respond",
         key=mobile,
@@ -160,16 +161,107 @@ def test_a_response_to_a_version_that_is_no_longer_current_is_a_conflict(team: T
         team.frontend("contract/respond", contractId=contract, action="agree", version=1)
 
 
+@dataclass
+class Third:
+    """A third party of a fresh project of a node."""
+
+    team: Team
+    key: str
+
+    @classmethod
+    def on(cls, team: Team) -> "Third":
+        fresh = Team.on(team.node, team.key)
+        fresh.backend("project/addRepo", repo={"name": "mobile", "role": "r", "language": "l"})
+        third = cls(fresh, fresh.node.key("aid://example.com/mobile@1.0.0", "mobile"))
+        third.call("project/join", repoName="mobile")
+        return third
+
+    def call(self, method: str, **params: Any) -> Any:
+        given = {"projectId": self.team.project, **params}
+        return self.team.node.call(f"cacp/{method}", key=self.key, **given)
+
+
+def test_an_agreement_against_anothers_word_is_recorded_and_not_called_agreed(team: Team) -> None:
+    """CACP 2.0, cacp/contract/respond: a client of the text reads `status` and nothing else."""
+    third = Third.on(team)
+    for action, status in [("request_change", "negotiating"), ("reject", "proposed")]:
+        contract = third.team.proposed()
+        third.team.frontend("contract/respond", contractId=contract, action=action)
+        answer = third.call("contract/respond", contractId=contract, action="agree")
+        assert answer == {
+            "status": status,
+            "version": 1,
+            "contractStatus": status,
+            "contractVersion": 1,
+        }
+        steps = third.team.backend("contract/timeline", contractId=contract)["timeline"]
+        assert [entry["step"] for entry in steps][-1] == "agreed"
+        third.team.frontend("contract/respond", contractId=contract, action="agree")
+        assert third.team.contract(contract)["status"] == "agreed"
+
+
+def test_the_authors_reject_in_negotiation_takes_no_request_back(team: Team) -> None:
+    """Design §6: an outstanding request_change → negotiating."""
+    contract = team.proposed()
+    team.frontend("contract/respond", contractId=contract, action="request_change")
+    answer = team.backend("contract/respond", contractId=contract, action="reject")
+    assert (answer["status"], answer["contractStatus"]) == ("rejected", "negotiating")
+
+
+def test_a_third_partys_agreement_is_recorded_without_a_move(team: Team) -> None:
+    third = Third.on(team)
+    contract = third.team.agreed()
+    for status in ("agreed", "implemented", "verified"):
+        if status == "implemented":
+            for agent in (third.team.backend, third.team.frontend, third.call):
+                agent("implementation/complete", contractId=contract, files=["a"])
+        if status == "verified":
+            third.call("implementation/verify", contractId=contract, result="success")
+        answer = third.call(
+            "contract/respond", contractId=contract, action="agree", comment=f"When {status}"
+        )
+        assert (answer["status"], answer["contractStatus"]) == ("agreed", status)
+        steps = third.team.backend("contract/timeline", contractId=contract)["timeline"]
+        assert f"When {status}" in [entry.get("note") for entry in steps]
+
+
+def test_a_retry_is_answered_as_the_contract_stands_and_writes_nothing(team: Team) -> None:
+    contract = team.proposed()
+
+    def twice(agent: Any, method: str, status: str, contract_status: str, **params: Any) -> None:
+        first = agent(method, contractId=contract, **params)
+        newest = team.node.query("SELECT max(seq) FROM changes")
+        again = agent(method, contractId=contract, **params)
+        assert first == again
+        assert (again["status"], again["contractStatus"]) == (status, contract_status)
+        assert team.node.query("SELECT max(seq) FROM changes") == newest
+
+    answer, work, found = "contract/respond", "implementation/complete", "implementation/verify"
+    twice(team.frontend, answer, "rejected", "proposed", action="reject", comment="no")
+    twice(team.frontend, answer, "change_requested", "negotiating", action="request_change")
+    twice(team.frontend, answer, "agreed", "agreed", action="agree", comment="yes")
+    twice(team.frontend, "implementation/start", "started", "agreed", plan="p")
+    twice(team.frontend, work, "complete", "agreed", files=["a"])
+    twice(team.backend, work, "complete", "implemented", files=["b"])
+    twice(team.backend, found, "failed", "agreed", result="failure", notes="n")
+    twice(team.backend, work, "complete", "agreed", files=["b"])
+    twice(team.frontend, work, "complete", "implemented", files=["a"])
+    twice(team.backend, found, "partial", "implemented", result="partial")
+    twice(team.backend, found, "verified", "verified", result="success")
+    twice(team.frontend, work, "complete", "verified", files=["a"])
+    twice(team.frontend, answer, "agreed", "verified", action="agree", comment="yes")
+
+
 def test_an_illegal_step_says_the_state_and_what_is_allowed(team: Team) -> None:
     """Design §5, Errors: illegal_transition with from, allowed."""
     contract = team.agreed()
     with refused(
         -32602,
         "illegal_transition",
-        **{"from": "agreed", "action": "agree"},
-        allowed=["request_change", "start", "complete"],
+        **{"from": "agreed", "action": "reject"},
+        allowed=["agree", "request_change", "start", "complete"],
     ):
-        team.frontend("contract/respond", contractId=contract, action="agree")
+        team.frontend("contract/respond", contractId=contract, action="reject")
 
 
 @pytest.mark.parametrize("state", ["proposed", "agreed", "implemented"])
@@ -200,7 +292,8 @@ def test_two_that_act_at_once_make_one_legal_history(team: Team) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         outcomes = list(pool.map(act, range(12)))
-    assert outcomes.count("updated") + outcomes.count("agreed") == 1
+    # Whoever agrees once more to what is agreed says nothing new.
+    assert outcomes.count("updated") + ("agreed" in outcomes) == 1
     assert set(outcomes) <= {"updated", "agreed", "stale_version", "illegal_transition"}
 
 
@@ -225,7 +318,7 @@ def test_a_change_note_is_taken_in_both_spellings(team: Team, spelling: str) -> 
     team.backend("contract/update", contractId=contract, content=NEXT, **{spelling: "why"})
     team.backend("contract/update", contractId=contract, content=CONTENT)
     history = team.contract(contract, includeHistory=True)["history"]
-    assert [version["change_notes"] for version in history] == [None, "why"]
+    assert [version.get("change_notes") for version in history] == [None, "why"]
 
 
 def test_an_update_voids_what_was_said_of_the_version_before(team: Team) -> None:
@@ -296,7 +389,6 @@ def test_history_holds_the_versions_before_the_current_one(team: Team) -> None:
             "content": CONTENT,
             "proposed_by": team.repo_id(REPO),
             "timestamp": first["created_at"],
-            "change_notes": None,
         }
     ]
     assert team.backend("project/get")["contracts"] == [got]

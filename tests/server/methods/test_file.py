@@ -9,6 +9,7 @@ import pytest
 
 from tests.node import AGENT, REPO
 from tests.server.methods.refusals import refused
+from tests.sharing import inline
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
 
 MEBIBYTE = 1024 * 1024
@@ -16,11 +17,7 @@ CONTENT = b"\x89PNG\r\n\x1a\n\x00\xff"
 
 
 def file(content: bytes = CONTENT, name: str = "logo.png") -> dict[str, Any]:
-    return {
-        "name": name,
-        "content": base64.b64encode(content).decode(),
-        "contentType": "image/png",
-    }
+    return inline(content, name)
 
 
 def test_share_and_get(team: Team) -> None:
@@ -43,6 +40,7 @@ def test_share_and_get(team: Team) -> None:
         "relatedContracts": [contract],
         "fromRepo": team.repo_id(REPO),
         "fromAgent": AGENT,
+        "holder": AGENT.partition("@")[0],
         "timestamp": got["timestamp"],
         "content": file()["content"],
     }
@@ -89,6 +87,28 @@ def test_list_goes_page_by_page(team: Team) -> None:
     assert [one["fileId"] for one in first["files"] + rest["files"]] == made
 
 
+def test_a_cursor_is_one_that_was_given(team: Team) -> None:
+    for method in ("file/list", "file/listRequests"):
+        with refused(-32602, "invalid_params", path="cursor"):
+            team.backend(method, cursor="tomorrow")
+
+
+def test_requests_are_listed_page_by_page(team: Team) -> None:
+    made = [team.backend("file/request", description="d")["requestId"] for _ in range(3)]
+    first = team.backend("file/listRequests", limit=2)
+    rest = team.backend("file/listRequests", limit=2, cursor=first["nextCursor"])
+    assert "nextCursor" not in rest
+    assert [one["requestId"] for one in first["requests"] + rest["requests"]] == made
+
+
+def test_what_fulfils_a_long_request_can_be_told_to_others(team: Team) -> None:
+    """Its purpose names the request: no longer than a purpose may be."""
+    asked = team.frontend("file/request", description="x" * 20_000)["requestId"]
+    done = team.backend("file/fulfillRequest", requestId=asked, file=file())
+    [listed] = team.backend("file/list")["files"]
+    assert (listed["fileId"], len(listed["purpose"])) == (done["fileId"], 20_000)
+
+
 def test_a_file_of_another_project_is_not_found(team: Team) -> None:
     shared = Team.on(team.node, team.key).backend("file/share", file=file())
     with refused(-32602, "not_found", kind="file", fileId=shared["fileId"]):
@@ -118,6 +138,7 @@ def test_a_request_is_open_until_it_is_fulfilled(team: Team) -> None:
     assert team.backend("file/listRequests") == {"requests": []}
     got = team.frontend("file/get", fileId=done["fileId"])
     assert (got["purpose"], got["fromAgent"]) == ("For: The logo", AGENT)
+    assert got["fulfils"] == asked["requestId"]
     with refused(-32004, "already_fulfilled", fileId=done["fileId"]):
         team.backend("file/fulfillRequest", requestId=asked["requestId"], file=file())
 

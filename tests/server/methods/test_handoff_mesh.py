@@ -17,6 +17,7 @@ from tests.stranger import ALPHA, BOB, GUS, TOKEN, Stranger
 BEA = "aid://example.com/bea@1.0.0"
 HANA = "aid://example.com/hana@1.0.0"
 BETA = "aid://example.com/beta"
+HANDOFF = str(uuid7())
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +231,36 @@ def test_a_handoff_of_another_node_is_asked_for_there(
     with pytest.raises(RpcError) as onward:
         ann.call("handoff", action="initiate", to=BEA, reason="r", package=package(task))
     assert onward.value.reason == "task_elsewhere"
+    assert onward.value.data["handoffId"] == handoff
     other = agent(alpha, "other")
     with pytest.raises(RpcError) as unknown:
         other.call("handoff", action="get", handoff_id=handoff)
     assert unknown.value.reason == "not_found"
     assert step(beta, "get", handoff)["refusal"]["kind"] == "NotFound"
+
+
+@pytest.mark.parametrize(
+    ("type", "more"),
+    [
+        ("handoff.reject", {"handoff_id": HANDOFF, "reason": "other", "detail": "withdrawn"}),
+        ("status.complete", {}),
+        ("status.update", {}),
+    ],
+)
+def test_a_task_is_free_when_the_node_that_holds_it_says_so(
+    beta: Stranger, ann: Agent, type: str, more: dict[str, Any]
+) -> None:
+    """What ends a handoff is told by mail; `status` says how it stands."""
+    handoff, task = str(uuid7()), f"task-{uuid7()}"
+    payload = {"summary": "s", "handoff_id": handoff, "task_id": task}
+    beta.brings(beta.letter(BOB, ann.id, type="handoff.initiate", payload=payload))
+    given: dict[str, Any] = {"action": "initiate", "to": BEA, "reason": "r"}
+    given["package"] = package(task)
+    for status in ("activated", "closed"):
+        with pytest.raises(RpcError) as onward:
+            ann.call("handoff", **given)
+        assert onward.value.reason == "task_elsewhere"
+        about = {"handoff_id": handoff, "status": status}
+        told = {"summary": "s", "details": about} | more
+        assert beta.brings(beta.letter(BOB, ann.id, type=type, payload=told))["error"] is None
+    assert ann.call("handoff", **given)["handoff"]["taskId"] == task

@@ -4,16 +4,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from server.domain.acp import handoff
 from server.domain.acp.rates import Limit
 from server.domain.acp.rules import Rules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
-from server.store import handoffs, mesh
+from server.store import handoffs, mesh, peers
 from tests.desk import ANA, BEN, CLEO, DORA, HOUR, Desk, package
+from tests.node import AGENT
 
+BETA = "aid://example.com/beta"
+COORDINATOR = AGENT.removesuffix("@1.0.0")
 HANDOFF = "01a200da-b1c9-768b-93df-5ab80da21e23"
+
+TAKEN = {
+    "reason": "ownership_conflict",
+    "path": "package.task.task_id",
+    "ask": [AGENT.removesuffix("@1.0.0")],
+}
+"""All that who has no part in a task learns of it."""
 
 
 def test_an_offer_stores_the_package_whole(desk: Desk) -> None:
@@ -41,11 +50,42 @@ def test_an_offer_stores_the_package_whole(desk: Desk) -> None:
     }
 
 
-def test_the_chain_is_never_the_callers(desk: Desk) -> None:
-    """§7.2 rule 6."""
-    given = package(provenance={"handoff_chain": [CLEO]})
-    with pytest.raises(ValidationError, match="handoff_chain"):
-        desk.handoff(ANA, "initiate", to=BEN, reason="r", package=given)
+def test_a_chain_that_is_given_is_the_derived_one(desk: Desk) -> None:
+    """§7.1, §7.2 rule 6: it is checked, never taken; an agent's version makes no difference."""
+    given = package(provenance={"handoff_chain": [f"{ANA}@1.0.0"]})
+    first = desk.accepted(package=given)
+    given["provenance"]["handoff_chain"] = [ANA, BEN]
+    second = desk.handoff(BEN, "initiate", to=CLEO, reason="r", package=given)["handoff"]
+    stored = desk.handoff(CLEO, "get", handoff_id=second["handoffId"])["package"]
+    assert stored["provenance"]["handoff_chain"] == [ANA, BEN]
+    shown = desk.handoff(BEN, "get", handoff_id=first)["package"]
+    assert shown["provenance"]["handoff_chain"] == [ANA]
+    assert desk.offered(package=package("other", provenance={"handoff_chain": []}))
+
+
+@pytest.mark.parametrize(
+    ("chain", "place", "expected"),
+    [
+        ([CLEO], 0, ANA),
+        ([CLEO, BEN], 0, ANA),
+        ([ANA], 1, BEN),
+        ([ANA, CLEO], 1, BEN),
+        ([ANA, BEN, CLEO], 2, None),
+    ],
+)
+def test_a_chain_that_differs_is_told_where(
+    desk: Desk, chain: list[str], place: int, expected: str | None
+) -> None:
+    desk.accepted()
+    given = package(provenance={"handoff_chain": chain})
+    data = desk.refused(InvalidInput, BEN, "initiate", to=CLEO, reason="r", package=given)
+    path = f"package.provenance.handoff_chain.{place}"
+    assert data == {
+        "reason": "chain_differs",
+        "path": path,
+        "expected": expected,
+        "chain": [ANA, BEN],
+    }
 
 
 def test_a_hash_that_is_given_must_be_right(desk: Desk) -> None:
@@ -103,9 +143,7 @@ def test_a_guess_of_a_task_id_tells_no_stranger_whose_it_is(desk: Desk) -> None:
     desk.team(ANA, "createTask", team="core", task_id="taken", title="t", agent_id=BEN)
     refusals += [guessed("free"), guessed("taken"), guessed("taken", team="other")]
     refusals.append(guessed("taken", team="unknown"))
-    assert refusals == [
-        {"reason": "ownership_conflict", "path": "package.task.task_id"} for _ in refusals
-    ]
+    assert refusals == [TAKEN for _ in refusals]
 
 
 def test_an_owner_hands_on_what_it_accepted(desk: Desk) -> None:
@@ -214,11 +252,115 @@ def test_a_receiver_whose_node_takes_no_mail_is_refused(desk: Desk) -> None:
 
 def test_a_task_that_another_node_holds_is_not_handed_on_from_here(desk: Desk) -> None:
     """§7.2 rule 3: one node holds who owns it."""
-    handoffs.put_elsewhere(desk.db, "h1", BEN, "task-1", "aid://example.com/beta")
+    elsewhere(desk)
     given: dict[str, Any] = {"to": CLEO, "reason": "r", "package": package()}
     data = desk.refused(Conflict, BEN, "initiate", **given)
-    assert (data["reason"], data["node"]) == ("task_elsewhere", "aid://example.com/beta")
+    assert data == {"reason": "task_elsewhere", "node": BETA, "handoffId": "h1"}
     assert desk.offered(ANA, CLEO), "who was not offered it may have a task of that name"
+
+
+def test_a_task_elsewhere_is_free_once_its_handoff_has_ended(desk: Desk) -> None:
+    elsewhere(desk)
+    assert not handoffs.end_elsewhere(desk.db, "h1", "aid://example.com/other")
+    desk.refused(Conflict, BEN, "initiate", to=CLEO, reason="r", package=package())
+    assert handoffs.end_elsewhere(desk.db, "h1", BETA)
+    assert desk.offered(BEN, CLEO)
+
+
+def test_a_task_of_a_node_that_is_no_peer_any_more_is_free(desk: Desk) -> None:
+    elsewhere(desk)
+    peers.remove(desk.db, f"{BETA}@1.0.0")
+    assert desk.offered(BEN, CLEO)
+
+
+def elsewhere(desk: Desk) -> None:
+    """Beta, a peer, has offered Ben a handoff of task-1."""
+    peers.put(desk.db, f"{BETA}@1.0.0", "http://beta.example", "r", "verified", 1)
+    handoffs.put_elsewhere(desk.db, "h1", BEN, "task-1", BETA)
+
+
+# --- whose a task is (§7.2 rule 3) --------------------------------------------------------------
+
+
+def test_a_task_that_was_withdrawn_is_anybodys(desk: Desk) -> None:
+    """An offer takes the task only while it stands."""
+    first = desk.offered()
+    data = desk.refused(Conflict, CLEO, "initiate", to=DORA, reason="r", package=package())
+    assert data == TAKEN
+    desk.handoff(ANA, "reject", handoff_id=first, code="other", detail="withdrawn")
+    second = desk.accepted(CLEO, ANA)
+    shown = desk.handoff(ANA, "get", handoff_id=second)
+    assert shown["package"]["provenance"]["handoff_chain"] == [CLEO]
+
+
+@pytest.mark.parametrize(
+    ("who", "action", "given"),
+    [
+        (BEN, "reject", {"code": "other", "detail": "no"}),
+        (COORDINATOR, "reject", {"code": "other", "detail": "no"}),
+        (ANA, "reject", {"code": "other", "detail": "withdrawn"}),
+    ],
+)
+@pytest.mark.parametrize("gated", [False, True])
+def test_what_was_not_accepted_leaves_the_task_free(
+    desk: Desk, who: str, action: str, given: dict[str, str], gated: bool
+) -> None:
+    one = desk.offered(package=package(policy={"requires_human_approval": gated}))
+    if gated:
+        desk.handoff(BEN, "accept", handoff_id=one)
+    desk.handoff(who, action, handoff_id=one, **given)
+    assert desk.status(one) == "rejected"
+    assert desk.rows("SELECT * FROM tasks") == []
+    assert desk.offered(DORA, CLEO)
+
+
+def test_what_a_check_failed_leaves_the_task_free(desk: Desk) -> None:
+    one = desk.offered()
+    desk.db.execute("UPDATE handoffs SET package_json = json_set(package_json, '$.task.title', '')")
+    assert desk.handoff(BEN, "accept", handoff_id=one)["handoff"]["status"] == "rejected"
+    assert desk.offered(DORA, CLEO)
+
+
+def test_who_accepted_owns_the_task_until_the_work_is_taken(desk: Desk) -> None:
+    one = desk.accepted()
+    desk.handoff(BEN, "complete", handoff_id=one, summary="done")
+    for stranger in (ANA, DORA):
+        data = desk.refused(Conflict, stranger, "initiate", to=CLEO, reason="r", package=package())
+        assert data["reason"] == "ownership_conflict"
+    desk.handoff(ANA, "close", handoff_id=one)
+    assert desk.rows("SELECT * FROM tasks") == []
+    assert desk.accepted(DORA, BEN), "the work is done: its chain is over"
+
+
+def test_a_task_that_moved_on_is_its_last_owners(desk: Desk) -> None:
+    """Closing what is behind does not free it, and a later revocation does not bring that back."""
+    first = desk.accepted()
+    desk.handoff(BEN, "complete", handoff_id=first, summary="done")
+    second = desk.accepted(BEN, CLEO)
+    desk.handoff(ANA, "close", handoff_id=first)
+    data = desk.refused(Conflict, BEN, "initiate", to=DORA, reason="r", package=package())
+    assert data["reason"] == "ownership_conflict"
+    desk.handoff(COORDINATOR, "revoke", handoff_id=second, detail="Cleo is away")
+    assert desk.offered(DORA, ANA)
+
+
+def test_a_revocation_gives_the_task_back_to_who_had_accepted_it(desk: Desk) -> None:
+    desk.handoff(BEN, "complete", handoff_id=desk.accepted(), summary="done")
+    second = desk.accepted(BEN, CLEO)
+    desk.handoff(COORDINATOR, "revoke", handoff_id=second, detail="Cleo is away")
+    data = desk.refused(Conflict, ANA, "initiate", to=DORA, reason="r", package=package())
+    assert (data["reason"], data["owner"]) == ("ownership_conflict", BEN)
+    assert desk.offered(BEN, DORA)
+
+
+def test_who_may_retry_a_withdrawn_draft_is_its_sender(desk: Desk) -> None:
+    """A draft takes nothing, so another may be faster."""
+    draft = desk.offered(draft=True)
+    other = desk.offered(CLEO, DORA)
+    data = desk.refused(Conflict, ANA, "propose", handoff_id=draft)
+    assert data == TAKEN
+    desk.handoff(CLEO, "reject", handoff_id=other, code="other", detail="withdrawn")
+    desk.handoff(ANA, "propose", handoff_id=draft)
 
 
 def test_drafts_count_as_what_their_sender_sends(desk: Desk) -> None:

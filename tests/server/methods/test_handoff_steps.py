@@ -1,6 +1,7 @@
 """The checks of `validating`, and who coordinates (acp-canonical §7.2 rule 4)."""
 
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -43,9 +44,10 @@ def test_without_roots_files_are_unchecked_and_say_so(desk: Desk) -> None:
     assert "CACP_ARTIFACT_ROOTS" in found["detail"]
 
 
-def test_with_roots_it_waits_for_the_check(desk: Desk) -> None:
+@pytest.mark.parametrize("more", [{"sha256": "0" * 64}, {"required": True}])
+def test_with_roots_it_waits_for_the_check(desk: Desk, more: dict[str, Any]) -> None:
     desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, checks_files=True))
-    ref = {"type": "file", "path": "/x", "sha256": "0" * 64}
+    ref = {"type": "file", "path": "/x", **more}
     waiting = desk.accepted(package=package(artifacts=[{"artifact_id": "a", "ref": ref}]))
     case = desk.run(lambda ctx: case_of(ctx, waiting))
     assert (case.status, waits_for(case.handoff)) == ("validating", ["artifacts"])
@@ -68,3 +70,20 @@ def test_workq_is_told_or_left_to_people(desk: Desk, workq: bool, status: str) -
     assert desk.handoff(BEN, "get", handoff_id=handoff_id)["handoff"]["workq"] == status
     rows = desk.rows("SELECT method, agent_id, status FROM workq_intents ORDER BY seq")
     assert rows == [("workq.release", ANA, status), ("workq.claim", BEN, status)]
+
+
+def test_a_revocation_moves_workqs_items_back(desk: Desk) -> None:
+    """§10.4: after what is still to be moved the other way."""
+    desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, workq=True))
+    refs = [{"type": "workq_item", "value": "WQ-7"}]
+    handoff_id = desk.accepted(package=package(task={"external_refs": refs}))
+    own = AGENT.removesuffix("@1.0.0")
+    desk.handoff(own, "revoke", handoff_id=handoff_id, detail="back")
+    rows = desk.rows("SELECT method, agent_id, session_key FROM workq_intents ORDER BY seq")
+    assert rows == [
+        ("workq.release", ANA, "session-1"),
+        ("workq.claim", BEN, None),
+        ("workq.release", BEN, None),
+        ("workq.claim", ANA, "session-1"),
+    ]
+    assert desk.handoff(ANA, "get", handoff_id=handoff_id)["handoff"]["workq"] == "pending"

@@ -1,10 +1,12 @@
 """Who sees which handoffs (acp-canonical §12.3)."""
 
+import pytest
 from uuid_utils import uuid7
 
-from server.domain.errors import NotFound
+from server.domain.errors import Conflict, Forbidden, NotFound
 from server.store import handoffs
-from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
+from tests.desk import ANA, BEN, CLEO, DORA, HUMAN, Desk, package
+from tests.node import AGENT
 
 
 def ids(desk: Desk, agent: str, **params: object) -> list[str]:
@@ -73,3 +75,25 @@ def test_members_see_the_teamspaces_handoffs_unless_they_are_restricted(desk: De
     assert ids(desk, BEN, team="core") == [closed, open_]
     assert ids(desk, DORA, team="core") == []
     desk.refused(NotFound, CLEO, "get", handoff_id=closed)
+
+
+def test_who_coordinates_finds_an_offer_that_keeps_a_task_and_ends_it(desk: Desk) -> None:
+    """Whom the refused one is told to ask; not the others, who learn nothing of it."""
+    members = [{"agent_id": BEN, "role": "executor"}]
+    desk.team(ANA, "create", team="core", name="Core", members=members)
+    desk.offered(package=package("t1"), team="core")
+    desk.offered(package=package("t2"), draft=True)
+    taken = desk.offered(package=package("t3"))
+    secret = package("t4", policy={"classification": "restricted"})
+    hidden = desk.offered(package=secret)
+    conflict = desk.refused(Conflict, DORA, "initiate", to=CLEO, reason="r", package=package("t3"))
+    assert conflict["ask"] == [AGENT.removesuffix("@1.0.0")]
+    assert {"handoffId", "status", "owner"}.isdisjoint(conflict)
+    desk.refused(Forbidden, DORA, "list", role="coordinator")
+    assert ids(desk, AGENT, role="coordinator", status="proposed") == [hidden, taken]
+    found = desk.call("acp/handoff", HUMAN, human=True, action="list", role="coordinator")
+    assert [one["handoffId"] for one in found["handoffs"]] == [taken]
+    with pytest.raises(NotFound):
+        desk.call("acp/handoff", HUMAN, human=True, action="get", handoff_id=taken)
+    desk.handoff(AGENT, "reject", handoff_id=taken, code="other", detail="unanswered")
+    desk.offered(DORA, CLEO, package=package("t3"))

@@ -1,5 +1,6 @@
 """Which node an agent is at home at (design §6, Authorship)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,19 @@ def test_a_directory_counts_if_its_node_has_signed_it_and_it_is_newer(office: Of
     assert not homes.take(ctx, BETA, listing(BETA, 2, "yan"))
     assert not homes.take(ctx, BETA, listing(BETA, 1))
     assert homes.home_of(ctx, "zoe") == BETA
+
+
+def test_a_directory_is_newer_than_the_one_before_though_the_clock_went_back(
+    office: Office,
+) -> None:
+    ctx = office.context()
+    homes.publish(ctx)
+    first = homes.own_directory(ctx)
+    homes.publish(replace(ctx, stamp=ctx.stamp - 3_600_000_000))
+    second = homes.own_directory(ctx)
+    assert first is not None
+    assert second is not None
+    assert second.directory.stamp == first.directory.stamp + 1
 
 
 def test_a_home_moves_only_when_it_is_given_up(office: Office) -> None:

@@ -35,10 +35,7 @@ def test_start(team: Team) -> None:
         "status": "in_progress",
         "plan": plan,
         "files": ["src/user.py"],
-        "notes": None,
-        "test_endpoint": None,
         "started_at": work["started_at"],
-        "completed_at": None,
     }
     assert work["started_at"] == team.contract(contract)["updated_at"]
 
@@ -112,7 +109,6 @@ def test_a_verified_contract_can_still_fail(team: Team) -> None:
         ("complete", {"files": []}, "proposed"),
         ("verify", {"result": "success"}, "proposed"),
         ("verify", {"result": "success"}, "agreed"),
-        ("start", {}, "implemented"),
     ],
 )
 def test_a_step_too_early_or_too_late_is_illegal(
@@ -137,7 +133,6 @@ def test_get_status(team: Team) -> None:
                 "status": "in_progress",
                 "files": [],
                 "startedAt": status["implementations"][0]["startedAt"],
-                "completedAt": None,
             }
         ],
     }
@@ -154,6 +149,7 @@ def test_report_ok_is_complete(team: Team) -> None:
     assert answer["status"] == "complete"
     assert answer["contractStatus"] == "agreed"
     assert answer["report"]["status"] == "ok"
+    assert answer["warnings"] == []
     work = work_of(team, contract, REPO)
     assert (work["status"], work["files"]) == ("complete", ["src/a.py", "src/b.py"])
 
@@ -175,6 +171,36 @@ def test_report_fail_needs_revision(team: Team) -> None:
     assert "no database" in work["notes"]
 
 
+def test_a_report_of_what_fails_completes_nothing(team: Team) -> None:
+    """A field behind a value over two lines counts; the result says why it isn't complete."""
+    contract = team.agreed()
+    text = "STATUS:ok\nLEARNED:one\ntwo\nTESTS:fail:3\nBUILD:fail"
+    answer = team.backend("implementation/report", contractId=contract, report=text)
+    assert answer["status"] == "needs_revision"
+    assert answer["report"]["tests"] == {"outcome": "fail", "count": 3}
+    assert [(one["line"], one["field"]) for one in answer["warnings"]] == [
+        (2, "LEARNED"),
+        (4, "TESTS"),
+        (5, "BUILD"),
+    ]
+    assert "the work is not done" in answer["warnings"][1]["message"]
+    work = work_of(team, contract, REPO)
+    assert (work["status"], work.get("completed_at")) == ("needs_revision", None)
+    assert work["notes"].startswith("status: ok\ntests: fail (3)")
+
+
+def test_an_odd_value_is_read_with_a_warning(team: Team) -> None:
+    contract = team.agreed()
+    text = 'STATUS: "ok" (all good)\nTESTS: n/a'
+    answer = team.backend("implementation/report", contractId=contract, report=text)
+    assert answer["status"] == "complete"
+    assert answer["warnings"][1] == {
+        "line": 2,
+        "field": "TESTS",
+        "message": "'n/a' is read as skip",
+    }
+
+
 def test_report_needs_decision_asks_the_question(team: Team) -> None:
     contract = team.agreed()
     text = "STATUS:needs_decision\nQUESTION:JWT or cookies?"
@@ -194,7 +220,9 @@ def test_a_report_that_asks_is_all_or_nothing(team: Team) -> None:
     assert team.backend("context/list") == {"packets": []}
 
 
-@pytest.mark.parametrize("text", ["Hello", "STATUS:nonsense", "TASK:build it"])
+@pytest.mark.parametrize(
+    "text", ["Hello", "STATUS:nonsense", "TASK:build it", "STATUS:ok\nTESTS:1/2 passed"]
+)
 def test_what_is_no_report_is_refused(team: Team, text: str) -> None:
     with refused(-32602, "invalid_params", path="report"):
         team.backend("implementation/report", contractId=team.agreed(), report=text)

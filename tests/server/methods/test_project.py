@@ -1,6 +1,7 @@
 """cacp/project/* (CACP 2.0, Project Methods; design §5, Repos)."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -35,7 +36,7 @@ def test_create(node: Node) -> None:
 def test_create_claims_the_repo_of_the_callers_own_name(node: Node) -> None:
     """Design §5: project/create claims the repo whose name is the caller's own."""
     project = node.call("cacp/project/get", projectId=create(node)["projectId"])
-    assert {repo["name"]: repo["agent_id"] for repo in project["repos"]} == {
+    assert {repo["name"]: repo.get("agent_id") for repo in project["repos"]} == {
         REPO: AGENT,
         FRONTEND: None,
     }
@@ -98,6 +99,14 @@ def test_join_again_renews_the_endpoint(team: Team) -> None:
     for endpoint in ("http://127.0.0.1:1", "http://127.0.0.1:2"):
         team.frontend("project/join", repoName=FRONTEND, agentEndpoint=endpoint)
     assert team.repo(FRONTEND)["agent_endpoint"] == "http://127.0.0.1:2"
+
+
+def test_join_again_without_an_endpoint_keeps_it(team: Team) -> None:
+    """Null means absent."""
+    team.frontend("project/join", repoName=FRONTEND, agentEndpoint="http://127.0.0.1:1")
+    for said in ({}, {"agentEndpoint": None}):
+        team.frontend("project/join", repoName=FRONTEND, **said)
+        assert team.repo(FRONTEND)["agent_endpoint"] == "http://127.0.0.1:1"
 
 
 def test_join_of_a_repo_that_another_holds_is_a_conflict(team: Team) -> None:
@@ -192,6 +201,32 @@ def test_list_goes_page_by_page_and_misses_none(node: Node) -> None:
     assert mine <= set(ids)
 
 
+def test_list_has_the_newest_first_and_holds_its_place_while_projects_are_added(
+    node: Node,
+) -> None:
+    mine = [create(node)["projectId"] for _ in range(4)]
+    first = node.call("cacp/project/list", limit=2)
+    assert [one["project_id"] for one in first["projects"]] == [mine[3], mine[2]]
+    create(node)
+    second = node.call("cacp/project/list", limit=2, cursor=first["nextCursor"])
+    assert [one["project_id"] for one in second["projects"]] == [mine[1], mine[0]]
+
+
+def test_a_list_is_of_all_projects_or_says_in_words_that_there_are_more(tmp_path: Path) -> None:
+    """CACP 2.0, cacp/project/list: list all projects. Who knows the text only knows no cursor."""
+    with Node(tmp_path) as node:
+        mine = [create(node)["projectId"] for _ in range(60)]
+        found = node.call("cacp/project/list")
+        assert [one["project_id"] for one in found["projects"]] == mine[::-1]
+        assert found.keys() == {"projects", "total"}
+        short = node.call("cacp/project/list", summary=True)
+        assert (len(short["projects"]), short["total"]) == (50, 60)
+        assert short["more"] == (
+            "These are 50 of 60 projects, the newest first. Older ones follow: call "
+            f"cacp/project/list with cursor {short['nextCursor']}"
+        )
+
+
 def test_list_in_short(team: Team) -> None:
     team.proposed()
     found = [one for page in pages(team.node, summary=True) for one in page]
@@ -240,8 +275,6 @@ def test_add_repo(team: Team) -> None:
         "name": "mobile-app",
         "role": "mobile",
         "language": "swift",
-        "agent_id": None,
-        "agent_endpoint": None,
         "relevant_paths": ["App/"],
         "url": "https://git.example.com/mobile",
     }
@@ -253,7 +286,7 @@ def test_add_repo_never_makes_a_claim(team: Team) -> None:
     made = team.node.call("cacp/project/create", name="n", objective="o")
     team.node.call("cacp/project/addRepo", projectId=made["projectId"], repo=REPOS[0])
     project = team.node.call("cacp/project/get", projectId=made["projectId"])
-    assert project["repos"][0]["agent_id"] is None
+    assert "agent_id" not in project["repos"][0]
 
 
 # --- who may change a project -------------------------------------------------------------------

@@ -133,6 +133,16 @@ def test_a_keyed_agent_is_never_taken_at_its_word(shared: Team) -> None:
         )
 
 
+def test_nor_one_whose_id_was_registered_before_its_key_was_made(mesh: Node, shared: Team) -> None:
+    early = {"agentId": "aid://example.com/early@1.0.0", "endpoint": "http://127.0.0.1:8083"}
+    assert mesh.http.post("/peers/register", json=early).status_code == 200
+    mesh.key(early["agentId"], "early")
+    repo = theirs(repo_id="x")
+    with refused(-32003, "unknown_peer"):
+        source = early["agentId"]
+        send(mesh, "repo/sync", source_agent=source, projectId=shared.project, repo=repo)
+
+
 def test_where_unkeyed_peers_are_not_trusted_none_syncs(tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("strict")
     with Node(folder, trust_unkeyed_peers=False) as node:
@@ -191,7 +201,7 @@ def test_an_endpoint_that_must_not_be_called_is_passed_over(mesh: Node, key: str
     repo = theirs(repo_id="x", agent_id=PEER, agent_endpoint="http://169.254.169.254/")
     result = send(mesh, "repo/sync", projectId=team.project, repo=repo)
     assert (result["status"], len(result["skipped"])) == ("updated", 1)
-    assert team.repo(MOBILE)["agent_endpoint"] is None
+    assert "agent_endpoint" not in team.repo(MOBILE)
 
 
 # --- cacp/contract/sync -------------------------------------------------------------------------
@@ -219,6 +229,49 @@ def test_a_peer_agrees_by_the_status_that_it_sends(shared: Team) -> None:
     assert sync(shared, seen)["status"] == "skipped"
     assert sync(shared, seen | {"status": "agreed"})["status"] == "updated"
     assert shared.contract(contract)["status"] == "agreed"
+
+
+def test_a_lower_version_that_a_peer_made_apart_is_kept_and_named(shared: Team) -> None:
+    """It has lost to ours; the peer's node hears so, and our agents by the stream."""
+    contract = shared.proposed()
+    seen = shared.contract(contract)
+    assert sync(shared, seen)["status"] == "skipped"
+    for content in ({"a": 2}, {"a": 3}):
+        shared.backend("contract/update", contractId=contract, content=content)
+    own = shared.repo(MOBILE)["repo_id"]
+    theirs = seen | {"version": 2, "content": {"a": "theirs"}, "proposed_by": own}
+    said = sync(shared, theirs)
+    assert said["reason"] == "Version 2 is kept as a conflict: it lost to version 3"
+    again = sync(shared, theirs | {"updated_at": "2999-01-01T00:00:00"})
+    assert (said["status"], again["reason"]) == ("skipped", "nothing new")
+    [lost] = shared.backend("contract/conflicts", contractId=contract)["conflicts"]
+    assert (lost["content"], lost["proposedBy"]) == ({"a": "theirs"}, own)
+    assert shared.contract(contract)["content"] == {"a": 3}
+
+
+def test_a_peer_rejects_what_was_agreed(shared: Team) -> None:
+    """CACP 2.0, cacp/contract/respond: back to proposed, on record, and everybody is told."""
+    contract = shared.agreed()
+    seen = shared.contract(contract)
+    sync(shared, seen)
+    assert sync(shared, seen | {"status": "proposed"})["status"] == "updated"
+    assert shared.contract(contract)["status"] == "proposed"
+    [said] = shared.node.query(
+        "SELECT actor, outcome FROM changes WHERE entity_id = ? ORDER BY seq DESC LIMIT 1", contract
+    )
+    assert said == (PEER, "proposed")
+
+
+def test_what_a_peer_may_not_say_is_named(shared: Team) -> None:
+    """Its node asks for no answer: the log has one line, however often it says so."""
+    contract = shared.proposed()
+    seen = shared.contract(contract)
+    work = {"repo_id": shared.repo_id(MOBILE), "agent_id": PEER, "status": "complete"}
+    sync(shared, seen)
+    for _ in range(2):
+        far = seen | {"version": 5_000, "implementations": [work]}
+        assert sync(shared, far)["reason"] == "Its version is too far ahead"
+    assert shared.node.log.count(f'"contract": "{contract}"') == 1
 
 
 def test_a_peer_works_on_what_was_agreed(shared: Team) -> None:
@@ -285,7 +338,7 @@ def test_a_peers_packet_is_taken_once(shared: Team) -> None:
     ]
     assert statuses == ["created", "skipped"]
     [found] = shared.backend("context/list")["packets"]
-    assert found == packet | {"timestamp": "2026-01-01T12:00:00.500000+00:00", "reply_to": None}
+    assert found == packet | {"timestamp": "2026-01-01T12:00:00.500000+00:00"}
 
 
 def test_a_packet_of_another_repo_is_passed_over(shared: Team) -> None:

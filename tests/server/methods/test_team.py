@@ -135,6 +135,51 @@ def test_assigning_begins_a_new_chain(desk: Desk) -> None:
     assert desk.accepted(CLEO, BEN)
 
 
+def test_an_offer_makes_no_task_of_the_teamspaces(desk: Desk) -> None:
+    """It is the teamspace's once it is accepted there."""
+    made(desk, (BEN, "executor"))
+    first = desk.offered(team="core")
+    given = {"team": "core", "task_id": "task-1", "title": "T"}
+    assert desk.refused(Conflict, ANA, "createTask", "acp/team", **given)["reason"] == "task_exists"
+    desk.handoff(ANA, "reject", handoff_id=first, code="other", detail="withdrawn")
+    assert desk.team(BEN, "get", team="core")["tasks"] == []
+    assert desk.offered(CLEO, DORA)
+
+
+def test_a_task_stays_its_teamspaces_after_its_handoff(desk: Desk) -> None:
+    made(desk, (BEN, "executor"))
+    first = desk.accepted(team="core")
+    desk.handoff(BEN, "complete", handoff_id=first, summary="done")
+    desk.handoff(ANA, "close", handoff_id=first)
+    (task,) = desk.team(BEN, "get", team="core")["tasks"]
+    assert (task["owner"], task["status"]) == (None, "completed")
+    given: dict[str, Any] = {"to": DORA, "reason": "r", "package": package()}
+    assert desk.refused(Conflict, CLEO, "initiate", **given)["reason"] == "ownership_conflict"
+    desk.team(ANA, "assign", team="core", task_id="task-1", agent_id=BEN)
+
+
+def test_a_revocation_gives_an_assigned_task_back(desk: Desk) -> None:
+    made(desk, (BEN, "executor"), (CLEO, "executor"))
+    desk.team(ANA, "createTask", team="core", task_id="task-1", title="T", agent_id=BEN)
+    first = desk.accepted(BEN, CLEO)
+    desk.handoff(ANA, "revoke", handoff_id=first, detail="back")
+    assert desk.team(BEN, "get", team="core")["tasks"][0]["owner"] == BEN
+
+
+def test_a_closed_teamspace_keeps_no_id_of_a_task(desk: Desk) -> None:
+    """But for what a member has accepted and still owns."""
+    made(desk, (BEN, "executor"), (CLEO, "executor"))
+    for name, owner in (("task-1", {}), ("task-2", {"agent_id": BEN}), ("task-3", {})):
+        desk.team(ANA, "createTask", team="core", task_id=name, title="T", **owner)
+    desk.accepted(ANA, BEN, package=package("task-3"))
+    desk.team(ANA, "close", team="core")
+    assert desk.accepted(DORA, CLEO)
+    desk.team(DORA, "create", team="other", name="Other")
+    desk.team(DORA, "createTask", team="other", task_id="task-2", title="Mine")
+    data = desk.refused(Conflict, DORA, "initiate", to=CLEO, reason="r", package=package("task-3"))
+    assert data["reason"] == "ownership_conflict"
+
+
 def test_an_owner_completes_its_task(desk: Desk) -> None:
     made(desk, (BEN, "executor"))
     desk.team(ANA, "createTask", team="core", task_id="t", title="T", agent_id=BEN)

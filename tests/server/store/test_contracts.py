@@ -109,7 +109,6 @@ def test_the_copy_is_what_the_facts_say(
             "content": FIRST,
             "proposed_by": "backend",
             "timestamp": "1970-01-01T00:00:00.001000+00:00",
-            "change_notes": None,
         }
     ]
     assert "history" not in read(db, project, contract, history=False)

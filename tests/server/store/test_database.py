@@ -1,21 +1,23 @@
 """One writer with group commit, and readers that don't wait for it (design §4)."""
 
 import asyncio
-import os
 import sqlite3
-import stat
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.domain.clocks import Deferred
 from server.domain.errors import Conflict, Unavailable
 from server.store import changes, database
-from server.store.database import Database, Transaction, WriteFunction, claim, connect
+from server.store.database import Database, Transaction, WriteFunction, connect
 from server.store.migrate import prepare
+from tests.faults import shim
+from tests.faults.shim import Call, Fault
 
 pytestmark = pytest.mark.anyio
 
@@ -147,10 +149,37 @@ async def test_a_member_sees_what_those_before_it_wrote(path: Path) -> None:
 async def test_stamps_rise_and_are_after_the_last_known(path: Path) -> None:
     """Design §6: stamps are never behind what the node has seen."""
     db = Database(path)
-    await db.open(last_stamp=2**60)
+    last = db.now() + 60_000_000
+    await db.open(last)
     stamps = await gather(db, *(lambda transaction: transaction.stamp for _ in range(50)))
     await db.close()
-    assert stamps == list(range(2**60 + 1, 2**60 + 51))
+    assert stamps == list(range(last + 1, last + 51))
+
+
+@pytest.mark.parametrize("ahead", [3_600_000_000, 400 * 86_400_000_000])
+async def test_stamps_come_back_to_the_time_after_a_clock_was_wrong(path: Path, ahead: int) -> None:
+    """It is no trouble either: none of it is the stamp of anything."""
+    db = Database(path)
+    begun = db.now()
+    await db.open(begun + ahead)
+    stamps = await gather(db, *(lambda transaction: transaction.stamp for _ in range(50)))
+    assert stamps == sorted(set(stamps))
+    assert begun <= stamps[0] <= stamps[-1] <= db.now() + 50
+    assert db.stamps.trouble(Deferred()) is None
+    await db.write(store(begun + ahead))
+    found = db.stamps.trouble(Deferred())
+    await db.close()
+    assert found is not None
+    assert found.reason == "stamps_ahead"
+
+
+def store(stamp: int) -> WriteFunction[None]:
+    """Write what has a stamp of its own."""
+
+    def write(transaction: Transaction) -> None:
+        transaction.stored = stamp
+
+    return write
 
 
 async def test_a_caller_that_gave_up_does_not_stop_its_group(path: Path) -> None:
@@ -196,12 +225,12 @@ async def test_a_slow_group_lets_the_rest_wait_for_the_next(path: Path) -> None:
 async def test_what_nobody_expected_fails_its_group_and_the_next_is_served(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def confused(last: int, now: int) -> int:
+    def confused(last: int, now: int, limit: int) -> int:
         raise RuntimeError("what time is it?")
 
     async with opened(path) as db:
         with monkeypatch.context() as patched:
-            patched.setattr(database, "tick", confused)
+            patched.setattr("server.store.stamps.tick", confused)
             assert await gather(db, put("a"), put("b")) == [Unavailable, Unavailable]
             assert db.trouble == "storage_failed"
         assert await asyncio.wait_for(db.write(put("c")), 5) == "c"
@@ -408,27 +437,30 @@ async def test_a_broken_page_is_not_forgotten_when_a_write_succeeds(path: Path) 
         assert db.corrupt
 
 
-# --- one node for a file ------------------------------------------------------------------------
+# --- a disk that fails at the start -------------------------------------------------------------
 
 
-def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "node.db"
-    held = claim(path)
-    assert held is not None
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    (tmp_path / "other.db").symlink_to(path)
-    for name in (path, tmp_path / "other.db"):
-        with pytest.raises(Unavailable) as refused:
-            claim(name)
-        assert refused.value.data["reason"] == "storage_locked"
-    os.close(held)
-    again = claim(path)
-    assert again is not None
-    os.close(again)
+@pytest.mark.parametrize("kind", ["open", "read"])
+async def test_an_open_that_fails_is_a_refusal_and_leaves_nothing_open(
+    path: Path, kind: str
+) -> None:
+    """Each call in turn, of those that an open makes; ResourceWarning tells what is left open."""
+    for number in count():
+        asked = 0
 
+        def fault(call: Call, number: int = number) -> Fault | None:
+            nonlocal asked
+            asked += call.kind == kind
+            return "EIO" if call.kind == kind and asked == number + 1 else None
 
-def test_a_folder_that_is_a_file_is_not_claimed(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(Unavailable) as refused:
-        claim(tmp_path / "file" / "node.db")
-    assert refused.value.data["reason"] == "storage_failed"
+        with shim.below(path.parent, fault):
+            db = Database(path)
+            [failed] = await asyncio.gather(db.open(0), return_exceptions=True)
+            if failed is None:
+                await db.close()
+            else:
+                assert isinstance(failed, Unavailable)
+                assert failed.data["reason"] == "storage_failed"
+        if asked <= number:
+            assert number > 3
+            return

@@ -72,7 +72,7 @@ def test_what_is_not_synchronised_does_not_count(db: sqlite3.Connection, project
 
 
 def test_what_is_held_is_one_digest_and_counts(db: sqlite3.Connection, project: Header) -> None:
-    assert digests.held(db) == digests.Held(digest.NOTHING, 1, 0, 0, 0, 0)
+    assert digests.held(db) == digests.Held(digest.NOTHING, 1, 0, 0, 0, 0, 0)
     changed(db, "project", PROJECT)
     changed(db, "conflict", "c")
     digests.catch_up(db)

@@ -11,11 +11,12 @@ import pytest
 from server.store import files, peers
 from server.store.database import connect
 from server.store.export import ENTITIES, lines, snapshot
-from server.store.files import File
+from server.store.files import Content, File, Request
 from server.store.projects import Header
 from tests.server.store.conftest import PROJECT
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
+SECRET_TABLES |= {"peer_api_keys"}
 OF_THIS_NODE = {
     "directories",
     "listed_agents",
@@ -59,10 +60,16 @@ def test_times_are_readable_and_stamps_exact(db: sqlite3.Connection, project: He
 
 
 def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: Header) -> None:
-    file = File("f1", "a", "text/plain", 3, "ab", None, '["c1"]', "backend", "agent", 1)
-    files.insert(db, PROJECT, file, b"\x00\xff!")
+    file = File("f1", "a", "text/plain", 3, "ab", None, '["c1"]', "backend", "agent", "r1", 1)
+    files.put(db, PROJECT, file)
+    files.put_request(db, PROJECT, Request("r1", "frontend", "agent", "Logo", None, 1))
+    [one] = exported(db, "files")
+    assert one["content"] is None, "it is on another node"
+    files.put_content(db, PROJECT, file, Content(b"\x00\xff!", None))
     [one] = exported(db, "files")
     assert (one["content"], one["related_contracts"]) == ("AP8h", ["c1"])
+    [asked] = exported(db, "file_requests")
+    assert asked["fulfilled_by"] == "f1"
 
 
 def test_it_is_of_one_moment_and_changes_nothing(
@@ -86,6 +93,9 @@ def test_every_table_is_exported_or_left_out_on_purpose(db: sqlite3.Connection) 
     }
     shown = {OTHERWISE.get(entity, entity) for entity in ENTITIES}
     derived = {"packet_contracts", "exchanged", "digests", "digest_sums", "mailboxes", "threads"}
-    derived |= {"processed_messages", "client_ids", "handoff_control"}
+    derived |= {"processed_messages", "client_ids", "handoff_control", "migrations"}
+    derived |= {"thread_parties"}
+    derived |= {"archived_dead_letters"}
+    derived |= {"file_contents"}
     assert tables - shown == SECRET_TABLES | OF_THIS_NODE | derived
     assert shown <= tables

@@ -1,56 +1,152 @@
-"""Files and requests for them, on disk."""
+"""Files, their contents, and requests for them, on disk."""
 
 import sqlite3
+from typing import Any
 
 import orjson
 
 from server.store import files
-from server.store.files import File, Request
+from server.store.files import Content, File, Request
 from server.store.projects import Header
 from tests.server.store.conftest import PROJECT
 
+OWN = "aid://example.com/alpha@1.0.0"
+SIGNED = '{"node":"aid://example.com/beta@2.0.0","value":"v"}'
 
-def file(file_id: str) -> File:
-    return File(file_id, "../a.png", "image/png", 3, "ab", None, '["c1"]', "backend", "agent", 1)
+
+def file(file_id: str, stamp: int = 1, **more: Any) -> File:
+    made = File(
+        file_id,
+        "../a.png",
+        "image/png",
+        3,
+        "ab",
+        None,
+        '["c1"]',
+        "backend",
+        "agent",
+        fulfils=None,
+        stamp=stamp,
+    )
+    return made._replace(**more)
 
 
-def test_a_file_comes_back_byte_for_byte(db: sqlite3.Connection, project: Header) -> None:
+def request(request_id: str, stamp: int) -> Request:
+    return Request(request_id, "frontend", "agent", "Logo", "png", stamp)
+
+
+def test_a_file_and_its_content_come_back_as_they_were(
+    db: sqlite3.Connection, project: Header
+) -> None:
     content = bytes(range(256))
-    files.insert(db, PROJECT, file("f1"), content)
-    assert files.whole(db, PROJECT, "f1") == (file("f1"), content)
-    assert files.whole(db, "other", "f1") is None
-    assert files.whole(db, PROJECT, "f2") is None
+    files.put(db, PROJECT, file("f1"))
+    assert files.content(db, PROJECT, file("f1")) is None
+    files.put_content(db, PROJECT, file("f1"), Content(content, None))
+    assert files.find(db, PROJECT, "f1") == file("f1")
+    assert files.content(db, PROJECT, file("f1")) == (content, None)
+    assert files.piece(db, PROJECT, file("f1"), 0, 2) == b"\x00\x01"
+    assert files.piece(db, PROJECT, file("f1"), 254, 9) == b"\xfe\xff"
+    assert files.piece(db, PROJECT, file("f1"), 256, 9) == b""
+    assert files.piece(db, PROJECT, file("f2"), 0, 9) is None
+    assert files.find(db, "other", "f1") is files.find(db, PROJECT, "f2") is None
 
 
-def test_files_are_listed_page_by_page(db: sqlite3.Connection, project: Header) -> None:
-    for name in ("f2", "f1", "f3"):
-        files.insert(db, PROJECT, file(name), b"")
-    assert files.after(db, PROJECT, "", 2) == [file("f1"), file("f2")]
-    assert files.after(db, PROJECT, "f2", 2) == [file("f3")]
+def test_content_of_another_digest_is_not_the_files(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    files.put(db, PROJECT, file("f1"))
+    files.put_content(db, PROJECT, file("f1"), Content(b"old", None))
+    changed = file("f1", sha256="cd")
+    files.put(db, PROJECT, changed)
+    assert files.find(db, PROJECT, "f1") == changed
+    assert files.content(db, PROJECT, changed) is None
+    assert files.content(db, PROJECT, file("f1")) == (b"old", None), "and nothing is lost"
+
+
+def test_files_are_listed_by_time_page_by_page(db: sqlite3.Connection, project: Header) -> None:
+    for name, stamp in (("f2", 1), ("f1", 1), ("f0", 2)):
+        files.put(db, PROJECT, file(name, stamp))
+    assert files.after(db, PROJECT, 0, "", 2) == [file("f1"), file("f2")]
+    assert files.after(db, PROJECT, 1, "f2", 2) == [file("f0", 2)]
 
 
 def test_a_summary_says_all_but_the_content() -> None:
-    assert orjson.loads(orjson.dumps(files.summary(file("f1")))) == {
+    shown = orjson.loads(orjson.dumps(files.summary(file("f1", fulfils="r1"), OWN)))
+    assert shown == {
         "fileId": "f1",
         "name": "../a.png",
         "contentType": "image/png",
         "size": 3,
         "sha256": "ab",
-        "purpose": None,
         "relatedContracts": ["c1"],
         "fromRepo": "backend",
         "fromAgent": "agent",
+        "fulfils": "r1",
+        "holder": "aid://example.com/alpha",
         "timestamp": "1970-01-01T00:00:00.000001+00:00",
     }
+    theirs = files.summary(file("f1", signature=SIGNED), OWN)
+    assert theirs["holder"] == "aid://example.com/beta", "who signed it has it"
+
+
+def test_what_is_signed_is_all_but_the_signature() -> None:
+    one, asked = file("f1", signature=SIGNED), request("r1", 1)
+    assert File.of(one.fact(), SIGNED) == one
+    assert Request.of(asked.fact(), None) == asked
+    assert "signature" not in one.fact().model_dump()
+
+
+def test_copies_make_room_for_others_and_what_is_our_own_stays(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    """The copy that was asked for longest ago goes first."""
+    for name, used_at in (("own", None), ("a", 1), ("b", 2), ("c", 3)):
+        files.put_content(db, PROJECT, file(name), Content(b"123", used_at))
+    files.touch(db, PROJECT, file("a"), 4)
+    files.touch(db, PROJECT, file("own"), 4)
+    assert files.copied_bytes(db) == 9
+
+    def kept() -> list[str]:
+        names = ("own", "a", "b", "c")
+        return [name for name in names if files.content(db, PROJECT, file(name)) is not None]
+
+    files.make_room(db, 9)
+    assert kept() == ["own", "a", "b", "c"]
+    files.make_room(db, 8)
+    assert kept() == ["own", "a", "c"]
+    files.make_room(db, 0)
+    assert kept() == ["own"]
+    assert files.copied_bytes(db) == 0
 
 
 def test_a_request_is_open_until_a_file_fulfils_it(db: sqlite3.Connection, project: Header) -> None:
-    files.insert_request(db, PROJECT, "r1", "frontend", "Logo", "png", 1)
-    files.insert_request(db, PROJECT, "r2", "frontend", "Font", None, 2)
-    assert [one["requestId"] for one in files.open_requests(db, PROJECT)] == ["r1", "r2"]
-    assert files.request(db, "r1") == Request(PROJECT, "Logo", None)
-    files.insert(db, PROJECT, file("f1"), b"")
-    files.fulfil(db, "r1", "f1")
-    assert files.request(db, "r1") == Request(PROJECT, "Logo", "f1")
-    assert [one["requestId"] for one in files.open_requests(db, PROJECT)] == ["r2"]
-    assert files.request(db, "nothing") is None
+    for number in (2, 1):
+        files.put_request(db, PROJECT, request(f"r{number}", number))
+    assert files.open_requests(db, PROJECT, 0, "", 9) == [request("r1", 1), request("r2", 2)]
+    assert files.open_requests(db, PROJECT, 1, "r1", 9) == [request("r2", 2)]
+    assert files.open_requests(db, PROJECT, 0, "", 1) == [request("r1", 1)]
+    assert files.request(db, PROJECT, "r1") == request("r1", 1)
+    assert files.fulfilled_by(db, PROJECT, "r1") is None
+    files.put(db, PROJECT, file("later", 8, fulfils="r1"))
+    files.put(db, PROJECT, file("f1", 7, fulfils="r1"))
+    assert files.fulfilled_by(db, PROJECT, "r1") == "f1", "the first that does"
+    assert files.open_requests(db, PROJECT, 0, "", 9) == [request("r2", 2)]
+
+
+def test_a_request_is_known_by_its_id_alone(db: sqlite3.Connection, project: Header) -> None:
+    files.put_request(db, PROJECT, request("r1", 1))
+    assert files.project_of_request(db, "r1") == PROJECT
+    assert files.project_of_request(db, "nothing") is None
+    assert files.request(db, "other", "r1") is None
+
+
+def test_only_what_is_our_own_is_stamped_anew(db: sqlite3.Connection, project: Header) -> None:
+    """`untaken`: what was stamped by a clock that was ahead, and nobody else has taken."""
+    files.put(db, PROJECT, file("own", 9))
+    files.put(db, PROJECT, file("theirs", 9, signature=SIGNED))
+    files.put_request(db, PROJECT, request("asked", 9))
+    for entity_id in ("own", "theirs", "asked", "nothing"):
+        files.restamp(db, PROJECT, entity_id, lambda stamp: stamp - 4)
+    assert files.find(db, PROJECT, "own") == file("own", 5)
+    assert files.find(db, PROJECT, "theirs") == file("theirs", 9, signature=SIGNED)
+    assert files.request(db, PROJECT, "asked") == request("asked", 5)

@@ -112,5 +112,14 @@ def test_the_first_node_that_offers_a_handoff_is_believed(db: sqlite3.Connection
     handoffs.put_elsewhere(db, "h2", BEN, None, "n2")
     assert [handoffs.elsewhere(db, one, BEN) for one in ("h1", "h2", "h3")] == ["n1", "n2", None]
     assert handoffs.elsewhere(db, "h1", ANA) is None
-    assert handoffs.task_elsewhere(db, "t", BEN) == "n1"
-    assert handoffs.task_elsewhere(db, "t", ANA) is None
+    assert handoffs.task_elsewhere(db, "t", BEN) == [handoffs.Elsewhere("h1", "t", "n1")]
+    assert handoffs.task_elsewhere(db, "t", ANA) == []
+
+
+def test_a_handoff_elsewhere_has_ended_when_its_node_says_so(db: sqlite3.Connection) -> None:
+    handoffs.put_elsewhere(db, "h1", BEN, "t", "n1")
+    assert not handoffs.end_elsewhere(db, "h1", "n2")
+    assert handoffs.end_elsewhere(db, "h1", "n1")
+    assert not handoffs.end_elsewhere(db, "h1", "n1")
+    assert handoffs.task_elsewhere(db, "t", BEN) == []
+    assert handoffs.elsewhere(db, "h1", BEN) == "n1", "it can be asked for still"

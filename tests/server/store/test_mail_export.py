@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 def fill(db: sqlite3.Connection, numbers: range) -> None:
     for number in numbers:
-        messages.insert(db, MESSAGE._replace(id=f"m{number:04d}"), 15)
+        messages.insert(db, MESSAGE._replace(id=f"m{number:04d}"), 15, "t")
         mailboxes.put(db, f"m{number:04d}", BERT, AT)
 
 

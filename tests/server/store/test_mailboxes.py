@@ -2,6 +2,8 @@
 
 import sqlite3
 
+import orjson
+
 from server.store import keys, mailboxes, messages
 from server.store.mailboxes import Box
 from server.store.sql import SQL
@@ -12,7 +14,7 @@ ANNA, BERT = "aid://x/a", "aid://x/b"
 
 def fill(db: sqlite3.Connection, count: int) -> None:
     for number in range(1, count + 1):
-        messages.insert(db, MESSAGE._replace(id=f"m{number:06d}"), 15)
+        messages.insert(db, MESSAGE._replace(id=f"m{number:06d}"), 15, "t")
         mailboxes.put(db, f"m{number:06d}", BERT, AT)
 
 
@@ -25,7 +27,7 @@ def test_a_box_numbers_what_comes_in_without_gaps(db: sqlite3.Connection) -> Non
 
 
 def test_a_held_message_is_in_no_box(db: sqlite3.Connection) -> None:
-    messages.insert(db, MESSAGE, 15)
+    messages.insert(db, MESSAGE, 15, "t")
     mailboxes.hold(db, "m1", BERT)
     assert mailboxes.unread(db, BERT, 0, AT, 10) == []
     mailboxes.put_held(db, "m1", BERT, AT)
@@ -77,13 +79,30 @@ def test_everyone_is_who_holds_a_key(db: sqlite3.Connection) -> None:
 def test_dead_letters_are_the_senders_business(db: sqlite3.Connection) -> None:
     fill(db, 2)
     mailboxes.put_delivery(db, "m000001", BERT, "expired", AT, "late")
-    ((place, channel, delivery, message),) = mailboxes.dead(
-        db, ANNA, human=False, after=0, limit=10
-    )
-    assert (channel, delivery.error, message.id) == ("inbox", "late", "m000001")
+    ((place, letter),) = mailboxes.dead(db, ANNA, human=False, after=0, limit=10)
+    assert (letter["channel"], letter["message"]["id"]) == ("inbox", "m000001")
+    assert (letter["receipt"]["status"], letter["receipt"]["error"]) == ("expired", "late")
     assert mailboxes.dead(db, ANNA, human=False, after=place, limit=10) == []
     assert mailboxes.dead(db, BERT, human=False, after=0, limit=10) == []
     assert mailboxes.dead(db, BERT, human=True, after=0, limit=10) == []
     db.execute("UPDATE messages SET priority = 'critical' WHERE id = 'm000001'")
     assert len(mailboxes.dead(db, BERT, human=True, after=0, limit=10)) == 1
-    assert mailboxes.receipt(delivery)["status"] == "expired"
+
+
+def test_dead_letters_outlive_their_messages(db: sqlite3.Connection) -> None:
+    fill(db, 3)
+    mailboxes.put_delivery(db, "m000001", BERT, "expired", AT, "late")
+    mailboxes.put_delivery(db, "m000003", BERT, "failed", AT, "gone")
+    assert mailboxes.count_dead(db) == {"expired": 1, "failed": 1, "archived": 0}
+    for number in (1, 2):
+        told = [mailboxes.receipt(one) for one in mailboxes.deliveries(db, f"m00000{number}")]
+        document = orjson.dumps({"message": {"id": f"m00000{number}"}, "receipts": told})
+        messages.archive(db, f"m00000{number}", document, AT, sender=ANNA)
+    assert messages.archived(db, "m000002") == {"message": {"id": "m000002"}, "receipts": told}
+    assert messages.archived(db, "m000003") is None
+    assert mailboxes.count_dead(db) == {"failed": 1, "archived": 1}
+    found = mailboxes.dead(db, ANNA, human=False, after=0, limit=10)
+    assert [letter["message"]["id"] for _, letter in found] == ["m000001", "m000003"]
+    assert [letter["receipt"]["error"] for _, letter in found] == ["late", "gone"]
+    assert mailboxes.dead(db, ANNA, human=False, after=0, limit=1) == found[:1]
+    assert mailboxes.dead(db, BERT, human=True, after=0, limit=10) == []

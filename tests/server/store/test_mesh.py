@@ -56,8 +56,12 @@ def test_what_is_put_aside_comes_when_it_is_due(db: sqlite3.Connection) -> None:
 
 
 def test_an_agent_is_known_by_its_key_or_by_its_nodes(db: sqlite3.Connection) -> None:
-    assert not mesh.is_known_by_key(db, ALPHA)
+    own = "aid://example.com/own@1.0.0"
+    assert not mesh.is_known_by_key(db, ALPHA, own)
     mesh.pin(db, ALPHA, "its public key", introduced_by="beta")
-    assert mesh.is_known_by_key(db, ALPHA.replace("1.0.0", "1.4.0"))
+    assert mesh.is_known_by_key(db, ALPHA.replace("1.0.0", "1.4.0"), own)
     keys.add(db, keys.new_key(), agent_id="b", repo="r", now=1)
-    assert mesh.is_known_by_key(db, "b")
+    assert mesh.is_known_by_key(db, "b", own)
+    for agent, home, known in (("c", own, False), ("d", ALPHA, True)):
+        mesh.put_home(db, agent, home)
+        assert mesh.is_known_by_key(db, agent, own) == known

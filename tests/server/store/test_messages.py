@@ -1,8 +1,9 @@
 """ACP messages as rows (acp-canonical §9)."""
 
 import sqlite3
+from typing import Any
 
-from server.domain.acp.threads import Thread
+from server.domain.acp.threads import Pending, Thread
 from server.store import mailboxes, messages, posting
 from server.store.messages import Message
 
@@ -41,7 +42,7 @@ def test_the_tables_have_the_columns_of_the_specification(db: sqlite3.Connection
 
 
 def test_a_message_reads_as_it_was_written(db: sqlite3.Connection) -> None:
-    messages.insert(db, MESSAGE, 15)
+    messages.insert(db, MESSAGE, 15, "t")
     assert messages.find(db, "m1") == MESSAGE
     assert messages.find(db, "m2") is None
     messages.put_status(db, "m1", "delivered", LATER)
@@ -52,8 +53,8 @@ def test_a_message_reads_as_it_was_written(db: sqlite3.Connection) -> None:
 
 def test_the_next_to_expire_is_found_by_its_time(db: sqlite3.Connection) -> None:
     assert messages.next_expiry(db) is None
-    messages.insert(db, MESSAGE._replace(id="m2", expires_at=LATER), 15)
-    messages.insert(db, MESSAGE, 15)
+    messages.insert(db, MESSAGE._replace(id="m2", expires_at=LATER), 15, "t")
+    messages.insert(db, MESSAGE, 15, "t")
     mailboxes.hold(db, "m2", "aid://x/b")
     assert messages.next_expiry(db) == LATER
     assert messages.due(db, AT, 10) == []
@@ -71,37 +72,77 @@ def test_the_next_to_expire_is_found_by_its_time(db: sqlite3.Connection) -> None
 def test_an_agents_address_finds_all_its_versions_and_no_other_agent(
     db: sqlite3.Connection,
 ) -> None:
-    messages.insert(db, MESSAGE, 15)
-    assert messages.takes_part(db, "t", "aid://x/a")
-    assert not messages.takes_part(db, "t", "aid://x/ab")
-    assert not messages.takes_part(db, "t", "aid://x/b")
+    messages.insert(db, MESSAGE, 15, "t")
+    assert messages.spoke(db, "t", "aid://x/a")
+    assert not messages.spoke(db, "t", "aid://x/ab")
+    assert not messages.spoke(db, "t", "aid://x/b")
+    assert not messages.spoke(db, "t2", "aid://x/a")
 
 
-def test_what_an_agent_says_itself_calls_it_into_no_thread(db: sqlite3.Connection) -> None:
-    def called(address: str) -> bool:
-        return messages.is_called_in(db, "t", address)
+def test_who_was_sent_a_message_of_a_thread(db: sqlite3.Connection) -> None:
+    def sent(address: str) -> bool:
+        return messages.was_sent(db, "t", address)
 
-    messages.insert(db, MESSAGE, 15)
-    assert called("aid://x/a"), "alone in it"
-    messages.insert(db, MESSAGE._replace(id="m2", from_agent="aid://x/ab@1.0.0"), 15)
-    assert not called("aid://x/a")
-    messages.insert(db, MESSAGE._replace(id="t", from_agent="aid://x/b@1.0.0"), 15)
-    assert called("aid://x/b"), "it began the thread"
-    mailboxes.put(db, "m2", "aid://x/a", AT)
-    assert called("aid://x/a"), "it was sent one here"
-    posting.put_route(db, "m2", "aid://x/c", "aid://x/node")
-    assert not called("aid://x/c")
-    posting.offer(db, "m2", "aid://x/node")
-    assert called("aid://x/c"), "it was sent one at another node"
+    messages.insert(db, MESSAGE, 15, "t")
+    mailboxes.hold(db, "m1", "aid://x/b")
+    assert not sent("aid://x/b"), "it is held yet"
+    mailboxes.put_held(db, "m1", "aid://x/b", AT)
+    assert sent("aid://x/b")
+    posting.put_route(db, "m1", "aid://x/c", "aid://x/node")
+    assert not sent("aid://x/c")
+    posting.offer(db, "m1", "aid://x/node")
+    assert sent("aid://x/c"), "at another node"
+    assert not sent("aid://x/d")
+    named = '["aid://x/d@1.0.0","aid://x/e"]'
+    messages.insert(db, MESSAGE._replace(id="m2", to_agents_json=named), 15, "t")
+    assert not sent("aid://x/d")
+    posting.put_source(db, "m2", "aid://x/node")
+    assert [sent(f"aid://x/{one}") for one in ("d", "e", "f")] == [True, True, False]
+    messages.insert(db, MESSAGE._replace(id="m3", to_agents_json='["*"]'), 15, "t")
+    posting.put_source(db, "m3", "aid://x/node")
+    assert sent("aid://x/f")
+
+
+def test_what_is_pending_in_a_thread(db: sqlite3.Connection) -> None:
+    def insert(sequence: int, **more: Any) -> None:
+        row = MESSAGE._replace(id=f"m{sequence}", sequence=sequence, **more)
+        messages.insert(db, row, 15, "t")
+
+    insert(1, status="failed")
+    insert(2)
+    insert(3, held="gate")
+    insert(4, held="quarantine")
+    insert(5, status="expired")
+    assert messages.pending(db, "other", 0) == []
+    assert messages.pending(db, "t", 2) == [
+        Pending("m3", "aid://x/a", 3, "gate"),
+        Pending("m4", "aid://x/a", 4, "quarantine"),
+        Pending("m5", "aid://x/a", 5, None),
+    ]
 
 
 def test_threads_and_client_ids(db: sqlite3.Connection) -> None:
     assert messages.thread(db, "t") is None
-    messages.put_thread(db, "t", Thread(1, 0))
-    messages.put_thread(db, "t", Thread(2, 1, 4, "aid://x/a"))
-    assert messages.thread(db, "t") == Thread(2, 1, 4, "aid://x/a")
+    messages.put_thread(db, "t", "name", Thread(1))
+    messages.put_thread(db, "t", "name", Thread(2))
+    messages.put_thread(db, "u", "name", Thread(1))
+    assert messages.thread(db, "t") == Thread(2)
+    named = [("t", Thread(2)), ("u", Thread(1))]
+    assert messages.threads_named(db, "name") == named
+    messages.insert(db, MESSAGE, 15, "u")
+    assert messages.thread_of(db, "m1") == "u"
     messages.put_client_id(db, "a", "c", "m1", "hash", AT)
     assert messages.sent_as(db, "a", "c") == ("m1", "hash")
     assert messages.sent_as(db, "b", "c") is None
     messages.forget(db, LATER)
     assert messages.sent_as(db, "a", "c") is None
+
+
+def test_a_thread_ends_with_its_last_message(db: sqlite3.Connection) -> None:
+    for id in ("m1", "m2"):
+        messages.insert(db, MESSAGE._replace(id=id), 15, "m1")
+    messages.put_thread(db, "m1", "t", Thread(2))
+    messages.archive(db, "m1", b"{}", AT)
+    assert messages.thread(db, "m1") == Thread(2)
+    messages.archive(db, "m2", b"{}", AT)
+    assert messages.threads_named(db, "t") == []

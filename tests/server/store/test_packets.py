@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from schemas.base import iso, present
 from schemas.context import ContextPacket, ContextType
 from server.store import packets
 from server.store.projects import Header
@@ -24,13 +25,13 @@ def insert(
         packet_id=packet_id,
         from_repo="backend",
         from_agent="agent",
-        timestamp="1970-01-01T00:00:00.001000+00:00",
+        timestamp=iso(stamp),
         type=type,
         content={"a": "ü"},
         related_contracts=list(related),
         reply_to=reply_to,
     )
-    packets.insert(db, PROJECT, packet, stamp)
+    packets.insert(db, PROJECT, packet)
     return packet
 
 
@@ -46,7 +47,7 @@ def recent(db: sqlite3.Connection, **chosen: Any) -> list[Any]:
 def test_a_packet_is_kept_as_it_is_sent(db: sqlite3.Connection, project: Header) -> None:
     packet = insert(db, "a", 1_000, related=("c1", "c1"))
     [found] = packets.documents(db, PROJECT)
-    assert orjson.loads(orjson.dumps(found)) == packet.model_dump()
+    assert orjson.loads(orjson.dumps(found)) == present(packet.model_dump())
     assert packets.exists(db, PROJECT, "a")
     assert not packets.exists(db, "other", "a")
 
@@ -86,3 +87,15 @@ def test_packets_that_reply_to_each_other_make_no_endless_thread(
     insert(db, "lost", 3_000, reply_to="nowhere")
     assert ids(packets.thread(db, PROJECT, "a")) == ["a", "b"]
     assert ids(packets.thread(db, PROJECT, "lost")) == ["lost"]
+
+
+def test_lists_go_by_a_packets_own_time_and_then_its_id(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    """Whatever order packets arrive in, every node lists them alike."""
+    insert(db, "late", 3_000, related=("c1",))
+    insert(db, "b", 1_000, reply_to="late", related=("c1",))
+    insert(db, "a", 1_000, reply_to="late", related=("c1",))
+    assert ids(packets.documents(db, PROJECT)) == recent(db) == ["a", "b", "late"]
+    assert recent(db, contract_id="c1", limit=2) == ["b", "late"]
+    assert ids(packets.thread(db, PROJECT, "late")) == ["a", "b", "late"]

@@ -69,4 +69,3 @@ def test_a_route_is_offered_until_it_is_taken_back(db: sqlite3.Connection) -> No
     db.execute("DELETE FROM messages")
     assert posting.route(db, "m1", "zoe") is None
     assert posting.source(db, "m1") is None
-    assert not posting.is_archived(db, "m1")

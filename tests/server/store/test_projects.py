@@ -41,16 +41,17 @@ def test_repos_come_in_the_order_they_were_added(db: sqlite3.Connection, project
     assert projects.repos(db, PROJECT)[1] == repo("zebra", stamp=1_500)
 
 
-def test_projects_come_in_the_order_of_their_creation(
+def test_projects_come_newest_first_and_of_one_time_by_their_ids(
     db: sqlite3.Connection, project: Header
 ) -> None:
     for number, name in [(3_000, "b"), (3_000, "a"), (2_000, "c")]:
         projects.insert(db, project._replace(project_id=name, created_at=number), [])
-    found = projects.headers_after(db, 0, "", 10)
-    assert [one.project_id for one in found] == [PROJECT, "c", "a", "b"]
-    after = projects.headers_after(db, 3_000, "a", 10)
-    assert [one.project_id for one in after] == ["b"]
-    assert len(projects.headers_after(db, 0, "", 2)) == 2
+    found = projects.headers_before(db, 2**63 - 1, "", 10)
+    assert [one.project_id for one in found] == ["b", "a", "c", PROJECT]
+    before = projects.headers_before(db, 3_000, "a", 10)
+    assert [one.project_id for one in before] == ["c", PROJECT]
+    assert len(projects.headers_before(db, 3_000, "b", 2)) == 2
+    assert projects.count(db) == 4
 
 
 def test_a_whole_project_was_updated_when_anything_in_it_was(
@@ -83,3 +84,17 @@ def test_a_claim_that_came_later_is_kept(db: sqlite3.Connection, project: Header
     assert db.execute("SELECT agent_id, claimed_at FROM claim_conflicts").fetchall() == [
         ("late", 9_000)
     ]
+
+
+def test_a_claim_that_is_renewed_is_later_though_the_clock_went_back(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    backend = repo_id_for(PROJECT, "backend-api")
+    for at in (9_000, 5_000):
+        projects.update_claim(db, PROJECT, backend, "a", f"http://{at}", at)
+    rows = db.execute("SELECT agent_endpoint, claimed_at, renewed_at FROM repos").fetchall()
+    assert rows == [("http://5000", 9_000, 9_001)]
+
+
+def test_of_some_ids_those_that_are_known(db: sqlite3.Connection, project: Header) -> None:
+    assert projects.known_of(db, [project.project_id, "other"]) == {project.project_id}

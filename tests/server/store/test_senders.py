@@ -16,7 +16,7 @@ def test_the_times_of_a_sender_are_kept_by_kind(db: sqlite3.Connection) -> None:
 
 
 def test_a_closed_breaker_leaves_no_row(db: sqlite3.Connection) -> None:
-    opened = Breaker(0, 5, 10, 1)
+    opened = Breaker(0, 5, 10, 1, "hop_limit")
     senders.put_breaker(db, "sender:a", opened)
     assert senders.breaker(db, "sender:a") == opened
     senders.put_breaker(db, "sender:a", CLOSED)

@@ -40,13 +40,16 @@ def test_tasks(db: sqlite3.Connection) -> None:
             title="T",
             kind="execution",
             high_risk=True,
-            owned=None,
             created_by=ANA,
             stamp=1,
         )
     found = teams.task(db, "t1")
     assert found is not None
-    assert found.owned is None
+    assert (found.owned, found.assigned) == (None, None)
+    teams.assign(db, "t1", ANA, 5)
+    found = teams.task(db, "t1")
+    assert found is not None
+    assert (found.owned, found.assigned) == (Ownership((ANA,)), ANA)
     teams.put_owner(db, "t1", Ownership((ANA, BEN)))
     teams.put_task_status(db, "t1", "blocked", "security", "A leak")
     (found,) = teams.tasks(db, "core")
@@ -54,6 +57,8 @@ def test_tasks(db: sqlite3.Connection) -> None:
     assert (found.status, found.block_code, bool(found.high_risk)) == ("blocked", "security", True)
     teams.put_team(db, "t2", "core")
     assert [one.task_id for one in teams.tasks(db, "core")] == ["t1", "t2"]
+    teams.drop_task(db, "t2")
+    assert teams.task(db, "t2") is None
 
 
 def test_logs(db: sqlite3.Connection) -> None:

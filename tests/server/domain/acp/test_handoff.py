@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.handoff import HandoffPolicy, HandoffStatus
 from server.domain.acp import handoff
-from server.domain.acp.handoff import ACTIVE, MOVES, Ownership, Parties, Role, Step
+from server.domain.acp.handoff import ACTIVE, MOVES, Grant, Ownership, Parties, Role, Step
 from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput
 from tests.desk import ANA, BEN, CLEO, DORA, package
 
@@ -91,18 +91,46 @@ def test_may_do() -> None:
 # --- ownership ----------------------------------------------------------------------------------
 
 
-def test_a_task_that_nobody_owns_is_the_senders() -> None:
+def test_a_task_that_nobody_owns_is_for_anyone_to_hand_on() -> None:
     assert handoff.chain_for(None, ANA, BEN) == (ANA,)
 
 
 def test_only_the_owner_hands_on() -> None:
     """§7.2 rule 3."""
-    owned = handoff.accepted((ANA,), BEN)
+    owned = Ownership((ANA, BEN))
     assert owned.owner == BEN
     assert handoff.chain_for(owned, BEN, CLEO) == (ANA, BEN)
     with pytest.raises(Conflict) as error:
         handoff.chain_for(owned, ANA, CLEO)
     assert (error.value.data["reason"], error.value.data["owner"]) == ("ownership_conflict", BEN)
+
+
+GRANTS = st.builds(
+    Grant,
+    st.lists(st.sampled_from([ANA, BEN, CLEO, DORA]), min_size=1, max_size=4).map(tuple),
+    st.sampled_from([None, "close", "revoke"]),
+)
+
+
+@given(st.lists(GRANTS))
+def test_what_was_revoked_is_as_if_it_had_not_been_granted(grants: list[Grant]) -> None:
+    kept = [one for one in grants if one.ended != "revoke"]
+    assert handoff.owner(grants) == handoff.owner(kept)
+
+
+@given(st.lists(GRANTS), GRANTS)
+def test_the_newest_grant_decides(before: list[Grant], newest: Grant) -> None:
+    """What was closed is done: nobody has it, whoever had it before."""
+    found = handoff.owner([newest, *before])
+    if newest.ended is None:
+        assert found == Ownership(newest.chain)
+    elif newest.ended == "close":
+        assert found is None
+
+
+def test_a_task_that_was_never_granted_is_free() -> None:
+    """No active handoff and nobody accepted: anyone may initiate."""
+    assert handoff.owner([]) is None
 
 
 def test_no_one_gets_a_task_twice() -> None:
@@ -123,7 +151,8 @@ def test_a_chain_never_names_an_agent_twice(receivers: list[str]) -> None:
             chain = handoff.chain_for(owned, sender, receiver)
         except Conflict:
             continue
-        owned = handoff.accepted(chain, receiver)
+        owned = handoff.owner([Grant((*chain, receiver))])
+        assert owned is not None
         assert len(set(owned.chain)) == len(owned.chain)
 
 
@@ -185,7 +214,7 @@ def test_domain_of() -> None:
 
 def test_the_timer_runs_from_acceptance() -> None:
     """§7.2 rule 5: 24 h by default."""
-    assert handoff.sla_due(5, handoff.Rules().sla_seconds) == 5 + 24 * 3600 * 1_000_000
+    assert handoff.due(5, handoff.Rules().sla_seconds) == 5 + 24 * 3600 * 1_000_000
 
 
 def test_active_states_are_those_of_the_index() -> None:

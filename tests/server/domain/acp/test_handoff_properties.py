@@ -1,28 +1,63 @@
 """What holds for handoffs whatever agents ask for, on the real methods and a real file (§7.2)."""
 
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import orjson
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from schemas.handoff import HandoffParams
 from server.domain.acp import handoff
 from server.domain.acp.handoff import ACTIVE, MOVES
 from server.domain.errors import Refusal
+from server.identity import Caller
+from server.methods import METHODS
+from server.methods.base import Context
 from server.methods.handoff_duties import escalate
+from server.store import handoffs
+from server.store.database import connect
+from server.store.migrate import prepare
 from tests.desk import ANA, BEN, CLEO, DORA, HOUR, HUMAN, Desk, package
 from tests.node import AGENT
 
 AGENTS = st.sampled_from([ANA, BEN, CLEO, DORA])
 ANYONE = st.sampled_from([ANA, BEN, CLEO, DORA, AGENT])
-TASKS = st.sampled_from(["task-1", "task-2"])
+TASKS = st.sampled_from(["task-1", "task-2", "crew-1"])
 PLAIN = st.sampled_from(["accept", "activate", "close", "propose"])
 NEAR = st.integers(0, 5)
 EDGES = {(one.before, one.step, one.after) for one in MOVES}
-STAYS = {"human_approval", "escalate"}
+STAYS = {"human_approval", "team_approval", "escalate"}
+
+
+class Undone(Exception):
+    """Rolls back what only was to be shown to be possible."""
+
+
+def _offered(task: str, ctx: Context) -> None:
+    receiver = "aid://example.com/backend"
+    given = {"action": "initiate", "to": receiver, "reason": "r", "package": package(task)}
+    METHODS["acp/handoff"].run(ctx, HandoffParams.model_validate(given))
+    raise Undone
+
+
+def as_before_0011(db: sqlite3.Connection) -> None:
+    """Make a database as it was before tasks were free again: each is its first sender's."""
+    db.executescript(
+        "DROP INDEX handoffs_by_task;"
+        "ALTER TABLE tasks DROP COLUMN assigned; ALTER TABLE tasks DROP COLUMN assigned_at;"
+        "ALTER TABLE handoffs_elsewhere DROP COLUMN ended;"
+        "UPDATE tasks SET chain = '[\"somebody\"]';"
+        "INSERT INTO tasks SELECT task_id, NULL, title, 'execution', 0, 'open',"
+        " json_array(from_agent), NULL, NULL, from_agent, 1 FROM handoffs WHERE status <> 'draft'"
+        " ON CONFLICT DO NOTHING;"
+        "DELETE FROM migrations WHERE name = 'free_tasks';"
+    )
 
 
 class Handoffs(RuleBasedStateMachine):
@@ -34,19 +69,48 @@ class Handoffs(RuleBasedStateMachine):
         self.desk = Desk(Path(self._folder.name))
         self.ids: list[str] = []
         self.history: list[tuple[object, ...]] = []
+        members = [{"agent_id": agent, "role": "executor"} for agent in (BEN, CLEO)]
+        self.desk.team(ANA, "create", team="crew", name="Crew", members=members)
+        self.desk.team(ANA, "createTask", team="crew", task_id="crew-1", title="t", agent_id=BEN)
 
     def teardown(self) -> None:
+        """A database from before says who owns what, once it is migrated, by the same history."""
+        owners = "SELECT task_id, team, chain, assigned, assigned_at FROM tasks ORDER BY task_id"
+        expected = self.desk.rows(owners)
+        as_before_0011(self.desk.db)
         self.desk.db.close()
+        path = Path(self._folder.name) / "desk.db"
+        prepare(path)
+        with closing(connect(path)) as db:
+            assert db.execute(owners).fetchall() == expected
         self._folder.cleanup()
 
-    @rule(sender=AGENTS, receiver=AGENTS, task=TASKS, gated=st.booleans(), draft=st.booleans())
-    def initiate(self, sender: str, receiver: str, task: str, gated: bool, draft: bool) -> None:
+    @rule(
+        sender=AGENTS,
+        receiver=AGENTS,
+        task=TASKS,
+        team=st.sampled_from([None, None, "crew"]),
+        gated=st.booleans(),
+        draft=st.booleans(),
+    )
+    def initiate(
+        self, sender: str, receiver: str, task: str, team: str | None, gated: bool, draft: bool
+    ) -> None:
         given = package(task, policy={"requires_human_approval": gated})
         with suppress(Refusal):
             made = self.desk.handoff(
-                sender, "initiate", to=receiver, reason="r", package=given, draft=draft
+                sender, "initiate", to=receiver, reason="r", package=given, draft=draft, team=team
             )
             self.ids.append(made["handoff"]["handoffId"])
+
+    @rule(agent=st.sampled_from([BEN, CLEO]), task=TASKS)
+    def assign(self, agent: str, task: str) -> None:
+        with suppress(Refusal):
+            self.desk.team(ANA, "assign", team="crew", task_id=task, agent_id=agent)
+
+    @rule(which=NEAR)
+    def admit(self, which: int) -> None:
+        self._take(ANA, which, "approve")
 
     @rule(
         agent=ANYONE, which=NEAR, action=st.sampled_from(["accept", "activate", "close", "propose"])
@@ -94,19 +158,43 @@ class Handoffs(RuleBasedStateMachine):
 
     @invariant()
     def a_task_has_one_owner_and_it_is_the_active_receiver_once_accepted(self) -> None:
-        owners = {
-            task: orjson.loads(chain)
-            for task, chain in self.desk.rows("SELECT task_id, chain FROM tasks")
-        }
+        owners = self._owners()
         for task, status, sender, receiver in self.desk.rows(
             "SELECT task_id, status, from_agent, to_agent FROM handoffs"
         ):
             if status in ("accepted", "activated"):
                 assert owners[task][-1] == receiver
-            elif status in ("proposed", "validating"):
+            elif status in ("proposed", "validating") and owners.get(task):
                 assert owners[task][-1] == sender
         for chain in owners.values():
             assert len(set(chain)) == len(chain)
+
+    @invariant()
+    def the_owner_is_who_the_history_says(self) -> None:
+        for task, chain in self._owners().items():
+            ((assigned,),) = self.desk.rows("SELECT assigned FROM tasks WHERE task_id = ?", task)
+            granted = handoffs.grants(self.desk.db, task)
+            found = handoff.owner(granted + ([handoff.Grant((assigned,))] if assigned else []))
+            assert tuple(chain) == (found.chain if found else ())
+
+    @invariant()
+    def a_task_that_nobody_has_is_anybodys(self) -> None:
+        """No active handoff and nobody who accepted and still owns it: anyone may initiate."""
+        owners = self._owners()
+        for task in ("task-1", "task-2"):
+            active = handoffs.active(self.desk.db, task)
+            ((teams,),) = self.desk.rows(
+                "SELECT count(*) FROM tasks WHERE task_id = ? AND team IS NOT NULL", task
+            )
+            if active is None and not owners.get(task) and not teams:
+                for agent in (ANA, BEN, CLEO, DORA):
+                    caller = Caller(agent, "r", "verified", "key")
+                    with pytest.raises(Undone):
+                        self.desk.run(partial(_offered, task), caller)
+
+    def _owners(self) -> dict[str, list[str]]:
+        rows = self.desk.rows("SELECT task_id, chain FROM tasks")
+        return {task: orjson.loads(chain) for task, chain in rows}
 
     @invariant()
     def chains_are_acyclic_and_packages_are_what_was_hashed(self) -> None:

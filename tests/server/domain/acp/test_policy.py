@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from schemas.acp import ACPPolicy
+from schemas.acp import ACPGivenPolicy
 from server.domain.acp.policy import MANY, check, is_audited, is_broadcast, is_open_to_humans
 from server.domain.errors import Forbidden, InvalidInput, Refusal
 
 FINE: dict[str, Any] = {
-    "policy": ACPPolicy(),
+    "policy": ACPGivenPolicy(),
     "priority": "normal",
     "broadcast": False,
     "team": None,
@@ -49,24 +49,24 @@ def test_a_broadcast_needs_authority_or_urgency() -> None:
 
 
 def test_what_a_policy_may_not_say() -> None:
-    team = ACPPolicy(visibility="team")
+    team = ACPGivenPolicy(visibility="team")
     assert reason(policy=team) == "policy_violation"
     assert reason(policy=team, team="alpha") is None
-    secret = ACPPolicy(sensitivity="high")
+    secret = ACPGivenPolicy(sensitivity="high")
     assert reason(policy=secret) is None
     assert reason(policy=secret, broadcast=True, priority="high") == "policy_violation"
 
 
 def test_what_is_audited() -> None:
-    assert not is_audited(ACPPolicy(), "normal")
-    assert is_audited(ACPPolicy(), "high")
-    assert is_audited(ACPPolicy(), "critical")
-    assert is_audited(ACPPolicy(human_gate="required"), "low")
+    assert not is_audited(ACPGivenPolicy(), "normal")
+    assert is_audited(ACPGivenPolicy(), "high")
+    assert is_audited(ACPGivenPolicy(), "critical")
+    assert is_audited(ACPGivenPolicy(human_gate="required"), "low")
 
 
 def test_what_a_human_may_see_without_being_a_party() -> None:
     """§10.2: human audit visibility."""
-    assert not is_open_to_humans(ACPPolicy(), "high")
-    assert is_open_to_humans(ACPPolicy(), "critical")
-    assert is_open_to_humans(ACPPolicy(visibility="human-audit"), "low")
-    assert is_open_to_humans(ACPPolicy(human_gate="required"), "low")
+    assert not is_open_to_humans(ACPGivenPolicy(), "high")
+    assert is_open_to_humans(ACPGivenPolicy(), "critical")
+    assert is_open_to_humans(ACPGivenPolicy(visibility="human-audit"), "low")
+    assert is_open_to_humans(ACPGivenPolicy(human_gate="required"), "low")

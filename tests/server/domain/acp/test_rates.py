@@ -39,3 +39,10 @@ def test_no_window_ever_holds_more(steps: list[int], most: int, window: int) -> 
             assert allow(stamps, now + wait, Limit(most, window))[1] is None
         assert len(stamps) <= most
         assert sum(1 for at in sent if now - window < at <= now) <= most
+
+
+def test_what_was_counted_by_a_clock_that_was_ahead_ages_from_now() -> None:
+    """It stays counted, and blocks the sender no longer than the window."""
+    ahead = [3_600 * SECOND + n for n in range(10)]
+    stamps, wait = allow(ahead, 0, DIRECT)
+    assert (stamps, wait) == ([0] * 10, 60 * SECOND)

@@ -5,7 +5,7 @@ import pytest
 from schemas.teamspace import TeamRole
 from server.domain.acp import teams
 from server.domain.acp.teams import MATRIX, ROLES, Authority
-from server.domain.errors import Conflict, Forbidden
+from server.domain.errors import Conflict, Forbidden, InvalidInput
 from tests.desk import ANA, BEN, CLEO
 
 # The table of the specification, as it stands there.
@@ -79,3 +79,27 @@ def test_a_teamspace_keeps_a_coordinator() -> None:
     with pytest.raises(Conflict) as error:
         teams.check_still_coordinated(["executor"])
     assert error.value.data["reason"] == "last_coordinator"
+
+
+def test_who_left_a_teamspace_is_not_reached() -> None:
+    members = ("a", "b")
+    assert teams.may_reach(members, "a", "b")
+    assert not teams.may_reach(members, "a", "c")
+    assert not teams.may_reach(members, "c", "b")
+    assert not teams.may_reach(None, "a", "b"), "it was closed"
+
+
+def test_what_is_for_a_teamspace_stays_among_its_members() -> None:
+    """§12.3."""
+    members = {"a": "coordinator", "b": "executor"}
+    teams.check_audience("core", members, "a", ["b", "a"])
+    for given, sender, to, reason in (
+        (None, "a", ["b"], "unknown_team"),
+        (members, "c", ["b"], "not_in_team"),
+        (members, "a", ["*"], "policy_violation"),
+        (members, "a", ["b", "c", "d"], "not_in_team"),
+    ):
+        with pytest.raises((InvalidInput, Forbidden)) as refused:
+            teams.check_audience("core", given, sender, to)
+        assert refused.value.data["reason"] == reason
+    assert refused.value.data["strangers"] == ["c", "d"]

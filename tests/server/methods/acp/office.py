@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from peers.signing import SigningKey
-from schemas.acp import ACPPolicy
+from schemas.acp import ACPGivenPolicy
 from server.domain.acp.rules import Rules
 from server.identity import Caller
 from server.methods.acp import mail
@@ -61,7 +61,7 @@ class Office:
         """Post a knowledge.push to Bert, unless `draft` says otherwise; its id."""
         given = {"type": "knowledge.push", "to": [BERT], "payload": {"summary": "s"}, **draft}
         if isinstance(given.get("policy"), dict):
-            given["policy"] = ACPPolicy(**given["policy"])
+            given["policy"] = ACPGivenPolicy(**given["policy"]).whole()
         envelope = mail.post(self.context(agent_id), mail.Draft(**given), charged=charged)
         return str(envelope["id"])
 

@@ -1,12 +1,25 @@
 """What time does to messages (acp-canonical §4.1, §12.7)."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
+import orjson
+import pytest
+
+from schemas.acp import ACPContext
+from schemas.acp_calls import DeadLettersParams, ReplayParams
 from schemas.base import iso
+from server.domain.agents import identity
+from server.domain.errors import Refusal
 from server.methods.acp import age
-from tests.server.methods.acp.office import BERT, CARL, SECOND, START, Office
+from server.methods.acp.dead import dead_letters, replay
+from server.methods.acp.inbox import acknowledge
+from server.store import mailboxes
+from tests.server.methods.acp.office import ANNA, BERT, CARL, SECOND, START, Office
 
 DAY = 24 * 3600
+DORA = "aid://example.com/dora@1.0.0"
 
 
 def statuses(office: Office) -> dict[str, str]:
@@ -18,8 +31,8 @@ def test_what_is_over_expires_and_nothing_else(office: Office) -> None:
     later = office.post(expires_at=iso(START + 60 * SECOND))
     never = office.post()
     office.at = 30
-    assert age.expire(office.context(), 100) == 1
-    assert age.expire(office.context(), 100) == 0
+    assert age.expire(office.context(), 100) == (1, 1)
+    assert age.expire(office.context(), 100) == (0, 0)
     assert statuses(office) == {soon: "expired", later: "pending", never: "pending"}
 
 
@@ -41,11 +54,11 @@ def test_what_is_old_moves_to_the_archive_whole(office: Office) -> None:
     """§12.7: after 90 days exported to the archive, then purged."""
     old = office.post(to=[BERT, CARL])
     office.at = 89 * DAY
-    assert age.retain(office.context(), 100) == 0
+    assert age.retain(office.context(), 100) == (0, 0)
     new = office.post()
     office.at = 91 * DAY
-    assert age.retain(office.context(), 100) == 1
-    assert age.retain(office.context(), 100) == 0
+    assert age.retain(office.context(), 100) == (1, 2)
+    assert age.retain(office.context(), 100) == (0, 0)
     assert list(statuses(office)) == [new]
     assert office.rows("SELECT DISTINCT message_id FROM delivery_log") == [(new,)]
     ((message_id, document),) = office.rows("SELECT id, document FROM messages_archive")
@@ -59,4 +72,51 @@ def test_the_audit_is_kept_for_ever(office: Office) -> None:
     office.post(priority="critical")
     office.at = 400 * DAY
     age.retain(office.context(), 100)
-    assert office.rows("SELECT count(*) FROM acp_audit") == [(1,)]
+    assert office.rows("SELECT outcome FROM acp_audit") == [("accepted",), ("expired",)]
+
+
+def test_what_nobody_read_is_a_dead_letter_still_when_it_is_purged(office: Office) -> None:
+    """§12.7: its sender learns of it, a day before and ever after, and can send it again."""
+    office.post(CARL, to=[ANNA])
+    read = office.post(to=[BERT], topic="read")
+    acknowledge(office.context(BERT), [read])
+    unread = office.post(to=[BERT, CARL], topic="unread", context=ACPContext(session_id="s"))
+    critical = office.post(to=[BERT], priority="critical", expires_at=iso(START + DAY * SECOND))
+
+    def dead(*, human: bool = False, **params: Any) -> list[tuple[str, str, str]]:
+        ctx = office.context()
+        ctx.caller = replace(ctx.caller, human=human, agent_id=DORA if human else ANNA)
+        found = dead_letters(ctx, DeadLettersParams(**params))
+        return [
+            (one["message"]["id"], one["receipt"]["recipient"], one["receipt"]["status"])
+            for one in orjson.loads(orjson.dumps(found))["letters"]
+        ]
+
+    assert dead() == []
+    office.at = 2 * DAY
+    age.expire(office.context(), 100)
+    gone = [(unread, BERT, "expired"), (unread, CARL, "expired"), (critical, BERT, "expired")]
+    told = [(one, identity(recipient), status) for one, recipient, status in gone]
+    assert dead() == told[2:]
+    office.at = 89 * DAY + 1
+    assert age.lapse(office.context(), 100) == (2, 3)
+    assert age.lapse(office.context(), 100) == (0, 0)
+    assert dead() == told
+    office.at = 91 * DAY
+    assert age.retain(office.context(), 100) == (4, 0)
+    assert statuses(office) == {}
+    assert dead() == told
+    assert dead(cursor=3) == told[1:]
+    assert dead(limit=1) == told[:1]
+    assert dead(human=True) == told[2:]
+    assert mailboxes.count_dead(office.db) == {"archived": 4}
+    again = replay(office.context(), ReplayParams(message_id=unread))
+    message = orjson.loads(orjson.dumps(again))["message"]
+    assert (message["to"], message["topic"]) == ([identity(BERT), identity(CARL)], "unread")
+    assert message["context"]["external_refs"][0]["value"] == unread
+    for mine, reason in ((read, "illegal_transition"), ("none", "not_found")):
+        with pytest.raises(Refusal) as refused:
+            replay(office.context(), ReplayParams(message_id=mine))
+        assert refused.value.data["reason"] == reason
+    with pytest.raises(Refusal):
+        replay(office.context(BERT), ReplayParams(message_id=unread))

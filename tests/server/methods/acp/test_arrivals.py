@@ -1,14 +1,19 @@
 """Mail from other nodes, and what hostile ones try (acp-canonical §10, §12.1, §12.3, §12.5)."""
 
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 from uuid_utils import uuid7
 
+from server.store import mailboxes, messages
+from server.store.database import connect
 from tests.mail import Agent
 from tests.node import Node, RpcError
+from tests.server.methods.refusals import refused
 from tests.stranger import ALPHA, BOB, GUS, Stranger
 
 
@@ -38,6 +43,24 @@ def test_a_letter_arrives_once_however_often_it_is_brought(beta: Stranger, ann: 
     ann.call("ack", message_ids=[letter["message"]["id"]])
     assert reached(beta.brings(letter)) == {ann.address: "read"}
     assert ann.inbox(show="all")["counts"]["received"] == 1
+
+
+def test_what_is_in_the_archive_by_now_is_answered_from_there(
+    alpha: Node, beta: Stranger, ann: Agent
+) -> None:
+    """A sender whose node comes back late learns that it was read, not that it is lost."""
+    letter = beta.letter(BOB, ann.id)
+    message_id = letter["message"]["id"]
+    beta.brings(letter)
+    ann.call("ack", message_ids=[message_id])
+    with closing(connect(alpha.db)) as db, db:
+        told = [mailboxes.receipt(one) for one in mailboxes.deliveries(db, message_id)]
+        kept = orjson.dumps({"message": {"from": BOB}, "receipts": told})
+        messages.archive(db, message_id, kept, told[0]["readAt"])
+    assert count(alpha, message_id) == 0
+    assert reached(beta.brings(letter)) == {ann.address: "read"}
+    letter["message"]["from"] = beta.agent
+    assert "another message" in beta.brings(letter)["error"]
 
 
 def test_a_node_speaks_for_its_own_agents_only(
@@ -78,8 +101,13 @@ def test_what_is_not_signed_for_this_node_is_refused(
         ({"id": "01890000-0000-7000-8000-000000000000"}, "not of the time"),
         ({"to": ["aid://example.com/nobody@1.0.0"]}, "names not all"),
         ({"to": ["*", BOB]}, "stands alone"),
-        ({"created_at": (datetime.now(UTC) + timedelta(hours=2)).isoformat()}, "ahead"),
-        ({"policy": {"visibility": "team"}}, "needs a team"),
+        ({"created_at": (datetime.now(UTC) + timedelta(days=2)).isoformat()}, "ahead"),
+        ({"created_at": "yesterday"}, "a time in UTC"),
+        ({"policy": {}}, "policy.visibility"),
+        (
+            {"policy": {"visibility": "team", "sensitivity": "low", "human_gate": "none"}},
+            "needs a team",
+        ),
         ({"surprise": 1}, "surprise"),
     ],
 )
@@ -121,26 +149,57 @@ def test_answers_by_the_threads_name_are_counted_here_too(
     thread = str(uuid7())
     begins = beta.letter(BOB, ann.id, id=thread, thread_id=thread)
     assert beta.brings(begins)["error"] is None
-    ann.send(ann, thread_id=thread)
+    ann.send(to=[ann.id, BOB], thread_id=thread)
     for said, hop in ((0, 2), (0, 2), (64, 64)):
         letter = beta.letter(BOB, ann.id, thread_id=thread) | {"hop": said}
         assert beta.brings(letter)["error"] is None
         kept = alpha.query("SELECT hop FROM messages WHERE id = ?", letter["message"]["id"])
         assert kept == [(hop,)]
-    counted = alpha.query("SELECT hop, rounds FROM threads WHERE thread_id = ?", thread)
-    assert counted == [(3, 5)], "what another node says uses up no thread"
-    ann.send(ann, thread_id=thread)
+    anns = "SELECT said, heard, sent FROM thread_parties WHERE thread_id = ? AND address = ?"
+    assert alpha.query(anns, thread, ann.address) == [(1, 64, 1)]
+    again = ann.send(to=[ann.id, BOB], thread_id=thread)["message"]["id"]
+    kept = alpha.query("SELECT hop FROM messages WHERE id = ?", again)
+    assert kept == [(3,)], "what another node says uses up no thread"
 
 
 def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: Agent) -> None:
+    """What it sends by the thread's name is of a thread of its own."""
     begun = ann.send(ann, sequence=1)["message"]["thread_id"]
     before = ann.node.query("SELECT * FROM threads WHERE thread_id = ?", begun)
-    letter = beta.letter(BOB, ann.id, thread_id=begun, sequence=2**53 - 1)
-    assert "no part" in beta.brings(letter)["error"]
-    assert beta.brings(beta.letter(BOB, ann.id, thread_id=begun))["error"] is None
-    assert "no part" in beta.brings(letter)["error"], "nor by a message of its own without a number"
+    for more in ({"sequence": 2**53 - 1}, {}, {"reply_to": begun}):
+        letter = beta.letter(BOB, ann.id, thread_id=begun, **more)
+        assert beta.brings(letter)["error"] is None
     assert ann.node.query("SELECT * FROM threads WHERE thread_id = ?", begun) == before
     ann.send(ann, thread_id=begun, sequence=2)
+
+
+def test_no_number_from_elsewhere_is_the_last(beta: Stranger, ann: Agent) -> None:
+    """§12.5: nor does a party leave the others none."""
+    begins = beta.letter(BOB, ann.id, sequence=2**53 - 1)
+    assert beta.brings(begins)["error"] is None
+    thread = begins["message"]["id"]
+    with refused(-32004, "sequence_taken", next=1001):
+        ann.send(to=[ann.id, BOB], thread_id=thread, sequence=2)
+    ann.send(to=[ann.id, BOB], thread_id=thread, sequence=1001)
+    beyond = beta.letter(BOB, ann.id, thread_id=thread, sequence=2**63)
+    assert "sequence" in beta.brings(beyond)["error"]
+
+
+def test_what_waited_for_a_number_from_elsewhere_comes_after_it(beta: Stranger, ann: Agent) -> None:
+    begins = beta.letter(BOB, ann.id, sequence=1)
+    beta.brings(begins)
+    thread = begins["message"]["id"]
+    third = ann.send(to=[ann.id, BOB], thread_id=thread, sequence=3)
+    overtaken = ann.send(to=[ann.id, BOB], thread_id=thread, sequence=5)["message"]["id"]
+    assert third["held"] == "quarantine"
+    second = beta.letter(BOB, ann.id, thread_id=thread, sequence=2)
+    sixth = beta.letter(BOB, ann.id, thread_id=thread, sequence=6)
+    assert beta.brings(second)["error"] is None
+    assert beta.brings(sixth)["error"] is None
+    letters = [begins["message"]["id"], second["message"]["id"], third["message"]["id"]]
+    assert ann.received() == [*letters, sixth["message"]["id"], overtaken]
+    (found,) = ann.call("query", message_id=overtaken)["messages"]
+    assert found["message"]["sequence"] == 7, "it gets the next, and is lost to nobody"
 
 
 def test_who_began_a_thread_goes_on_in_it(beta: Stranger, ann: Agent) -> None:

@@ -1,5 +1,6 @@
 """The one way in which messages are written (acp-canonical §12)."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.base import iso
 from server.domain.acp.threads import Bounds
 from server.domain.errors import Conflict, Forbidden, RateLimited, Refusal
-from server.methods.acp import mail
+from server.methods.acp import age, mail
 from server.store import messages
-from tests.server.methods.acp.office import ANNA, BERT, CARL, Office
+from tests.server.methods.acp.office import ANNA, BERT, CARL, SECOND, START, Office
 
 TABLES = (
     "messages", "delivery_log", "mailboxes", "threads", "client_ids", "send_rates", "breakers",
@@ -106,8 +108,61 @@ def test_naming_the_thread_is_no_way_around(office: Office) -> None:
     with pytest.raises(Forbidden) as refused:
         office.post(BERT, to=[ANNA], thread_id=thread)
     assert refused.value.data["reason"] == "hop_limit"
-    assert office.rows("SELECT rounds, hop FROM threads") == [(14, 4)]
+    counted = office.rows("SELECT address, said, heard, sent FROM thread_parties ORDER BY 1")
+    assert counted == [
+        ("aid://example.com/anna", 4, None, 8),
+        ("aid://example.com/bert", 3, 4, 6),
+    ]
     office.post(BERT, to=[ANNA], thread_id=thread, charged=False)
+
+
+def test_answering_the_first_message_is_no_way_around(office: Office) -> None:
+    """§12.4: a thread that has come to its limit is over, whichever of its messages is answered."""
+    office.without_limits()
+    office.rules = replace(office.rules, bounds=Bounds(hops=2, rounds=100))
+    first = office.post(ANNA)
+    second = office.post(BERT, to=[ANNA], reply_to=first)
+    office.post(ANNA, reply_to=second)
+    for answered in (first, second):
+        with pytest.raises(Forbidden) as refused:
+            office.post(BERT, to=[ANNA], reply_to=answered)
+        assert refused.value.data["reason"] == "hop_limit"
+
+
+@pytest.mark.parametrize("name", [None, "deploy-42"])
+@pytest.mark.parametrize("gate", ["none", "required"])
+@pytest.mark.parametrize("to", [[BERT], [BERT, CARL]])
+def test_nobody_uses_up_a_thread_for_others(
+    office: Office, name: str | None, gate: str, to: list[str]
+) -> None:
+    """§12.4: whatever Bert sends to himself, or to one outside who answers him, and whatever he
+    answers of his own, Anna's messages to him are taken, by its name and as replies."""
+    office.without_limits()
+    office.rules = replace(office.rules, bounds=Bounds(hops=6, rounds=6))
+    first = last = office.post(ANNA, thread_id=name)
+    others = [one for one in to if one != BERT]
+    for _ in range(8):
+        with suppress(Forbidden):
+            last = office.post(BERT, to=to, reply_to=last, policy={"human_gate": gate})
+            for one in others if gate == "none" else ():
+                last = office.post(one, to=[BERT], reply_to=last)
+                office.post(one, to=[one], reply_to=last)
+    office.post(ANNA, reply_to=first)
+    office.post(ANNA, thread_id=name or first)
+    office.post(ANNA, to=[CARL])
+
+
+def test_what_one_writes_to_itself_takes_no_number_of_a_thread(office: Office) -> None:
+    """§12.5: and is under its name still."""
+    office.without_limits()
+    office.post(ANNA, thread_id="t", sequence=1)
+    for number in (1, 2, 3):
+        office.post(BERT, to=[BERT], thread_id="t", sequence=number)
+    office.post(ANNA, thread_id="t", sequence=2)
+    assert office.rows("SELECT DISTINCT thread_id FROM messages") == [("t",)]
+    first = office.rows("SELECT id FROM messages WHERE from_agent = ? ORDER BY id", BERT)[0][0]
+    office.post(BERT, to=[ANNA], reply_to=first, sequence=3)
+    assert office.rows("SELECT count(*) FROM threads") == [(2,)]
 
 
 def test_a_thread_ends(office: Office) -> None:
@@ -147,6 +202,43 @@ def test_in_whatever_order_they_are_sent_they_arrive_in_theirs(
             assert found == [(number,) for number in range(1, 8)]
     finally:
         office.db.close()
+
+
+def test_as_many_as_a_thread_has_wait_for_one(office: Office) -> None:
+    office.without_limits()
+    for sequence in range(2, 700):
+        office.post(thread_id="t", sequence=sequence)
+    office.post(thread_id="t", sequence=1)
+    assert office.rows("SELECT count(*) FROM delivery_log WHERE box_seq IS NULL") == [(0,)]
+
+
+def test_a_gated_message_jams_no_thread(office: Office) -> None:
+    """§12.5: what waits for a human takes no number, and holds up nothing."""
+    office.post(ANNA, thread_id="t", sequence=1)
+    gate = {"human_gate": "required"}
+    squat = office.post(BERT, to=[ANNA], thread_id="t", sequence=2, policy=gate)
+    office.post(ANNA, thread_id="t", sequence=2)
+    office.post(ANNA, thread_id="t", sequence=3)
+    found = office.rows("SELECT status, held FROM messages WHERE id = ?", squat)
+    assert found == [("pending", "gate")]
+    assert office.rows("SELECT sequence FROM threads") == [(3,)]
+
+
+def test_what_ended_is_waited_for_by_nobody(office: Office) -> None:
+    """§12.5: in whatever order it ended."""
+    kept = [office.post(thread_id="t", sequence=1)]
+    gate = {"human_gate": "required"}
+    for number, seconds in ((2, 20), (3, 10)):
+        expires_at = iso(START + seconds * SECOND)
+        office.post(thread_id="t", sequence=number, policy=gate, expires_at=expires_at)
+    kept.append(office.post(thread_id="t", sequence=4))
+    for at in (15, 25):
+        office.at = at
+        age.expire(office.context(), 100)
+    boxed = office.rows(
+        "SELECT message_id FROM delivery_log WHERE box_seq IS NOT NULL ORDER BY box_seq"
+    )
+    assert boxed == [(one,) for one in kept]
 
 
 def test_an_agent_may_write_to_itself(office: Office) -> None:

@@ -57,6 +57,15 @@ def test_who_can_not_be_reached_is_refused_at_once(office: Office, agent: str, r
     assert office.rows("SELECT * FROM messages") == []
 
 
+def test_who_has_a_key_has_a_box_whoever_registered_its_name(office: Office) -> None:
+    """Nobody takes an agent's mail from it by registering first."""
+    peers.put(office.db, BERT, "http://127.0.0.1:3", "r", "unkeyed", START)
+    found = route.places(office.context(), [BERT], ANNA)
+    assert found == {"aid://example.com/bert": None}
+    everyone = route.places(office.context(), ["*"], "aid://example.com/anna")
+    assert "aid://example.com/bert" in everyone
+
+
 def test_a_message_is_owed_to_the_home_of_its_recipient(office: Office) -> None:
     message_id = office.post(to=[BERT, "zoe"])
     assert office.rows("SELECT node, kind, message_id FROM mail_out") == [

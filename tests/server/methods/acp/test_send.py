@@ -226,20 +226,35 @@ def test_five_broadcasts_an_hour(anna: Agent) -> None:
         anna.send(to=["*"], priority="critical")
 
 
-def test_who_is_refused_again_and_again_is_not_heard_for_a_while(
+def test_who_does_what_it_may_not_again_and_again_is_not_heard_for_a_while(
     anna: Agent, bert: Agent, node: Node
 ) -> None:
     """§12.4: the circuit breaker of a sender; what it still tries is not written down."""
     for _ in range(20):
-        with refused(-32602, "type_reserved"):
-            anna.send(bert, type="task.offer")
+        with refused(-32003, "broadcast_not_allowed"):
+            anna.send(to=["*"])
     for _ in range(3):
-        with refused(-32005, "circuit_open"):
+        with refused(-32005, "circuit_open", cause="broadcast_not_allowed"):
             anna.send(bert)
     events = audited(node, anna)
     assert len(events) == 21
-    assert events[-1] == ("acp/send", "circuit_opened", "type_reserved")
+    assert events[-1] == ("acp/send", "circuit_opened", "broadcast_not_allowed")
     bert.send(anna)
+
+
+def test_who_only_makes_mistakes_is_heard(anna: Agent, bert: Agent, node: Node) -> None:
+    """§12.4: a typo and a limit are no abuse; what is audited of them is bounded."""
+    for _ in range(10):
+        anna.send(bert)
+    for _ in range(10):
+        with refused(-32005, "rate_limited"):
+            anna.send(bert)
+    for _ in range(20):
+        with refused(-32602, "type_reserved"):
+            anna.send(bert, type="task.offer")
+    with refused(-32005, "rate_limited"):
+        anna.send(bert)
+    assert len(audited(node, anna)) == 20
 
 
 # --- idempotency --------------------------------------------------------------------------------
@@ -390,18 +405,49 @@ def test_a_context_points_to_what_is_large_and_holds_none_of_it(anna: Agent, ber
     anna.send(bert, context={"external_refs": refs[:30]})
 
 
-def test_only_members_speak_in_a_teamspace(anna: Agent, bert: Agent, agents: Agents) -> None:
-    name = f"t-{uuid4().hex[:12]}"
-    anna.call("team", action="create", team=name, name="T")
-    with refused(-32003, "not_in_team"):
-        bert.send(anna, team=name)
-    with refused(-32003, "not_in_team"):
-        bert.call("status", to=[anna.id], state="update", summary="s", team=name)
-    anna.send(bert, team=name, policy={"visibility": "team"})
+TEAM = {"visibility": "team"}
+
+
+def test_what_is_for_a_teamspace_stays_in_it(anna: Agent, bert: Agent, agents: Agents) -> None:
+    """§8, §12.3: of members, to members, of a teamspace that there is."""
+    name, carl = f"t-{uuid4().hex[:12]}", agents("carl")
+    with refused(-32602, "unknown_team", path="team"):
+        anna.send(bert, team=name, policy=TEAM)
+    member = {"agent_id": bert.id, "role": "executor"}
+    anna.call("team", action="create", team=name, name="T", members=[member])
+    with refused(-32003, "not_in_team", path="team"):
+        carl.send(anna, team=name, policy=TEAM)
+    with refused(-32003, "not_in_team", path="team"):
+        status = {"state": "update", "summary": "s", "team": name, "policy": TEAM}
+        carl.call("status", to=[anna.id], **status)
+    with refused(-32003, "not_in_team", path="to", strangers=[carl.address]):
+        anna.send(bert, carl, team=name, policy=TEAM)
+    with refused(-32602, "policy_violation", path="to"):
+        anna.send(to=["*"], priority="high", team=name, policy=TEAM)
+    assert carl.received() == []
+    sent = anna.send(bert, team=name, policy=TEAM)["message"]["id"]
     anna.send(bert, team=name, payload={"summary": "between us"})
     lines = anna.call("team", action="log", team=name, log="messages")["lines"]
     assert [one["line"]["message"]["payload"]["summary"] for one in lines] == ["hello"]
-    assert anna.send(bert, team="no-teamspace-at-all")["message"]["team"] == "no-teamspace-at-all"
+    said: dict[str, Any] = {"type": "knowledge.push", "payload": {"summary": "s"}}
+    answer = bert.call("respond", message_id=sent, **said)["message"]
+    assert (answer["team"], answer["policy"]["visibility"]) == (name, "team")
+    anna.call("team", action="removeMember", team=name, agent_id=bert.id)
+    answer = bert.call("respond", message_id=sent, **said)["message"]
+    assert (answer["team"], answer["policy"]["visibility"]) == (name, "private")
+    anna.call("team", action="close", team=name)
+    with refused(-32602, "unknown_team"):
+        anna.send(anna, team=name, policy=TEAM)
+
+
+def test_a_teamspace_locks_nobody_out_who_used_its_name(anna: Agent, bert: Agent) -> None:
+    """Without `visibility: team` the name is a label, which proves nothing."""
+    name = f"t-{uuid4().hex[:12]}"
+    sent = anna.send(bert, team=name)["message"]
+    assert sent["team"] == name
+    bert.call("team", action="create", team=name, name="T")
+    assert anna.send(bert, team=name, thread_id=sent["id"])["message"]["team"] == name
+    assert bert.call("team", action="log", team=name, log="messages")["lines"] == []
 
 
 @pytest.mark.parametrize("end", ["refused", "expired"])
@@ -430,7 +476,8 @@ def test_what_a_human_lets_through_is_in_its_teamspaces_log(
     anna: Agent, bert: Agent, agents: Agents
 ) -> None:
     human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
-    anna.call("team", action="create", team=name, name="T")
+    member = {"agent_id": bert.id, "role": "executor"}
+    anna.call("team", action="create", team=name, name="T", members=[member])
     policy = {"human_gate": "required", "visibility": "team"}
     sent = anna.send(bert, team=name, policy=policy)["message"]["id"]
     human.call("approve", message_id=sent)

@@ -1,0 +1,43 @@
+"""Which refusals count for a sender's circuit breaker (acp-canonical §12.4).
+
+Abuse is to try again and again what one may not do: to pass for another, to go beyond one's
+authority, a policy or the bounds of a thread, to which nobody comes but by its own messages. A
+mistake is what was written wrong or named wrong, what somebody else was faster at, and what only
+comes too early: the refusal says what would be right, and who mends it may go on.
+"""
+
+_ABUSE = """
+    sender_supplied wrong_signature not_its_home
+    policy_violation broadcast_not_allowed
+    not_human role_authority not_in_team not_in_thread not_a_member not_a_party not_the_owner
+    other_project other_team wrong_party
+    hop_limit round_limit
+"""
+_WRITTEN_WRONG = """
+    invalid_params schema_invalid type_reserved unsupported_version too_large payload_too_large
+    context_too_large hash_mismatch capability_mismatch party_left_out chain_differs
+"""
+_NAMED_WRONG = """
+    not_found unknown_recipient unknown_team no_mailbox unknown_peer task_elsewhere held_at_several
+    not_waiting human_needed human_elsewhere home_elsewhere
+"""
+_TOO_LATE = """
+    illegal_transition archived client_id_reused idempotency_key_reused sequence_taken
+    stale_version own_version already_member handoff_cycle handoff_id_taken last_coordinator
+    ownership_conflict task_blocked task_exists task_status team_closed team_exists team_full
+"""
+_TOO_EARLY = "rate_limited circuit_open"
+# Whoever has no key may call by any name: it must not be able to silence who has that name.
+_NOT_PROVEN = "insufficient_trust"
+
+ABUSE = frozenset(_ABUSE.split())
+MISTAKES = frozenset(
+    " ".join((_WRITTEN_WRONG, _NAMED_WRONG, _TOO_LATE, _TOO_EARLY, _NOT_PROVEN)).split()
+)
+"""The two hold every reason that what writes messages is refused for, but for the node's own
+faults."""
+
+
+def is_abuse(reason: str) -> bool:
+    """Whether a refusal for this reason counts."""
+    return reason in ABUSE

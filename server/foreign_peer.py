@@ -1,0 +1,119 @@
+"""The calls to one foreign peer: who this node is, and what it holds (CACP 2.0; design §6)."""
+
+from typing import Any
+
+import structlog
+
+from peers.client import Client, Refused, TooLong
+from peers.foreign_plan import Document, Shown, contract_of, lacks_it, listed_of, shown_of
+from peers.versions import version_problem
+from server.methods.base import Node
+from server.store.peers import Peer
+
+log = structlog.get_logger()
+
+METHOD_NOT_FOUND = -32601
+NOT_NOW = (429, 502, 503, 504)
+OF_ALL_CALLS = (401, 403, *NOT_NOW)
+"""HTTP statuses that say nothing of what was sent, but of this node or the peer."""
+
+
+class ForeignPeer:
+    """Each call raises CallError; Refused is of that call, or by its status `OF_ALL_CALLS`."""
+
+    def __init__(self, client: Client, node: Node, peer: Peer) -> None:
+        self._client = client
+        self._node = node
+        self._peer = peer
+        self._unknown: set[str] = set()
+
+    async def call(self, method: str, params: Document) -> Any:
+        """The result of a call. An answer that is too long is a fault of what was asked for, and
+        not of the peer."""
+        try:
+            return await self._client.call(
+                self._peer.endpoint,
+                method,
+                params,
+                key=self._peer.api_key,
+                agent_id=self._node.agent_id,
+            )
+        except TooLong as error:
+            raise Refused(str(error), status=200) from None
+        except Refused as refused:
+            if refused.code == METHOD_NOT_FOUND:
+                self._unknown.add(method)
+            raise
+
+    async def meet(self) -> None:
+        """See that it speaks this version of CACP, and register with it: it may have forgotten this
+        node, or given it up. To one that takes no registrations it is announced."""
+        self._unknown.clear()
+        try:
+            card = await self._client.get(f"{self._peer.endpoint}/.well-known/agent.json")
+        except Refused:
+            card = None
+        if problem := version_problem(card):
+            raise Refused(problem, status=200)
+        me = {
+            "agentId": self._node.agent_id,
+            "endpoint": self._node.url,
+            "repoName": self._node.repo,
+        }
+        try:
+            await self._client.post(
+                f"{self._peer.endpoint}/peers/register",
+                me,
+                key=self._peer.api_key,
+                agent_id=self._node.agent_id,
+            )
+            return
+        except Refused as refused:
+            if refused.status in NOT_NOW:
+                raise
+            log.debug("register_refused", peer=self._peer.agent_id, error=str(refused))
+        try:
+            await self.call("cacp/peer/announce", me)
+        except Refused as refused:
+            log.debug("announce_refused", peer=self._peer.agent_id, error=str(refused))
+
+    def knows(self, method: str) -> bool:
+        """False once it has answered, since it was met, that it has no such method."""
+        return method not in self._unknown
+
+    async def project(self, project_id: str) -> Shown | None:
+        """The project as the peer holds it; None when it has none."""
+        try:
+            answer = await self.call("cacp/project/get", {"projectId": project_id})
+        except Refused as refused:
+            if lacks_it(refused):
+                return None
+            raise
+        try:
+            return shown_of(answer, project_id)
+        except ValueError as error:
+            raise Refused(str(error), status=200) from None
+
+    async def contract(self, project_id: str, contract_id: str) -> Document | None:
+        """The contract as the peer holds it; None when it has none, or no such project."""
+        place = {"projectId": project_id, "contractId": contract_id}
+        try:
+            answer = await self.call("cacp/contract/get", place)
+        except Refused as refused:
+            if lacks_it(refused):
+                return None
+            raise
+        try:
+            return contract_of(answer, contract_id)
+        except ValueError as error:
+            raise Refused(str(error), status=200) from None
+
+    async def listed(self) -> list[str]:
+        """The ids of the projects that it lists; none when it refuses to."""
+        try:
+            return listed_of(await self.call("cacp/project/list", {}))
+        except Refused as refused:
+            if refused.status in OF_ALL_CALLS:
+                raise
+            log.debug("list_refused", peer=self._peer.agent_id, error=str(refused))
+            return []

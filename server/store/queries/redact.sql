@@ -1,0 +1,26 @@
+-- What lets somebody in, or speaks in the node's name.
+
+-- name: redact_keys()!
+DELETE FROM keys;
+
+-- name: redact_tokens()!
+DELETE FROM tokens;
+
+-- name: redact_invites()!
+DELETE FROM invites;
+
+-- name: redact_wanted_peers()!
+DELETE FROM wanted_peers;
+
+-- name: redact_peers()!
+-- Whole: without the key that it is called with, a row would read as a foreign peer's.
+DELETE FROM peers;
+
+-- name: redact_answers()!
+DELETE FROM idempotency;
+
+-- name: redact_node()!
+DELETE FROM meta WHERE name = 'secret';
+
+-- name: redact_api_keys()!
+DELETE FROM peer_api_keys;

@@ -1,0 +1,159 @@
+"""A node's time, from clocks that tests set (design §6, Stamps)."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peers.clock import SECOND, SETTLING, Reading
+from peers.timekeeper import JUMP, JUMP_KEPT, Timekeeper
+
+BEGIN = 1_800_000_000 * SECOND
+HOUR = 3_600 * SECOND
+YEAR = 400 * 24 * HOUR
+
+
+class Machine:
+    """A clock that can be set, and one that never jumps; `time` is the truth."""
+
+    def __init__(self, ahead: int = 0) -> None:
+        self.ahead = ahead
+        self.time = BEGIN
+        self.keeper = Timekeeper(lambda: self.time + self.ahead, lambda: self.time - BEGIN)
+
+    def hear(self, peer: str, ahead: int) -> None:
+        """A peer's clock, which is ahead of the truth by so much."""
+        steady = self.keeper.steady()
+        self.keeper.heard(peer, Reading(steady, self.time + ahead, steady))
+
+    def wait(self, micros: int) -> int:
+        """Let time pass; the node's time then, beside the truth."""
+        self.time += micros
+        return self.keeper.now() - self.time
+
+
+def test_alone_it_is_the_machines_clock() -> None:
+    machine = Machine(ahead=HOUR)
+    assert machine.wait(SECOND) == HOUR
+    assert not machine.keeper.is_settled, "nobody has told a time yet"
+
+
+def test_a_majority_sets_it_and_the_machines_clock_is_told_as_it_is() -> None:
+    machine = Machine(ahead=HOUR)
+    machine.hear("a", 0)
+    assert machine.wait(0) == HOUR
+    assert not machine.keeper.is_settled
+    machine.hear("b", 0)
+    assert abs(machine.wait(0)) <= SECOND
+    assert machine.keeper.is_settled
+    assert machine.keeper.own() == machine.time + HOUR
+
+
+def test_of_two_both_keep_their_clock_and_go_on_after_a_while() -> None:
+    machine = Machine()
+    machine.hear("a", HOUR)
+    assert machine.wait(0) == 0
+    assert not machine.keeper.is_settled
+    machine.wait(SETTLING)
+    assert machine.keeper.is_settled
+    assert machine.keeper.verdict.is_disputed
+
+
+def test_who_never_answers_is_not_waited_for_longer_than_a_while() -> None:
+    machine = Machine()
+    machine.keeper.begin()
+    assert not machine.keeper.is_settled
+    machine.wait(SETTLING)
+    assert machine.keeper.is_settled
+
+
+@given(st.sampled_from([HOUR, -HOUR, YEAR, -YEAR]))
+def test_a_jump_of_eight_seconds_moves_no_stamp(jump: int) -> None:
+    machine = Machine()
+    assert machine.wait(SECOND) == 0
+    machine.ahead = jump
+    assert machine.wait(SECOND) == 0
+    assert machine.keeper.has_jumped
+    machine.ahead = 0
+    assert machine.wait(8 * SECOND) == 0
+    assert not machine.keeper.has_jumped
+
+
+def test_a_clock_that_was_set_is_followed_once_it_stands_by_it() -> None:
+    machine = Machine(ahead=HOUR)
+    machine.wait(SECOND)
+    machine.ahead = 0
+    assert machine.wait(0) == HOUR
+    assert machine.wait(JUMP_KEPT) == HOUR
+    machine.keeper.judge(())
+    assert machine.wait(0) == 0
+    assert not machine.keeper.has_jumped
+
+
+def test_a_clock_that_is_set_anew_has_its_own_minute() -> None:
+    machine = Machine()
+    machine.ahead = HOUR
+    machine.wait(JUMP_KEPT - SECOND)
+    machine.ahead = 6 * HOUR
+    for _ in range(30):
+        assert machine.wait(2 * SECOND - 100_000) == 0
+        machine.keeper.judge(())
+    machine.wait(5 * SECOND)
+    machine.keeper.judge(())
+    assert machine.wait(0) == 6 * HOUR
+
+
+def test_peers_hold_the_time_over_a_jump_for_as_long_as_it_lasts() -> None:
+    machine = Machine()
+    for peer in ("a", "b"):
+        machine.hear(peer, 0)
+    machine.ahead = YEAR
+    for _ in range(5):
+        assert abs(machine.wait(JUMP_KEPT)) <= SECOND
+        machine.keeper.judge(("a", "b"))
+    assert machine.keeper.verdict.is_off
+
+
+def test_a_clock_that_is_drawn_to_the_time_is_followed() -> None:
+    machine = Machine()
+    for _ in range(10):
+        machine.ahead += JUMP // 2
+        assert machine.wait(SECOND) == machine.ahead
+
+
+def test_a_correction_ends_when_the_clock_is_set_right() -> None:
+    machine = Machine(ahead=HOUR)
+    for peer in ("a", "b"):
+        machine.hear(peer, 0)
+    machine.ahead = 0
+    assert abs(machine.wait(0)) <= SECOND
+    machine.wait(JUMP_KEPT)
+    machine.keeper.judge(("a", "b"))
+    assert not machine.keeper.verdict.is_off
+    assert machine.wait(0) == 0
+
+
+def test_a_peer_that_is_removed_has_no_say() -> None:
+    machine = Machine()
+    for peer in ("a", "b"):
+        machine.hear(peer, HOUR)
+    assert machine.keeper.verdict.is_off
+    machine.keeper.judge(("a",))
+    assert (machine.keeper.verdict.correction, machine.wait(0)) == (0, 0)
+    assert machine.keeper.ahead("b") is None
+
+
+def test_how_far_each_peer_is_ahead_of_the_time() -> None:
+    machine = Machine(ahead=HOUR)
+    for peer in ("a", "b"):
+        machine.hear(peer, 0)
+    found = machine.keeper.ahead("a")
+    assert found is not None
+    assert abs(found) <= SECOND
+    assert machine.keeper.ahead("unknown") is None
+
+
+def test_the_machines_own_clocks_are_the_default() -> None:
+    keeper = Timekeeper()
+    before = time.time_ns() // 1000
+    assert before <= keeper.now() <= time.time_ns() // 1000 + JUMP

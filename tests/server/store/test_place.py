@@ -1,0 +1,54 @@
+"""One node for a file, and a folder that outlasts a power loss."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from server.domain.errors import Unavailable
+from server.store.migrate import prepare
+from server.store.place import claim
+
+
+def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "node.db"
+    held = claim(path)
+    assert held is not None
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    (tmp_path / "other.db").symlink_to(path)
+    for name in (path, tmp_path / "other.db"):
+        with pytest.raises(Unavailable) as refused:
+            claim(name)
+        assert refused.value.data["reason"] == "storage_locked"
+    os.close(held)
+    again = claim(path)
+    assert again is not None
+    os.close(again)
+
+
+def test_a_folder_that_is_a_file_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable) as refused:
+        claim(tmp_path / "file" / "node.db")
+    assert refused.value.data["reason"] == "storage_failed"
+
+
+@pytest.mark.parametrize("make", [claim, prepare])
+def test_the_names_of_new_folders_are_brought_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object]
+) -> None:
+    """SQLite syncs the folder of a database: not the one that the folder itself is named in."""
+    synced: set[int] = set()
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    made = make(tmp_path / "deep" / "data" / "node.db")
+    if isinstance(made, int):
+        os.close(made)
+    assert synced >= {tmp_path.stat().st_ino, (tmp_path / "deep").stat().st_ino}

@@ -1,0 +1,57 @@
+"""What the migrations make, and which of them a database has had (design §4)."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from server.store.schema import (
+    Damaged,
+    Migration,
+    additions,
+    check,
+    deduce,
+    elements,
+    migrations,
+)
+
+KNOWN = (
+    Migration(1, "first", "CREATE TABLE a (x TEXT, y TEXT); CREATE INDEX a_x ON a (x);"),
+    Migration(2, "second", "-- More; of it.\nALTER TABLE a ADD COLUMN z TEXT; CREATE TABLE b (x);"),
+)
+FIRST = frozenset({"table a", "column a.x", "column a.y", "index a_x"})
+SECOND = frozenset({"column a.z", "table b", "column b.x"})
+
+
+def test_each_migration_adds_its_own() -> None:
+    assert additions(KNOWN) == {"first": FIRST, "second": SECOND}
+
+
+def test_what_a_database_has_had_is_told_by_what_is_there() -> None:
+    assert deduce(frozenset(), KNOWN) == (set(), [])
+    assert deduce(FIRST, KNOWN) == ({"first"}, [])
+    assert deduce(FIRST | SECOND, KNOWN) == ({"first", "second"}, [])
+
+
+def test_a_part_of_a_migration_is_damage() -> None:
+    with pytest.raises(Damaged, match="only a part of second: table b and 1 more missing"):
+        deduce(FIRST | {"column a.z"}, KNOWN)
+
+
+def test_what_is_lacking_is_named_tables_first() -> None:
+    with pytest.raises(Damaged, match="lacks table b and 2 more, which second made"):
+        check(FIRST, KNOWN)
+    check(FIRST | SECOND | {"index mine"}, KNOWN)
+
+
+def test_elements_leave_out_what_is_sqlites_own() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY AUTOINCREMENT, b TEXT UNIQUE)")
+        assert elements(db) == {"table t", "column t.a", "column t.b"}
+
+
+def test_migrations_from_before_the_record_are_told_by_what_they_add() -> None:
+    """Later ones may change rows only: their names are recorded."""
+    known = tuple(migrations())
+    assert all(additions(known)[one.name] for one in known[:10])
+    assert len({one.name for one in known}) == len(known)

@@ -1,0 +1,33 @@
+"""The stamps that a node gives out (design §6, Stamps)."""
+
+from server.domain.clocks import Deferred
+from server.store.stamps import Stamps
+
+HOUR = 3_600_000_000
+
+
+def test_they_go_on_after_what_is_on_disk_and_what_was_seen() -> None:
+    stamps, now = Stamps(), Stamps().clock.now()
+    stamps.begin(now + 5)
+    assert stamps.next(now) == now + 6
+    stamps.saw(now + 20)
+    assert stamps.next(now + 7) == now + 21
+    assert stamps.next(now + 90) == now + 90
+    assert stamps.trouble(Deferred()) is None
+
+
+def test_they_come_back_to_the_time() -> None:
+    stamps, now = Stamps(), Stamps().clock.now()
+    stamps.begin(now + HOUR)
+    assert [stamps.next(now), stamps.next(now)] == [now, now + 1]
+    assert stamps.trouble(Deferred()) is None, "nothing that is stored is ahead"
+
+
+def test_what_is_stored_ahead_is_trouble() -> None:
+    stamps, now = Stamps(), Stamps().clock.now()
+    stamps.stored(now + HOUR)
+    stamps.stored(now)
+    assert stamps.newest == now + HOUR
+    found = stamps.trouble(Deferred())
+    assert found is not None
+    assert found.reason == "stamps_ahead"
