@@ -97,6 +97,8 @@ class Mesh:
         # A call that needs a peer may come as soon as this returns.
         with suppress(Refusal):
             await self._match(self._database.read(peers.every))
+            # What is written from the first call on, nobody else has taken.
+            await self._database.write(lambda one: untaken.begin(one.connection))
         self._own = [
             asyncio.create_task(_guarded(task))
             for task in (self._oversee, self._take_due, self._count, self._settle)

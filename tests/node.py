@@ -153,7 +153,7 @@ class Node:
         raise AssertionError(f"the node did not answer:\n{self.log[-4000:]}")
 
     def _client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=30, trust_env=False, verify=NO_TLS)
+        return httpx.Client(base_url=self.url, timeout=60, trust_env=False, verify=NO_TLS)
 
     # --- calls --------------------------------------------------------------------------------
 
@@ -193,11 +193,11 @@ class Node:
         last_event_id: str | None = None,
         **params: str,
     ) -> Iterator[Iterator[dict[str, Any]]]:
-        """GET /events as `{id, event, data}`, data decoded; waits 10 s for each, at most."""
+        """GET /events as `{id, event, data}`, data decoded; waits a minute for each, at most."""
         given = {"x-project-token": token, "last-event-id": last_event_id}
         headers = bearer(key) | {name: value for name, value in given.items() if value is not None}
         with self.http.stream(
-            "GET", "/events", params=params, headers=headers, timeout=10
+            "GET", "/events", params=params, headers=headers, timeout=60
         ) as response:
             assert response.status_code == 200, response.read()
             lines = response.iter_lines()

@@ -3,8 +3,11 @@
 import time
 from collections.abc import Callable
 
+PATIENCE = 120.0
+"""Seconds: how long anything may take on a slow or busy machine. Only what fails waits so long."""
 
-def eventually(holds: Callable[[], object], seconds: float = 10.0) -> None:
+
+def eventually(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Return once `holds` is true; AssertionError when it isn't within `seconds`."""
     deadline = time.monotonic() + seconds
     while not holds():

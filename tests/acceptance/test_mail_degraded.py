@@ -13,8 +13,9 @@ from tests.acceptance.test_mcp_handoff import PACKAGE
 from tests.agents import Refused, over_http, run
 from tests.mail import Agent, agent
 from tests.node import Node, RpcError
-from tests.scenarios.mesh import Meshed, eventually, peers
+from tests.scenarios.mesh import Meshed, peers
 from tests.scenarios.test_mail import known_both_ways
+from tests.waiting import eventually
 
 LONG = {"summary": "s", "details": {"text": "x" * 3_000}}
 SPARE = 1024 * 1024

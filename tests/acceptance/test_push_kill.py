@@ -23,7 +23,7 @@ def test_a_push_comes_back_after_a_kill(tmp_path: Path) -> None:
         # As if the leases of what was under way were over by now.
         node.lapse(bert, "channel")
         node.start()
-        eventually(lambda: hook.ids[1:] == sent, 20)
+        eventually(lambda: hook.ids[1:] == sent)
         eventually(lambda: {row[0] for row in node.pushed(bert, "channel")} == {"delivered"})
         # The session's lease outlived the kill too: it is not shown the first one again.
         left = bert.call("claim", session_id="s1")["messages"]

@@ -69,7 +69,7 @@ def test_kill_one_go_on_start_it_again_and_all_become_equal(tmp_path: Path) -> N
             "params": {"name": "Demo", "objective": "o"},
         }
         assert "result" in httpx.post(nodes[0]["url"], json=request, timeout=30).json()
-        eventually(lambda: projects(last(printed())) == [1, 1, None], 30)
+        eventually(lambda: projects(last(printed())) == [1, 1, None])
         assert last(printed())["equal"] is False
         again = subprocess.Popen(
             [*CACP, "serve", "--config", str(tmp_path / "mesh" / "mobile" / "node.toml")],
@@ -80,7 +80,7 @@ def test_kill_one_go_on_start_it_again_and_all_become_equal(tmp_path: Path) -> N
         )
         try:
             eventually(lambda: projects(last(printed())) == [1, 1, 1], 2 * START_SECONDS)
-            eventually(lambda: last(printed())["equal"], 30)
+            eventually(lambda: last(printed())["equal"])
         finally:
             again.terminate()
             again.wait(30)

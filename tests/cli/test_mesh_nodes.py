@@ -12,7 +12,7 @@ import pytest
 from cli.mesh_nodes import Box, Member
 from server.settings import load
 from tests.cli.run import ROOT
-from tests.node import START_SECONDS, STOP_SECONDS, free_port
+from tests.node import free_port
 from tests.waiting import eventually
 
 
@@ -70,11 +70,11 @@ def test_a_node_ends_with_who_started_it_however_that_ends(tmp_path: Path) -> No
 
     starter = subprocess.Popen([sys.executable, "-c", STARTER, str(tmp_path), str(port)], cwd=ROOT)
     try:
-        eventually(listens, START_SECONDS)
+        eventually(listens)
     finally:
         starter.kill()
         starter.wait()
-    eventually(lambda: not listens(), STOP_SECONDS)
+    eventually(lambda: not listens())
 
 
 def test_a_node_that_does_not_run_is_down(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from cli.mesh_watch import look
 from tests.cli.run import cacp
 from tests.cli.test_watch import watching
 from tests.node import Node
-from tests.scenarios.mesh import Meshed, agent_of, eventually, peers, project
+from tests.scenarios.mesh import Meshed, agent_of, peers, project
+from tests.waiting import eventually
 
 
 def until(lines: "queue.Queue[str]", what: str) -> Any:

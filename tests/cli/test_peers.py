@@ -11,8 +11,9 @@ from server.store.database import connect
 from tests.cli.run import cacp
 from tests.double import AGENT, Double
 from tests.node import Node
-from tests.scenarios.mesh import agent_of, eventually, peers, project
+from tests.scenarios.mesh import agent_of, peers, project
 from tests.stranger import TOKEN
+from tests.waiting import eventually
 
 
 def test_a_node_joins_another_by_invite_and_is_removed(tmp_path: Path) -> None:

@@ -1,17 +1,15 @@
 """A mesh as scenarios see it: nodes by name, work on one project, and who knows what."""
 
 import json
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tests.node import Node
 from tests.skew import SkewedNode
+from tests.waiting import eventually
 
 TOKEN = "a mesh token that nobody guesses"
-PATIENCE = 60.0
 CONTENT: dict[str, Any] = {"method": "GET", "path": "/profile"}
 REPOS = [
     {"name": name, "role": "service", "language": "python"} for name in ("alpha", "beta", "gamma")
@@ -112,11 +110,3 @@ def state(node: Node) -> str:
 
 def equal(*nodes: Node) -> bool:
     return len({state(node) for node in nodes}) == 1
-
-
-def eventually(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Wait until something holds; fail when it doesn't in time."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not come to hold in time"
-        time.sleep(0.05)

@@ -8,7 +8,6 @@ from tests.scenarios.mesh import (
     CONTENT,
     Meshed,
     equal,
-    eventually,
     holds,
     join,
     peers,
@@ -17,6 +16,7 @@ from tests.scenarios.mesh import (
     state,
     status,
 )
+from tests.waiting import eventually
 
 
 def test_three_nodes_agree_on_a_contract(mesh: Meshed) -> None:

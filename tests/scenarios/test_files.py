@@ -10,8 +10,9 @@ import pytest
 
 from server.store.database import connect
 from tests.node import Node, RpcError
-from tests.scenarios.mesh import Meshed, equal, eventually, holds, join, peers, project
+from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project
 from tests.sharing import get, inline, share
+from tests.waiting import eventually
 
 MEBIBYTE = 1024 * 1024
 

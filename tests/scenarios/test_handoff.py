@@ -11,8 +11,9 @@ from tests.agents import Agent, Refused, fact, over_http, over_stdio, run
 from tests.mail import Agent as Worker
 from tests.mail import agent
 from tests.node import RpcError
-from tests.scenarios.mesh import Meshed, agent_of, eventually, peers
+from tests.scenarios.mesh import Meshed, agent_of, peers
 from tests.scenarios.test_mail import known_both_ways, knows
+from tests.waiting import eventually
 
 
 async def told(reader: Agent, wanted: str) -> str:

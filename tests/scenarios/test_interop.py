@@ -16,7 +16,8 @@ from schemas.base import stamp_of
 from tests.double import AGENT, REPO, Double
 from tests.node import AGENT as OURS
 from tests.node import Node
-from tests.scenarios.mesh import CONTENT, eventually, holds, peers, propose
+from tests.scenarios.mesh import CONTENT, holds, peers, propose
+from tests.waiting import eventually
 
 SKEWS = (-5, 0, 3, 3_600)
 WALKS = 50
@@ -129,10 +130,10 @@ class Walk:
             found = self.node.query("SELECT status FROM contracts WHERE contract_id = ?", contract)
             return [row[0] for row in found] == [status]
 
-        eventually(held, 20)
+        eventually(held)
 
     def arrives(self, true: Callable[[], bool]) -> None:
-        eventually(true, 20)
+        eventually(true)
 
     def check(self, contract: str, kinds: dict[str, int]) -> None:
         """Both sides hold the same, each thing once, and our clock has not moved."""

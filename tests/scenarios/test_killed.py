@@ -8,7 +8,6 @@ from tests.scenarios.mesh import (
     Meshed,
     agent_of,
     equal,
-    eventually,
     holds,
     join,
     peers,
@@ -16,6 +15,7 @@ from tests.scenarios.mesh import (
     propose,
     status,
 )
+from tests.waiting import eventually
 
 SYNC = b"cacp/contract/sync"
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.node import Node
-from tests.scenarios.mesh import Meshed, equal, eventually, holds, join, project, propose
+from tests.scenarios.mesh import Meshed, equal, holds, join, project, propose
 from tests.sharing import share
+from tests.waiting import eventually
 
 
 def every_list(node: Node, project_id: str, packet: str, contract: str) -> Iterator[Any]:

@@ -8,7 +8,8 @@ import pytest
 
 from tests.mail import Agent, agent, soon
 from tests.node import Node, RpcError
-from tests.scenarios.mesh import Meshed, eventually, peers
+from tests.scenarios.mesh import Meshed, peers
+from tests.waiting import eventually
 
 
 def two(mesh: Meshed, **settings: object) -> tuple[Node, Node]:

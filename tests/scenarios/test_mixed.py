@@ -5,18 +5,9 @@ from typing import Any
 
 from tests.double import AGENT, REPO, Double
 from tests.node import Node
-from tests.scenarios.mesh import (
-    Meshed,
-    equal,
-    eventually,
-    holds,
-    join,
-    peers,
-    project,
-    propose,
-    status,
-)
+from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project, propose, status
 from tests.sharing import share
+from tests.waiting import eventually
 
 
 def test_what_a_peer_of_another_make_says_reaches_nodes_that_do_not_know_it(mesh: Meshed) -> None:

@@ -1,5 +1,7 @@
 """The composition root: one application, whole, on one database."""
 
+import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from starlette.routing import Route
 from server.app import make_app
 from server.serve import admission
 from server.settings import Settings
+from server.store.database import connect
 from server.store.migrate import prepare
 from tests.node import Node
 
@@ -61,3 +64,19 @@ def test_two_nodes_are_two(tmp_path: Path) -> None:
         a.call("cacp/project/create", name="n", objective="o")
         assert b.call("cacp/project/list") == {"projects": [], "total": 0}
         assert (a.get("/health").json()["repo"], b.get("/health").json()["repo"]) == ("a", "b")
+
+
+def test_what_the_first_caller_writes_counts_as_taken_by_nobody(tmp_path: Path) -> None:
+    """It may be stamped anew once a node without peers has heard what time it is."""
+    settings = Settings(db=tmp_path / "cacp.db")
+    app = make_app(settings, prepare(settings.db), b"secret" * 8, admission(settings))
+
+    async def start() -> None:
+        async with app.router.lifespan_context(app):
+            # No task of the node's has run yet: a call may come before any does.
+            with closing(connect(settings.db)) as db:
+                counted.extend(db.execute("SELECT value FROM meta WHERE name = 'given'"))
+
+    counted: list[tuple[str]] = []
+    asyncio.run(start())
+    assert counted == [("0",)]

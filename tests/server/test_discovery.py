@@ -72,7 +72,7 @@ def test_an_exchange_that_comes_up_late_is_registered_at_quietly(tmp_path: Path)
         assert refused.status_code == 502
         assert refused.json()["error"]["message"] == "The exchange can't be reached"
         with exchange:
-            eventually(lambda: log_events(b) == ["adp_not_registered", "adp_registered"], 20)
+            eventually(lambda: log_events(b) == ["adp_not_registered", "adp_registered"])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from server.store.peers import Peer
 from tests.double import AGENT, REPO, Double, card_of
 from tests.node import AGENT as OURS
 from tests.node import Node
-from tests.scenarios.mesh import eventually, holds, peers, project, propose, status
+from tests.scenarios.mesh import holds, peers, project, propose, status
+from tests.waiting import eventually
 
 
 def test_a_project_that_is_unknown_is_fetched_from_who_speaks_of_it(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from server.store import peers as store
 from tests.double import AGENT, REPO, Double
 from tests.node import AGENT as OURS
 from tests.node import Node
-from tests.scenarios.mesh import eventually, holds, project, propose, status
+from tests.scenarios.mesh import holds, project, propose, status
 from tests.server.test_foreign_link import settled, shared_by, sync, waiting, with_key
+from tests.waiting import eventually
 
 
 def test_what_can_not_be_merged_holds_up_only_itself(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from tests.double import Double, card_of
 from tests.node import Node
-from tests.scenarios.mesh import eventually, peers
+from tests.scenarios.mesh import peers
 from tests.stranger import TOKEN
+from tests.waiting import eventually
 
 
 def joined(folder: Path, double: Double, **settings: Any) -> str:

@@ -15,8 +15,9 @@ from server.methods.peer import PEERS_MAX
 from server.store.database import connect
 from tests.double import AGENT, Double
 from tests.node import Node, free_port
-from tests.scenarios.mesh import Meshed, agent_of, equal, eventually, holds, peers, project
+from tests.scenarios.mesh import Meshed, agent_of, equal, holds, peers, project
 from tests.stranger import TOKEN, Stranger
+from tests.waiting import eventually
 
 
 def test_a_peer_says_how_its_exchange_goes(mesh: Meshed) -> None:

@@ -39,7 +39,7 @@ def test_what_is_critical_wakes_its_recipient(pushing: Pushing, anna: Agent) -> 
     sleeper = pushing.sleeper("wakes")
     anna.send(sleeper, priority="high")
     sent = anna.send(sleeper, priority="critical", payload={"summary": "$(rm -rf /)"})
-    eventually(lambda: pushing.told("wakes") != [], 20)
+    eventually(lambda: pushing.told("wakes") != [])
     (told,) = pushing.told("wakes")
     id = sent["message"]["id"]
     assert told == {
@@ -62,13 +62,13 @@ def test_what_is_critical_wakes_its_recipient(pushing: Pushing, anna: Agent) -> 
 def test_what_is_not_acknowledged_wakes_again(pushing: Pushing, anna: Agent) -> None:
     sleeper = pushing.sleeper("leaves")
     anna.send(sleeper, priority="critical")
-    eventually(lambda: pushing.pushed(sleeper, "wake")[:1] == [("delivered", 1, 0, 1, None)], 20)
+    eventually(lambda: pushing.pushed(sleeper, "wake")[:1] == [("delivered", 1, 0, 1, None)])
     # What a command leaves behind when it ends by itself may be the agent: it lives.
     child = pushing.told("leaves")[0]["child"]
     assert lives(child)
     pushing.lapse(sleeper, "wake")
     anna.send(sleeper)
-    eventually(lambda: len(pushing.told("leaves")) == 2, 20)
+    eventually(lambda: len(pushing.told("leaves")) == 2)
     for told in pushing.told("leaves"):
         os.kill(told["child"], signal.SIGKILL)
 
@@ -96,7 +96,7 @@ def test_one_that_fails_is_tried_again_and_given_up(
 ) -> None:
     sleeper = pushing.sleeper(how)
     sent = anna.send(sleeper, priority="critical")["message"]["id"]
-    eventually(lambda: pushing.pushed(sleeper, "wake")[0][4] == error, 20)
+    eventually(lambda: pushing.pushed(sleeper, "wake")[0][4] == error)
     eventually(
         lambda: pushing.query("SELECT 1 FROM breakers WHERE name = ?", f"wake:{sleeper.address}"),
         20,

@@ -83,7 +83,7 @@ def test_only_a_2xx_says_that_it_was_taken(
     assert anna.receipts(sent) == {bert.address: "pending"}
     hook.answer = 200
     hook.release.set()
-    eventually(lambda: pushing.pushed(bert, "channel")[0][0] == "delivered", 20)
+    eventually(lambda: pushing.pushed(bert, "channel")[0][0] == "delivered")
     assert set(hook.ids) == {sent}
 
 
@@ -94,20 +94,19 @@ def test_a_dead_webhook_opens_the_breaker_and_what_is_given_up_can_be_replayed(
     bert.call("subscribe", url=f"http://127.0.0.1:{free_port()}/mail")
     sent = anna.send(bert, priority="high")["message"]["id"]
     name = f"channel:{bert.address}"
-    eventually(lambda: pushing.query("SELECT trips FROM breakers WHERE name = ?", name) != [], 20)
+    eventually(lambda: pushing.query("SELECT trips FROM breakers WHERE name = ?", name) != [])
     eventually(
         lambda: (
             pushing.pushed(bert, "channel")
             == [("failed", 0, ATTEMPTS, 0, "the webhook can't be reached")]
-        ),
-        30,
+        )
     )
     letters = anna.call("deadLetters")["letters"]
     assert [(one["message"]["id"], one["channel"]) for one in letters] == [(sent, "channel")]
     assert bert.received() == [sent]
     with receiver() as hook:
         bert.call("subscribe", url=hook.url)
-        eventually(lambda: hook.ids == [sent], 20)
+        eventually(lambda: hook.ids == [sent])
         eventually(lambda: anna.call("deadLetters")["letters"] == [])
         state = bert.call("channels")["channels"][2]
         assert (state["failed"], state["pausedUntil"]) == (0, None)
