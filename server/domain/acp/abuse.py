@@ -26,7 +26,7 @@ _TOO_LATE = """
     stale_version own_version already_member handoff_cycle handoff_id_taken last_coordinator
     ownership_conflict task_blocked task_exists task_status team_closed team_exists team_full
 """
-_TOO_EARLY = "rate_limited circuit_open"
+_TOO_EARLY = "rate_limited circuit_open approval_limit"
 # Whoever has no key may call by any name: it must not be able to silence who has that name.
 _NOT_PROVEN = "insufficient_trust"
 
