@@ -16,10 +16,11 @@ _ABUSE = """
 _WRITTEN_WRONG = """
     invalid_params schema_invalid type_reserved unsupported_version too_large payload_too_large
     context_too_large hash_mismatch capability_mismatch party_left_out chain_differs
+    agent_id_not_canonical
 """
 _NAMED_WRONG = """
     not_found unknown_recipient unknown_team no_mailbox unknown_peer task_elsewhere held_at_several
-    not_waiting human_needed human_elsewhere home_elsewhere
+    not_waiting human_needed human_elsewhere home_elsewhere looks_like_another
 """
 _TOO_LATE = """
     illegal_transition archived client_id_reused idempotency_key_reused sequence_taken
