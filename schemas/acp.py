@@ -4,7 +4,7 @@ Members are snake_case, as the specification names them, in params too.
 """
 
 import re
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -154,23 +154,41 @@ class ACPArtifactRef(ACPStrict):
     required: bool | None = None
 
 
-_ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z]:[\\/]")
+# Both are published: the same is refused by whoever reads only the schema.
+ABSOLUTE_PATH = r"^(/|\\\\|[A-Za-z]:[\\/])"
 """How an absolute path begins, on any system."""
+TEAMSPACE_PATH = (
+    r"^[\u0000-\u0020\u0085\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff]*"
+    r"[Tt][Ee][Aa][Mm][Ss][Pp][Aa][Cc][Ee]:"
+)
+"""A teamspace:// URI, in any case and behind any blanks."""
+_ABSOLUTE = re.compile(ABSOLUTE_PATH)
+_TEAMSPACE = re.compile(TEAMSPACE_PATH)
 
 
-def _check_path(ref: ACPArtifactRef) -> ACPArtifactRef:
-    if ref.path.strip().lower().startswith("teamspace:"):
-        raise ValueError(
-            "path: teamspace:// is not taken; for a local artifact give type 'file' and the file's "
-            "absolute path (acp-canonical §6)"
-        )
-    if ref.type == "file" and not _ABSOLUTE.match(ref.path):
-        raise ValueError("path: that of a file must be absolute, such as /srv/work/report.md")
-    return ref
+class ACPGivenArtifactRef(ACPArtifactRef):
+    """What is too large for a payload, as a message names it (§6): never by teamspace://, and a
+    file by its absolute path. What was kept before is read as it is."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"type": {"const": "file"}}, "required": ["type"]},
+            "then": {"properties": {"path": {"pattern": ABSOLUTE_PATH}}},
+        }
+    )
 
-ACPGivenArtifactRef = Annotated[ACPArtifactRef, AfterValidator(_check_path)]
-"""An artifact as a caller may name it (§6). What was kept before is read as it is."""
+    path: Annotated[ShortText, Field(json_schema_extra={"not": {"pattern": TEAMSPACE_PATH}})]
+
+    @model_validator(mode="after")
+    def _check_path(self) -> Self:
+        if _TEAMSPACE.match(self.path):
+            raise ValueError(
+                "path: teamspace:// is not taken; for a local artifact give type 'file' and the "
+                "file's absolute path (acp-canonical §6)"
+            )
+        if self.type == "file" and not _ABSOLUTE.match(self.path):
+            raise ValueError("path: that of a file must be absolute, such as /srv/work/report.md")
+        return self
 
 
 class _Refs(ACPStrict):
@@ -184,14 +202,26 @@ class ACPGivenContext(_Refs):
 
 
 class ACPContext(_Refs):
-    """A message's context. `session_id` is the node's to say."""
+    """A message's context as it is kept. `session_id` is the node's to say."""
 
     artifacts: Annotated[list[ACPArtifactRef], Field(max_length=REFS_MAX)] | None = None
     session_id: Identifier | None = None
 
 
+class ACPEnvelopeContext(ACPGivenContext):
+    """A message's context as an envelope has it. `session_id` is the node's to say."""
+
+    session_id: Identifier | None = None
+
+
 class ACPMessageEnvelope(ACPStrict):
-    """A message (§4). Absent members are left out."""
+    """A message (§4). Absent members are left out.
+
+    What a schema can't say: an integer is written without a fraction (3, never 3.0), a time is of
+    a day that the calendar has (`format` is to be asserted), and the payload as JSON has at most
+    4,096 bytes. The payload is of its type's own schema, and `*` stands alone in `to`: a node looks
+    at these as it takes the message in.
+    """
 
     id: Uuid7
     protocol: Literal["acp"]
@@ -209,7 +239,7 @@ class ACPMessageEnvelope(ACPStrict):
     expires_at: EnvelopeTime | None = None
     payload: JsonObject
     policy: ACPPolicy
-    context: ACPContext | None = None
+    context: ACPEnvelopeContext | None = None
     created_at: EnvelopeTime
     updated_at: EnvelopeTime | None = None
 

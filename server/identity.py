@@ -10,8 +10,8 @@ from typing import Literal, Protocol, TypeVar
 import jwt
 
 from server.domain.access import Trust
-from server.domain.agents import identity, same_agent
-from server.domain.errors import Forbidden, Unauthenticated
+from server.domain.agents import check_canonical, check_unlike, identity, same_agent
+from server.domain.errors import Forbidden, InvalidInput, Unauthenticated
 from server.settings import Settings, is_loopback
 from server.store import keys, mesh, peers, posting, tokens
 
@@ -177,6 +177,12 @@ class Identity:
             raise Unauthenticated(
                 f"{agent_id} must call with its key: {_SEND_KEY}", reason="key_required"
             )
+        try:
+            check_canonical(agent_id, "X-Agent-ID")
+            if peer is None and new:
+                check_unlike(agent_id, [self._own.agent_id, *self._read(mesh.known_agents)])
+        except (InvalidInput, Forbidden) as refusal:
+            raise Unauthenticated(refusal.message, **refusal.data) from None
         if peer is None and not new:
             raise Unauthenticated(
                 f"{agent_id} is unknown here; register it as a peer, or {_SEND_KEY}",

@@ -10,7 +10,8 @@ from peers import handshake
 from peers.client import Client
 from peers.versions import version_problem
 from schemas.mesh import MESH_VERSION, Confirm, Hello, Welcome
-from server.domain.agents import same_agent
+from server.domain.agents import check_canonical, check_unlike, same_agent
+from server.domain.errors import Refusal
 from server.handshake import Party, check_introduction, check_proof, enter, introduce
 from server.methods.base import Node
 from server.settings import Settings
@@ -117,6 +118,11 @@ class Joining:
             raise JoinRefused("it is this node itself")
         if mesh.is_known_by_key(db, agent_id, self._node.agent_id):
             raise JoinRefused(f"{agent_id} has a key, and this node doesn't show it")
+        try:
+            check_canonical(agent_id, "agentId")
+            check_unlike(agent_id, [self._node.agent_id, *mesh.known_agents(db)])
+        except Refusal as refusal:
+            raise JoinRefused(refusal.message) from None
         peers.put(db, agent_id, url, repo, "unkeyed", transaction.stamp)
 
 

@@ -422,7 +422,7 @@ def _params_schema(method: str) -> Json:
 
 _LEFT_OUT = frozenset(
     {"$defs", "title", "description", "additionalProperties"}
-    | {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
+    | {"minLength", "maxLength", "minItems", "maxItems", "pattern", "not", "if", "then"}
 )
 """What a model needs not read of a schema: the node's refusals say it where it matters."""
 

@@ -8,7 +8,7 @@ from schemas.teamspace import TaskKind, TeamRole
 from server.domain import canonical
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
-from server.domain.acp.policy import EVERYONE
+from server.domain.acp.policy import EVERYONE, check_waiting
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from server.methods.acp import mail
@@ -111,6 +111,8 @@ def _repeated(ctx: Context, known: Handoff, sender: str, digest: str) -> dict[st
 
 def _offer(ctx: Context, package: dict[str, Any], plan: _Plan, receiver: str, reason: str) -> None:
     """Tell the receiver, and make room for the new handoff."""
+    if package["policy"]["requires_human_approval"]:
+        check_waiting(handoffs.unapproved_count(ctx.db, identity(ctx.caller.agent_id)), "handoffs")
     said = f"{package['task']['title']}: {reason}"
     tell(ctx, package, plan.team, "handoff.initiate", said, to=(receiver,), charged=True)
     _hand_on(ctx, plan.active)

@@ -4,7 +4,7 @@ from typing import Any
 
 from schemas.base import iso, present
 from schemas.sync import AnnounceParams, AnnounceResult
-from server.domain.agents import same_agent
+from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden
 from server.methods.base import Context, Session, check_unscoped, waits
@@ -72,6 +72,9 @@ def check_entry(ctx: Context, params: AnnounceParams) -> None:
             f"{params.agent_id} has a key, here or at another node: send it with the registration",
             reason="key_needed",
         )
+    if caller.via != "key":
+        check_canonical(params.agent_id, "agentId")
+        check_unlike(params.agent_id, [ctx.node.agent_id, *mesh.known_agents(ctx.db)])
     check_endpoint(params.endpoint, loopback_allowed=ctx.node.loopback)
     known = peers.find(ctx.db, params.agent_id)
     if known is None and peers.count(ctx.db) >= PEERS_MAX:

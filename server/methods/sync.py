@@ -36,7 +36,7 @@ from schemas.sync import (
 )
 from server.domain import contract as domain
 from server.domain.admission import admissible
-from server.domain.agents import same_agent
+from server.domain.agents import check_canonical, same_agent
 from server.domain.canonical import digest
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, Refusal
@@ -195,6 +195,7 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
             is_mesh = known is not None and known.secret is not None
             memo["mesh", caller.agent_id] = is_mesh
         return Source(ctx, caller.agent_id, caller.repo, project_id, is_mesh)
+    check_canonical(source_agent, "source_agent")
     peer = peers.find(ctx.db, source_agent)
     keyed = mesh.is_known_by_key(ctx.db, source_agent, ctx.node.agent_id)
     if peer is None or peer.trust != "unkeyed" or keyed or not ctx.node.takes_unkeyed_peers:

@@ -252,6 +252,11 @@ def unapproved(db: sqlite3.Connection, after: str, limit: int) -> list[Handoff]:
     return [found for one in ids if (found := find(db, one)) is not None]
 
 
+def unapproved_count(db: sqlite3.Connection, sender: str) -> int:
+    """How many handoffs that a sender, an address, has offered wait for a human's approval."""
+    return int(SQL.unapproved_count(db, sender=sender))
+
+
 def put_approval(db: sqlite3.Connection, handoff_id: str, agent: str, *, human: bool) -> None:
     (SQL.put_human_approval if human else SQL.put_team_approval)(db, id=handoff_id, agent=agent)
 

@@ -83,6 +83,11 @@ def is_known_by_key(db: sqlite3.Connection, agent_id: str, own: str) -> bool:
     )
 
 
+def known_agents(db: sqlite3.Connection) -> list[str]:
+    """Every agent that holds a key here, is a node or a peer, or is at home somewhere."""
+    return [agent for (agent,) in SQL.known_agents(db)]
+
+
 def home_of(db: sqlite3.Connection, agent_id: str) -> str | None:
     """The node that speaks for an agent."""
     return SQL.home_of(db, agent=identity(agent_id))  # type: ignore[no-any-return]

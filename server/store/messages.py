@@ -193,6 +193,11 @@ def gated(db: sqlite3.Connection, after: str, limit: int) -> list[Message]:
     return [Message(*row) for row in SQL.gated_messages(db, after=after, limit=limit)]
 
 
+def gated_count(db: sqlite3.Connection, sender: str) -> int:
+    """How many messages of a sender, an address, wait for a human."""
+    return int(SQL.gated_count(db, sender=sender))
+
+
 def due(db: sqlite3.Connection, now: str, limit: int) -> list[str]:
     """The ids of messages that expire by `now`, the earliest first."""
     return [message_id for (message_id,) in SQL.expiring_messages(db, now=now, limit=limit)]

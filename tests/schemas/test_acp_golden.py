@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 import schemas
-from schemas.acp import SUPPORTED
+from schemas.acp import SUPPORTED, ACPGivenContext
 from schemas.publish import PUBLISHED
 from tests.schemas.test_acp import ENVELOPE
 from tests.schemas.test_acp_payloads import MINIMAL
@@ -50,7 +50,8 @@ WHOLE: dict[str, Any] = ENVELOPE | {
                 "version": "v",
                 "size_bytes": 7,
                 "required": True,
-            }
+            },
+            {"type": "branch", "path": "main"},
         ],
     },
 }
@@ -75,6 +76,8 @@ def test_a_whole_envelope_is_taken() -> None:
         {"signed_by": "somebody"},
         {"context": {"artifacts": [{"type": "file", "path": "/a", "sha256": "short"}]}},
         {"context": {"external_refs": [{"type": "teamspace", "value": "x"}]}},
+        {"context": {"artifacts": [{"type": "file", "path": "notes.md"}]}},
+        {"context": {"artifacts": [{"type": "url", "path": "teamspace://core/notes.md"}]}},
     ],
 )
 def test_what_is_no_envelope_is_refused(wrong: dict[str, Any]) -> None:
@@ -117,6 +120,9 @@ VALUES: list[Any] = [
     "1026-02-21T09:30:00Z", "9999-12-31T23:59:59Z", "2026-02-21 09:30:00Z", 1771666200, "high",
     "pending", "private", "team", "required", "file", "handoff.accept", "task.offer", "other",
     [], ["x"], [""], [1], ["*"], [None], {}, {"x": 1}, [{}],
+    "a/b.md", "./a", "~/a", "C:\\a", "c:/a", "C:a", "\\\\srv\\a", "\\a", " /a", "/a/../b", "branch",
+    "teamspace://x/a", "TeamSpace:x", " \t\u00a0\u3000teamspace://x", "/teamspace:", "ateamspace:",
+    "url", "\n/a", "\ufeffteamspace:x", "\u001cteamspace:x", "\u0085teamspace:x", "x" * 2_000,
 ]  # fmt: skip
 
 
@@ -158,3 +164,31 @@ def test_the_published_schema_and_the_model_refuse_the_same(name: str) -> None:
         assert schema.is_valid(document) == takes, json.dumps(document)
         taken += takes
     assert taken
+
+
+def test_what_may_be_sent_is_published_too() -> None:
+    """§6: the params of acp/send say of artifacts what the node takes."""
+    adapter = TypeAdapter(ACPGivenContext)
+    schema = Draft202012Validator(adapter.json_schema())
+    for document in mutations({"artifacts": WHOLE["context"]["artifacts"]}):
+        try:
+            adapter.validate_python(document)
+            takes = True
+        except ValidationError:
+            takes = False
+        assert schema.is_valid(document) == takes, json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("sequence", 3.0), ("created_at", "2026-02-30T09:30:00Z")]
+)
+def test_what_a_schema_cannot_say_is_in_its_description(member: str, value: object) -> None:
+    """Two rules of the envelope are for its reader: how a number is written, and which days there
+    are (`format` asserts nothing by itself)."""
+    schema = json.loads((FOLDER / "acp.envelope.v1.json").read_text())
+    wrong = ENVELOPE | {member: value}
+    assert Draft202012Validator(schema).is_valid(wrong)
+    with pytest.raises(ValidationError):
+        PUBLISHED["acp.envelope.v1.json"].model_validate_json(json.dumps(wrong))
+    assert "without a fraction" in schema["description"]
+    assert "a day that the calendar has" in schema["description"]

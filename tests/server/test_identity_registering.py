@@ -58,3 +58,42 @@ def test_a_node_whose_key_is_known_does_not_come_without_it(running: Node) -> No
         "key_required",
         lambda: identity.identify(headers, "127.0.0.1", registers=True),
     )
+
+
+ODD = ["AID://example.com/mobile", "aid://Example.com/mobile", "aid://example.com/mobile\u00a0"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("registers", [True, False])
+def test_nobody_comes_by_an_id_that_only_looks_like_one(
+    running: Node, odd: str, registers: bool
+) -> None:
+    """Not even one that was registered before it was refused."""
+    identity = Identity(Settings(), running.read, running.secret)
+    headers = {**HOST, b"x-agent-id": odd.encode()}
+
+    def call() -> Caller:
+        return identity.identify(headers, "127.0.0.1", registers=registers)
+
+    refused(Unauthenticated, "agent_id_not_canonical", call)
+    running.peer(odd)
+    refused(Unauthenticated, "agent_id_not_canonical", call)
+
+
+def test_nobody_new_looks_like_an_agent_that_is_known(running: Node) -> None:
+    """What an operator named otherwise than canonically is as much one's own."""
+    running.key("AID://Example.com/mobile@1.0.0")
+    identity = Identity(Settings(), running.read, running.secret)
+    headers = {**HOST, b"x-agent-id": b"aid://example.com/mobile@1.0.0"}
+    refused(
+        Unauthenticated,
+        "looks_like_another",
+        lambda: identity.identify(headers, "127.0.0.1", registers=True),
+    )
+
+
+def test_the_nodes_own_agent_comes_by_its_name_as_it_is(running: Node) -> None:
+    own = "AID://Example.com/node@1.0.0"
+    identity = Identity(Settings(agent_id=own), running.read, running.secret)
+    headers = {**HOST, b"x-agent-id": own.encode()}
+    assert identity.identify(headers, "127.0.0.1").via == "local"

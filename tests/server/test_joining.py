@@ -40,6 +40,10 @@ def test_it_is_not_where_peers_without_keys_are_not_taken(tmp_path: Path) -> Non
         ({"extensions": {"cacp": {}}}, "names no agent"),
         ([], "names no agent"),
         ({"extensions": {"cacp": {"mesh": 1}}}, "HTTP 404"),
+        (
+            {"extensions": {"cacp": {"agentId": "AID://example.com/x@1.0.0", "version": "2.0"}}},
+            "agentId: not in canonical form",
+        ),
         (card_of("3.0"), "speaks CACP '3.0', and this node 2.0"),
         (card_of("3.0") | {"extensions": {"cacp": {"mesh": 1}}}, "speaks CACP '3.0'"),
     ],

@@ -16,17 +16,18 @@ _ABUSE = """
 _WRITTEN_WRONG = """
     invalid_params schema_invalid type_reserved unsupported_version too_large payload_too_large
     context_too_large hash_mismatch capability_mismatch party_left_out chain_differs
+    agent_id_not_canonical
 """
 _NAMED_WRONG = """
     not_found unknown_recipient unknown_team no_mailbox unknown_peer task_elsewhere held_at_several
-    not_waiting human_needed human_elsewhere home_elsewhere
+    not_waiting human_needed human_elsewhere home_elsewhere looks_like_another
 """
 _TOO_LATE = """
     illegal_transition archived client_id_reused idempotency_key_reused sequence_taken
     stale_version own_version already_member handoff_cycle handoff_id_taken last_coordinator
     ownership_conflict task_blocked task_exists task_status team_closed team_exists team_full
 """
-_TOO_EARLY = "rate_limited circuit_open"
+_TOO_EARLY = "rate_limited circuit_open approval_limit"
 # Whoever has no key may call by any name: it must not be able to silence who has that name.
 _NOT_PROVEN = "insufficient_trust"
 

@@ -6,6 +6,9 @@ from server.domain.errors import Forbidden, InvalidInput
 EVERYONE = "*"
 MANY = 10
 """More recipients than this by name are a broadcast in effect, and held to its rules."""
+WAITING_MAX = 20
+"""Messages of one sender, and as many handoffs, wait for a human at a time: nobody's own keep the
+others' from being seen."""
 
 
 def is_broadcast(to: list[str]) -> bool:
@@ -52,6 +55,19 @@ def is_open_to_humans(policy: ACPPolicy, priority: ACPPriority) -> bool:
         or policy.visibility == "human-audit"
         or policy.human_gate == "required"
     )
+
+
+def check_waiting(waiting: int, what: str) -> None:
+    """Raises Forbidden (`approval_limit`) for a sender of whom so many of `what` wait for a human
+    already."""
+    if waiting >= WAITING_MAX:
+        raise Forbidden(
+            f"{waiting} of your {what} wait for a human already, and {WAITING_MAX} may at a time: "
+            "wait until a human has decided on one, or until one expires",
+            reason="approval_limit",
+            limit=WAITING_MAX,
+            waiting=waiting,
+        )
 
 
 def _violation(path: str, problem: str) -> InvalidInput:

@@ -117,9 +117,9 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
 
     Raises InvalidInput (`schema_invalid`, `policy_violation`, `unknown_team`, `type_reserved`,
     `unsupported_version`), TooLarge (`payload_too_large`), NotFound (`unknown_recipient`,
-    `no_mailbox`), Forbidden (`broadcast_not_allowed`, `not_in_team`, `not_in_thread`, `hop_limit`,
-    `round_limit`), Conflict (`client_id_reused`, `sequence_taken`) and RateLimited
-    (`rate_limited`, `circuit_open`).
+    `no_mailbox`), Forbidden (`broadcast_not_allowed`, `not_in_team`, `not_in_thread`,
+    `hop_limit`, `round_limit`, `approval_limit`), Conflict (`client_id_reused`, `sequence_taken`)
+    and RateLimited (`rate_limited`, `circuit_open`).
     """
     check_unscoped(ctx)
     sender = address_of(ctx)
@@ -134,6 +134,8 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     recipients = _recipients(draft)
     broadcast = charged and policy.is_broadcast(recipients)
     _check_policy(ctx, draft, recipients, broadcast, charged)
+    if charged and draft.policy.human_gate == "required":
+        policy.check_waiting(messages.gated_count(ctx.db, sender), "messages")
     expires_at = _expiry(ctx, draft.expires_at)
     message_id = new_id()
     joined, hop = _place(ctx, draft, sender, message_id, recipients, charged)

@@ -61,6 +61,11 @@ WHERE h.id > :after AND h.status IN ('proposed', 'validating') AND c.human_appro
   AND h.package_json LIKE '%"requires_human_approval":true%'
 ORDER BY h.id LIMIT :limit;
 
+-- name: unapproved_count(sender)$
+SELECT count(*) FROM handoffs h JOIN handoff_control c ON c.handoff_id = h.id
+WHERE h.from_agent = :sender AND h.status IN ('proposed', 'validating')
+  AND c.human_approval IS NULL AND h.package_json LIKE '%"requires_human_approval":true%';
+
 -- name: put_handoff_session(id, session_key)!
 UPDATE handoff_control SET session_key = :session_key WHERE handoff_id = :id;
 

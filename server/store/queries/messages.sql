@@ -138,6 +138,11 @@ SELECT id, version, from_agent, to_agents_json, team, reply_to, thread_id, type,
        created_at, updated_at, hop, held
 FROM messages WHERE held = 'gate' AND id > :after ORDER BY id LIMIT :limit;
 
+-- name: gated_count(sender)$
+SELECT count(*) FROM messages INDEXED BY messages_gated
+WHERE held = 'gate'
+  AND (from_agent = :sender OR (from_agent >= :sender || '@' AND from_agent < :sender || 'A'));
+
 -- name: old_messages(before, limit)
 SELECT id FROM (SELECT id, created_at FROM messages ORDER BY id LIMIT :limit) AS oldest
 WHERE created_at < :before;

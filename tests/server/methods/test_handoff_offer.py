@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from server.domain.acp import handoff
+from server.domain.acp.policy import WAITING_MAX
 from server.domain.acp.rates import Limit
 from server.domain.acp.rules import Rules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
 from server.store import handoffs, mesh, peers
-from tests.desk import ANA, BEN, CLEO, DORA, HOUR, Desk, package
+from tests.desk import ANA, BEN, CLEO, DORA, HOUR, HUMAN, Desk, package
 from tests.node import AGENT
 
 BETA = "aid://example.com/beta"
@@ -48,6 +49,24 @@ def test_an_offer_stores_the_package_whole(desk: Desk) -> None:
         "task_id": "task-1",
         "package_hash": shown["packageHash"],
     }
+
+
+def test_nobody_fills_what_a_human_is_shown(desk: Desk) -> None:
+    """One sender's handoffs keep no other's from being seen; a decision makes room."""
+    policy = {"classification": "internal", "requires_human_approval": True}
+
+    def given(task_id: str) -> dict[str, Any]:
+        return {"to": BEN, "reason": "r", "package": package(task_id, policy=policy)}
+
+    first, *_ = [desk.offered(**given(f"task-{n}")) for n in range(WAITING_MAX)]
+    refused = desk.refused(Forbidden, f"{ANA}@2.0.0", "initiate", **given("more"))
+    assert refused == {"reason": "approval_limit", "limit": 20, "waiting": 20}
+    draft = desk.handoff(ANA, "initiate", draft=True, **given("more"))["handoff"]["handoffId"]
+    desk.refused(Forbidden, ANA, "propose", handoff_id=draft)
+    desk.offered(CLEO, **given("theirs"))
+    desk.offered(package=package("needs no human"))
+    desk.call("acp/approve", HUMAN, human=True, message_id=first)
+    desk.handoff(ANA, "propose", handoff_id=draft)
 
 
 def test_a_chain_that_is_given_is_the_derived_one(desk: Desk) -> None:

@@ -101,6 +101,25 @@ def test_no_id_that_is_known_is_registered_without_its_key(
         assert listed(mesh, given) == []
 
 
+def test_no_id_that_only_looks_like_a_known_one_is_registered(mesh: Node, peer: Peer) -> None:
+    """By announcement and by registration; the answer says how it would be written."""
+    name = peer["agentId"]
+    mesh.key(name, peer["repoName"])
+    for odd in (name.upper()[:17] + name[17:], f" {name}", f"\uff41{name[1:]}"):
+        given = peer | {"agentId": odd}
+        with refused(-32602, "agent_id_not_canonical"):
+            announce(mesh, given)
+        answer = mesh.http.post("/peers/register", json=given)
+        assert answer.json()["error"]["data"]["canonical"] == name
+        assert listed(mesh, given) == []
+    shouted = f"AID://Example.com/{uuid4()}@1.0.0"
+    mesh.key(shouted, "r")
+    given = peer | {"agentId": shouted.lower()}
+    with refused(-32003, "looks_like_another"):
+        announce(mesh, given)
+    assert listed(mesh, given) == []
+
+
 def test_a_key_takes_an_id_back_from_who_registered_it_first(mesh: Node, peer: Peer) -> None:
     """While the node runs: no more at its word, and its mail is in its box."""
     name = peer["agentId"]

@@ -133,6 +133,17 @@ def test_a_keyed_agent_is_never_taken_at_its_word(shared: Team) -> None:
         )
 
 
+def test_an_id_that_only_looks_like_a_peers_is_none(shared: Team) -> None:
+    with refused(-32602, "agent_id_not_canonical", canonical=PEER):
+        send(
+            shared.node,
+            "repo/sync",
+            source_agent=f" {PEER}",
+            projectId=shared.project,
+            repo=theirs(repo_id="x"),
+        )
+
+
 def test_nor_one_whose_id_was_registered_before_its_key_was_made(mesh: Node, shared: Team) -> None:
     early = {"agentId": "aid://example.com/early@1.0.0", "endpoint": "http://127.0.0.1:8083"}
     assert mesh.http.post("/peers/register", json=early).status_code == 200

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.base import iso
+from server.domain.acp.policy import WAITING_MAX
 from server.domain.acp.threads import Bounds
 from server.domain.errors import Conflict, Forbidden, RateLimited, Refusal
 from server.methods.acp import age, mail
@@ -222,6 +223,27 @@ def test_a_gated_message_jams_no_thread(office: Office) -> None:
     found = office.rows("SELECT status, held FROM messages WHERE id = ?", squat)
     assert found == [("pending", "gate")]
     assert office.rows("SELECT sequence FROM threads") == [(3,)]
+
+
+def test_nobody_fills_what_a_human_is_shown(office: Office) -> None:
+    """§12.8: one sender's messages keep no other's from being seen, be they to itself; what waits
+    no more makes room."""
+    office.without_limits()
+    gate = {"human_gate": "required"}
+    waits = [office.post(to=[ANNA], policy=gate) for _ in range(WAITING_MAX - 1)]
+    ends = office.post(policy=gate, expires_at=iso(START + 20 * SECOND))
+    upgraded = ANNA.replace("@1.0.0", "@2.0.0")
+    for sender, to in ((ANNA, BERT), (upgraded, BERT), (ANNA, ANNA)):
+        with pytest.raises(Forbidden, match="20 of your messages wait for a human") as refused:
+            office.post(sender, policy=gate, to=[to])
+        assert refused.value.data == {"reason": "approval_limit", "limit": 20, "waiting": 20}
+    office.post()
+    others = office.post(BERT, to=[ANNA], policy=gate)
+    shown = [one.id for one in messages.gated(office.db, "", 50)]
+    assert shown == [*waits, ends, others]
+    office.at = 25
+    age.expire(office.context(), 100)
+    office.post(policy=gate)
 
 
 def test_what_ended_is_waited_for_by_nobody(office: Office) -> None:
