@@ -34,7 +34,8 @@ _FIELD = re.compile(
     rf"{_MARKS}[:=]{_SOME}"
     rf"|(?<![^\W_]){_COUNTED}[\"'`*\s]*+[:=][\"'`*\s]*+0*+[1-9]"
     r"|(?<![\w.])0*+[1-9][0-9]*+\s++(?:unit\s|tests?\s)?\s*+fail(?:ed|ing|ures?)"
-    r"(?=\s*+(?:[,.;:)\]|/]|$|tests?\b|in [0-9]))",
+    r"(?=\s*+(?:[,.;:)\]|/]|$|tests?\b|in [0-9]))"
+    rf"|(?<!#)#{{1,6}}\s*+{_NAME}(?![^\W_])[^.;!?#]{{0,40}}?{_GAP}{_FAIL}",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(rf"[\W_]*+{_NAME}{_GAP}*+{_FAIL}[\W_]*+", re.IGNORECASE)

@@ -43,8 +43,11 @@ NAMES = (
     *("LEARNED", "ERROR", "QUESTION"),
 )
 SEEN = re.compile(
-    rf"[\W\d_]*({'|'.join(name.replace('_', '[ _-]') for name in NAMES)})[^\w:：]*[:：|](.*)", re.I
+    rf"[\W\d_]*({'|'.join(name.replace('_', '[ _-]') for name in NAMES)})[^\w:：]*([:：|])(.*)",
+    re.I,
 )
+
+PATH = re.compile(r"[\w./-]+\.\w+")
 
 
 def seen(text: str) -> list[tuple[str, str]]:
@@ -52,8 +55,9 @@ def seen(text: str) -> list[tuple[str, str]]:
     found = []
     for line in text.splitlines():
         match = SEEN.fullmatch(line)
-        if match:
-            found.append((re.sub("[ -]", "_", match[1]).upper(), match[2]))
+        # Only in a row of a table does a bar stand for the colon.
+        if match and (match[2] != "|" or "|" in line[: match.start(1)]):
+            found.append((re.sub("[ -]", "_", match[1]).upper(), match[3]))
     return found
 
 
@@ -87,17 +91,20 @@ def assert_nothing_lost(text: str) -> None:
         assert all(getattr(found.message, name.lower()) is not None for name in failing)
 
 
+def says_none(value: str) -> bool:
+    """Whether a list of files says that there are none, whatever is remarked beside it."""
+    return bool(re.match(r"\W*(none|n/?a|no files)\b", value, re.I)) and not PATH.search(value)
+
+
 def assert_said(name: str, value: str, said: object) -> None:
-    if not letters(value) or (
-        name.startswith("FILES") and letters(value) in ("none", "na", "nofiles")
-    ):
+    if not letters(value) or (name.startswith("FILES") and says_none(value)):
         return
     assert said, f"{name} is lost"
     if name in ("TESTS", "BUILD"):
         word = re.search("pass|fail|skip", value.lower())
         assert word is None or word[0] in str(said)
     elif name.startswith("FILES"):
-        for path in re.findall(r"[\w./-]+\.\w+", value):
+        for path in PATH.findall(value):
             assert path in str(said)
     elif name != "STATUS":
         assert letters(value) in letters(said)

@@ -306,6 +306,7 @@ Verification
             *("TESTS_FAILED: 3", "SUMMARY: 3 failed", "FOO: bar TESTS:fail", "INFO: TESTS:fail"),
             *("LEARNED: it works; TESTS: fail; BUILD: fail", "Build is broken.", "Tests ❌"),
             *("LEARNED: a\n## TESTS\nfail", "> Test results: 2 of 9 failed", "FAILED_TESTS: a"),
+            *("LEARNED: a\n## Tests (unit)\nfail", "LEARNED: a\n## Build (CI)\nbroken"),
         )
     ),
     *(
