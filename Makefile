@@ -26,7 +26,7 @@ mesh: install ## Run a mesh of three nodes on this machine, and show who has wha
 	$(BIN)/cacp mesh
 
 soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
-	$(BIN)/pytest -m soak $(PYTEST_ARGS)
+	TMPDIR="$${TMPDIR:-/tmp}" $(BIN)/pytest -m soak $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy --strict
 	$(BIN)/ruff check .
