@@ -7,6 +7,9 @@ PYTEST_ARGS ?=
 CACP_URL ?= http://127.0.0.1:8080
 COMPLY_CACHE ?= .cache/comply
 
+# Tests are compiled once, not by each worker at each run, whatever the environment says.
+COMPILED := PYTHONDONTWRITEBYTECODE=
+
 .PHONY: help install serve mesh test soak lint format bench conformance comply docs lock clean
 # An environment whose making broke off is made anew, not taken for whole.
 .DELETE_ON_ERROR:
@@ -20,13 +23,13 @@ serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 	$(BIN)/cacp serve
 
 test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
-	$(BIN)/pytest -n auto -m "not soak" $(PYTEST_ARGS)
+	$(COMPILED) $(BIN)/pytest -n auto -m "not soak" $(PYTEST_ARGS)
 
 mesh: install ## Run a mesh of three nodes on this machine, and show who has what
 	$(BIN)/cacp mesh
 
 soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
-	$(BIN)/pytest -m soak $(PYTEST_ARGS)
+	TMPDIR="$${TMPDIR:-/tmp}" $(BIN)/pytest -m soak $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -57,6 +60,7 @@ lock: ## Renew the locks from pyproject.toml (needs uv)
 
 clean: ## Remove the environment and caches (never data/)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }

@@ -1,7 +1,9 @@
 """The `cacp` command. Commands import what they need when they run: `--help` stays fast."""
 
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -88,10 +90,17 @@ def cacp(
     """
 
 
+@cache
+def command() -> Callable[..., Any]:
+    """All commands with their options, as Typer reads them from their functions: the longest part
+    of a start."""
+    return typer.main.get_command(app)
+
+
 def main() -> NoReturn:
     """Entry point: what typer shows in a box over many lines is one line here."""
     try:
-        status = app(prog_name="cacp", standalone_mode=False)
+        status = command()(prog_name="cacp", standalone_mode=False)
     except typer.TyperException as error:
         status = error.exit_code
         context = getattr(error, "ctx", None)

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import scratch
 from tests.mail import Agent, Agents, agent
 from tests.node import Node
 from tests.pushing import Pushing
 from tests.scenarios.mesh import Meshed
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
+
+scratch.take()
 
 # A slow machine is no failure; on CI the same examples every time.
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)

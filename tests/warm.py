@@ -1,10 +1,13 @@
-"""What a node imports up to its first answer, imported. `tests.nursery` forks nodes from it."""
+"""What a node imports up to its first answer, imported, and what it makes alike at each start,
+made. `tests.nursery` forks nodes from it."""
 
 import gc
 import importlib
 
+from cli.main import command
+from server.store import schema
+
 for name in (
-    "cli.main",
     "cli.serve",
     "server.serve",
     "anyio._backends._asyncio",
@@ -14,6 +17,9 @@ for name in (
     "tests.nursery",
 ):
     importlib.import_module(name)
+
+command()
+schema.additions(tuple(schema.migrations()))
 
 # The collector leaves it alone, so that the nodes share its pages.
 gc.collect()

@@ -35,7 +35,8 @@ class Guard:
     """The protected files of a workspace as they were when the run began.
 
     Files over 4 MiB, unreadable ones and those in `SKIPPED` folders are not kept. What a worker
-    made of a file is moved to `displaced` before the original is put back.
+    made of a file is moved to `displaced` before the original is put back, numbered in the order of
+    names, whatever the order of the file system.
     """
 
     def __init__(self, workspace: Path, patterns: Sequence[str], displaced: Path) -> None:
@@ -45,8 +46,8 @@ class Guard:
         self._protected = re.compile("|".join(translate(glob) for glob in globs))
         self._kept: dict[str, _Kept] = {}
         for folder, folders, names in os.walk(workspace):
-            folders[:] = [name for name in folders if name not in SKIPPED]
-            for name in names:
+            folders[:] = sorted(name for name in folders if name not in SKIPPED)
+            for name in sorted(names):
                 self._keep(Path(folder) / name)
 
     def _keep(self, path: Path) -> None:

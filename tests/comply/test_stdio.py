@@ -5,11 +5,10 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from acp import PROTOCOL_VERSION as LATEST
-from acp import schema
 from pydantic import BaseModel
 
 from comply.files import SUITES, Case, load
@@ -75,29 +74,38 @@ MUTANTS = {
     "optional.tool-call": ["open call"],
     "optional.tool-call.kind": ["own kind"],
 }
-SPOKEN: dict[str, tuple[type[BaseModel], type[BaseModel] | None]] = {
-    "initialize": (schema.InitializeRequest, schema.InitializeResponse),
-    "session/new": (schema.NewSessionRequest, schema.NewSessionResponse),
-    "session/load": (schema.LoadSessionRequest, schema.LoadSessionResponse),
-    "session/set_mode": (schema.SetSessionModeRequest, schema.SetSessionModeResponse),
-    "session/prompt": (schema.PromptRequest, schema.PromptResponse),
-    "session/cancel": (schema.CancelNotification, None),
-    "session/update": (schema.SessionNotification, None),
-    "session/request_permission": (
-        schema.RequestPermissionRequest,
-        schema.RequestPermissionResponse,
-    ),
-    "fs/read_text_file": (schema.ReadTextFileRequest, schema.ReadTextFileResponse),
-    "fs/write_text_file": (schema.WriteTextFileRequest, schema.WriteTextFileResponse),
-    "terminal/create": (schema.CreateTerminalRequest, schema.CreateTerminalResponse),
-    "terminal/output": (schema.TerminalOutputRequest, schema.TerminalOutputResponse),
-    "terminal/wait_for_exit": (
-        schema.WaitForTerminalExitRequest,
-        schema.WaitForTerminalExitResponse,
-    ),
-    "terminal/release": (schema.ReleaseTerminalRequest, schema.ReleaseTerminalResponse),
-}
-"""What is said on the wire, as the official SDK has it: params, and result where there is one."""
+
+
+@cache
+def models() -> dict[str, tuple[type[BaseModel], type[BaseModel] | None]]:
+    """What is said on the wire, as the official SDK has it: params, and result where there is one.
+
+    The SDK takes a second to import: only who runs these tests waits for it.
+    """
+    from acp import schema
+
+    return {
+        "initialize": (schema.InitializeRequest, schema.InitializeResponse),
+        "session/new": (schema.NewSessionRequest, schema.NewSessionResponse),
+        "session/load": (schema.LoadSessionRequest, schema.LoadSessionResponse),
+        "session/set_mode": (schema.SetSessionModeRequest, schema.SetSessionModeResponse),
+        "session/prompt": (schema.PromptRequest, schema.PromptResponse),
+        "session/cancel": (schema.CancelNotification, None),
+        "session/update": (schema.SessionNotification, None),
+        "session/request_permission": (
+            schema.RequestPermissionRequest,
+            schema.RequestPermissionResponse,
+        ),
+        "fs/read_text_file": (schema.ReadTextFileRequest, schema.ReadTextFileResponse),
+        "fs/write_text_file": (schema.WriteTextFileRequest, schema.WriteTextFileResponse),
+        "terminal/create": (schema.CreateTerminalRequest, schema.CreateTerminalResponse),
+        "terminal/output": (schema.TerminalOutputRequest, schema.TerminalOutputResponse),
+        "terminal/wait_for_exit": (
+            schema.WaitForTerminalExitRequest,
+            schema.WaitForTerminalExitResponse,
+        ),
+        "terminal/release": (schema.ReleaseTerminalRequest, schema.ReleaseTerminalResponse),
+    }
 
 
 def agent(*args: str) -> StdioTarget:
@@ -126,7 +134,7 @@ def test_a_right_agent_passes_every_test_and_its_offers_are_the_reports_header()
     assert (target.facts["Modes"], target.facts["Commands"]) == ("ask/code", "web")
     assert '"loadSession":true' in target.facts["Caps"]
     spoken = {method for one in results for method in check_messages(one.frames)}
-    assert spoken == set(SPOKEN), "each is held against the SDK's model at least once"
+    assert spoken == set(models()), "each is held against the SDK's model at least once"
 
 
 def check_messages(frames: list[Frame]) -> Iterator[str]:
@@ -143,7 +151,7 @@ def check_messages(frames: list[Frame]) -> Iterator[str]:
         message = frame.message
         if not isinstance(message, dict) or frame.kind == "mcp":
             continue
-        params, result = SPOKEN.get(str(message.get("method")), (None, None))
+        params, result = models().get(str(message.get("method")), (None, None))
         if params is None or (result and (frame.sent, message["id"]) not in results):
             continue
         params.model_validate(message["params"])
@@ -153,7 +161,9 @@ def check_messages(frames: list[Frame]) -> Iterator[str]:
 
 
 def test_our_protocol_version_is_the_latest_of_the_sdk() -> None:
-    assert PROTOCOL_VERSION == LATEST
+    from acp import PROTOCOL_VERSION as latest
+
+    assert latest == PROTOCOL_VERSION
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The OpenRPC document: complete, sound, and true of real answers (OpenRPC 1.3.2)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,8 +14,24 @@ from server.methods import METHODS
 from server.openrpc import document, verbose
 from tests.team import CONTENT, Team
 
-DOCUMENT: dict[str, Any] = json.loads(document())
-BY_NAME = {method["name"]: method for method in DOCUMENT["methods"]}
+
+@cache
+def whole() -> dict[str, Any]:
+    """The document. It takes half a second to make: only who runs these tests waits for it."""
+    made: dict[str, Any] = json.loads(document())
+    return made
+
+
+@cache
+def by_name() -> dict[str, Any]:
+    return {method["name"]: method for method in whole()["methods"]}
+
+
+@cache
+def in_full() -> dict[str, Any]:
+    """The list in which each method says all of itself."""
+    made: dict[str, Any] = json.loads(verbose())
+    return made
 
 
 def references(value: Any) -> Iterator[str]:
@@ -29,7 +46,7 @@ def references(value: Any) -> Iterator[str]:
 
 
 def validator(schema: Any) -> Draft202012Validator:
-    return Draft202012Validator(schema | {"components": DOCUMENT["components"]})
+    return Draft202012Validator(schema | {"components": whole()["components"]})
 
 
 def params_schema(method: Any) -> dict[str, Any]:
@@ -42,14 +59,14 @@ def params_schema(method: Any) -> dict[str, Any]:
 
 
 def test_every_method_is_described_once() -> None:
-    assert [method["name"] for method in DOCUMENT["methods"]] == list(METHODS)
-    assert DOCUMENT["openrpc"] == "1.3.2"
-    assert DOCUMENT["info"]["version"]
+    assert [method["name"] for method in whole()["methods"]] == list(METHODS)
+    assert whole()["openrpc"] == "1.3.2"
+    assert whole()["info"]["version"]
 
 
 def test_every_reference_leads_somewhere() -> None:
-    for reference in set(references(DOCUMENT)):
-        found = DOCUMENT
+    for reference in set(references(whole())):
+        found: Any = whole()
         for step in reference.removeprefix("#/").split("/"):
             found = found[step]
         assert found
@@ -57,7 +74,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 @pytest.mark.parametrize("name", list(METHODS))
 def test_a_method_is_described_whole(name: str) -> None:
-    method = BY_NAME[name]
+    method = by_name()[name]
     assert method["paramStructure"] == "by-name"
     assert method["summary"]
     # Optional params come after all required ones (OpenRPC, Method Object).
@@ -79,20 +96,22 @@ def words(value: Any) -> Iterator[str]:
             yield from words(item)
 
 
-@pytest.mark.parametrize("made", [DOCUMENT, json.loads(verbose())], ids=["document", "verbose"])
-def test_its_words_can_stand_in_a_comment_that_is_generated_from_them(made: Any) -> None:
-    said = list(words(made))
+@pytest.mark.parametrize("made", [whole, in_full], ids=["document", "verbose"])
+def test_its_words_can_stand_in_a_comment_that_is_generated_from_them(
+    made: Callable[[], Any],
+) -> None:
+    said = list(words(made()))
     assert len(said) > 100
     assert [text for text in said if "*/" in text or "/*" in text or '"""' in text] == []
 
 
 def test_errors_are_the_codes_that_the_node_answers_with() -> None:
-    codes = {error["code"] for error in DOCUMENT["components"]["errors"].values()}
+    codes = {error["code"] for error in whole()["components"]["errors"].values()}
     assert codes <= {int(code) for code in ErrorCode}
 
 
 def test_the_verbose_list_needs_no_other_document() -> None:
-    for method in json.loads(verbose())["methods"]:
+    for method in in_full()["methods"]:
         for schema in (method["params"], method["result"]):
             Draft202012Validator.check_schema(schema)
             assert all(one.startswith("#/$defs/") for one in references(schema))
@@ -103,7 +122,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     seen: set[str] = set()
 
     def call(name: str, agent: Any = team.backend, /, **params: Any) -> Any:
-        method = BY_NAME[f"cacp/{name}"]
+        method = by_name()[f"cacp/{name}"]
         given = {"projectId": team.project} | params
         if "projectId" not in {param["name"] for param in method["params"]}:
             del given["projectId"]
@@ -195,11 +214,11 @@ def nulls(schema: Any, defined: Any, seen: frozenset[str] = frozenset()) -> Iter
 
 def test_what_is_optional_in_a_result_is_absent_never_null() -> None:
     """CACP 2.0, Data Types: `agent_id?: string`."""
-    defined = DOCUMENT["components"]["schemas"]
-    for method in DOCUMENT["methods"]:
+    defined = whole()["components"]["schemas"]
+    for method in whole()["methods"]:
         if method["name"].startswith("cacp/"):
             assert list(nulls(method["result"]["schema"], defined)) == [], method["name"]
-    for method in json.loads(verbose())["methods"]:
+    for method in in_full()["methods"]:
         if method["name"].startswith("cacp/"):
             result = method["result"]
             assert list(nulls(result, result.get("$defs", {}))) == [], method["name"]

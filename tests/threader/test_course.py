@@ -68,6 +68,9 @@ WORDS = st.sampled_from(
 )
 HEALS = st.sampled_from(["retry", "shrink", "next_epoch", "escalate", "not_fixable", "invalid"])
 
+FEW = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=3_000, deadline=None)
+
 
 @st.composite
 def stories(draw: st.DrawFn) -> Story:
@@ -90,11 +93,8 @@ def stories(draw: st.DrawFn) -> Story:
     return Story(make_manifest(tasks, policy), worker, heals, healer=True)
 
 
-@given(stories())
-@settings(max_examples=300, deadline=None)
-def test_every_run_ends_within_its_budgets(story: Story) -> None:
+def check_budgets(story: Story) -> None:
     """§6: no unbounded loops; §10: an abort has a reason, and no task is dropped."""
-    story.play()
     state = story.course.state
     assert state.run_status is not RunStatus.RUNNING
     assert (state.run_status is RunStatus.ABORTED) == bool(state.abort_reason)
@@ -108,11 +108,8 @@ def test_every_run_ends_within_its_budgets(story: Story) -> None:
     assert RunState.model_validate_json(state.model_dump_json()) == state
 
 
-@given(stories())
-@settings(max_examples=200, deadline=None)
-def test_no_task_starts_before_its_dependencies_are_done(story: Story) -> None:
+def check_order(story: Story) -> None:
     """§5 "Stable Ordering Rules"."""
-    story.play()
     done: set[str] = set()
     for line in story.lines:
         words = line.split()
@@ -120,6 +117,29 @@ def test_no_task_starts_before_its_dependencies_are_done(story: Story) -> None:
             assert set(story.course.definitions[words[0]].depends_on) <= done
             if words[1] == "DONE":
                 done.add(words[0])
+
+
+@FEW
+@given(stories())
+def test_every_run_ends_within_its_budgets(story: Story) -> None:
+    story.play()
+    check_budgets(story)
+
+
+@FEW
+@given(stories())
+def test_no_task_starts_before_its_dependencies_are_done(story: Story) -> None:
+    story.play()
+    check_order(story)
+
+
+@pytest.mark.soak
+@MANY
+@given(stories())
+def test_any_run_keeps_its_budgets_and_its_order(story: Story) -> None:
+    story.play()
+    check_budgets(story)
+    check_order(story)
 
 
 def test_a_crash_leaves_running_tasks_pending() -> None:
