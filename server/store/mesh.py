@@ -85,7 +85,7 @@ def is_known_by_key(db: sqlite3.Connection, agent_id: str, own: str) -> bool:
 
 def known_agents(db: sqlite3.Connection) -> list[str]:
     """Every agent that holds a key here, is a node or a peer, or is at home somewhere."""
-    return [agent for (agent,) in SQL.known_agents(db)]
+    return [agent for (agent,) in SQL.every_agent(db)]
 
 
 def home_of(db: sqlite3.Connection, agent_id: str) -> str | None:

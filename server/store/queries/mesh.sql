@@ -1,4 +1,4 @@
--- name: known_agents()
+-- name: every_agent()
 SELECT agent_id FROM keys WHERE revoked_at IS NULL
 UNION SELECT agent FROM node_keys UNION SELECT agent FROM homes UNION SELECT agent_id FROM peers;
 

@@ -122,26 +122,12 @@ def test_a_sync_by_its_agent_id_header(shared: Team) -> None:
     assert result == {"status": "skipped", "reason": "nothing new"}
 
 
-def test_a_keyed_agent_is_never_taken_at_its_word(shared: Team) -> None:
+def test_neither_a_keyed_agent_nor_a_look_alike_is_taken_at_its_word(shared: Team) -> None:
+    given: dict[str, Any] = {"projectId": shared.project, "repo": theirs(repo_id="x")}
     with refused(-32003, "unknown_peer"):
-        send(
-            shared.node,
-            "repo/sync",
-            source_agent="aid://example.com/frontend@1.0.0",
-            projectId=shared.project,
-            repo=theirs(repo_id="x"),
-        )
-
-
-def test_an_id_that_only_looks_like_a_peers_is_none(shared: Team) -> None:
-    with refused(-32602, "agent_id_not_canonical", canonical=PEER):
-        send(
-            shared.node,
-            "repo/sync",
-            source_agent=f" {PEER}",
-            projectId=shared.project,
-            repo=theirs(repo_id="x"),
-        )
+        send(shared.node, "repo/sync", source_agent="aid://example.com/frontend@1.0.0", **given)
+    with refused(-32602, "agent_id_not_canonical"):
+        send(shared.node, "repo/sync", source_agent=f" {PEER}", **given)
 
 
 def test_nor_one_whose_id_was_registered_before_its_key_was_made(mesh: Node, shared: Team) -> None:
