@@ -23,7 +23,7 @@ serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 	$(BIN)/cacp serve
 
 test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
-	$(COMPILED) $(BIN)/pytest -n auto -m "not soak" $(PYTEST_ARGS)
+	$(COMPILED) $(BIN)/pytest -n auto --dist worksteal -m "not soak" $(PYTEST_ARGS)
 
 mesh: install ## Run a mesh of three nodes on this machine, and show who has what
 	$(BIN)/cacp mesh
