@@ -40,6 +40,10 @@ class Shown:
         """The ids of its repos, by name."""
         return {name: str(repo["repo_id"]) for name, repo in self.repos.items()}
 
+    def ids_among(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """Our ids of its repos, by its own; `ours` are those of the repos known here, by name."""
+        return {theirs: ours[name] for name, theirs in self.ids.items() if name in ours}
+
     def part(self, contracts: dict[str, Document]) -> "Shown":
         """Its repos as they were shown, with contracts as they are shown now."""
         bare = self.project | {"contracts": [], "context_history": []}
