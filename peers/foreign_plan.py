@@ -12,9 +12,9 @@ from typing import Any
 
 from peers.client import Refused
 from schemas.base import LAST, iso, stamp_of
+from schemas.errors import ErrorCode
 
 Document = dict[str, Any]
-INVALID_PARAMS = -32602
 _LAST = stamp_of(LAST.isoformat())
 LISTED_MAX = 1_000
 """Projects of a peer's list that are looked at."""
@@ -95,7 +95,7 @@ def lacks_it(refused: Refused) -> bool:
     is nothing to read."""
     if refused.data.get("reason") == "not_found":
         return True
-    return refused.code == INVALID_PARAMS and "not found" in str(refused).lower()
+    return refused.code == ErrorCode.INVALID_PARAMS and "not found" in str(refused).lower()
 
 
 # --- how it is written --------------------------------------------------------------------------

@@ -9,12 +9,12 @@ import structlog
 from peers.client import Client, Refused, TooLong
 from peers.foreign_plan import Document, Shown, contract_of, lacks_it, listed_of, shown_of
 from peers.versions import version_problem
+from schemas.errors import ErrorCode
 from server.methods.base import Node
 from server.store.peers import Peer
 
 log = structlog.get_logger()
 
-METHOD_NOT_FOUND = -32601
 NOT_NOW = (429, 502, 503, 504)
 OF_ALL_CALLS = (401, 403, *NOT_NOW)
 """HTTP statuses that say nothing of what was sent, but of this node or the peer."""
@@ -55,7 +55,7 @@ class ForeignPeer:
         except TooLong as error:
             raise Refused(str(error), status=200) from None
         except Refused as refused:
-            if refused.code == METHOD_NOT_FOUND:
+            if refused.code == ErrorCode.METHOD_NOT_FOUND:
                 self._unknown.add(method)
             raise
 
