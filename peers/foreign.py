@@ -126,6 +126,11 @@ class Exchange(BaseModel):
     heard: tuple[int, int] | None = None
     pending: PeerContract | None = None
 
+    @classmethod
+    def of(cls, kept: str | None) -> "Exchange":
+        """From JSON as it was kept; None where nothing was exchanged yet."""
+        return cls() if kept is None else cls.model_validate_json(kept)
+
     def before_sending(self, ours: PeerContract) -> "Exchange":
         """While `ours` is on its way: the peer may take it, and change it, before that is known."""
         return self.model_copy(update={"pending": ours})

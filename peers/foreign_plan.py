@@ -12,9 +12,9 @@ from typing import Any
 
 from peers.client import Refused
 from schemas.base import LAST, iso, stamp_of
+from schemas.errors import ErrorCode
 
 Document = dict[str, Any]
-INVALID_PARAMS = -32602
 _LAST = stamp_of(LAST.isoformat())
 LISTED_MAX = 1_000
 """Projects of a peer's list that are looked at."""
@@ -39,6 +39,10 @@ class Shown:
     def ids(self) -> dict[str, str]:
         """The ids of its repos, by name."""
         return {name: str(repo["repo_id"]) for name, repo in self.repos.items()}
+
+    def ids_among(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """Our ids of its repos, by its own; `ours` are those of the repos known here, by name."""
+        return {theirs: ours[name] for name, theirs in self.ids.items() if name in ours}
 
     def part(self, contracts: dict[str, Document]) -> "Shown":
         """Its repos as they were shown, with contracts as they are shown now."""
@@ -91,7 +95,7 @@ def lacks_it(refused: Refused) -> bool:
     is nothing to read."""
     if refused.data.get("reason") == "not_found":
         return True
-    return refused.code == INVALID_PARAMS and "not found" in str(refused).lower()
+    return refused.code == ErrorCode.INVALID_PARAMS and "not found" in str(refused).lower()
 
 
 # --- how it is written --------------------------------------------------------------------------

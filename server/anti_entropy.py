@@ -155,7 +155,7 @@ class Comparison:
         sent = self._database.clock.steady()
         answer = await self._link.call("cacp/sync/digest", {"kinds": KINDS}, prefixes=prefixes)
         received = self._database.clock.steady()
-        found = _checked(DigestResult, answer)
+        found = self._checked(DigestResult, answer)
         heard_time(Reading(sent, found.time, received))
         return found
 
@@ -199,7 +199,8 @@ class Comparison:
     def _pull(self, names: list[Name]) -> "asyncio.Task[PullResult]":
         async def ask() -> PullResult:
             asked = [name._asdict() for name in names]
-            return _checked(PullResult, await self._link.call("cacp/sync/pull", entities=asked))
+            answer = await self._link.call("cacp/sync/pull", entities=asked)
+            return self._checked(PullResult, answer)
 
         return asyncio.create_task(ask())
 
@@ -216,12 +217,15 @@ class Comparison:
             reason = str(outcome)[:200]
             self._notices.refused("fetched_refused", cause, peer=self._peer.agent_id, reason=reason)
 
-
-def _checked(model: type[M], answer: Any) -> M:
-    try:
-        return model.model_validate(answer)
-    except ValidationError:
-        raise CallError(f"answers with what is no {model.__name__}") from None
+    def _checked(self, model: type[M], answer: Any) -> M:
+        """Raises CallError. The peer is up, so that nothing but this names what it answers."""
+        try:
+            return model.model_validate(answer)
+        except ValidationError:
+            reason = f"answers with what is no {model.__name__}"
+            peer = self._peer.agent_id
+            self._notices.refused("comparison_failed", (reason,), peer=peer, reason=reason)
+            raise CallError(reason) from None
 
 
 def _chunks(items: list[T], size: int) -> Iterator[list[T]]:

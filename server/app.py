@@ -210,13 +210,13 @@ def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
 
     for name, help, values in (
         ("up", "1 when the peer answers", of_each(lambda one: one.failures == 0)),
-        ("backlog", "Entities that wait for the peer", lambda: mesh.waiting(0)),
+        ("backlog", "Entities that wait for the peer", mesh.backlogs),
         (
             "undelivered",
             "Entities that it has not taken, of these",
             of_each(lambda one: len(one.held)),
         ),
-        ("lag_seconds", "How long the oldest of them has waited", lambda: mesh.waiting(1)),
+        ("lag_seconds", "How long the oldest of them has waited", mesh.lags),
         ("sent_total", "Entities that the peer has confirmed", of_each(lambda one: one.delivered)),
         ("retries_total", "Deliveries that failed", of_each(lambda one: one.retries)),
         ("digest_rounds_total", "Comparisons", compared(lambda one: one.rounds)),

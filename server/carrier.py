@@ -16,6 +16,7 @@ from peers.client import CallError, NotConnected, Refused
 from peers.digest import Name
 from peers.sender import Page
 from schemas.acp_mesh import AgentsResult, MailResult
+from schemas.errors import ErrorCode
 from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.domain.errors import Refusal
@@ -28,7 +29,7 @@ from server.store.posting import Owed
 
 OWED_AT_ONCE = 50
 BATCH_BYTES = 256 * 1024
-WRONG = frozenset({-32602, -32006})
+WRONG = frozenset({ErrorCode.INVALID_PARAMS, ErrorCode.TOO_LARGE})
 """What the peer will never take as it is: invalid, or too large."""
 
 Apply = Callable[[Peer, dict[str, Any]], Awaitable[Any]]

@@ -39,8 +39,7 @@ def written_for(document: Document, ours: Ours, shown: Shown) -> Document:
 
 
 def our_ids(ours: Ours, shown: Shown) -> dict[str, str]:
-    known = {repo["name"]: repo["repo_id"] for repo in ours.project["repos"]}
-    return {theirs: known[name] for name, theirs in shown.ids.items() if name in known}
+    return shown.ids_among({repo["name"]: repo["repo_id"] for repo in ours.project["repos"]})
 
 
 def held(peer: Peer, project_id: str, names: list[Name], db: sqlite3.Connection) -> Ours | None:
@@ -48,7 +47,7 @@ def held(peer: Peer, project_id: str, names: list[Name], db: sqlite3.Connection)
     header = projects.header(db, project_id)
     if header is None:
         return None
-    found: dict[str, dict[str, Document]] = {"project": {}, "contract": {}, "context": {}}
+    found: dict[str, dict[str, Document]] = {"contract": {}, "context": {}}
     for name in names:
         document: object = None
         if name.entity == "contract":
@@ -108,11 +107,7 @@ def unheard(
 ) -> dict[Name, Message]:
     """What the peer shows and did not say before: its header and repos, contracts that were not
     exchanged as they are, and packets of its own."""
-    header = projects.header(db, project_id)
-    ids = {}
-    if header is not None:
-        known = {repo.name: repo.repo_id for repo in projects.repos(db, project_id)}
-        ids = {theirs: known[name] for name, theirs in shown.ids.items() if name in known}
+    ids = shown.ids_among({repo.name: repo.repo_id for repo in projects.repos(db, project_id)})
     given = {"source_agent": peer.agent_id}
     new: dict[Name, Message] = {}
     if shown.whole:
@@ -146,15 +141,14 @@ def _has_seen(exchanged: str | None, theirs: Document) -> bool:
         said = PeerContract.model_validate(theirs)
     except ValidationError:
         return False
-    return Exchange.model_validate_json(exchanged).has_seen(said)
+    return Exchange.of(exchanged).has_seen(said)
 
 
 def sending(peer: Peer, name: Name, ours: Ours, written: Document, to: Transaction) -> None:
     """Remember what goes to the peer, before it does: what it answers may be overtaken by what it
     does with that."""
     kept = peers.exchanged(to.connection, peer.agent_id, name.entity_id)
-    exchange = Exchange.model_validate_json(kept) if kept is not None else Exchange()
-    after = exchange.before_sending(_said_of(name, ours, written))
+    after = Exchange.of(kept).before_sending(_said_of(name, ours, written))
     peers.put_exchanged(to.connection, peer.agent_id, name.entity_id, after.model_dump_json())
 
 
@@ -172,12 +166,11 @@ def sent(peer: Peer, name: Name, ours: Ours, written: Document, transaction: Tra
     """
     db = transaction.connection
     kept = peers.exchanged(db, peer.agent_id, name.entity_id)
-    exchange = Exchange.model_validate_json(kept) if kept is not None else Exchange()
+    exchange = Exchange.of(kept)
     said = _said_of(name, ours, written)
     document = contracts.document(db, name.project_id, name.entity_id, history=False)
     now = None if document is None else PeerContract.model_validate(_parsed(document))
-    before = ours.exchanged[name.entity_id]
-    known = Exchange.model_validate_json(before) if before is not None else Exchange()
+    known = Exchange.of(ours.exchanged[name.entity_id])
     crossed = exchange.model_copy(update={"pending": known.pending}) != known and not (
         now is not None and says_same(said, now, digest)
     )

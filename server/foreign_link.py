@@ -28,6 +28,7 @@ from peers.foreign_plan import (
     whole_over,
     with_ids,
 )
+from schemas.errors import ErrorCode
 from schemas.sync import PeerContract
 from server.domain.canonical import digest
 from server.domain.errors import Refusal, Unavailable
@@ -45,7 +46,7 @@ from server.exchanges import (
     whole_held,
     written_for,
 )
-from server.foreign_peer import METHOD_NOT_FOUND, OF_ALL_CALLS, ForeignPeer
+from server.foreign_peer import OF_ALL_CALLS, ForeignPeer
 from server.incoming import Message
 from server.methods.base import Node
 from server.notices import Notices
@@ -375,7 +376,7 @@ class ForeignLink:
             try:
                 await self._take("cacp/repo/sync", params)
             except NotTaken as why:
-                if why.code == METHOD_NOT_FOUND:
+                if why.code == ErrorCode.METHOD_NOT_FOUND:
                     return False
                 raise
         return True

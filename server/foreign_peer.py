@@ -1,21 +1,35 @@
 """The calls to one foreign peer: who this node is, and what it holds (CACP 2.0; design §6)."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 
 from peers.client import Client, Refused, TooLong
 from peers.foreign_plan import Document, Shown, contract_of, lacks_it, listed_of, shown_of
 from peers.versions import version_problem
+from schemas.errors import ErrorCode
 from server.methods.base import Node
 from server.store.peers import Peer
 
 log = structlog.get_logger()
 
-METHOD_NOT_FOUND = -32601
 NOT_NOW = (429, 502, 503, 504)
 OF_ALL_CALLS = (401, 403, *NOT_NOW)
 """HTTP statuses that say nothing of what was sent, but of this node or the peer."""
+
+T = TypeVar("T")
+
+
+async def register(client: Client, node: Node, endpoint: str, key: str | None) -> None:
+    """Register this node with a foreign peer (CACP 2.0, /peers/register). Raises CallError."""
+    url = f"{endpoint}/peers/register"
+    await client.post(url, _me(node), key=key, agent_id=node.agent_id)
+
+
+def _me(node: Node) -> Document:
+    return {"agentId": node.agent_id, "endpoint": node.url, "repoName": node.repo}
 
 
 class ForeignPeer:
@@ -41,7 +55,7 @@ class ForeignPeer:
         except TooLong as error:
             raise Refused(str(error), status=200) from None
         except Refused as refused:
-            if refused.code == METHOD_NOT_FOUND:
+            if refused.code == ErrorCode.METHOD_NOT_FOUND:
                 self._unknown.add(method)
             raise
 
@@ -55,25 +69,15 @@ class ForeignPeer:
             card = None
         if problem := version_problem(card):
             raise Refused(problem, status=200)
-        me = {
-            "agentId": self._node.agent_id,
-            "endpoint": self._node.url,
-            "repoName": self._node.repo,
-        }
         try:
-            await self._client.post(
-                f"{self._peer.endpoint}/peers/register",
-                me,
-                key=self._peer.api_key,
-                agent_id=self._node.agent_id,
-            )
+            await register(self._client, self._node, self._peer.endpoint, self._peer.api_key)
             return
         except Refused as refused:
             if refused.status in NOT_NOW:
                 raise
             log.debug("register_refused", peer=self._peer.agent_id, error=str(refused))
         try:
-            await self.call("cacp/peer/announce", me)
+            await self.call("cacp/peer/announce", _me(self._node))
         except Refused as refused:
             log.debug("announce_refused", peer=self._peer.agent_id, error=str(refused))
 
@@ -83,30 +87,14 @@ class ForeignPeer:
 
     async def project(self, project_id: str) -> Shown | None:
         """The project as the peer holds it; None when it has none."""
-        try:
-            answer = await self.call("cacp/project/get", {"projectId": project_id})
-        except Refused as refused:
-            if lacks_it(refused):
-                return None
-            raise
-        try:
-            return shown_of(answer, project_id)
-        except ValueError as error:
-            raise Refused(str(error), status=200) from None
+        given = {"projectId": project_id}
+        return await self._held("cacp/project/get", given, partial(shown_of, project_id=project_id))
 
     async def contract(self, project_id: str, contract_id: str) -> Document | None:
         """The contract as the peer holds it; None when it has none, or no such project."""
-        place = {"projectId": project_id, "contractId": contract_id}
-        try:
-            answer = await self.call("cacp/contract/get", place)
-        except Refused as refused:
-            if lacks_it(refused):
-                return None
-            raise
-        try:
-            return contract_of(answer, contract_id)
-        except ValueError as error:
-            raise Refused(str(error), status=200) from None
+        given = {"projectId": project_id, "contractId": contract_id}
+        checked = partial(contract_of, contract_id=contract_id)
+        return await self._held("cacp/contract/get", given, checked)
 
     async def listed(self) -> list[str]:
         """The ids of the projects that it lists; none when it refuses to."""
@@ -117,3 +105,14 @@ class ForeignPeer:
                 raise
             log.debug("list_refused", peer=self._peer.agent_id, error=str(refused))
             return []
+
+    async def _held(self, method: str, given: Document, checked: Callable[[Any], T]) -> T | None:
+        """What the peer answers, as `checked` takes it; None when it has nothing of that id."""
+        try:
+            return checked(await self.call(method, given))
+        except Refused as refused:
+            if lacks_it(refused):
+                return None
+            raise
+        except ValueError as error:
+            raise Refused(str(error), status=200) from None

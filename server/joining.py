@@ -12,6 +12,7 @@ from peers.versions import version_problem
 from schemas.mesh import MESH_VERSION, Confirm, Hello, Welcome
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.errors import Refusal
+from server.foreign_peer import register
 from server.handshake import Party, check_introduction, check_proof, enter, introduce
 from server.methods.base import Node
 from server.settings import Settings
@@ -99,16 +100,8 @@ class Joining:
         if not self._node.takes_unkeyed_peers:
             raise JoinRefused("it knows no keys, and CACP_TRUST_UNKEYED_PEERS is off")
         await self._database.write(partial(self._enter_unkeyed, agent_id[:200], url, repo))
-        await self._client.post(
-            f"{url}/peers/register",
-            {
-                "agentId": self._node.agent_id,
-                "endpoint": self._node.url,
-                "repoName": self._node.repo,
-            },
-            key=self._database.read(partial(peers.api_key, endpoint=url)),
-            agent_id=self._node.agent_id,
-        )
+        key = self._database.read(partial(peers.api_key, endpoint=url))
+        await register(self._client, self._node, url, key)
 
     def _enter_unkeyed(
         self, agent_id: str, url: str, repo: str | None, transaction: Transaction

@@ -22,8 +22,6 @@ BATCH_MESSAGES = 100
 BATCH_BYTES = 512 * 1024
 MADE_AT_ONCE = 100
 TOO_LARGE = 413
-UNAVAILABLE = -32000
-"""The peer's own fault: it may take the same message later."""
 
 Wanted = list[tuple[Name, int | None]]
 Making = asyncio.Task[tuple[list[tuple[Name, bytes]], Wanted]]
@@ -145,7 +143,8 @@ class MeshLink:
                 if _lacks_claim(result_of(answer)):
                     missing.append(batch[number][0])
             except Refused as refused:
-                if refused.code == UNAVAILABLE:
+                if refused.code == ErrorCode.SERVER_ERROR:
+                    # The peer's own fault: it may take the same message later.
                     raise
                 if refused.data.get("kind") in ("project", "claim"):
                     missing.append(batch[number][0])

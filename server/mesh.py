@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 import structlog
@@ -130,10 +130,10 @@ class Mesh:
         answer = await forward(self._links.get(call.node), call)
         about = answer.get("handoff") or {}
         if about.get("status") in ENDED:
-            end = partial(_end_elsewhere, about["handoffId"], call.node)
+            ended = about["handoffId"], call.node
             with suppress(Refusal):
                 # The step is taken, whether this can be noted now or with the next answer.
-                await self._database.write(end)
+                await self._database.write(lambda to: handoffs.end_elsewhere(to.connection, *ended))
         return answer
 
     def _wake(self, agent_id: str) -> None:
@@ -146,17 +146,16 @@ class Mesh:
         sender = self.senders.get(peer.agent_id)
         if sender is None:
             return None
-        waiting, lag = self._waiting(sender)
         health = "down" if sender.failures else "up" if sender.last_contact else "unknown"
         contact = sender.last_contact
         held = next((one.reason for one in sender.held.values()), None)
         comparison = self.comparisons.get(peer.agent_id)
         state = {
             "health": health,
-            "backlog": waiting,
+            "backlog": self._backlog(sender),
             "undelivered": len(sender.held),
             "mail": self._database.read(partial(posting.count_owed, node=peer.agent_id)),
-            "lagSeconds": round(lag, 3),
+            "lagSeconds": round(self._lag(sender), 3),
             "lastContact": iso(int(contact * 1e6)) if contact is not None else None,
             "lastError": sender.last_error or held,
             "retries": sender.retries,
@@ -164,9 +163,13 @@ class Mesh:
         }
         return present(state)
 
-    def waiting(self, place: Literal[0, 1]) -> dict[str, float]:
-        """For each peer, how many entities wait for it (0), or for how many seconds (1)."""
-        return {agent_id: self._waiting(one)[place] for agent_id, one in self.senders.items()}
+    def backlogs(self) -> dict[str, int]:
+        """For each peer, how many entities wait for it."""
+        return {agent_id: self._backlog(one) for agent_id, one in self.senders.items()}
+
+    def lags(self) -> dict[str, float]:
+        """For how many seconds the oldest of them has waited."""
+        return {agent_id: self._lag(one) for agent_id, one in self.senders.items()}
 
     def clock_correction(self) -> float:
         """Seconds that are added to the machine's clock."""
@@ -177,15 +180,16 @@ class Mesh:
         found = {agent_id: self._clock.ahead(agent_id) for agent_id in self.comparisons}
         return {name: round(one / 1e6) for name, one in found.items() if one is not None}
 
-    def _waiting(self, sender: Sender) -> tuple[int, float]:
+    def _backlog(self, sender: Sender) -> int:
         own = self._node.agent_id
-        count, since = self._database.read(partial(peers.backlog, cursor=sender.cursor, origin=own))
-        if sender.held:
-            count += len(sender.held)
-            _, since = self._database.read(
-                partial(peers.backlog, cursor=sender.confirmed, origin=own)
-            )
-        return count, 0.0 if since is None else max(0.0, (self._database.now() - since) / 1e6)
+        found = self._database.read(partial(peers.backlog, cursor=sender.cursor, origin=own))
+        return found + len(sender.held)
+
+    def _lag(self, sender: Sender) -> float:
+        own = self._node.agent_id
+        first = partial(peers.waiting_since, cursor=sender.confirmed, origin=own)
+        since = self._database.read(first)
+        return 0.0 if since is None else max(0.0, (self._database.now() - since) / 1e6)
 
     # --- the overseer -------------------------------------------------------------------------
 
@@ -453,10 +457,6 @@ class Mesh:
         )
         params = {"project": theirs, "source_agent": source.agent_id}
         await self._incoming.take(source, {"method": "cacp/project/sync", "params": params})
-
-
-def _end_elsewhere(handoff_id: str, node: str, transaction: Transaction) -> None:
-    handoffs.end_elsewhere(transaction.connection, handoff_id, node)
 
 
 def _link_of(peer: Peer) -> tuple[str, str | None, str | None]:

@@ -158,8 +158,7 @@ class Outbox:
         }
 
     def _repo(self, project_id: str, repo: projects.Repo) -> dict[str, Any]:
-        held = claims.holder(self._db, project_id, repo.repo_id)
-        every = [*([held] if held else []), *claims.lost(self._db, project_id, repo.repo_id)]
+        every = claims.every(self._db, project_id, repo.repo_id)
         return {
             "repo_id": repo.repo_id,
             "name": repo.name,

@@ -9,8 +9,8 @@ from server.domain.contract import (
     after,
     current_of,
     has_asked,
-    is_for,
     join,
+    said_of,
     status_of,
 )
 
@@ -32,14 +32,12 @@ def admissible(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
 
 
 def _may_write(facts: Facts, fact: Fact) -> bool:
+    current = current_of(facts)
     if isinstance(fact, RoundFact):
         return any(
-            isinstance(found, VerificationFact)
-            and is_for(found, current_of(facts))
-            and (found.result, found.round) == ("failure", fact.number - 1)
-            for found in facts.values()
+            (found.result, found.round) == ("failure", fact.number - 1)
+            for found in said_of(facts, current, VerificationFact)
         )
-    current = current_of(facts)
     status = status_of(facts)
     if isinstance(fact, VersionFact):
         is_open = status in ALLOWED["update"]

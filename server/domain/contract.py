@@ -5,7 +5,7 @@ and `status_of` is a pure function of the set: so nodes that hold the same facts
 order, agree on the status.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
@@ -135,9 +135,7 @@ def round_of(facts: Facts, current: VersionFact) -> int:
 def status_of(facts: Facts) -> ContractStatus:
     """The contract's status, from the facts for its current version and round (design §6)."""
     current = current_of(facts)
-    responses = [
-        fact for fact in facts.values() if isinstance(fact, ResponseFact) and is_for(fact, current)
-    ]
+    responses = list(said_of(facts, current, ResponseFact))
     if any(response.action == "request_change" for response in responses):
         return "negotiating"
     if any(fact.action == "reject" and fact.repo_id in current.parties for fact in responses):
@@ -146,21 +144,14 @@ def status_of(facts: Facts) -> ContractStatus:
         return "proposed"
     number = round_of(facts, current)
     if any(
-        isinstance(fact, VerificationFact)
-        and is_for(fact, current)
-        and fact.round == number
-        and fact.result == "success"
-        and fact.repo_id in current.parties
-        for fact in facts.values()
+        fact.round == number and fact.result == "success" and fact.repo_id in current.parties
+        for fact in said_of(facts, current, VerificationFact)
     ):
         return "verified"
     complete = {
         fact.repo_id
-        for fact in facts.values()
-        if isinstance(fact, ImplementationFact)
-        and is_for(fact, current)
-        and fact.round == number
-        and fact.status == "complete"
+        for fact in said_of(facts, current, ImplementationFact)
+        if fact.round == number and fact.status == "complete"
     }
     return "implemented" if complete.issuperset(current.parties) else "agreed"
 
@@ -176,11 +167,10 @@ def implementations_of(facts: Facts) -> list[ImplementationFact]:
     current = current_of(facts)
     number = round_of(facts, current)
     latest: dict[str, ImplementationFact] = {}
-    for fact in facts.values():
-        if isinstance(fact, ImplementationFact) and is_for(fact, current):
-            known = latest.get(fact.repo_id)
-            if known is None or fact.round > known.round:
-                latest[fact.repo_id] = fact
+    for fact in said_of(facts, current, ImplementationFact):
+        known = latest.get(fact.repo_id)
+        if known is None or fact.round > known.round:
+            latest[fact.repo_id] = fact
     return [
         fact if fact.round == number else replace(fact, status="needs_revision")
         for fact in sorted(latest.values(), key=lambda fact: fact.repo_id)
@@ -196,8 +186,15 @@ def _place(fact: VersionFact) -> tuple[int, int, str]:
     return fact.version, fact.stamp, fact.digest
 
 
-def is_for(fact: Fact, version: VersionFact) -> bool:
-    return fact.version == version.version and fact.digest == version.digest
+def said_of(facts: Facts, version: VersionFact, kind: type[Said]) -> Iterator[Said]:
+    """The facts of one kind that are about a version."""
+    for fact in facts.values():
+        if (
+            isinstance(fact, kind)
+            and fact.version == version.version
+            and fact.digest == version.digest
+        ):
+            yield fact
 
 
 def _agreed(version: VersionFact, responses: list[ResponseFact]) -> bool:
@@ -406,19 +403,14 @@ def verify(
 def has_asked(facts: Facts, current: VersionFact, repo_id: str) -> bool:
     """Whether a repo's word on the current version is a request for a change."""
     return any(
-        isinstance(fact, ResponseFact)
-        and is_for(fact, current)
-        and (fact.repo_id, fact.action) == (repo_id, "request_change")
-        for fact in facts.values()
+        (fact.repo_id, fact.action) == (repo_id, "request_change")
+        for fact in said_of(facts, current, ResponseFact)
     )
 
 
 def _has_begun(facts: Facts, current: VersionFact, number: int) -> bool:
     """Whether anybody has begun to implement the current version in this round."""
-    return any(
-        isinstance(fact, ImplementationFact) and is_for(fact, current) and fact.round == number
-        for fact in facts.values()
-    )
+    return any(fact.round == number for fact in said_of(facts, current, ImplementationFact))
 
 
 def _said_before(facts: Facts, fact: Said) -> Said | None:

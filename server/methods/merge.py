@@ -120,8 +120,7 @@ class Inbox:
 
     def _claims(self, project_id: str, theirs: RepoRegister) -> bool:
         ctx, repo_id = self.ctx, theirs.repo_id
-        held = claims.holder(ctx.db, project_id, repo_id)
-        ours = [*([held] if held else []), *claims.lost(ctx.db, project_id, repo_id)]
+        ours = claims.every(ctx.db, project_id, repo_id)
         before = {repr(claim.body()) for claim in ours}
         found = []
         for one in theirs.claims:

@@ -363,7 +363,7 @@ def _merge_contract(source: Source, theirs: PeerContract) -> bool:
         source.skip("contract", theirs.contract_id, "Its version is too far ahead")
         return False
     kept = peers.exchanged(ctx.db, source.agent_id, theirs.contract_id)
-    exchange = Exchange.model_validate_json(kept) if kept is not None else Exchange()
+    exchange = Exchange.of(kept)
     try:
         differences = contract_differences(ours, exchange, theirs, repo_id, digest)
     except (NotTheirs, Refusal) as error:

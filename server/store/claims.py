@@ -17,17 +17,17 @@ def holder(db: sqlite3.Connection, project_id: str, repo_id: str) -> Claim | Non
     return Claim(*row) if row else None
 
 
-def lost(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[Claim]:
-    """The claims that came later than the one that holds."""
+def every(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[Claim]:
+    """The claim that holds, then those that came later than it."""
+    held = holder(db, project_id, repo_id)
     place = {"project_id": project_id, "repo_id": repo_id}
-    return [Claim(*row) for row in db.execute(_LOST, place)]
+    lost = [Claim(*row) for row in db.execute(_LOST, place)]
+    return lost if held is None else [held, *lost]
 
 
 def claimed_by(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
     """Whether the agent has claimed the repo, in vain or not."""
-    held = holder(db, project_id, repo_id)
-    every = [*([held] if held else []), *lost(db, project_id, repo_id)]
-    return any(same_agent(one.agent_id, agent_id) for one in every)
+    return any(same_agent(one.agent_id, agent_id) for one in every(db, project_id, repo_id))
 
 
 def settle(db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[Claim]) -> None:

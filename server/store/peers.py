@@ -97,12 +97,14 @@ def retry(db: sqlite3.Connection, agent_id: str) -> bool:
     return bool(SQL.retry_peer(db, agent_id=agent_id))
 
 
-def backlog(db: sqlite3.Connection, cursor: int, origin: str) -> tuple[int, int | None]:
-    """How many entities of this node wait after `cursor`, 10,000 at most, and since when."""
-    return (
-        int(SQL.backlog(db, cursor=cursor, origin=origin)),
-        SQL.oldest_waiting(db, cursor=cursor, origin=origin),
-    )
+def backlog(db: sqlite3.Connection, cursor: int, origin: str) -> int:
+    """How many entities of this node wait after `cursor`, 10,000 at most."""
+    return int(SQL.backlog(db, cursor=cursor, origin=origin))
+
+
+def waiting_since(db: sqlite3.Connection, cursor: int, origin: str) -> int | None:
+    """When the first of them changed, a stamp; None when none waits."""
+    return SQL.oldest_waiting(db, cursor=cursor, origin=origin)  # type: ignore[no-any-return]
 
 
 def exchanged(db: sqlite3.Connection, peer_id: str, entity_id: str) -> str | None:

@@ -71,14 +71,12 @@ def _restamp_project(db: sqlite3.Connection, project_id: str, moved: Shift) -> N
     projects.update_header(db, header._replace(stamp=stamp, created_at=created_at))
     for repo in projects.repos(db, project_id):
         projects.update_repo(db, project_id, repo._replace(stamp=moved.move(repo.stamp)))
-        held = claims.holder(db, project_id, repo.repo_id)
-        every = [*([held] if held else []), *claims.lost(db, project_id, repo.repo_id)]
         settled = [
             one
             if one.signature is not None
             else one._replace(
                 claimed_at=moved.move(one.claimed_at), renewed_at=moved.move(one.renewed_at)
             )
-            for one in every
+            for one in claims.every(db, project_id, repo.repo_id)
         ]
         claims.settle(db, project_id, repo.repo_id, settled)

@@ -5,6 +5,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
+from structlog.testing import capture_logs
+
+from peers.client import CallError
 from peers.clock import Reading
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
@@ -40,6 +44,13 @@ class Direct:
             return method.run(context, given)
 
         return await self._database.write(run)
+
+
+class Confused:
+    """A link to a peer that answers, but never with what was asked for."""
+
+    async def call(self, name: str, newer: Any = None, **params: Any) -> Any:
+        return {}
 
 
 class Asked(asyncio.Lock):
@@ -151,3 +162,30 @@ def test_much_is_fetched_from_one_peer_at_a_time(tmp_path: Path) -> None:
     """It may be the same: who waited compares anew before it fetches."""
     calls, _ = compare(tmp_path, 0, ENTITIES, other_fetches=True)
     assert calls.count("cacp/sync/pull") == ENTITIES / 500
+
+
+def test_a_peer_that_answers_otherwise_than_asked_is_named(tmp_path: Path) -> None:
+    """It is up, so that nothing else says that it is not compared with."""
+
+    async def run() -> None:
+        async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
+            return []
+
+        database = Database(tmp_path / "a.db")
+        await database.open(1)
+        link: Any = Confused()
+        peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")
+        comparison = Comparison(database, alpha, peer, link, 60, take_all, asyncio.Lock())
+        for _ in range(2):
+            with pytest.raises(CallError):
+                await comparison.round(lambda _: None)
+        await database.close()
+
+    alpha = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
+    fill(tmp_path / "a.db", alpha, BETA, 0)
+    with capture_logs() as lines:
+        asyncio.run(run())
+    named = [line for line in lines if line["event"] == "comparison_failed"]
+    assert [(line["peer"], line["reason"]) for line in named] == [
+        (BETA, "answers with what is no DigestResult")
+    ]

@@ -18,7 +18,7 @@ def test_the_first_holds_and_the_others_are_kept(db: sqlite3.Connection, project
     claims.settle(db, PROJECT, REPO, [SECOND])
     claims.settle(db, PROJECT, REPO, [FIRST, SECOND])
     assert claims.holder(db, PROJECT, REPO) == FIRST
-    assert claims.lost(db, PROJECT, REPO) == [SECOND]
+    assert claims.every(db, PROJECT, REPO) == [FIRST, SECOND]
     assert claims.claimed_by(db, PROJECT, REPO, "aid://x/b@2"), "in any of its versions"
     assert not claims.claimed_by(db, PROJECT, REPO, "aid://x/c@1")
 
