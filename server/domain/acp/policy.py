@@ -43,6 +43,12 @@ def check(
         )
 
 
+def is_for_team(policy: ACPPolicy, type: str) -> bool:
+    """Whether only members of its teamspace may read a message. Who hands work into a teamspace is
+    for the handoff to say, which is approved there (§8.4)."""
+    return policy.visibility == "team" and not type.startswith("handoff.")
+
+
 def is_audited(policy: ACPPolicy, priority: ACPPriority) -> bool:
     """Whether what is done with the message leaves audit events (§12.8)."""
     return priority in ("high", "critical") or policy.human_gate == "required"

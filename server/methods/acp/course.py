@@ -49,7 +49,9 @@ def _let_go(ctx: Context, message: Message) -> None:
         messages.put_held(ctx.db, message.id, None, now)
     thread_id = messages.thread_of(ctx.db, message.id)
     sender, reached = identity(message.from_agent), False
-    for_team, members = is_for_team(message), active_members(ctx, message.team)
+    meant = ACPPolicy.model_validate_json(message.policy_json)
+    for_team = policy.is_for_team(meant, message.type)
+    members = active_members(ctx, message.team) if for_team else None
     for found in mailboxes.deliveries(ctx.db, message.id):
         waits = found.box_seq is None and found.status == "pending"
         if not waits:
@@ -74,14 +76,6 @@ def log_for_team(ctx: Context, message: Message) -> None:
         return
     if ACPPolicy.model_validate_json(message.policy_json).visibility == "team":
         teams.log_message(ctx.db, message)
-
-
-def is_for_team(message: Message) -> bool:
-    """Whether only members of its teamspace may read a message. Who hands work into a teamspace is
-    for the handoff to say, which is approved there (§8.4)."""
-    is_step = message.type.startswith("handoff.")
-    meant = ACPPolicy.model_validate_json(message.policy_json)
-    return meant.visibility == "team" and not is_step
 
 
 def active_members(ctx: Context, team: str | None) -> Collection[str] | None:
