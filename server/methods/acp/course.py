@@ -7,7 +7,6 @@ from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
 from schemas.base import iso
 from server.domain.acp import policy, status, threads
 from server.domain.acp import teams as authority
-from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
 from server.methods.acp import route, thread
@@ -25,9 +24,9 @@ def let_through(ctx: Context, message: Message) -> None:
     those that waited for it. One whose number was taken while it waited gets the next that is free.
     """
     if message.sequence is not None:
-        thread_id = messages.thread_of(ctx.db, message.id)
-        at = messages.thread(ctx.db, thread_id) or Thread()
-        pending = messages.pending(ctx.db, thread_id, at.sequence)
+        joined = thread.of(ctx, message)
+        at = joined.thread
+        pending = messages.pending(ctx.db, joined.id, at.sequence)
         others = [one for one in pending if one.id != message.id]
         message = _numbered(ctx, message, threads.number_for(message.sequence, at, others))
         if threads.place(message.type, message.sequence, at, others) == "early":
@@ -94,17 +93,16 @@ def take_turn(ctx: Context, message: Message) -> None:
 def _follow(ctx: Context, message: Message, taken: int) -> None:
     """Let through what has its turn in a message's thread once this number is taken, one after the
     other."""
-    thread_id = messages.thread_of(ctx.db, message.id)
-    bounds = ctx.node.acp.bounds
-    at = threads.take(messages.thread(ctx.db, thread_id) or Thread(), taken, bounds)
-    pending = messages.pending(ctx.db, thread_id, at.sequence)
+    joined = thread.of(ctx, message)
+    at = threads.take(joined.thread, taken, ctx.node.acp.bounds)
+    pending = messages.pending(ctx.db, joined.id, at.sequence)
     while (first := threads.turn(at, pending)) is not None:
         pending = [one for one in pending if one.id != first.id]
         at = at._replace(sequence=first.sequence)
         following = messages.find(ctx.db, first.id)
         if following is not None:
             _let_go(ctx, _numbered(ctx, following, first.sequence))
-    messages.put_thread(ctx.db, thread_id, message.thread_id or message.id, at)
+    messages.put_thread(ctx.db, joined.id, joined.name, at)
 
 
 def announce(ctx: Context, message: Message, address: str) -> None:
