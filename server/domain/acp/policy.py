@@ -1,6 +1,9 @@
 """What a message may be, before anything is written (acp-canonical §10.3, §12.3)."""
 
+from collections.abc import Sequence
+
 from schemas.acp import ACPPolicy, ACPPriority
+from server.domain.agents import identity
 from server.domain.errors import Forbidden, InvalidInput
 
 EVERYONE = "*"
@@ -21,6 +24,11 @@ def is_broadcast(to: list[str]) -> bool:
             "to: '*' is everyone, and stands alone", reason="schema_invalid", path="to"
         )
     return to == [EVERYONE] or len(to) > MANY
+
+
+def named(to: Sequence[str]) -> list[str]:
+    """The addresses of recipients; none when it is for everyone."""
+    return [] if to == [EVERYONE] else [identity(one) for one in to]
 
 
 def check(

@@ -358,7 +358,7 @@ def _place(
     thread that it has no part in, and as `threads.check_bounds` does.
     """
     parent = None
-    to = [] if recipients == [policy.EVERYONE] else [identity(one) for one in recipients]
+    to = policy.named(recipients)
     alone = threads.is_alone(sender, to)
     if draft.reply_to is not None:
         parent = seen(ctx, draft.reply_to)

@@ -12,6 +12,7 @@ from server.domain.acp.policy import (
     is_broadcast,
     is_for_team,
     is_open_to_humans,
+    named,
 )
 from server.domain.errors import Forbidden, InvalidInput, Refusal
 
@@ -36,6 +37,11 @@ def test_everyone_stands_alone() -> None:
     assert is_broadcast(["*"])
     with pytest.raises(InvalidInput):
         is_broadcast(["*", "aid://example.com/a"])
+
+
+def test_who_is_named() -> None:
+    assert named(["*"]) == []
+    assert named(["aid://example.com/a@1.0.0", "b"]) == ["aid://example.com/a", "b"]
 
 
 def test_many_names_are_a_broadcast() -> None:
