@@ -36,6 +36,7 @@ from server.methods.handoff_duties import (
     workq_given_up,
     workq_moved,
 )
+from server.notices import Notices
 from server.outgoing import make_client
 from server.settings import Settings
 from server.store import handoffs, teams
@@ -63,6 +64,7 @@ class Duties:
         self._tasks: list[asyncio.Task[None]] = []
         self._files: dict[tuple[str, str], JournalFile] = {}
         self._journalled = 0
+        self._notices = Notices()
         key = settings.workq_key
         self._gateway = (
             Gateway(
@@ -99,8 +101,9 @@ class Duties:
             try:
                 await duty()
                 failed = ""
-            except Refusal:
-                pass
+            except Refusal as refusal:
+                name, reason = _name(duty), refusal.data["reason"]
+                self._notices.refused("duty_refused", (name, reason), duty=name, reason=reason)
             except Exception as error:
                 if failed != repr(error):
                     log.error("duty_failed", duty=_name(duty), exc_info=error)
