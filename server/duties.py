@@ -28,7 +28,7 @@ from server.artifacts import check_all
 from server.domain.errors import Refusal
 from server.identity import Caller
 from server.journal import JournalFile
-from server.methods.base import Context, Node
+from server.methods.base import Node, Session
 from server.methods.handoff_duties import (
     escalate,
     expire,
@@ -36,10 +36,11 @@ from server.methods.handoff_duties import (
     workq_given_up,
     workq_moved,
 )
+from server.notices import Notices
 from server.outgoing import make_client
 from server.settings import Settings
 from server.store import handoffs, teams
-from server.store.database import Database, Transaction
+from server.store.database import Database
 from server.store.handoffs import Intent
 from server.waiting import first
 from server.workq import ATTEMPTS, Gateway
@@ -59,10 +60,12 @@ class Duties:
     def __init__(self, settings: Settings, database: Database, node: Node) -> None:
         self._settings = settings
         self._database = database
-        self._node = node
+        caller = Caller(node.agent_id, node.repo, "verified", "local")
+        self._session = Session(database, caller, node, "acp/handoff", asyncio.Event())
         self._tasks: list[asyncio.Task[None]] = []
         self._files: dict[tuple[str, str], JournalFile] = {}
         self._journalled = 0
+        self._notices = Notices()
         key = settings.workq_key
         self._gateway = (
             Gateway(
@@ -99,8 +102,9 @@ class Duties:
             try:
                 await duty()
                 failed = ""
-            except Refusal:
-                pass
+            except Refusal as refusal:
+                name, reason = _name(duty), refusal.data["reason"]
+                self._notices.refused("duty_refused", (name, reason), duty=name, reason=reason)
             except Exception as error:
                 if failed != repr(error):
                     log.error("duty_failed", duty=_name(duty), exc_info=error)
@@ -113,9 +117,9 @@ class Duties:
 
     async def _escalate(self) -> None:
         for one in self._database.read(partial(handoffs.due, now=self._database.now())):
-            if await self._write(partial(escalate, handoff_id=one)):
+            if await self._session.write(partial(escalate, handoff_id=one)):
                 log.warning("handoff_escalated", handoff=one)
-            elif await self._write(partial(expire, handoff_id=one)):
+            elif await self._session.write(partial(expire, handoff_id=one)):
                 log.warning("handoff_expired", handoff=one)
 
     async def _verify(self) -> None:
@@ -127,7 +131,7 @@ class Duties:
             checks = await asyncio.to_thread(
                 check_all, found.package, settings.artifact_roots, settings.artifact_bytes
             )
-            await self._write(partial(settle_checked, handoff_id=one, checks=checks))
+            await self._session.write(partial(settle_checked, handoff_id=one, checks=checks))
 
     async def _move(self) -> None:
         for intent in self._database.read(partial(handoffs.open_intents, now=self._database.now())):
@@ -145,10 +149,10 @@ class Duties:
         except Refused as error:
             problem = f"workq {error}"
         else:
-            await self._write(partial(workq_moved, intent=intent))
+            await self._session.write(partial(workq_moved, intent=intent))
             return
         log.warning("workq_by_hand", handoff=intent.handoff_id, error=problem)
-        await self._write(partial(workq_given_up, intent=intent, problem=problem))
+        await self._session.write(partial(workq_given_up, intent=intent, problem=problem))
 
     async def _postpone(self, intent: Intent, problem: str) -> None:
         seconds = delay(intent.attempts + 1, random.random())  # noqa: S311 - no secret
@@ -156,15 +160,6 @@ class Duties:
         await self._database.write(
             lambda to: handoffs.intent_failed(to.connection, intent, due, problem)
         )
-
-    async def _write(self, function: Callable[[Context], Any]) -> Any:
-        """Run a step of the node's own in a transaction."""
-
-        def run(to: Transaction) -> Any:
-            caller = Caller(self._node.agent_id, self._node.repo, "verified", "local")
-            return function(Context(to.connection, caller, self._node, "acp/handoff", to.stamp, to))
-
-        return await self._database.write(run)
 
     # --- the journal --------------------------------------------------------------------------
 

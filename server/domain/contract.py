@@ -126,6 +126,12 @@ def conflicts_of(facts: Facts) -> list[VersionFact]:
     return [fact for fact in versions if fact.key not in kept]
 
 
+def has_lost(before: Facts, facts: Facts) -> bool:
+    """Whether a version has lost a race since `before`."""
+    known = {fact.key for fact in conflicts_of(before)}
+    return any(fact.key not in known for fact in conflicts_of(facts))
+
+
 def round_of(facts: Facts, current: VersionFact) -> int:
     """The round of implementation of the current version; the first is 1."""
     fact = facts.get(("round", current.key))

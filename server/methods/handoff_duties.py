@@ -6,10 +6,12 @@ finds nothing to do.
 
 from schemas.base import iso
 from server.domain.acp import handoff as domain
+from server.domain.acp.handoff import Problem
 from server.methods.acp.course import audit
+from server.methods.acp.mail import Envelope
 from server.methods.base import Context
 from server.methods.handoff_mail import tell
-from server.methods.handoff_steps import case_of, record, restore_previous, settle, write
+from server.methods.handoff_steps import case_of, record, reject, settle
 from server.store import handoffs
 from server.store.handoffs import Handoff, Intent
 
@@ -36,8 +38,7 @@ def escalate(ctx: Context, handoff_id: str) -> bool:
     )
     handoffs.put_escalated(ctx.db, handoff_id, ctx.stamp)
     record(ctx, found, "escalate", found.status, "node", before=found.status, detail=detail)
-    about = str(message["id"]) if message is not None else handoff_id
-    audit(ctx, "escalated", about, handoff_id=handoff_id, detail=detail)
+    _audit(ctx, "escalated", handoff_id, message, detail)
     return True
 
 
@@ -48,24 +49,18 @@ def expire(ctx: Context, handoff_id: str) -> bool:
     found = case.handoff
     if found.status not in domain.OFFERED or not _is_over(ctx, found):
         return False
-    after, role = domain.move(case.status, "expire", ("node",))
     detail = f"not accepted within {ctx.node.handoffs.offer_seconds / 3600:g} h"
-    message = tell(
-        ctx,
-        case.package,
-        found.team,
-        "handoff.reject",
-        f"{found.title}: the offer has expired; its sender may offer the task again",
-        to=(found.from_agent, found.to_agent),
-        reason="timeout_risk",
-        detail=detail,
-        ended=after,
-    )
-    write(ctx, case, "expire", after, role, code="timeout_risk", detail=detail)
-    restore_previous(ctx, found)
-    about = str(message["id"]) if message is not None else handoff_id
-    audit(ctx, "expired", about, handoff_id=handoff_id, detail=detail)
+    said = "the offer has expired; its sender may offer the task again"
+    message = reject(ctx, case, "expire", said, Problem("timeout_risk", detail))
+    _audit(ctx, "expired", handoff_id, message, detail)
     return True
+
+
+def _audit(
+    ctx: Context, outcome: str, handoff_id: str, message: Envelope | None, detail: str
+) -> None:
+    about = str(message["id"]) if message is not None else handoff_id
+    audit(ctx, outcome, about, handoff_id=handoff_id, detail=detail)
 
 
 def _is_over(ctx: Context, found: Handoff) -> bool:

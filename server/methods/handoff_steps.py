@@ -22,6 +22,7 @@ from server.domain.acp.handoff import Grant, Parties, Problem, Role, Step
 from server.domain.agents import identity
 from server.domain.errors import NotFound
 from server.identity import Caller
+from server.methods.acp.mail import Envelope
 from server.methods.base import Context
 from server.methods.handoff_mail import tell
 from server.store import handoffs, teams
@@ -207,7 +208,8 @@ def settle(ctx: Context, case: Case, *, tell_receiver: bool = True) -> Case:
         return case
     problem = _problem(found)
     if problem is not None:
-        return fail(ctx, case, problem)
+        reject(ctx, case, "fail", "the node rejected the handoff", problem)
+        return case_of(ctx, found.handoff_id)
     return _pass(ctx, case, tell_receiver)
 
 
@@ -252,25 +254,25 @@ def _pass(ctx: Context, case: Case, tell_receiver: bool) -> Case:
     return case_of(ctx, found.handoff_id)
 
 
-def fail(ctx: Context, case: Case, problem: Problem) -> Case:
-    """Reject for a check that does not hold; both sides are told why."""
+def reject(ctx: Context, case: Case, step: Step, said: str, problem: Problem) -> Envelope | None:
+    """Reject a handoff in the node's name, by a step of its own; the message that tells both sides
+    why. The sender has the task as before."""
     found, node = case.handoff, as_node(ctx)
-    after, role = domain.move(found.status, "fail", ("node",))
-    said = f"{found.title}: the node rejected the handoff"
-    tell(
+    after, role = domain.move(found.status, step, ("node",))
+    message = tell(
         node,
         case.package,
         found.team,
         "handoff.reject",
-        said,
+        f"{found.title}: {said}",
         to=(found.from_agent, found.to_agent),
         reason=problem.code,
         detail=problem.detail,
         ended=after,
     )
-    case = write(node, case, "fail", after, role, code=problem.code, detail=problem.detail)
+    write(node, case, step, after, role, code=problem.code, detail=problem.detail)
     restore_previous(ctx, found)
-    return case
+    return message
 
 
 def restore_previous(ctx: Context, ended: Handoff, *, anew: bool = False) -> None:

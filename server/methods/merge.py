@@ -219,7 +219,6 @@ class Inbox:
             self._see(new[0].stamp)
             ctx.record("contract", contract_id, params.project_id, "proposed")
             return True, True
-        lost = {fact.key for fact in domain.conflicts_of(facts)}
         joined = contracts.add(
             ctx.db, params.project_id, contract_id, header, facts, new, signatures
         )
@@ -227,7 +226,7 @@ class Inbox:
             return False, False
         self._see(max((fact.stamp for fact in new), default=0))
         ctx.record("contract", contract_id, params.project_id, domain.status_of(joined))
-        if {fact.key for fact in domain.conflicts_of(joined)} - lost:
+        if domain.has_lost(facts, joined):
             ctx.record("conflict", contract_id, params.project_id, "version_lost")
         return created, True
 

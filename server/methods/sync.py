@@ -418,9 +418,7 @@ def _name_conflict(
 
     True when it is the peer's: kept, but not what counts.
     """
-    before = {fact.key for fact in domain.conflicts_of(facts)}
-    lost = [fact for fact in domain.conflicts_of(joined) if fact.key not in before]
-    if not lost:
+    if not domain.has_lost(facts, joined):
         return False
     # The peer is its origin, as with peers of our own make: it is counted for that peer.
     found = replace(source.ctx, origin=source.agent_id)

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from server.store import mailboxes, messages
+from server.store import mailboxes
 from server.store.export import snapshot
 from server.store.messages import Message
 from server.store.sql import SQL
@@ -66,9 +66,7 @@ def _messages(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
     with SQL.mail_messages_cursor(db, changed=changed, id=message_id) as cursor:
         for *row, at in cursor:
             message = Message(*row)
-            receipts = [mailboxes.receipt(one) for one in mailboxes.deliveries(db, message.id)]
-            line = orjson.dumps({"message": messages.envelope(message), "receipts": receipts})
-            yield [at, message.id], line
+            yield [at, message.id], mailboxes.whole(db, message)
 
 
 def _archive(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:

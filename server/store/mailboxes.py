@@ -142,6 +142,18 @@ def receipt(delivery: Delivery) -> dict[str, Any]:
     }
 
 
+def receipts(db: sqlite3.Connection, message_id: str) -> list[dict[str, Any]]:
+    """The Receipt objects of a message."""
+    return [receipt(one) for one in deliveries(db, message_id)]
+
+
+def whole(db: sqlite3.Connection, message: Message) -> bytes:
+    """A message's envelope and receipts, as the archive keeps them: {message, receipts}, JSON."""
+    return orjson.dumps(
+        {"message": messages.envelope(message), "receipts": receipts(db, message.id)}
+    )
+
+
 def reached(delivery: Delivery) -> dict[str, Any]:
     """The same as nodes tell each other (schemas.acp_mesh.Reached)."""
     return {name: value for name, value in delivery._asdict().items() if name != "box_seq"}

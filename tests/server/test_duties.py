@@ -1,5 +1,6 @@
 """What a real node does for handoffs by itself, killed in between (acp-canonical §7, §8, §10.4)."""
 
+import asyncio
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -9,11 +10,18 @@ from typing import Any
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
+from peers.signing import SigningKey
+from server.duties import Duties
+from server.methods import base
+from server.settings import Settings
+from server.store.database import Database
+from server.store.migrate import prepare
 from tests.desk import package
 from tests.mail import Agent, agent
-from tests.node import Node
-from tests.waiting import eventually
+from tests.node import AGENT, Node
+from tests.waiting import PATIENCE, eventually
 
 
 class Workq:
@@ -228,3 +236,25 @@ def test_the_logs_are_written(busy: Node) -> None:
     eventually(lambda: path.exists() and path.read_bytes().count(b"\n") >= 5)
     assert [orjson.loads(line) for line in path.read_bytes().splitlines()] == expected
     assert (busy.folder / "teams" / name / "roles" / "ledger.jsonl").exists()
+
+
+def test_a_duty_that_is_refused_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cacp.db"
+    own = base.Node(AGENT, "duties", True, True, SigningKey(bytes(32)))
+
+    async def on_a_closed_database() -> None:
+        database = Database(path)
+        await database.open(prepare(path).last_stamp)
+        await database.close()
+        duties = Duties(Settings(db=path), database, own)
+        duties.start()
+        async with asyncio.timeout(PATIENCE):
+            while {line.get("duty") for line in lines} < {"escalate", "verify"}:
+                await asyncio.sleep(0.02)
+        await duties.stop()
+
+    with capture_logs() as lines:
+        asyncio.run(on_a_closed_database())
+    assert {(line["event"], line["reason"]) for line in lines if "duty" in line} == {
+        ("duty_refused", "storage_failed")
+    }

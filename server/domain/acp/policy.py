@@ -1,6 +1,9 @@
 """What a message may be, before anything is written (acp-canonical §10.3, §12.3)."""
 
+from collections.abc import Sequence
+
 from schemas.acp import ACPPolicy, ACPPriority
+from server.domain.agents import identity
 from server.domain.errors import Forbidden, InvalidInput
 
 EVERYONE = "*"
@@ -23,6 +26,11 @@ def is_broadcast(to: list[str]) -> bool:
     return to == [EVERYONE] or len(to) > MANY
 
 
+def named(to: Sequence[str]) -> list[str]:
+    """The addresses of recipients; none when it is for everyone."""
+    return [] if to == [EVERYONE] else [identity(one) for one in to]
+
+
 def check(
     policy: ACPPolicy,
     *,
@@ -41,6 +49,12 @@ def check(
             "A broadcast needs a coordinator's authority, or priority high or critical",
             reason="broadcast_not_allowed",
         )
+
+
+def is_for_team(policy: ACPPolicy, type: str) -> bool:
+    """Whether only members of its teamspace may read a message. Who hands work into a teamspace is
+    for the handoff to say, which is approved there (§8.4)."""
+    return policy.visibility == "team" and not type.startswith("handoff.")
 
 
 def is_audited(policy: ACPPolicy, priority: ACPPriority) -> bool:

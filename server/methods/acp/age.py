@@ -2,8 +2,6 @@
 
 from typing import NamedTuple, cast
 
-import orjson
-
 from schemas.acp import ACPPolicy, ACPPriority
 from schemas.base import iso
 from server.domain.acp import policy
@@ -56,15 +54,13 @@ def retain(ctx: Context, limit: int) -> Aged:
 
 
 def _archive(ctx: Context, message: Message) -> None:
-    receipts = [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)]
-    document = {"message": messages.envelope(message), "receipts": receipts}
     meant = ACPPolicy.model_validate_json(message.policy_json)
     # The dead letters of a message from elsewhere are kept where it was sent.
     sent_here = posting.source(ctx.db, message.id) is None
     messages.archive(
         ctx.db,
         message.id,
-        orjson.dumps(document),
+        mailboxes.whole(ctx.db, message),
         iso(ctx.stamp),
         sender=identity(message.from_agent) if sent_here else None,
         open_to_humans=policy.is_open_to_humans(meant, cast(ACPPriority, message.priority)),

@@ -168,7 +168,7 @@ def _checked(ctx: Context, letter: Letter) -> tuple[Message, Joined]:
     letters.check(letter, ctx.now, ctx.node.future_limit)
     payload = checked_payload(message.type, message.version, message.payload)
     sender = identity(message.from_)
-    to = [] if message.to == [policy.EVERYONE] else [identity(one) for one in message.to]
+    to = policy.named(message.to)
     # What a peer says that it answers gives it no part in a thread; what was sent to it does.
     joined = thread.joined(ctx, message.thread_id or message.id, message.id, sender, to)
     party = messages.party(ctx.db, joined.id, sender)

@@ -7,7 +7,6 @@ from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
 from schemas.base import iso
 from server.domain.acp import policy, status, threads
 from server.domain.acp import teams as authority
-from server.domain.acp.threads import Thread
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
 from server.methods.acp import route, thread
@@ -25,9 +24,9 @@ def let_through(ctx: Context, message: Message) -> None:
     those that waited for it. One whose number was taken while it waited gets the next that is free.
     """
     if message.sequence is not None:
-        thread_id = messages.thread_of(ctx.db, message.id)
-        at = messages.thread(ctx.db, thread_id) or Thread()
-        pending = messages.pending(ctx.db, thread_id, at.sequence)
+        joined = thread.of(ctx, message)
+        at = joined.thread
+        pending = messages.pending(ctx.db, joined.id, at.sequence)
         others = [one for one in pending if one.id != message.id]
         message = _numbered(ctx, message, threads.number_for(message.sequence, at, others))
         if threads.place(message.type, message.sequence, at, others) == "early":
@@ -49,7 +48,9 @@ def _let_go(ctx: Context, message: Message) -> None:
         messages.put_held(ctx.db, message.id, None, now)
     thread_id = messages.thread_of(ctx.db, message.id)
     sender, reached = identity(message.from_agent), False
-    for_team, members = is_for_team(message), active_members(ctx, message.team)
+    meant = ACPPolicy.model_validate_json(message.policy_json)
+    for_team = policy.is_for_team(meant, message.type)
+    members = active_members(ctx, message.team) if for_team else None
     for found in mailboxes.deliveries(ctx.db, message.id):
         waits = found.box_seq is None and found.status == "pending"
         if not waits:
@@ -76,14 +77,6 @@ def log_for_team(ctx: Context, message: Message) -> None:
         teams.log_message(ctx.db, message)
 
 
-def is_for_team(message: Message) -> bool:
-    """Whether only members of its teamspace may read a message. Who hands work into a teamspace is
-    for the handoff to say, which is approved there (§8.4)."""
-    is_step = message.type.startswith("handoff.")
-    meant = ACPPolicy.model_validate_json(message.policy_json)
-    return meant.visibility == "team" and not is_step
-
-
 def active_members(ctx: Context, team: str | None) -> Collection[str] | None:
     """The members of an active teamspace; None where there is none."""
     found = teams.find(ctx.db, team) if team is not None else None
@@ -100,17 +93,16 @@ def take_turn(ctx: Context, message: Message) -> None:
 def _follow(ctx: Context, message: Message, taken: int) -> None:
     """Let through what has its turn in a message's thread once this number is taken, one after the
     other."""
-    thread_id = messages.thread_of(ctx.db, message.id)
-    bounds = ctx.node.acp.bounds
-    at = threads.take(messages.thread(ctx.db, thread_id) or Thread(), taken, bounds)
-    pending = messages.pending(ctx.db, thread_id, at.sequence)
+    joined = thread.of(ctx, message)
+    at = threads.take(joined.thread, taken, ctx.node.acp.bounds)
+    pending = messages.pending(ctx.db, joined.id, at.sequence)
     while (first := threads.turn(at, pending)) is not None:
         pending = [one for one in pending if one.id != first.id]
         at = at._replace(sequence=first.sequence)
         following = messages.find(ctx.db, first.id)
         if following is not None:
             _let_go(ctx, _numbered(ctx, following, first.sequence))
-    messages.put_thread(ctx.db, thread_id, message.thread_id or message.id, at)
+    messages.put_thread(ctx.db, joined.id, joined.name, at)
 
 
 def announce(ctx: Context, message: Message, address: str) -> None:

@@ -1,6 +1,6 @@
 """acp/deadLetters and acp/replay: what did not arrive, and sending it again (acp-canonical §10)."""
 
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -26,7 +26,6 @@ from server.methods.acp.mail import Draft
 from server.methods.acp.send import posted, sent_before
 from server.methods.base import Context, check_unscoped, reads, writes
 from server.store import mailboxes, messages, pushes
-from server.store.messages import Message
 
 
 @reads(
@@ -62,7 +61,10 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     channel is no new message: it is pushed again."""
     check_unscoped(ctx)
     message = messages.find(ctx.db, params.message_id)
-    kept = messages.archived(ctx.db, params.message_id) if message is None else _whole(ctx, message)
+    if message is None:
+        kept = messages.archived(ctx.db, params.message_id)
+    else:
+        kept = orjson.loads(mailboxes.whole(ctx.db, message))
     if kept is None or identity(kept["message"]["from"]) != address_of(ctx):
         raise mail.no_message(params.message_id)
     dead = [one["recipient"] for one in kept["receipts"] if one["status"] in ("expired", "failed")]
@@ -73,13 +75,6 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     if pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
         return sent_before(ctx, message)
     raise course.illegal(message, f"Message {message.id} is no dead letter")
-
-
-def _whole(ctx: Context, message: Message) -> dict[str, Any]:
-    """As it would be in the archive."""
-    receipts = [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)]
-    whole = {"message": messages.envelope(message), "receipts": receipts}
-    return cast(dict[str, Any], orjson.loads(orjson.dumps(whole)))
 
 
 def _again(envelope: dict[str, Any], to: list[str], expires_at: str | None) -> Draft:

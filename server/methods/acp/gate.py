@@ -45,7 +45,7 @@ def approve(ctx: Context, params: ApproveParams) -> dict[str, Any]:
     after = messages.find(ctx.db, message.id) or message
     return {
         "message": messages.envelope(after),
-        "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
+        "receipts": mailboxes.receipts(ctx.db, message.id),
         "outcome": outcome,
     }
 

@@ -325,9 +325,7 @@ def _check_policy(
         team=draft.team,
         coordinator=not charged or ctx.caller.human or _is_coordinator(ctx),
     )
-    # Who hands work into a teamspace is for the handoff to say, which is approved there (§8.4).
-    is_step = draft.type.startswith("handoff.")
-    if charged and draft.policy.visibility == "team" and not is_step:
+    if charged and policy.is_for_team(draft.policy, draft.type):
         check_audience(ctx, str(draft.team), recipients)
 
 
@@ -360,7 +358,7 @@ def _place(
     thread that it has no part in, and as `threads.check_bounds` does.
     """
     parent = None
-    to = [] if recipients == [policy.EVERYONE] else [identity(one) for one in recipients]
+    to = policy.named(recipients)
     alone = threads.is_alone(sender, to)
     if draft.reply_to is not None:
         parent = seen(ctx, draft.reply_to)

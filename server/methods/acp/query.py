@@ -44,7 +44,7 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
 def _found(ctx: Context, message: Message) -> dict[str, Any]:
     return {
         "message": messages.envelope(message),
-        "receipts": [mailboxes.receipt(one) for one in mailboxes.deliveries(ctx.db, message.id)],
+        "receipts": mailboxes.receipts(ctx.db, message.id),
         "held": message.held,
         "vouchedBy": posting.source(ctx.db, message.id),
     }

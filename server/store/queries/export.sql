@@ -35,7 +35,7 @@ ORDER BY f.project_id, f.file_id;
 -- name: export_file_requests()
 SELECT r.project_id, r.request_id, r.requested_by, r.from_agent, r.description,
        r.suggested_format, r.stamp,
-       (SELECT f.file_id FROM files f
+       (SELECT f.file_id FROM files f INDEXED BY files_by_request
         WHERE f.project_id = r.project_id AND f.fulfils = r.request_id
         ORDER BY f.stamp, f.file_id LIMIT 1) AS fulfilled_by
 FROM file_requests r ORDER BY r.project_id, r.request_id;

@@ -22,7 +22,8 @@ FROM files WHERE project_id = :project_id AND (stamp, file_id) > (:stamp, :file_
 ORDER BY stamp, file_id LIMIT :limit;
 
 -- name: fulfilling_file(project_id, request_id)$
-SELECT file_id FROM files WHERE project_id = :project_id AND fulfils = :request_id
+SELECT file_id FROM files INDEXED BY files_by_request
+WHERE project_id = :project_id AND fulfils = :request_id
 ORDER BY stamp, file_id LIMIT 1;
 
 -- name: put_file_content(project_id, file_id, sha256, size, used_at, content)!

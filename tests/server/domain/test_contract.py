@@ -427,6 +427,8 @@ def test_of_two_updates_made_apart_the_later_is_current_and_the_other_a_conflict
     facts = join(join(story.facts, [other]), [one])
     assert contract.current_of(facts) == other
     assert contract.conflicts_of(facts) == [one]
+    assert contract.has_lost(join(story.facts, [one]), facts)
+    assert not contract.has_lost(facts, facts)
     assert [fact.version for fact in contract.ancestors_of(facts)] == [1]
 
 

@@ -8,6 +8,7 @@ import orjson
 from server.store import files
 from server.store.files import Content, File, Request
 from server.store.projects import Header
+from server.store.sql import SQL
 from tests.server.store.conftest import PROJECT
 
 OWN = "aid://example.com/alpha@1.0.0"
@@ -131,6 +132,14 @@ def test_a_request_is_open_until_a_file_fulfils_it(db: sqlite3.Connection, proje
     files.put(db, PROJECT, file("f1", 7, fulfils="r1"))
     assert files.fulfilled_by(db, PROJECT, "r1") == "f1", "the first that does"
     assert files.open_requests(db, PROJECT, 0, "", 9) == [request("r2", 2)]
+
+
+def test_the_file_that_fulfils_a_request_is_found_by_its_index(db: sqlite3.Connection) -> None:
+    given = {"project_id": PROJECT, "request_id": "r"}
+    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SQL.fulfilling_file.sql}", given)]
+    assert "files_by_request (project_id=? AND fulfils=?)" in plan[0]
+    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SQL.export_file_requests.sql}")]
+    assert any("files_by_request (project_id=? AND fulfils=?)" in step for step in plan)
 
 
 def test_a_request_is_known_by_its_id_alone(db: sqlite3.Connection, project: Header) -> None:

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from schemas.acp import ACPGivenPolicy
-from server.domain.acp.policy import MANY, check, is_audited, is_broadcast, is_open_to_humans
+from server.domain.acp.policy import (
+    MANY,
+    check,
+    is_audited,
+    is_broadcast,
+    is_for_team,
+    is_open_to_humans,
+    named,
+)
 from server.domain.errors import Forbidden, InvalidInput, Refusal
 
 FINE: dict[str, Any] = {
@@ -29,6 +37,11 @@ def test_everyone_stands_alone() -> None:
     assert is_broadcast(["*"])
     with pytest.raises(InvalidInput):
         is_broadcast(["*", "aid://example.com/a"])
+
+
+def test_who_is_named() -> None:
+    assert named(["*"]) == []
+    assert named(["aid://example.com/a@1.0.0", "b"]) == ["aid://example.com/a", "b"]
 
 
 def test_many_names_are_a_broadcast() -> None:
@@ -55,6 +68,13 @@ def test_what_a_policy_may_not_say() -> None:
     secret = ACPGivenPolicy(sensitivity="high")
     assert reason(policy=secret) is None
     assert reason(policy=secret, broadcast=True, priority="high") == "policy_violation"
+
+
+def test_what_is_for_a_team_alone() -> None:
+    team = ACPGivenPolicy(visibility="team").whole()
+    assert is_for_team(team, "knowledge.push")
+    assert not is_for_team(team, "handoff.initiate")
+    assert not is_for_team(ACPGivenPolicy().whole(), "knowledge.push")
 
 
 def test_what_is_audited() -> None:
