@@ -62,15 +62,8 @@ def approve(
 
 
 def _list(url: str, key: str | None, as_json: bool) -> None:
-    waiting: list[dict[str, Any]] = []
-    params: dict[str, Any] = {"limit": PAGE}
     with connected(url, key) as client:
-        while True:
-            found = client.call("acp/approvals", params)
-            waiting += found["waiting"]
-            if not found.get("nextCursor"):
-                break
-            params["cursor"] = found["nextCursor"]
+        waiting = list(client.pages("acp/approvals", {"limit": PAGE}, "waiting"))
     if as_json:
         print_json(waiting)
     elif not waiting:

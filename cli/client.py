@@ -116,6 +116,15 @@ class Client:
             for answer in sorted(answers, key=lambda one: int(one["id"])):
                 yield _result(answer)
 
+    def pages(self, method: str, params: dict[str, Any], member: str) -> Iterator[dict[str, Any]]:
+        """Every item of the list `member` that a method gives page by page."""
+        while True:
+            page = self.call(method, params)
+            yield from page[member]
+            if not page.get("nextCursor"):
+                return
+            params = params | {"cursor": page["nextCursor"]}
+
     def get(self, path: str) -> Any:
         """The JSON at one of the node's own paths; /health also when it is unwell."""
         response = self._send("GET", path)

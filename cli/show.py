@@ -186,23 +186,12 @@ def locate(node: Client, wanted: str) -> tuple[str, str | None]:
 def every_project(node: Client) -> Iterator[dict[str, Any]]:
     """Every project of the node in short, the newest first."""
     params: dict[str, Any] = {"summary": True, "limit": PAGE}
-    return _pages(node, "cacp/project/list", params, "projects")
+    return node.pages("cacp/project/list", params, "projects")
 
 
 def every_contract(node: Client, project_id: str) -> Iterator[dict[str, Any]]:
     """Every contract of a project in short."""
-    return _pages(node, "cacp/contract/list", {"projectId": project_id}, "contracts")
-
-
-def _pages(
-    node: Client, method: str, params: dict[str, Any], member: str
-) -> Iterator[dict[str, Any]]:
-    while True:
-        page = node.call(method, params)
-        yield from page[member]
-        if not page.get("nextCursor"):
-            return
-        params = params | {"cursor": page["nextCursor"]}
+    return node.pages("cacp/contract/list", {"projectId": project_id}, "contracts")
 
 
 def _projects_like(node: Client, wanted: str) -> list[str]:

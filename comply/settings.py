@@ -5,7 +5,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from schemas.problems import problem_of
+from schemas.problems import told
 
 
 class AgentServer(BaseModel):
@@ -37,8 +37,7 @@ def agent_server(text: str, name: str) -> AgentServer:
         servers = AgentSettings.model_validate_json(text).agent_servers
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise BadSettings(f"{where}: {problem_of(first)}") from None
+        raise BadSettings(told(first, "the file")) from None
     if name not in servers:
         raise BadSettings(f"no agent {name} in agent_servers; there are {', '.join(servers)}")
     return servers[name]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from comply.matching import ABSENT, compiled
 from comply.template import names, to_json
 from schemas.jsont import ComplianceTest, Step
-from schemas.problems import problem_of
+from schemas.problems import told
 
 Place = tuple[str | int, ...]
 SUFFIX = ".jsont"
@@ -164,11 +164,10 @@ def read(text: str) -> ComplianceTest:
 
 
 def _invalid(source: Source, error: ValidationError) -> list[Problem]:
-    problems = []
-    for one in error.errors(include_url=False):
-        where = ".".join(str(part) for part in one["loc"]) or "the test"
-        problems.append(Problem(source.line(tuple(one["loc"])), f"{where}: {problem_of(one)}"))
-    return problems
+    return [
+        Problem(source.line(tuple(one["loc"])), told(one, "the test"))
+        for one in error.errors(include_url=False)
+    ]
 
 
 def lint(text: str) -> list[Problem]:

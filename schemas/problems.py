@@ -80,6 +80,11 @@ def problem_of(item: ErrorDetails) -> str:
     return _SINGULAR.sub(r"1 \1", words.format(**_in_json(item.get("ctx", {}))))
 
 
+def told(item: ErrorDetails, whole: str) -> str:
+    """The same with where it is: "tasks.0.id: required". `whole` names the input itself."""
+    return f"{'.'.join(map(str, item['loc'])) or whole}: {problem_of(item)}"
+
+
 def _in_json(ctx: Mapping[str, Any]) -> dict[str, Any]:
     """What the words name, as it is written in JSON: 'a' or True is a or true."""
     shown = dict(ctx)

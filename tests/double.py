@@ -7,9 +7,7 @@ newer, a whole project too; stamps what it takes with its own clock; and never s
 
 import asyncio
 import json
-import socket
 import threading
-import time
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -25,6 +23,7 @@ from starlette.routing import Route
 
 from peers.signing import SigningKey
 from tests.node import free_port
+from tests.waiting import eventually
 
 REPO = "mobile-app"
 AGENT = "aid://example.com/mobile@1.0.0"
@@ -38,7 +37,8 @@ class Double:
     `meanwhile` has what its agent does, once, after it has taken a call of a method and before the
     answer leaves; `refuses` the JSON-RPC error (or, by `result`, the result) that it answers a
     method (or the path of a POST) with instead. `taken` has each (method, params) that it took,
-    `headers` those of each call, `answered` the bytes of all answers.
+    `calls` the methods of all
+    calls, `headers` what came with each, `answered` the bytes of all answers.
 
     It tells what it does to those in `registry` that it has not given up, and only a registration
     enters anyone: all that it knows is in memory.
@@ -57,8 +57,6 @@ class Double:
         self.calls: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.heard = ""
-        self.called: list[str] = []
-        """The methods of all calls."""
         self._fishes = fishes
         self._skew = timedelta(seconds=skew)
         self.lock = threading.RLock()
@@ -78,13 +76,8 @@ class Double:
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return self
-            time.sleep(0.02)
-        raise AssertionError("the double did not start")
+        eventually(lambda: self._server.started)
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
@@ -278,7 +271,6 @@ class Double:
         method, params = call["method"], call["params"]
         self.headers.append(dict(request.headers))
         self.calls.append(method)
-        self.called.append(call["method"])
         take: Callable[[dict[str, Any]], Any] | None = {
             "cacp/project/get": self._get,
             "cacp/project/list": self._list,

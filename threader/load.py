@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.manifest import Manifest
-from schemas.problems import problem_of
+from schemas.problems import told
 from schemas.v2 import FailureClass
 from schemas.verify_profile import VerifyProfile, VerifyRegistry
 from threader.errors import ManifestProblems
@@ -51,9 +51,7 @@ def _read_json(path: Path, what: str) -> Any:
 
 def _describe(error: ValidationError, what: str) -> list[str]:
     found = error.errors(include_url=False, include_input=False)
-    return [
-        f"{what} {'.'.join(map(str, item['loc'])) or '(top)'}: {problem_of(item)}" for item in found
-    ]
+    return [f"{what} {told(item, '(top)')}" for item in found]
 
 
 def read_model(path: Path, model: type[Model], what: str) -> Model:

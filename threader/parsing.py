@@ -14,7 +14,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.heal_decision import HealDecision
-from schemas.problems import problem_of
+from schemas.problems import told
 from schemas.task_result import TaskResult
 from schemas.v2 import VERSION
 from threader.repair import repair
@@ -156,9 +156,7 @@ def _load(body: bytes) -> tuple[object, bool] | ParserFailure:
 
 def _describe(error: ValidationError) -> ParserFailure:
     problems = error.errors(include_url=False, include_input=False)
-    parts = [
-        f"{'.'.join(map(str, item['loc'])) or 'block'}: {problem_of(item)}" for item in problems
-    ]
+    parts = [told(item, "block") for item in problems]
     missing = any(item["type"] == "missing" for item in problems)
     code = ParserErrorCode.MISSING_REQUIRED_FIELD if missing else ParserErrorCode.SCHEMA_VIOLATION
     more = f" (and {len(parts) - 5} more)" if len(parts) > 5 else ""

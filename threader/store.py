@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from schemas.problems import problem_of
+from schemas.problems import told
 from schemas.run_state import RunState, TaskState
 from threader.errors import NoSuchRun, RunLocked, ThreaderError
 from threader.files import RunLock, sync_folder, write_atomic
@@ -88,8 +88,7 @@ class RunStore:
             raise NoSuchRun("this manifest has not been run yet") from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            what = f"{'.'.join(map(str, first['loc']))}: {problem_of(first)}"
-            raise ThreaderError(f"state.json is not state.v2: {what}") from None
+            raise ThreaderError(f"state.json is not state.v2: {told(first, 'the file')}") from None
         for path in (self.folder / "tasks").glob("[!.]*.json"):
             self._merge(state, path)
         return state

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from tests.threader.projects import (
     result_block,
     write,
 )
+from tests.waiting import PATIENCE, eventually
 from threader.errors import DigestMismatch
 from threader.load import load_project
 from threader.session import resume_run
@@ -173,23 +173,18 @@ def start(bench: Bench, *args: str) -> "subprocess.Popen[str]":
     )  # fmt: skip
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_triggered_shutdown_with_resumable_state(tmp_path: Path, number: int) -> None:
     bench = Bench(tmp_path / "p", ["A", {"id": "B", "depends_on": ["A"]}])
     bench.script("B", 'sh -c "echo \\$\\$ > started; exec sleep 60"')
     process = start(bench, "run")
-    wait_for(bench.workspace / "started")
+    started = bench.workspace / "started"
+    # The file is there a moment before what it says.
+    eventually(lambda: started.exists() and started.read_text())
     process.send_signal(number)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, output
-    child = int((bench.workspace / "started").read_text())
+    child = int(started.read_text())
     assert not is_alive(child)
     state = RunState.model_validate_json((bench.state_dir / "state.json").read_bytes())
     assert state.run_status is RunStatus.RUNNING
@@ -201,9 +196,9 @@ def test_resume_after_interruption(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "p", ["A", {"id": "B", "depends_on": ["A"]}])
     bench.script("B", "if [ ! -f started ]; then touch started; sleep 60; fi")
     process = start(bench, "run")
-    wait_for(bench.workspace / "started")
+    eventually((bench.workspace / "started").exists)
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE)
     opened, changes = resume_run(load_project(bench.save()))
     state = asyncio.run(opened.go())
     assert changes.lines() == []

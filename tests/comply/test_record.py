@@ -8,6 +8,7 @@ import pytest
 
 from comply.record import Record, expected_of, kind_of, meet, nearest
 from schemas.jsont import ExpectedMessage
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -35,14 +36,14 @@ def test_waiting_ends_when_something_is_heard_or_nothing_more_can_be() -> None:
     async def whole() -> None:
         record = Record()
         asyncio.get_running_loop().call_later(0.01, partial(record.heard, {"id": 1, "result": {}}))
-        assert await record.until(lambda: len(record.open()) == 1, 5)
+        assert await record.until(lambda: len(record.open()) == 1, 10 * PATIENCE)
         asyncio.get_running_loop().call_later(0.01, record.end, "gone")
-        assert not await record.until(lambda: False, 5)
+        assert not await record.until(lambda: False, 10 * PATIENCE)
         assert record.ended == "gone"
-        assert not await Record(unasked=False).until(lambda: False, 5)
+        assert not await Record(unasked=False).until(lambda: False, 10 * PATIENCE)
         assert not await Record().until(lambda: False, 0.01)
 
-    asyncio.run(asyncio.wait_for(whole(), 2))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE))
 
 
 def test_expectations_are_met_by_the_right_frames_whatever_their_order() -> None:

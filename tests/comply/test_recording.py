@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from comply.run import Unreachable, run_case
 from comply.settings import AgentServer
 from comply.source import lint, read
 from comply.stdio import StdioTarget
+from tests.waiting import PATIENCE, eventually
 
 ROOT = Path(__file__).parents[2]
 SERVER = AgentServer(
@@ -42,19 +43,19 @@ def recorded(folder: Path) -> list[Said]:
     out, into = os.pipe()
     answers = io.BytesIO()
 
+    def is_answered(number: int) -> bool:
+        return f'"id":{number}'.encode() in answers.getvalue().replace(b" ", b"")
+
     def edit() -> None:
         for number, one in enumerate(SENT):
             os.write(into, json.dumps(one).encode() + b"\n")
-            deadline = time.monotonic() + 20
-            while f'"id":{number}'.encode() not in answers.getvalue().replace(b" ", b""):
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            eventually(partial(is_answered, number))
         os.close(into)
 
     editor = threading.Thread(target=edit)
     editor.start()
     with os.fdopen(out, "rb") as stream:
-        said = asyncio.run(asyncio.wait_for(relay(SERVER, stream, answers), 30))
+        said = asyncio.run(asyncio.wait_for(relay(SERVER, stream, answers), PATIENCE))
     editor.join()
     assert [message for sent, message in said if sent] == SENT
     assert len(answers.getvalue().splitlines()) == len(said) - len(SENT)

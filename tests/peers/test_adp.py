@@ -21,6 +21,7 @@ from peers.client import Client
 from schemas.adp import Filters, Invocation, InvocationProtocol, Listing, Manifest, SearchRequest
 from tests.hostile import Answering, Behaviour, answer, huge
 from tests.node import free_port
+from tests.waiting import PATIENCE
 
 T = TypeVar("T")
 AID = "aid://example.com/backend@1.0.0"
@@ -47,7 +48,7 @@ LISTED = {
 def using(url: str, do: Callable[[Exchange], Awaitable[T]]) -> T:
     async def run() -> T:
         async with Client(
-            lambda url: None, lambda address: None, seconds=1.0, answer_max=1_000_000
+            lambda url: None, lambda address: None, seconds=PATIENCE, answer_max=1_000_000
         ) as client:
             return await do(Exchange(client, f"{url}/", "cacp_sk_k"))
 
@@ -171,7 +172,7 @@ def test_it_stays_registered_with_a_line_for_each_change_of_state(
     async def run() -> bool | None:
         registration = Registration(attempt)
         task = asyncio.create_task(registration.run())
-        await asyncio.wait_for(over.wait(), 5)
+        await asyncio.wait_for(over.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -23,6 +23,7 @@ from peers.client import (
 )
 from tests.hostile import Answering, Behaviour, answer, endless, garbage, huge, silent
 from tests.node import free_port
+from tests.waiting import PATIENCE
 
 T = TypeVar("T")
 
@@ -36,10 +37,13 @@ def refuse(what: str) -> Problem:
 
 
 def using(
-    do: Callable[[Client], Awaitable[T]], url_problem: Problem = allow, address: Problem = allow
+    do: Callable[[Client], Awaitable[T]],
+    url_problem: Problem = allow,
+    address: Problem = allow,
+    seconds: float = PATIENCE,
 ) -> T:
     async def run() -> T:
-        async with Client(url_problem, address, seconds=1.0, answer_max=10_000) as client:
+        async with Client(url_problem, address, seconds=seconds, answer_max=10_000) as client:
             return await do(client)
 
     return asyncio.run(run())
@@ -99,7 +103,6 @@ def test_it_sends_json_and_a_key(body: object) -> None:
         (answer(gzip.compress(b" " * 10**6), content_encoding="gzip"), "compressed"),
         (answer(b" " * 10_001), "more than 10000 bytes"),
         (huge, "more than 10000 bytes"),
-        (endless, "no whole answer in 1 s"),
         (silent, "broke off"),
         (garbage, "broke off"),
     ],
@@ -108,6 +111,18 @@ def test_a_hostile_server_is_left_soon(behaviour: Behaviour, said: str) -> None:
     with Answering(behaviour) as server, pytest.raises(Unreachable, match=said):
         send(server.url)
     assert len(server.asked) == 1
+
+
+def test_an_answer_that_has_no_end_is_left_in_time() -> None:
+    def ask(client: Client) -> Awaitable[Answer]:
+        return client.send("GET", server.url)
+
+    with (
+        Answering(endless) as server,
+        pytest.raises(Unreachable, match=r"no whole answer in 0\.5 s"),
+    ):
+        using(ask, seconds=0.5)
+    assert len(server.asked) < 2, "it is not asked again"
 
 
 def test_nobody_is_there() -> None:

@@ -5,7 +5,6 @@ Nothing is lost and nothing said twice, in both directions (design §6).
 
 import json
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,14 +37,14 @@ class Walk:
         self.project = self.double.create(self.node.url, "alpha")
         eventually(lambda: holds(self.node, self.project))
         self.node.call("cacp/project/join", projectId=self.project, repoName="alpha")
-        self.arrives(lambda: self.agent_of("alpha") == OURS)
+        eventually(lambda: self.agent_of("alpha") == OURS)
         contract = self.double.propose(self.node.url, self.project, CONTENT)
         self.comes(contract, "proposed")
         self.agree(contract)
-        self.arrives(lambda: self.their_status(contract) == "agreed")
+        eventually(lambda: self.their_status(contract) == "agreed")
         self.build(contract)
         self.node.call("cacp/implementation/verify", **self.place(contract), result="success")
-        self.arrives(lambda: self.their_status(contract) == "verified")
+        eventually(lambda: self.their_status(contract) == "verified")
         self.check(contract, {"version": 1, "response": 1, "verification": 1})
 
     def ours_first(self) -> None:
@@ -57,15 +56,15 @@ class Walk:
         made = self.node.call("cacp/project/create", name="Ours", objective="o", repos=repos)
         self.project = str(made["projectId"])
         self.node.call("cacp/project/join", projectId=self.project, repoName="alpha")
-        self.arrives(lambda: self.project in self.double.projects)
+        eventually(lambda: self.project in self.double.projects)
         # Skipped, if we have read it of its project before.
         assert "result" in self.double.join(self.node.url, self.project)
         contract = propose(self.node, self.project)
-        self.arrives(lambda: self.their_status(contract) == "proposed")
+        eventually(lambda: self.their_status(contract) == "proposed")
         self.change(contract, status="negotiating")
         self.comes(contract, "negotiating")
         self.node.call("cacp/contract/update", **self.place(contract), content=CONTENT | {"v": 2})
-        self.arrives(lambda: (self.double.contract(self.project, contract) or {})["version"] == 2)
+        eventually(lambda: (self.double.contract(self.project, contract) or {})["version"] == 2)
         self.change(contract, status="agreed")
         self.comes(contract, "agreed")
         self.build(contract)
@@ -94,10 +93,10 @@ class Walk:
             for one in [both.submit(ours), both.submit(theirs)]:
                 one.result()
         self.comes(contract, "implemented")
-        self.arrives(lambda: len(self.works(contract)) == 2)
+        eventually(lambda: len(self.works(contract)) == 2)
         # It finds by itself that all is complete only where it was the last to complete.
-        self.arrives(lambda: self.their_status(contract) == "implemented")
-        self.arrives(lambda: len(self.double.projects[self.project]["context_history"]) == 2)
+        eventually(lambda: self.their_status(contract) == "implemented")
+        eventually(lambda: len(self.double.projects[self.project]["context_history"]) == 2)
 
     def change(self, contract: str, **members: Any) -> None:
         """A step of the peer's agent, once what we sent is taken."""
@@ -131,9 +130,6 @@ class Walk:
             return [row[0] for row in found] == [status]
 
         eventually(held)
-
-    def arrives(self, true: Callable[[], bool]) -> None:
-        eventually(true)
 
     def check(self, contract: str, kinds: dict[str, int]) -> None:
         """Both sides hold the same, each thing once, and our clock has not moved."""

@@ -135,4 +135,4 @@ def test_a_peer_of_another_make_hears_nothing_of_files(mesh: Meshed) -> None:
         contract = propose(alpha, shared)
         eventually(lambda: double.contract(shared, contract) is not None)
         eventually(lambda: peers(alpha)[0]["sync"]["backlog"] == 0)
-        assert not [method for method in double.called if "file" in method]
+        assert not [method for method in double.calls if "file" in method]

@@ -103,7 +103,8 @@ def test_what_is_no_envelope(wrong: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.7.2"])
 def test_a_minor_version_ahead_is_an_envelope(version: str) -> None:
-    ACPMessageEnvelope.model_validate(ENVELOPE | {"version": version})
+    taken = ACPMessageEnvelope.model_validate(ENVELOPE | {"version": version})
+    assert taken.version == version
 
 
 @pytest.mark.parametrize(

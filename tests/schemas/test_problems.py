@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from schemas import problems
-from schemas.problems import NOT_TEXT, problem_of
+from schemas.problems import NOT_TEXT, problem_of, told
 from server.methods import METHODS
 
 PYTHON = re.compile(
@@ -74,6 +74,15 @@ def test_no_error_of_pydantic_speaks_python(kind: Any) -> None:
     assert not PYTHON.search(said.replace("'a' or None", ""))
     assert "Python" not in said
     assert "1 characters" not in said
+
+
+def test_a_problem_is_told_with_its_place() -> None:
+    with pytest.raises(ValidationError) as error:
+        TypeAdapter(list[dict[str, int]]).validate_python([{"a": "x"}], strict=True)
+    assert told(error.value.errors()[0], "all") == "0.a: should be a whole number"
+    with pytest.raises(ValidationError) as error:
+        TypeAdapter(int).validate_python("x", strict=True)
+    assert told(error.value.errors()[0], "all") == "all: should be a whole number"
 
 
 def test_every_word_is_for_an_error_that_there_is() -> None:

@@ -11,7 +11,7 @@ import pytest
 from server.methods import METHODS
 from server.store.database import connect
 from tests.node import Node, RpcError, bearer, check_result, error_of
-from tests.team import CONTENT, Team
+from tests.team import CONTENT, FRONTEND, REPO, Team
 
 LIST = {"jsonrpc": "2.0", "method": "cacp/project/list", "params": {"limit": 1}}
 
@@ -229,6 +229,16 @@ def test_null_means_absent(team: Team) -> None:
         "project/addRepo",
         repo={"name": "x", "role": "y", "language": "z", "relevantPaths": None, "url": None},
     )
+    told = team.backend("contract/timeline", contractId=contract)
+    assert set(told["parties"]) == {team.repo_id(REPO), team.repo_id(FRONTEND)}
+    assert told["timeline"][1].keys().isdisjoint({"note", "details"})
+    [asked] = team.backend("project/get")["context_history"]
+    assert asked["content"] == {"question": "Which?", "urgent": False}
+    [shared] = team.backend("file/list")["files"]
+    assert shared["contentType"] == "application/octet-stream"
+    repo = team.repo("x")
+    assert repo["relevant_paths"] == []
+    assert "url" not in repo
 
 
 def test_a_null_for_a_required_param_is_that_param_missing(node: Node) -> None:

@@ -6,20 +6,16 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
-import uvicorn
-from starlette.types import Receive, Scope, Send
-from uvicorn.server import ServerState
 
-from server import http
-from server.http import HEAD_MAX, HttpProtocol, OnePiece
+from server.http import HEAD_MAX, OnePiece
 from tests.node import Node
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CALL = b'{"jsonrpc":"2.0","method":"cacp/project/list","id":1}'
@@ -67,7 +63,7 @@ def test_nothing_written_sends_nothing() -> None:
 
 
 def test_head_and_body_arrive_in_one_read(node: Node) -> None:
-    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as caller:
         for _ in range(20):
             caller.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert caller.recv(65536).endswith(b'{"status":"live"}')
@@ -75,7 +71,7 @@ def test_head_and_body_arrive_in_one_read(node: Node) -> None:
 
 def test_pipelined_requests_are_answered_in_order(node: Node) -> None:
     ask = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
-    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as caller:
         caller.sendall(ask % (b"live", b"") + ask % (b"methods", b"Connection: close\r\n"))
         answers = b"".join(iter(lambda: caller.recv(65536), b""))
     assert answers.count(b"HTTP/1.1 200") == 2
@@ -87,7 +83,7 @@ def test_pipelined_requests_are_answered_in_order(node: Node) -> None:
 
 def exchange(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
     """All that comes back on a connection that sends these parts and then waits for its end."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as caller:
         for part in parts:
             caller.sendall(part)
             time.sleep(pause)
@@ -193,7 +189,7 @@ def test_who_is_refused_keeps_no_connection(node: Node) -> None:
 def test_who_is_answered_before_its_body_is_whole_may_go_on(node: Node) -> None:
     """The answer doesn't say that the connection ends, so it doesn't, once the body is whole."""
     early = b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as caller:
         for _ in range(3):
             caller.sendall(early)
             assert caller.recv(65536).startswith(b"HTTP/1.1 404")
@@ -211,7 +207,7 @@ def test_a_byte_does_not_keep_a_connection_that_has_ended(node: Node) -> None:
             return True
         return False
 
-    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as caller:
         caller.sendall(STRANGER + LENGTH + CALL)
         assert b"".join(iter(lambda: caller.recv(65536), b"")).startswith(b"HTTP/1.1 401")
         eventually(is_cut_off)
@@ -254,7 +250,7 @@ def test_connections_that_are_reset_leave_no_traceback(node: Node, pause: float)
         STRANGER + LENGTH + CALL,
         STRANGER + b"Content-Length: 1000000\r\n\r\n{",
     ):
-        with socket.create_connection(("127.0.0.1", node.port), timeout=10) as caller:
+        with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as caller:
             caller.sendall(request)
             time.sleep(pause)
             # To close resets the connection.
@@ -276,7 +272,7 @@ def held(port: int, count: int, address: str = "127.0.0.1") -> Iterator[list[byt
     with ExitStack() as stack:
         told = []
         for _ in range(count):
-            caller = socket.create_connection(("127.0.0.1", port), 10, (address, 0))
+            caller = socket.create_connection(("127.0.0.1", port), PATIENCE, (address, 0))
             stack.enter_context(caller)
             caller.sendall(get(b"/live"))
             told.append(caller.recv(65536))
@@ -347,129 +343,3 @@ def test_an_offer_is_no_way_around_who_calls(node: Node) -> None:
     )
     assert answer.startswith(b"HTTP/1.1 401")
     assert "pip install" not in node.log
-
-
-# --- slow senders -------------------------------------------------------------------------------
-
-
-async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers the body, once it is whole."""
-    body, more = b"", True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return
-        body += message["body"]
-        more = message["more_body"]
-    headers = [(b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def served(talk: Callable[[int], bytes], *, stop_after: float | None = None) -> tuple[bytes, float]:
-    """What `talk` gets of a server of `echo` on this port, and how many seconds it took."""
-    config = uvicorn.Config(echo, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-    made: list[HttpProtocol] = []
-
-    def protocol() -> HttpProtocol:
-        made.append(HttpProtocol(config, ServerState(), {}))
-        return made[-1]
-
-    async def run() -> tuple[bytes, float]:
-        server: Any = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
-        begun = time.monotonic()
-        talking = asyncio.create_task(asyncio.to_thread(talk, server.sockets[0].getsockname()[1]))
-        if stop_after is not None:
-            await asyncio.sleep(stop_after)
-            made[0].shutdown()
-        answer = await talking
-        server.close()
-        return answer, time.monotonic() - begun
-
-    return asyncio.run(run())
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(http, "BODY_SECONDS", 0.3)
-    monkeypatch.setattr(http, "BODY_RATE", 5)
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("sent", [HEAD, HEAD + LENGTH, HEAD + LENGTH + CALL[:5]])
-def test_who_stops_in_the_middle_of_a_request_gets_408(sent: bytes) -> None:
-    answer, seconds = served(lambda port: exchange(port, sent))
-    assert "in time" in refused(answer, 408)
-    assert seconds < 20
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_head_that_trickles_in_has_one_deadline() -> None:
-    def trickle(port: int) -> bytes:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
-            caller.settimeout(0.1)
-            for byte in HEAD:
-                caller.sendall(bytes([byte]))
-                try:
-                    return caller.recv(65536)
-                except TimeoutError:
-                    continue
-        raise AssertionError("the whole head was taken")
-
-    answer, seconds = served(trickle)
-    refused(answer, 408)
-    assert seconds < 20
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_body_may_take_long_while_it_makes_progress() -> None:
-    parts = [bytes([byte]) for byte in CALL[:10]]
-    head = HEAD + b"Connection: close\r\nContent-Length: 10\r\n\r\n"
-    answer, seconds = served(lambda port: exchange(port, head, *parts, pause=0.1))
-    assert answer.endswith(CALL[:10])
-    assert seconds > 0.9
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_body_that_trickles_in_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte now and then would keep a connection for as long as its sender likes."""
-    monkeypatch.setattr(http, "BODY_RATE", 1_000)
-
-    def trickle(port: int) -> bytes:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
-            caller.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
-            caller.settimeout(0.1)
-            while True:
-                try:
-                    return caller.recv(65536)
-                except TimeoutError:
-                    caller.sendall(b"{")
-
-    answer, _ = served(trickle)
-    assert "in time" in refused(answer, 408)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
-    answer, seconds = served(lambda port: exchange(port))
-    assert answer == b""
-    assert seconds < 20
-
-
-@pytest.mark.usefixtures("impatient")
-def test_an_answered_connection_is_kept_alive() -> None:
-    def talk(port: int) -> bytes:
-        return exchange(port, HEAD + LENGTH + CALL, get(b"/", b"Connection: close\r\n"), pause=0.6)
-
-    answer, _ = served(talk)
-    assert answer.count(b"HTTP/1.1 200") == 2
-
-
-def test_a_slow_sender_does_not_keep_the_node_from_stopping() -> None:
-    def trickle(port: int) -> bytes:
-        return exchange(port, HEAD + LENGTH, *[b"{"] * 6, pause=0.1)
-
-    answer, seconds = served(trickle, stop_after=0.2)
-    refused(answer, 408)
-    assert seconds < 20

@@ -8,11 +8,12 @@ from peers.client import Unreachable
 from server.domain.errors import InvalidInput
 from server.outgoing import CardCheck, make_client
 from tests.hostile import Answering, answer
+from tests.waiting import PATIENCE
 
 
 def get(url: str, **rules: bool) -> object:
     async def run() -> object:
-        async with make_client(seconds=1.0, **({"loopback_allowed": True} | rules)) as client:
+        async with make_client(seconds=PATIENCE, **({"loopback_allowed": True} | rules)) as client:
             return await client.get(url)
 
     return asyncio.run(run())

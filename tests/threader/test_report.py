@@ -83,7 +83,9 @@ def test_a_run_that_has_not_begun(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "p", ["A"])
     opened = bench.open()
     opened.store.prepare()
-    write_report(opened.project.manifest, opened.state, opened.store.folder)
+    html, markdown = write_report(opened.project.manifest, opened.state, opened.store.folder)
+    assert "PENDING" in html.read_text()
+    assert "| A | PENDING | 0 | 0 |  |" in markdown.read_text()
 
 
 @pytest.mark.parametrize(

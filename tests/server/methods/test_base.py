@@ -13,6 +13,7 @@ from server.methods.base import Session, new_id
 from tests.node import bearer, error_of
 from tests.server.methods.refusals import refused
 from tests.team import Team
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -192,7 +193,11 @@ def test_a_session_waits_for_what_comes_first(first: str) -> None:
         event, stopping = asyncio.Event(), asyncio.Event()
         nothing: Any = None
         session = Session(nothing, nothing, nothing, "acp/inbox", stopping)
+        until = session.until(event, 0.01 if first == "time" else 10 * PATIENCE)
+        waiting = asyncio.create_task(until)
+        await asyncio.sleep(0)
+        assert not waiting.done(), "nothing has come yet"
         {"event": event, "stopping": stopping}.get(first, asyncio.Event()).set()
-        await session.until(event, 0.01 if first == "time" else 60)
+        await waiting
 
-    asyncio.run(asyncio.wait_for(wait(), 20))
+    asyncio.run(asyncio.wait_for(wait(), PATIENCE))

@@ -18,6 +18,7 @@ from server.store.database import Database, Transaction, WriteFunction, connect
 from server.store.migrate import prepare
 from tests.faults import shim
 from tests.faults.shim import Call, Fault
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -233,7 +234,7 @@ async def test_what_nobody_expected_fails_its_group_and_the_next_is_served(
             patched.setattr("server.store.stamps.tick", confused)
             assert await gather(db, put("a"), put("b")) == [Unavailable, Unavailable]
             assert db.trouble == "storage_failed"
-        assert await asyncio.wait_for(db.write(put("c")), 5) == "c"
+        assert await asyncio.wait_for(db.write(put("c")), PATIENCE) == "c"
         assert db.trouble is None
     assert "a" not in names(path)
 
@@ -245,27 +246,29 @@ async def test_a_folder_that_was_replaced_does_not_end_the_writer(tmp_path: Path
         path.parent.rename(tmp_path / "elsewhere")
         path.parent.write_text("a file where the folder was")
         for _ in range(2):
-            await asyncio.gather(asyncio.wait_for(db.write(put("a")), 5), return_exceptions=True)
+            await asyncio.gather(
+                asyncio.wait_for(db.write(put("a")), PATIENCE), return_exceptions=True
+            )
         assert db.log_bytes == 0
         path.parent.unlink()
         (tmp_path / "elsewhere").rename(path.parent)
-        assert await asyncio.wait_for(db.write(put("b")), 5) == "b"
+        assert await asyncio.wait_for(db.write(put("b")), PATIENCE) == "b"
 
 
 async def test_nobody_waits_for_a_writer_that_has_ended(path: Path) -> None:
     go_on = threading.Event()
 
     def slow(transaction: Transaction) -> None:
-        go_on.wait(5)
+        go_on.wait(PATIENCE)
 
     async with opened(path) as db:
         waiting = asyncio.ensure_future(gather(db, slow, put("a")))
         await asyncio.sleep(0.05)
         end_writer()
-        assert await asyncio.wait_for(waiting, 5) == [Unavailable, Unavailable]
+        assert await asyncio.wait_for(waiting, PATIENCE) == [Unavailable, Unavailable]
         go_on.set()
         with pytest.raises(Unavailable) as refused:
-            await asyncio.wait_for(db.write(put("b")), 5)
+            await asyncio.wait_for(db.write(put("b")), PATIENCE)
         assert (refused.value.data["reason"], db.trouble) == ("writer_ended", "writer_ended")
 
 
@@ -327,12 +330,12 @@ async def test_a_wide_read_sees_one_snapshot(path: Path) -> None:
     def read_twice(connection: sqlite3.Connection) -> tuple[int, int]:
         first = connection.execute("SELECT count(*) FROM meta").fetchone()[0]
         between.set()
-        assert written.wait(5)
+        assert written.wait(PATIENCE)
         return first, connection.execute("SELECT count(*) FROM meta").fetchone()[0]
 
     async with opened(path) as db:
         reading = asyncio.ensure_future(db.read_wide(read_twice))
-        await asyncio.to_thread(between.wait, 5)
+        await asyncio.to_thread(between.wait, PATIENCE)
         await db.write(put("a"))
         written.set()
         first, second = await reading
@@ -400,18 +403,18 @@ async def test_close_waits_for_the_group_that_is_being_written(path: Path) -> No
 
     def slow(transaction: Transaction) -> str:
         begun.set()
-        go_on.wait(5)
+        go_on.wait(PATIENCE)
         return "done"
 
     db = Database(path)
     await db.open(0)
     write = asyncio.ensure_future(db.write(slow))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, PATIENCE)
     closing_ = asyncio.ensure_future(db.close())
     await asyncio.sleep(0.01)
     go_on.set()
     await closing_
-    assert await asyncio.wait_for(write, 5) == "done"
+    assert await asyncio.wait_for(write, PATIENCE) == "done"
 
 
 async def test_after_close_a_write_is_refused_and_the_log_is_folded_in(path: Path) -> None:

@@ -157,7 +157,9 @@ def test_what_an_operator_adds_is_no_damage(path: Path) -> None:
     with closing(connect(path)) as db:
         db.execute("CREATE INDEX mine ON packets (type)")
         db.execute("CREATE TABLE notes (text TEXT)")
+    with_more = elements(path)
     prepare(path)
+    assert elements(path) == with_more
 
 
 def test_a_start_that_is_killed_at_once_can_be_tried_again(
@@ -174,6 +176,8 @@ def test_a_start_that_is_killed_at_once_can_be_tried_again(
         with pytest.raises(KeyboardInterrupt):
             prepare(path)
     prepare(path)
+    prepare(tmp_path / "another.db")
+    assert elements(path) == elements(tmp_path / "another.db")
 
 
 def test_a_new_database_is_made_with_its_folder(tmp_path: Path) -> None:

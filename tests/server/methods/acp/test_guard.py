@@ -89,7 +89,9 @@ def test_a_mistake_after_a_pause_doesnt_begin_another(office: Office) -> None:
     abuse(office, 20)
     office.at = 61
     SENDING.note(office.context(), WRONG)
+    assert paused(office) < 0
     office.post()
+    assert office.rows("SELECT * FROM breakers") == []
 
 
 def test_the_breaker_forgets(office: Office) -> None:

@@ -148,9 +148,12 @@ def test_nobody_uses_up_a_thread_for_others(
             for one in others if gate == "none" else ():
                 last = office.post(one, to=[BERT], reply_to=last)
                 office.post(one, to=[one], reply_to=last)
-    office.post(ANNA, reply_to=first)
-    office.post(ANNA, thread_id=name or first)
+    by_reply = office.post(ANNA, reply_to=first)
+    by_name = office.post(ANNA, thread_id=name or first)
     office.post(ANNA, to=[CARL])
+    for one in (first, by_reply, by_name):
+        boxed = office.rows("SELECT box_seq FROM delivery_log WHERE message_id = ?", one)
+        assert boxed[0][0] is not None, "it has come to Bert"
 
 
 def test_what_one_writes_to_itself_takes_no_number_of_a_thread(office: Office) -> None:
