@@ -117,6 +117,8 @@ def test_mail_waits_for_a_node_that_is_away(mesh: Meshed) -> None:
     known_both_ways(ann, bob)
     beta.stop()
     first = ann.send(bob)["message"]
+    # What has been offered to its node is that node's to let expire.
+    eventually(lambda: '"mail_down"' in alpha.log)
     short = ann.send(bob, expires_at=soon(3))["message"]
     rest = [ann.send(bob, thread_id=first["thread_id"])["message"] for _ in range(4)]
     alpha.kill()
