@@ -61,8 +61,7 @@ def calmed(breaker: Breaker, now: int, trip: Trip = SENDER) -> Breaker:
     if not breaker.trips or now < breaker.open_until:
         return breaker
     faded = (now - breaker.open_until) // trip.calm
-    left = min(breaker.trips, trip.most) - faded
-    return breaker._replace(trips=left) if left > 0 else CLOSED
+    return breaker._replace(trips=max(min(breaker.trips, trip.most) - faded, 0))
 
 
 def after_failure(breaker: Breaker, now: int, trip: Trip = SENDER, reason: str = "") -> Breaker:

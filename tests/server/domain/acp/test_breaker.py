@@ -1,6 +1,6 @@
 """The circuit breaker (acp-canonical §12.4)."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.domain.acp.breaker import (
@@ -125,6 +125,7 @@ def test_after_quiet_nothing_is_left(breaker: Breaker, now: int) -> None:
     assert wait(after_failure(breaker._replace(failures=0), end + FORGOTTEN), end) is None
 
 
+@example(Breaker(FAILURES - 1, START - 1, 0, 0), START, 0)
 @given(ANY, STAMPS, st.integers(0, FORGOTTEN))
 def test_quiet_never_lengthens_and_more_trips_never_shorten(
     breaker: Breaker, now: int, quiet: int
