@@ -31,7 +31,7 @@ def approve(
 ) -> None:
     """List what waits for a human, or let a message or a handoff through.
 
-    Needs a human's key, made by `cacp keys create AID --repo NAME --human`. What another node holds
+    Needs a human's key, made by `cacp keys create AID --human`. What another node holds
     is listed there.
 
     \b

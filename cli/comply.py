@@ -3,20 +3,18 @@
 The commands import the runner themselves: `cacp --help` needn't wait for it.
 """
 
-import itertools
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli import comply_run as steps
+from cli.comply_model import model
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, JsonOption, fail, print_json
 from schemas.plain import clean, one_line
 
 if TYPE_CHECKING:
     from comply.files import Case
-    from comply.result import Result, Subject
-    from comply.settings import AgentServer
 
 app = typer.Typer(
     name="comply",
@@ -41,15 +39,19 @@ def lint(
     Example: cacp comply lint my-tests/
     """
     from comply.files import NotFound, find
-    from comply.source import lint
+    from comply.source import Problem, lint
+
+    def problems(path: Path) -> list[Problem]:
+        try:
+            return lint(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            return [Problem(1, f"can't be read: {getattr(error, 'strerror', 'it is not UTF-8')}")]
 
     try:
         paths = find(names)
-        found = [(path, one) for path in paths for one in lint(path.read_text(encoding="utf-8"))]
     except NotFound as error:
         fail(USAGE, str(error))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(USAGE, f"a file can't be read: {getattr(error, 'strerror', 'it is not UTF-8')}")
+    found = [(path, one) for path in paths for one in problems(path)]
     if as_json:
         print_json(
             [
@@ -97,7 +99,8 @@ def explain(
 
     for case in _load([name]):
         if as_json:
-            print_json(_described(case))
+            whole = case.test.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            print_json({**_described(case), **whole})
         else:
             typer.echo(clean(explain(case)))
 
@@ -109,7 +112,8 @@ def run(
         list[str] | None, typer.Option("--agent", help="An agent of the settings; repeatable.")
     ] = None,
     settings: Annotated[
-        Path, typer.Option("--settings", help="File with agent_servers, as editors have it.")
+        Path,
+        typer.Option("--settings", help="File with agent_servers, or agent.json of the registry."),
     ] = Path("agents.json"),
     url: Annotated[str | None, typer.Option("--url", help="A node, for tests over HTTP.")] = None,
     command: Annotated[
@@ -134,6 +138,12 @@ def run(
     human_key: Annotated[
         str | None, typer.Option("--human-key", envvar="CACP_HUMAN_KEY", help="Key of a human.")
     ] = None,
+    sync_key: Annotated[
+        str | None,
+        typer.Option(
+            "--sync-key", envvar="CACP_SYNC_KEY", help="Key of --key2's agent as a peer, for sync."
+        ),
+    ] = None,
     peer_url: Annotated[
         str | None, typer.Option("--peer-url", help="A second node, a peer of the first.")
     ] = None,
@@ -144,15 +154,36 @@ def run(
         str | None, typer.Option("--repo", help="Repo of the first agent; the card's if absent.")
     ] = None,
     repo2: Annotated[str, typer.Option("--repo2", help="Repo of the other.")] = "frontend-app",
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--endpoint",
+            help="URL that the first agent gives as its own; one that leads nowhere if absent.",
+        ),
+    ] = None,
+    endpoint2: Annotated[
+        str | None, typer.Option("--endpoint2", help="The same of the other agent.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Tests at a time.")] = 4,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds that one test may take.")
+        float,
+        typer.Option(
+            "--timeout", min=0.1, help="Seconds that one test may take beside its windows."
+        ),
     ] = 60,
+    start_timeout: Annotated[
+        float,
+        typer.Option(
+            "--start-timeout", min=0.1, help="Seconds that an agent may take to answer at first."
+        ),
+    ] = 30,
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", help="Known failures; a stale entry fails.")
+        Path | None,
+        typer.Option("--baseline", help="What is known not to pass; a stale entry fails."),
     ] = None,
     write_baseline: Annotated[
-        Path | None, typer.Option("--write-baseline", help="Write what fails now as known.")
+        Path | None,
+        typer.Option("--write-baseline", help="Write what fails, or isn't tested, as known."),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the report as JSON, with transcripts.")
@@ -168,11 +199,15 @@ def run(
 ) -> None:
     """Run tests against agents, a node or a wire parser; print the report as Markdown.
 
-    Without names: acp for agents, cacp-2.0 and json-rpc-2.0 for a node, wire for a command. Tests
-    that need what is missing (another key, a second node) are NA and fail nothing.
+    Without names: acp and acp-v2 for agents that speak these versions, cacp-2.0 and json-rpc-2.0
+    for a node, wire for a command. Tests that need what is missing (a login, another key, a second
+    node) are NA: not tested.
+
+    Reports are written as the run goes on, and hold what is finished whatever ends it.
 
     Exit status: 0 all required tests pass, 1 one fails or a baseline entry is stale, 2 wrong
-    usage, 3 the harness failed or nothing answers.
+    usage, 3 the harness failed, or a subject can't be reached or started, 4 none fails, but some
+    required tests were not tested, 128 + the signal that ended the run.
 
     \b
     Examples:
@@ -183,100 +218,66 @@ def run(
       cacp comply run wire --command "cacp wire parse - --json"
     """
     from comply import baseline as known_failures
-    from comply import plan
     from comply.files import around
-    from comply.result import Subject
-    from comply.run import Target, Unreachable
+    from comply.outcome import judge
+    from comply.plan import Run
+    from comply.run import Target
 
     if sum(map(bool, (url, agent, command))) != 1:
         fail(USAGE, "name what to test: --url URL, --agent NAME or --command COMMAND")
-    if command is not None and not _splits(command):
-        fail(USAGE, f"--command: quotes don't match, or it is empty: {command!r}")
-    usual = ["acp"] if agent else ["wire"] if command else ["cacp-2.0", "json-rpc-2.0"]
-    cases = _load(names or usual)
-    servers = [(name, _agent_server(settings, name)) for name in agent or []]
+    line = None if command is None else steps.command_line(command)
+    usual = ["acp", "acp-v2"] if agent else ["wire"] if command else ["cacp-2.0", "json-rpc-2.0"]
+    cases = _cases(names or usual)
+    servers = {name: steps.agent_server(settings, name) for name in agent or []}
 
     def targets() -> list[Target]:
+        from comply.command import CommandTarget
         from comply.http import HttpTarget
+        from comply.stdio import StdioTarget
 
         if url is not None:
             keys = {"first": key, "second": key2, "third": key3, "human": human_key}
-            return [HttpTarget(url, keys, peer_url, peer_key, repo, repo2)]
-        if command is not None:
-            from comply.command import CommandTarget
+            keys["sync"] = sync_key
+            return [
+                HttpTarget(
+                    url,
+                    keys,
+                    peer_url,
+                    peer_key,
+                    repo,
+                    repo2,
+                    endpoint=endpoint,
+                    endpoint2=endpoint2,
+                )
+            ]
+        if line is not None:
+            return [CommandTarget(line)]
+        return [
+            StdioTarget(name, one, start_seconds=start_timeout) for name, one in servers.items()
+        ]
 
-            return [CommandTarget(command)]
-        from comply.stdio import StdioTarget
-
-        return [StdioTarget(name, server) for name, server in servers]
-
-    known = known_failures.entries(_read(baseline)) if baseline else frozenset()
-    count, total = itertools.count(1), len(cases) * (len(servers) or 1)
-
-    def done(_: object, result: "Result") -> None:
-        if not quiet:
-            why = f"  {one_line(result.reason, 100)}" if result.reason else ""
-            typer.echo(f"{next(count)}/{total} {result.verdict} {result.key}{why}", err=True)
-
-    try:
-        subjects: list[Subject] = plan.run(
-            cases,
-            targets,
-            jobs=jobs,
-            seconds=timeout,
-            done=done,
-        )
-    except Unreachable as error:
-        fail(UNREACHABLE, str(error))
-    outcome = plan.judge(subjects, known, around(cases))
-    _report(subjects, known, json_file=json_file, junit=junit, html=html, badge=badge)
+    known = known_failures.entries(steps.read(baseline)) if baseline else frozenset()
+    reports = steps.Reports(known, json_file, junit, html, badge)
+    reports.check()
+    progress = steps.Progress(reports, quiet)
+    progress.run = whole = Run(
+        cases, targets, jobs=jobs, seconds=timeout, done=progress, unasked=not names
+    )
+    steps.go(whole, reports)
     if write_baseline is not None:
-        _write(write_baseline, known_failures.as_text(subjects))
-    for entry, why in outcome.stale.items():
-        typer.echo(f"cacp: {one_line(entry)} {why}: take it out of {baseline}", err=True)
-    for error_text in outcome.errors:
-        typer.echo(f"cacp: {one_line(error_text)}", err=True)
-    raise typer.Exit(outcome.status)
+        steps.note_known(write_baseline, whole.subjects)
+    outcome = judge(whole.subjects, known, around(cases), whole.ended_by)
+    steps.conclude(outcome, baseline)
 
 
-def _splits(command: str) -> bool:
-    try:
-        return bool(shlex.split(command))
-    except ValueError:
-        return False
-
-
-def _agent_server(settings: Path, name: str) -> "AgentServer":
-    from comply.settings import BadSettings, agent_server
+def _cases(names: list[str]) -> "list[Case]":
+    """The cases of these names. A file that is no test is an error of that test alone."""
+    from comply.files import NotFound, find, load_all
 
     try:
-        return agent_server(_read(settings), name)
-    except BadSettings as error:
-        fail(USAGE, f"{settings}: {error}")
-
-
-def _report(
-    subjects: "list[Subject]",
-    known: frozenset[str],
-    *,
-    json_file: Path | None,
-    junit: Path | None,
-    html: Path | None,
-    badge: Path | None,
-) -> None:
-    from comply.report import badge as badges
-    from comply.report import data, markdown, page
-    from comply.report import junit as xml
-
-    typer.echo(clean(markdown.markdown(subjects)), nl=False)
-    for path, text in (
-        (json_file, data.as_json(subjects)),
-        (junit, xml.junit(subjects, known)),
-        (html, page.page(subjects)),
-        (badge, badges.badge(subjects)),
-    ):
-        if path is not None:
-            _write(path, text)
+        return load_all(find(names))
+    except NotFound as error:
+        fail(USAGE, str(error))
 
 
 def _load(names: list[str] | None) -> "list[Case]":
@@ -301,26 +302,13 @@ def _described(case: "Case") -> dict[str, object]:
     }
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        fail(USAGE, f"can't read {path}: {getattr(error, 'strerror', 'it is not UTF-8')}")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(USAGE, f"can't write {path}: {error.strerror}")
-
-
 @app.command()
 def record(
     file: Annotated[Path, typer.Argument(help="The test to write.")],
     agent: Annotated[str, typer.Option("--agent", help="An agent of the settings.")],
     settings: Annotated[
-        Path, typer.Option("--settings", help="File with agent_servers, as editors have it.")
+        Path,
+        typer.Option("--settings", help="File with agent_servers, or agent.json of the registry."),
     ] = Path("agents.json"),
 ) -> None:
     """Stand between an editor and an agent, and write what they say as a test to edit.
@@ -335,10 +323,13 @@ def record(
     from comply.recording import relay, to_test
     from comply.run import Unreachable
 
-    server = _agent_server(settings, agent)
-    _write(file, "")
+    server = steps.agent_server(settings, agent)
+    steps.write(file, "")
     try:
         said = asyncio.run(relay(server, sys.stdin.buffer, sys.stdout.buffer))
     except Unreachable as error:
         fail(UNREACHABLE, str(error))
-    _write(file, to_test(said, file.stem))
+    steps.write(file, to_test(said, file.stem))
+
+
+app.command()(model)

@@ -40,6 +40,7 @@ from the facts for the current version, the same on every node, in whatever orde
 - **Agreement is bound to content**: to the version and the SHA-256 of its canonical JSON (RFC
   8785). An update voids what was said before. Send `version` with a response or an update, and it
   is refused when the contract has moved on meanwhile (`stale_version`).
+- **Only a party** writes the next version; who is none asks for a change.
 - **The author** of the current version can't agree to it while there is another party.
 - **One other party** suffices; a project made with `agreementPolicy: all` asks for every one. The
   others may agree later: that is recorded, and moves nothing.

@@ -140,7 +140,7 @@ def _methods() -> Iterator[str]:
     yield "# Methods\n"
     yield (
         "JSON-RPC 2.0 over `POST /`, params by name. In params, and for `params` itself, `null`\n"
-        "means absent; in results of `cacp/*` what is absent is left out. `GET /openrpc.json`,\n"
+        "means absent; in results what is absent is left out. `GET /openrpc.json`,\n"
         "`rpc.discover` and `cacp openrpc` give the same as a document for programs. Who has the\n"
         "access that a method needs is in `server/domain/access.py`.\n"
     )

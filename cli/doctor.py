@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from cli.client import own_url
+from cli.doctor_content import content_checks
 from cli.offline import DbOption
 from cli.terminal import REFUSED, JsonOption, print_json
 from schemas.plain import one_line
@@ -134,11 +135,18 @@ def _database(settings: "Settings") -> Iterator[Check]:
     try:
         yield _log(path, settings.durability)
         with snapshot(path) as db:
-            yield _schema(db)
+            schema = _schema(db)
+            yield schema
             yield _permissions(path)
             yield from _soundness(db)
+            for finding in content_checks(db):
+                yield Check(*finding)
+            yield _certainty(db, time.time_ns() // 1000)
             yield _stamps(db, time.time_ns() // 1000)
             yield _deferred(db, time.time_ns() // 1000)
+            # A database of an earlier release has no such table yet.
+            if schema.state == "ok":
+                yield _undelivered(db)
             yield from _peers(db, settings)
     except sqlite3.Error as error:
         yield Check(
@@ -226,6 +234,21 @@ def _soundness(db: sqlite3.Connection) -> Iterator[Check]:
     yield Check("integrity", "ok", "the file is sound")
 
 
+def _certainty(db: sqlite3.Connection, now: int) -> Check:
+    from server.domain.clocks import doubted
+    from server.store import stamps
+
+    sure = stamps.kept(db)
+    if sure is None or not sure.is_doubtful(now):
+        return Check("certainty", "ok", "the clock is where the node left it")
+    return Check(
+        "certainty",
+        "warning",
+        f"{doubted(sure, now)}: nothing expires or is archived by it yet",
+        "run NTP; if it is right, `cacp clock confirm`",
+    )
+
+
 def _stamps(db: sqlite3.Connection, now: int) -> Check:
     from peers.clock import is_ahead
     from schemas.base import iso
@@ -237,16 +260,17 @@ def _stamps(db: sqlite3.Connection, now: int) -> Check:
             "stamps",
             "warning",
             f"something is stamped {iso(newest)}, which is still to come: a clock was wrong",
-            "run NTP; what is written from now on has the right time, and nothing waits for it",
+            "run NTP; what is written from now on has the right time, and nothing waits for it. "
+            "`cacp clock repair` stamps anew what no other node has",
         )
     return Check("stamps", "ok", f"the newest is {iso(newest)}" if newest else "nothing is stored")
 
 
 def _deferred(db: sqlite3.Connection, now: int) -> Check:
     from schemas.base import iso
-    from server.store import mesh
+    from server.store import deferred
 
-    ahead, waiting = mesh.deferred(db, now), mesh.count_aside(db)
+    ahead, shares = deferred.ahead(db, now), deferred.by_source(db)
     if ahead.messages:
         return Check(
             "deferred",
@@ -256,15 +280,35 @@ def _deferred(db: sqlite3.Connection, now: int) -> Check:
             "run NTP on the peers' machines; `cacp clock deferred` shows them, `cacp clock accept` "
             "takes them in now",
         )
-    if waiting:
+    if shares:
+        waiting = sum(one.messages for one in shares)
         return Check(
             "deferred",
             "warning",
-            f"{waiting} message{'s' if waiting > 1 else ''} from peers, of projects that are "
-            "unknown here",
-            "the projects are being fetched from who sent them: see that those peers are up",
+            f"{waiting} message{'s' if waiting > 1 else ''} from peers, {shares[0].messages} of "
+            f"them from {shares[0].source}, which wait for projects that are unknown here, or for "
+            "versions and rounds that they follow on",
+            "see that those peers are up: what is waited for is fetched from them. "
+            "`cacp peers deferred` lists it, and drops it",
         )
     return Check("deferred", "ok", "nothing from peers waits")
+
+
+def _undelivered(db: sqlite3.Connection) -> Check:
+    from server.store import undelivered
+
+    found = undelivered.every(db)
+    if not found:
+        return Check("undelivered", "ok", "peers have taken all that they were sent")
+    peer, held = next(iter(found.items()))
+    name, one = next(iter(held.items()))
+    count = sum(map(len, found.values()))
+    return Check(
+        "undelivered",
+        "warning",
+        f"{count} not taken; the first by {peer}: {name.entity} {name.entity_id}: {one.reason}",
+        "`cacp peers` lists them; `cacp peers retry` tries again, `cacp peers drop` gives up",
+    )
 
 
 def _peers(db: sqlite3.Connection, settings: "Settings") -> Iterator[Check]:
@@ -383,7 +427,7 @@ def _port(settings: "Settings") -> Iterator[Check]:
     try:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
         with closing(socket.create_server((settings.host, settings.port), family=family)):
-            yield Check("port", "ok", f"{address} is free: the node isn't running")
+            yield _free_port(settings, address)
             return
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
@@ -398,6 +442,19 @@ def _port(settings: "Settings") -> Iterator[Check]:
         return
     who = f"{agent} answers on {address}" if agent else f"another program has {address}"
     yield Check("port", "broken", who, "stop it, or choose another port with --port or CACP_PORT")
+
+
+def _free_port(settings: "Settings", address: str) -> Check:
+    from server.store.place import is_claimed
+
+    if not is_claimed(settings.db):
+        return Check("port", "ok", f"{address} is free: the node isn't running")
+    return Check(
+        "port",
+        "warning",
+        f"{address} is free, and yet a node runs on this database: on another port",
+        "give `cacp doctor` its settings (CACP_PORT or --config), so that it asks that node",
+    )
 
 
 def _health(settings: "Settings") -> dict[str, Any]:

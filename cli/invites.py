@@ -66,6 +66,7 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
         print_columns(
             ("INVITE", "CREATED", "EXPIRES", "USED BY", "REVOKED"),
             [[value or "-" for value in row.values()] for row in rows],
+            none="none: `cacp invite create` makes one, for a node that is to become a peer",
         )
 
 

@@ -16,6 +16,7 @@ from cli.mail import hook, inbox, send
 from cli.mcp import mcp
 from cli.mesh import mesh
 from cli.openrpc import openrpc
+from cli.peers_deferred import deferred
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
 from cli.storage import backup, export
@@ -49,6 +50,7 @@ app.command(rich_help_panel=MAIL)(inbox)
 app.command(rich_help_panel=MAIL)(send)
 app.command(rich_help_panel=MAIL)(acp.approve)
 app.command(rich_help_panel=MAIL)(hook)
+peers.app.command()(deferred)
 app.add_typer(peers.app, rich_help_panel=MESH)
 app.add_typer(invites.app, rich_help_panel=MESH)
 app.add_typer(clock.app, rich_help_panel=MESH)

@@ -67,8 +67,12 @@ def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
         fail(REFUSED, f"{settings.db} can't be used as a node's database: {error}")
 
 
-def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under their heads, aligned, for people and for `awk`."""
+def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: str) -> None:
+    """Print rows under their heads, aligned, for people and for `awk`. Without rows nothing is
+    printed but `none`, on stderr: that there are none, and what to do."""
+    if not rows:
+        typer.echo(none, err=True)
+        return
     lines = [heads, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:

@@ -11,7 +11,8 @@ from schemas.plain import one_line
 
 PAGE = 500
 SAID_MAX = 30
-"""Packets of a project that are shown; all of them with --json."""
+"""The newest packets of a project that are shown; with --json PACKETS_MAX."""
+PACKETS_MAX = 1000
 UNAUTHENTICATED = -32001
 
 
@@ -117,7 +118,7 @@ def show(
     """
     with connected(url, key) as node:
         project_id, contract_id = locate(node, id)
-        told = tell(node, project_id, contract_id)
+        told = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
         print_json(told)
         return
@@ -127,20 +128,29 @@ def show(
     out.print(story(told, out.width))
 
 
-def tell(node: Client, project_id: str, contract_id: str | None) -> dict[str, Any]:
-    """All that the node knows: `{project}`, or `{project, contract, parties, timeline, packets,
-    conflicts}` for a contract."""
-    whole = node.call("cacp/project/get", {"projectId": project_id})
+def tell(
+    node: Client, project_id: str, contract_id: str | None, most: int = SAID_MAX
+) -> dict[str, Any]:
+    """What the node knows: `{project, packets}`, the project in short with all its contracts and
+    the `most` newest packets, or `{project, contract, parties, timeline, packets, conflicts}` for a
+    contract. A project is never asked for as a whole: that may be more than one answer may."""
+    in_short = {"projectId": project_id, "summary": True}
+    project = node.call("cacp/project/get", in_short)
+    cursor = project.pop("nextCursor", None)
     if contract_id is None:
-        return {"project": whole}
+        if cursor is not None:
+            rest = in_short | {"cursor": cursor}
+            project["contracts"] += node.pages("cacp/project/get", rest, "contracts")
+        newest = {"projectId": project_id, "limit": most}
+        return {"project": project, "packets": node.call("cacp/context/list", newest)["packets"]}
     which = {"projectId": project_id, "contractId": contract_id}
     timeline = node.call("cacp/contract/timeline", which)
     return {
-        "project": {**whole, "contracts": [], "context_history": []},
+        "project": {**project, "contracts": []},
         "contract": node.call("cacp/contract/get", which | {"includeHistory": True}),
         "parties": timeline["parties"],
         "timeline": timeline["timeline"],
-        "packets": node.call("cacp/context/list", which | {"limit": 1000})["packets"],
+        "packets": node.call("cacp/context/list", which | {"limit": PACKETS_MAX})["packets"],
         "conflicts": node.call("cacp/contract/conflicts", which)["conflicts"],
     }
 
@@ -153,9 +163,9 @@ def story(told: dict[str, Any], width: int) -> Any:
     project = told["project"]
     names = views.repo_names(project)
     if "contract" not in told:
-        packets = project["context_history"]
-        moments = packet_moments(packets[-SAID_MAX:], names)
-        return views.project_story(project, moments, max(0, len(packets) - SAID_MAX), width)
+        moments = packet_moments(told["packets"], names)
+        left_out = project["contextCount"] - len(told["packets"])
+        return views.project_story(project, moments, max(0, left_out), width)
     moments = contract_moments(told["contract"], told["timeline"], told["packets"], names)
     return views.contract_story(told["contract"], told, project, moments)
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
+    from schemas.manifest import Budget
     from threader.load import Project
     from threader.run import Run
 
@@ -26,6 +28,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Lines instead of the live view.")]
 Compat = Annotated[
     str | None, typer.Option("--compat", help="Accept another result format too: wire.")
+]
+
+BudgetTokens = Annotated[
+    int | None,
+    typer.Option("--budget-tokens", min=1, help="Stop when so many tokens, in and out, are used."),
+]
+BudgetUsd = Annotated[
+    float | None,
+    typer.Option("--budget-usd", min=0.01, help="Stop when so many US dollars are spent."),
 ]
 
 NOT_ALL_DONE = 1
@@ -60,17 +71,25 @@ def _load(manifest: Path) -> "Project":
     return load_project(manifest)
 
 
+def _budget(tokens: int | None, usd: float | None) -> "Budget | None":
+    from schemas.manifest import Budget
+
+    return None if tokens is None and usd is None else Budget(tokens=tokens, usd=usd)
+
+
 @app.command()
 def run(
     manifest: ManifestPath,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; an old run is kept aside.")
     ] = False,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
     plain: Plain = False,
     compat: Compat = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a manifest to its end.
+    """Run a manifest to its end, or until its budget is used up.
 
     Exit status: 0 all tasks DONE, 1 not all, 2 a mistake to mend, 130 interrupted.
 
@@ -79,11 +98,25 @@ def run(
     from threader.session import start_run
 
     with _mistakes(as_json):
-        opened = start_run(_load(manifest), fresh=fresh)
+        budget = _budget(budget_tokens, budget_usd)
+        opened = start_run(_load(manifest), fresh=fresh, budget=budget)
         _go(opened, plain=plain, compat=compat, as_json=as_json)
 
 
-@app.command()
+class _Resume(TyperCommand):
+    """Lets `--retry-failed` stand alone, which then means all of them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        whole = [
+            f"{arg}=*"
+            if arg == "--retry-failed" and (not following or following.startswith("-"))
+            else arg
+            for arg, following in zip(args, [*args[1:], ""], strict=True)
+        ]
+        return super().parse_args(ctx, whole)
+
+
+@app.command(cls=_Resume)
 def resume(
     manifest: ManifestPath,
     reconcile: Annotated[
@@ -92,18 +125,36 @@ def resume(
     retry: Annotated[
         list[str] | None, typer.Option("--retry", help="Start this task afresh (repeatable).")
     ] = None,
+    retry_failed: Annotated[
+        str | None,
+        typer.Option(
+            "--retry-failed",
+            metavar="[GLOB]",
+            help="Start tasks afresh that ended FAILED, ESCALATED or BLOCKED; all without GLOB.",
+        ),
+    ] = None,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
     plain: Plain = False,
     compat: Compat = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with an interrupted or ended run. DONE tasks are skipped, ESCALATED ones stay.
 
-    Example: cacp thread resume manifest.json --retry WP-017
+    A budget given here counts before the manifest's, until it is given anew or reconciled.
+
+    Example: cacp thread resume manifest.json --retry-failed
     """
     from threader.session import resume_run
 
     with _mistakes(as_json):
-        opened, changes = resume_run(_load(manifest), reconciling=reconcile, retry=retry or ())
+        opened, changes = resume_run(
+            _load(manifest),
+            reconciling=reconcile,
+            retry=retry or (),
+            retry_failed=retry_failed,
+            budget=_budget(budget_tokens, budget_usd),
+        )
         for line in changes.lines():
             typer.echo(f"reconciled {line}", err=True)
         _go(opened, plain=plain, compat=compat, as_json=as_json)
@@ -186,11 +237,16 @@ def status(manifest: ManifestPath, as_json: AsJson = False) -> None:
 
     Example: cacp thread status manifest.json --json
     """
+    from threader.outbox import outbox_summary
     from threader.overview import overview, overview_lines
     from threader.session import load_state
+    from threader.store import RunStore
 
     with _mistakes(as_json):
-        facts = overview(load_state(_load(manifest)))
+        project = _load(manifest)
+        store = RunStore(project.state_dir)
+        reports = outbox_summary(project.state_dir)
+        facts = overview(project, load_state(project), reports, store.lock.holder())
         if as_json:
             _print_json(facts)
         else:
@@ -238,10 +294,12 @@ def report(manifest: ManifestPath, as_json: AsJson = False) -> None:
     """
     from threader.report import write_report
     from threader.session import load_state
+    from threader.store import RunStore
 
     with _mistakes(as_json):
         project = _load(manifest)
-        html, markdown = write_report(project.manifest, load_state(project), project.state_dir)
+        runner = RunStore(project.state_dir).lock.holder()
+        html, markdown = write_report(project, load_state(project), runner)
         if as_json:
             _print_json({"html": str(html), "markdown": str(markdown)})
         else:
@@ -344,15 +402,34 @@ def skill(
 
 
 @app.command()
-def doctor(manifest: ManifestPath, as_json: AsJson = False) -> None:
+def doctor(
+    manifest: ManifestPath,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask each CLI for one contract, in a scratch folder.")
+    ] = False,
+    probe_sec: Annotated[
+        float, typer.Option("--probe-sec", min=1, help="How long each CLI has to answer.")
+    ] = 180,
+    compat: Compat = None,
+    as_json: AsJson = False,
+) -> None:
     """Check that a manifest can be run here: files, CLIs, git. Exit status 1: it cannot.
 
-    Example: cacp thread doctor manifest.json
+    Without --probe no model is asked and nothing is run. With it, worker and healer each have one
+    tiny task to answer by their contract, as they would in the night.
+
+    Example: cacp thread doctor manifest.json --probe
     """
+    from threader.compat import result_reader
     from threader.doctor import examine
+    from threader.probe import probe_all
 
     with _mistakes(as_json):
-        findings = examine(_load(manifest))
+        project = _load(manifest)
+        read_result = result_reader(compat)
+        findings = examine(project)
+        if probe:
+            findings += probe_all(project, probe_sec, read_result)
     if as_json:
         _print_json([{"ok": item.ok, "text": item.text} for item in findings])
     else:

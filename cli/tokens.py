@@ -111,6 +111,7 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
         print_columns(
             ("TOKEN", "PROJECT", "AGENT", "CREATED", "EXPIRES", "REVOKED"),
             [[value or "-" for value in row.values()] for row in rows],
+            none="none: `cacp tokens create PROJECT_ID --agent AID` makes one",
         )
 
 

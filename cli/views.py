@@ -212,15 +212,14 @@ def node(url: str, health: Json, card: Json, counts: str | None) -> Group:
 
 def project_story(project: Json, moments: list[Moment], left_out: int, width: int) -> Group:
     """A project: its repos, its contracts, and what its agents told each other."""
-    names = repo_names(project)
     parts: list[RenderableType] = [
         Text.assemble(data(project["name"], "bold"), "  ", data(project["status"], "yellow")),
         Text(clean(project["objective"]), "italic"),
         Text.assemble(
             ("project ", "dim"),
-            data(project["project_id"], "cyan"),
-            (f"   created {ago(project['created_at'])}", "dim"),
-            (f"   {POLICIES.get(project['agreement_policy'], '')}", "dim"),
+            data(project["projectId"], "cyan"),
+            (f"   created {ago(project['createdAt'])}", "dim"),
+            (f"   {POLICIES.get(project['agreementPolicy'], '')}", "dim"),
         ),
         _head("Repos"),
         table(
@@ -242,16 +241,7 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
         ),
     ]
     if project["contracts"]:
-        listed = [
-            {
-                "contractId": one["contract_id"],
-                "proposedBy": one["proposed_by"],
-                "proposedByName": names.get(one["proposed_by"]),
-                **{name: one[name] for name in ("name", "type", "version", "status")},
-            }
-            for one in project["contracts"]
-        ]
-        parts += [_head("Contracts"), contracts(listed, width)]
+        parts += [_head("Contracts"), contracts(project["contracts"], width)]
     if moments:
         earlier = f", {left_out} earlier left out" if left_out else ""
         parts += [_head(f"What was said{earlier}"), timeline(moments)]
@@ -369,8 +359,13 @@ def _work(status: str) -> Text:
 def _conflict(lost: Json, names: dict[str, str]) -> Group:
     by = one_line(names.get(lost["proposedBy"], lost["proposedBy"]))
     note = f": {one_line(lost['changeNotes'])}" if lost.get("changeNotes") else ""
+    parties = ""
+    # Older nodes don't tell them.
+    if set(lost.get("parties", ())) != set(lost.get("currentParties", ())):
+        bound = ", ".join(one_line(names.get(one, one)) for one in lost["parties"])
+        parties = f", for {bound}"
     return Group(
-        Text(f"by {by} at {clock(lost['timestamp'])}{note}", "red"),
+        Text(f"by {by} at {clock(lost['timestamp'])}{parties}{note}", "red"),
         Text(clean(json.dumps(lost["content"], ensure_ascii=False, indent=2)), "dim"),
     )
 

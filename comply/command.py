@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import shlex
 import uuid
 from contextlib import suppress
@@ -11,13 +10,17 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from comply.files import Case
-from comply.providers import kill_group
+from comply.process import Child, NotStarted
 from comply.record import Record
-from comply.run import HarnessError, Unreachable
+from comply.run import HarnessError, Unreachable, to_its_end
 from comply.template import fill
 from schemas.jsont import ComplianceTest, JsonObject, Step
 
 RUN_SECONDS = 20.0
+
+
+class Flood(Exception):
+    """It writes more than any run may; the message says of what."""
 
 
 @dataclass(slots=True)
@@ -37,13 +40,16 @@ class CommandTarget:
 
     async def learn(self) -> None:
         """Raises Unreachable when the command can't be started."""
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, Flood):
             await run(self.argv, b"")
 
     def missing(self, test: ComplianceTest) -> str | None:
         if test.transport != "command":
             return f"is for {test.transport}, not for a command"
         return None
+
+    def concerns(self, test: ComplianceTest) -> bool:
+        return True
 
     async def open(self, case: Case) -> "CommandSession":
         return CommandSession(self.argv)
@@ -61,6 +67,9 @@ class CommandSession:
         self.variables: dict[str, JsonValue] = {"unique": uuid.uuid4().hex[:12]}
         self.log = ""
 
+    async def start(self) -> None:
+        """Each step starts the command."""
+
     async def act(self, step: Step) -> None:
         if step.run is None:
             raise HarnessError("this step is not for a command")
@@ -74,6 +83,9 @@ class CommandSession:
         except TimeoutError:
             self.record.end(f"the command did not end within {RUN_SECONDS:g} s")
             return
+        except Flood as flood:
+            self.record.flood(f"the command wrote more than {flood}")
+            return
         heard: JsonObject = {"status": status, "stdout": stdout}
         with suppress(ValueError, RecursionError):
             heard["json"] = json.loads(stdout)
@@ -81,7 +93,7 @@ class CommandSession:
         self.record.heard(heard, "output")
 
     async def run(self, stdin: bytes) -> tuple[int, str, str]:
-        """Status, stdout and stderr. Raises Unreachable, TimeoutError."""
+        """Status, stdout and stderr. Raises Unreachable, Flood, TimeoutError."""
         return await run(self.argv, stdin)
 
     async def close(self) -> str:
@@ -89,22 +101,21 @@ class CommandSession:
 
 
 async def run(argv: list[str], stdin: bytes) -> tuple[int, str, str]:
-    """Status, stdout and stderr of a command. Raises Unreachable, TimeoutError."""
+    """Status, stdout and stderr of a command. Raises Unreachable, Flood, TimeoutError."""
+    said: list[bytes] = []
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(os.environ),
-            start_new_session=True,
+        child = await Child.start(
+            argv, marker=uuid.uuid4().hex, heard=said.append, ended=lambda why: None
         )
-    except OSError as error:
-        raise Unreachable(f"can't start {argv[0]}: {error.strerror}") from None
+    except NotStarted as error:
+        raise Unreachable(str(error)) from None
     try:
         async with asyncio.timeout(RUN_SECONDS):
-            said, log = await process.communicate(stdin)
+            await child.write(stdin)
+            child.close_stdin()
+            await child.wait()
     finally:
-        kill_group(process)
-        await process.wait()
-    return process.returncode or 0, said.decode(errors="replace"), log.decode(errors="replace")
+        await to_its_end(child.end(0))
+    if child.flood:
+        raise Flood(child.flood)
+    return child.process.returncode or 0, b"".join(said).decode(errors="replace"), child.log

@@ -1,12 +1,12 @@
 """Finds tests: the suites shipped with the package, files, and folders of files."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from comply.source import SUFFIX, NotATest, id_of, read
-from schemas.jsont import ComplianceTest
+from schemas.jsont import ComplianceTest, Step
 
 SUITES = Path(__file__).parent / "suites"
 
@@ -21,12 +21,13 @@ class BadTest(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test and where it comes from."""
+    """A test and where it comes from; a file that is no test has `problem` say why."""
 
     id: str
     suite: str
     path: Path
     test: ComplianceTest
+    problem: str = ""
 
 
 def suites() -> list[str]:
@@ -54,6 +55,19 @@ def key_of(path: Path) -> str:
     return f"{path.parent.name}/{id_of(path)}"
 
 
+def load_all(paths: Iterable[Path]) -> list[Case]:
+    """Each file; one that is no test concerns nobody else, and ends as an error of its own."""
+    return [_whatever(path) for path in paths]
+
+
+def _whatever(path: Path) -> Case:
+    try:
+        return load(path)
+    except BadTest as error:
+        test = ComplianceTest(title=id_of(path), severity="required", steps=[Step(delayMs=0)])
+        return Case(id_of(path), path.parent.name, path, test, str(error))
+
+
 def load(path: Path) -> Case:
     """Raises BadTest."""
     try:
@@ -69,7 +83,9 @@ def _named(name: str) -> Iterator[Path]:
     if name in suites():
         yield from sorted((SUITES / name).glob(f"*{SUFFIX}"))
         return
-    shipped = sorted(SUITES.glob(f"*/{name}{SUFFIX}")) if "*" not in name else []
+    shipped = [
+        path for path in sorted(SUITES.glob(f"*/*{SUFFIX}")) if name in (id_of(path), key_of(path))
+    ]
     path = Path(name)
     if shipped and not path.exists():
         yield from shipped

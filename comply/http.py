@@ -6,29 +6,48 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import JsonValue
 
+from comply.conditions import unmet
 from comply.files import Case
 from comply.matching import look_up
 from comply.record import Record
+from comply.result import NotApplicable
 from comply.run import HarnessError, Unreachable
 from comply.template import fill, text_of
-from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, Precondition, Step
+from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, Step
 
 REQUEST_SECONDS = 30.0
+ANSWER_BYTES = 16 << 20
+"""What an answer may hold; more is a flood."""
 LARGE = 2_000_000
 """Characters of the built-in text that is too large for a request."""
 SOON_SECONDS = 3.0
 """How far ahead the built-in `${soon}` is, by our clock."""
 CARD = "/.well-known/agent.json"
+NEAR = "http://127.0.0.1:9101", "http://127.0.0.1:9102"
+AWAY = "https://first.comply.invalid", "https://second.comply.invalid"
+"""Where the two agents say that they can be called: at a node of this machine, and at one that
+others reach, which may refuse to call loopback. Nobody listens there; `.invalid` is never found."""
 NEEDED = {
     "second": "another agent: --key2",
     "third": "an agent whose limits may be used up: --key3",
     "human": "a human: --human-key",
+    "sync": "the second agent as a peer: --sync-key",
 }
 """What a test asks for that calls as one of these."""
+KEYS = {
+    "first": "--key",
+    "second": "--key2",
+    "third": "--key3",
+    "human": "--human-key",
+    "sync": "--sync-key",
+}
+"""The option that gives the key of a caller."""
 
 
 @dataclass(slots=True)
@@ -42,6 +61,8 @@ class HttpTarget:
     repo: str | None = None
     repo2: str | None = None
     peer_repo: str = "frontend-app"
+    endpoint: str | None = None
+    endpoint2: str | None = None
     facts: dict[str, str] = field(default_factory=dict)
     card: JsonValue = None
     methods: list[str] | None = None
@@ -75,15 +96,21 @@ class HttpTarget:
             self.facts["Methods"] = str(len(self.methods))
         self.repo = self.repo or self.facts.get("Repo", "backend-api")
         self.repo2 = self.repo2 or "frontend-app"
+        own = _path(self.card, "url")
+        first, second = NEAR if _is_near(own if isinstance(own, str) else self.url) else AWAY
+        self.endpoint, self.endpoint2 = self.endpoint or first, self.endpoint2 or second
 
     async def _get(self, url: str, path: str) -> JsonValue:
         try:
-            answer = await self.client.get(url.rstrip("/") + path)
+            answer = await _request(self.client, "GET", url.rstrip("/") + path)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise Unreachable(f"nothing answers at {url}") from None
+        except httpx.TimeoutException:
+            # Each test would wait as long.
+            raise Unreachable(f"{url} does not answer within {REQUEST_SECONDS:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise Unreachable(f"{url} is no URL such as http://127.0.0.1:8080") from None
-        except httpx.HTTPError:
+        except (httpx.HTTPError, _Flood):
             return None
         return _json(answer.text) if answer.status_code == httpx.codes.OK else None
 
@@ -95,15 +122,10 @@ class HttpTarget:
                 return f"needs {NEEDED[step.caller]}"
             if step.to == "peer" and self.peer_url is None:
                 return "needs a second node: --peer-url"
-        unmet = (one for one in test.preconditions if not self._holds(one))
-        return next((_say(one) for one in unmet), None)
+        return unmet(test.preconditions, agent=self.card, methods=self.methods or ())
 
-    def _holds(self, condition: Precondition) -> bool:
-        if condition.method is not None:
-            return (condition.method in (self.methods or ())) is condition.must_be
-        if condition.agent_cap is not None:
-            return bool(_path(self.card, condition.agent_cap)) is condition.must_be
-        return not condition.must_be
+    def concerns(self, test: ComplianceTest) -> bool:
+        return True
 
     async def open(self, case: Case) -> "HttpSession":
         return HttpSession(self)
@@ -123,8 +145,13 @@ class HttpSession:
             "repo": target.repo,
             "repo2": target.repo2,
             "peerRepo": target.peer_repo,
+            "endpoint": target.endpoint,
+            "endpoint2": target.endpoint2,
             "large": "x" * LARGE,
         }
+
+    async def start(self) -> None:
+        """There is nothing to begin."""
 
     async def act(self, step: Step) -> None:
         soon = datetime.now(UTC) + timedelta(seconds=SOON_SECONDS)
@@ -160,7 +187,8 @@ class HttpSession:
         self.record.sent({"request": f"{request.method} {request.path}", "body": shown}, "http")
         base = self.target.peer_url if step.to == "peer" else self.target.url
         try:
-            answer = await self.target.client.request(
+            answer = await _request(
+                self.target.client,
                 request.method,
                 f"{(base or '').rstrip('/')}{request.path}",
                 content=None if text is None else text.encode(),
@@ -168,15 +196,33 @@ class HttpSession:
             )
         except httpx.TimeoutException:
             self.record.end(f"no answer within {REQUEST_SECONDS:g} s")
+        except _Flood:
+            self.record.flood(f"the answer is larger than {ANSWER_BYTES >> 20} MiB")
         except httpx.HTTPError as error:
             self.record.end(f"the connection failed: {type(error).__name__}")
         else:
+            own = "authorization" in httpx.Headers(given)
+            if answer.status_code == httpx.codes.UNAUTHORIZED and not own:
+                self._let_in(step)
             self._hear(answer)
 
-    def _credentials(self, step: Step) -> dict[str, str]:
-        key = self.target.keys.get(step.caller)
+    def _let_in(self, step: Step) -> None:
+        """Who has no key that is taken tests nothing but who is let in. Raises NotApplicable."""
+        if step.caller == "nobody":
+            return
+        key, option = self._key(step)
+        raise NotApplicable(
+            f"needs a key: {option}" if key is None else f"the key of {option} is not taken"
+        )
+
+    def _key(self, step: Step) -> tuple[str | None, str]:
+        """What a step calls with, and the option that gives it."""
         if step.to == "peer" and step.caller == "first":
-            key = self.target.peer_key
+            return self.target.peer_key, "--peer-key"
+        return self.target.keys.get(step.caller), KEYS.get(step.caller, "")
+
+    def _credentials(self, step: Step) -> dict[str, str]:
+        key, _ = self._key(step)
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     def _hear(self, answer: httpx.Response) -> None:
@@ -197,6 +243,29 @@ class HttpSession:
         return ""
 
 
+class _Flood(Exception):
+    """An answer without a bearable end."""
+
+
+async def _request(
+    client: httpx.AsyncClient,
+    method: str,
+    url: str,
+    content: bytes | None = None,
+    headers: httpx.Headers | None = None,
+) -> httpx.Response:
+    """The whole answer. Raises _Flood, httpx.HTTPError."""
+    body = bytearray()
+    async with client.stream(method, url, content=content, headers=headers) as answer:
+        async for piece in answer.aiter_bytes():
+            body += piece
+            if len(body) > ANSWER_BYTES:
+                raise _Flood
+        # As `aread` does it, which has no bound.
+        answer._content = bytes(body)
+    return answer
+
+
 def _json(text: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(text)
@@ -205,13 +274,17 @@ def _json(text: str) -> JsonValue:
     return value
 
 
+def _is_near(url: str) -> bool:
+    """Whether a URL names this machine's loopback."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _path(value: JsonValue, path: str) -> JsonValue:
     try:
         return look_up(value, path)
     except KeyError:
         return None
-
-
-def _say(condition: Precondition) -> str:
-    what = condition.method or condition.agent_cap or condition.cap
-    return f"{what} is not offered" if condition.must_be else f"{what} is offered"

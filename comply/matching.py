@@ -1,19 +1,19 @@
 """Regex subset matching (acpcomply, Expectations).
 
-String leaves are regexes, searched in the stringified value; other leaves must be equal. Fields
-that are not named are ignored. Each element of an expected list needs an element that meets it,
-in any order. Three operators go beyond: `{"$absent": [names]}` for fields that must not be there,
-`{"$every": expected}` and `{"$count": regex}` for lists.
+String leaves are regexes (`comply.patterns`), searched in the stringified value; another leaf must
+have the value's text, so that `0` is met by `"0"`. Fields that are not named are ignored. Each
+element of an expected list needs an element that meets it, in any order. Three operators go beyond:
+`{"$absent": [names]}` for fields that must not be there, `{"$every": expected}` and
+`{"$count": regex}` for lists.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeVar
 
 from pydantic import JsonValue
 
+from comply.patterns import found
 from comply.template import text_of
 
 Item = TypeVar("Item")
@@ -31,26 +31,21 @@ class Mismatch:
         return f"{self.path or 'the message'}: {self.problem}"
 
 
-@lru_cache(4096)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The regex. Raises re.error."""
-    return re.compile(pattern)
-
-
 def matches(expected: JsonValue, actual: JsonValue) -> bool:
+    """Raises PatternError."""
     return next(differences(expected, actual), None) is None
 
 
 def differences(expected: JsonValue, actual: JsonValue, path: str = "") -> Iterator[Mismatch]:
-    """Where `actual` is not what was expected; nothing when it is."""
+    """Where `actual` is not what was expected; nothing when it is. Raises PatternError."""
     if isinstance(expected, dict):
         yield from _object(expected, actual, path)
     elif isinstance(expected, list):
         yield from _list(expected, actual, path)
     elif isinstance(expected, str):
-        if not compiled(expected).search(text_of(actual)):
+        if not found(expected, text_of(actual)):
             yield Mismatch(path, f"expected {expected}, got {_short(actual)}")
-    elif type(expected) is not type(actual) or expected != actual:
+    elif text_of(expected) != text_of(actual):
         yield Mismatch(path, f"expected {text_of(expected)}, got {_short(actual)}")
 
 

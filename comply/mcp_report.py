@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from comply import mcp_server
+from comply.process import OUTPUT_BYTES
 from schemas.jsont import JsonObject
 
 
@@ -32,14 +33,15 @@ class McpReport:
         }
 
     async def start(self) -> None:
-        self.listener = await asyncio.start_unix_server(self._listen, self.path)
+        self.listener = await asyncio.start_unix_server(self._listen, self.path, limit=OUTPUT_BYTES)
 
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.readers.add(writer)
         try:
             while line := await reader.readline():
                 self.heard(json.loads(line))
-        except ConnectionError:
+        except (ConnectionError, ValueError):
+            # Gone, or none of our servers.
             return
         finally:
             self.readers.discard(writer)

@@ -3,20 +3,28 @@
 import asyncio
 import os
 import signal
-import sys
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from comply.matching import look_up
+from comply.process import LAST_SECONDS, MARKER, OUTPUT_BYTES, close_pipes, exited, kill_group
 from schemas.jsont import JsonObject, Policy
 
-METHOD_NOT_FOUND, INVALID_PARAMS, DENIED = -32601, -32602, -32000
+METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+DENIED = -32001
+"""Not -32000: an agent that passes that on would ask for a login (ACP, Authentication)."""
 READING = frozenset({"read", "search", "fetch", "think"})
 WRITING = READING | {"edit", "delete", "move"}
 DEFAULT_OUTPUT_BYTES = 1 << 20
-LINE_LIMIT = 64 << 20
+ENDED = {"exitCode": 0, "signal": None}
+PROMISED: dict[str, Any] = {
+    "terminal/output": {"output": "", "truncated": False, "exitStatus": ENDED},
+    "terminal/wait_for_exit": ENDED,
+    "terminal/kill": {},
+    "terminal/release": {},
+}
+"""What a terminal says that is only promised: its command has ended, and printed nothing."""
 
 
 class Refused(Exception):
@@ -56,16 +64,22 @@ class Terminal:
 class Providers:
     """The client's side of one test. `answer` raises Refused."""
 
-    def __init__(self, sandbox: Path, capabilities: JsonObject, policy: Policy) -> None:
+    def __init__(
+        self, sandbox: Path, capabilities: JsonObject, policy: Policy, marker: str = ""
+    ) -> None:
+        self.marker = marker
         self.sandbox = sandbox.resolve()
         self.capabilities = capabilities
         self.policy = policy
         self.cancelled = False
         self.terminals: dict[str, Terminal] = {}
+        self.promised: set[str] = set()
+        """Terminals that a test said it had created, in our place."""
         self.table = {
             "fs/read_text_file": ("fs.readTextFile", self.read),
             "fs/write_text_file": ("fs.writeTextFile", self.write),
             "session/request_permission": (None, self.permission),
+            "elicitation/create": ("elicitation", self.elicit),
             "terminal/create": ("terminal", self.create),
             "terminal/output": ("terminal", self.output),
             "terminal/wait_for_exit": ("terminal", self.wait),
@@ -80,6 +94,10 @@ class Providers:
         if not isinstance(params, dict):
             raise Refused(INVALID_PARAMS, "params must be an object")
         try:
+            if method in PROMISED and params["terminalId"] in self.promised:
+                if method == "terminal/release":
+                    self.promised.remove(params["terminalId"])
+                return PROMISED[method]
             return await handler(params)
         except (KeyError, TypeError) as error:
             raise Refused(INVALID_PARAMS, f"missing or wrong: {error}") from None
@@ -87,8 +105,9 @@ class Providers:
             raise Refused(INVALID_PARAMS, error.strerror or "the file can't be used") from None
 
     def offers(self, capability: str) -> bool:
+        """A capability is true, or an object."""
         try:
-            return look_up(self.capabilities, capability) is True
+            return look_up(self.capabilities, capability) not in (None, False)
         except KeyError:
             return False
 
@@ -106,7 +125,13 @@ class Providers:
 
     async def read(self, params: dict[str, Any]) -> Any:
         self.allow("read", "write", "yolo")
-        text = self.inside(params["path"]).read_text(encoding="utf-8", errors="replace")
+        path = self.inside(params["path"])
+        if path.exists() and not path.is_file():
+            # A pipe would be waited for, and hold up every other test.
+            raise Refused(INVALID_PARAMS, "path is no file")
+        if path.stat().st_size > OUTPUT_BYTES:
+            raise Refused(INVALID_PARAMS, f"the file has more than {OUTPUT_BYTES >> 20} MiB")
+        text = path.read_text(encoding="utf-8", errors="replace")
         start = max(0, (params.get("line") or 1) - 1)
         limit = params.get("limit")
         lines = text.splitlines(keepends=True)[start:]
@@ -115,37 +140,53 @@ class Providers:
     async def write(self, params: dict[str, Any]) -> Any:
         self.allow("write", "yolo")
         path, content = self.inside(params["path"]), params["content"]
+        if path.exists() and not path.is_file():
+            raise Refused(INVALID_PARAMS, "path is no file")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-        return None
+        return {}
 
     async def permission(self, params: dict[str, Any]) -> Any:
         """Allow or reject once, by the policy; cancelled once the turn is (ACP, Cancellation)."""
         if self.cancelled:
             return {"outcome": {"outcome": "cancelled"}}
-        kind = params["toolCall"].get("kind") or "other"
+        kind = self.tool_call(params).get("kind") or "other"
         allowed = {"none": False, "read": kind in READING, "write": kind in WRITING, "yolo": True}
         wanted = "allow" if allowed[self.policy] else "reject"
-        for option in params["options"]:
-            if option["kind"].startswith(wanted):
-                return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
+        kinds = [f"{wanted}_once", f"{wanted}_always"]
+        fitting = [option for option in params["options"] if option["kind"] in kinds]
+        for option in sorted(fitting, key=lambda option: kinds.index(option["kind"])):
+            return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
         return {"outcome": {"outcome": "cancelled"}}
+
+    def tool_call(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What permission is asked for; in version 2 of the protocol it is the `subject`."""
+        found = params.get("toolCall") or (params.get("subject") or {}).get("toolCall")
+        return found if isinstance(found, dict) else {}
+
+    async def elicit(self, params: dict[str, Any]) -> Any:
+        """Nobody is there to fill in a form."""
+        if not self.offers(f"elicitation.{params['mode']}"):
+            raise Refused(INVALID_PARAMS, f"elicitation of mode {params['mode']} is not offered")
+        return {"action": "decline"}
 
     async def create(self, params: dict[str, Any]) -> Any:
         self.allow("yolo")
         folder = self.inside(params.get("cwd") or str(self.sandbox))
+        limit = min(params.get("outputByteLimit") or DEFAULT_OUTPUT_BYTES, OUTPUT_BYTES)
         given = {one["name"]: one["value"] for one in params.get("env") or []}
+        own = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.sandbox)}
         process = await asyncio.create_subprocess_exec(
             params["command"],
             *(params.get("args") or []),
             cwd=folder,
-            env={"PATH": os.environ.get("PATH", ""), "HOME": str(self.sandbox), **given},
+            env={**own, **given, MARKER: self.marker},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
-        terminal = Terminal(process, params.get("outputByteLimit") or DEFAULT_OUTPUT_BYTES)
+        terminal = Terminal(process, limit)
         terminal.reader = asyncio.create_task(terminal.collect())
         name = f"term-{len(self.terminals) + 1}"
         self.terminals[name] = terminal
@@ -160,38 +201,33 @@ class Providers:
     async def output(self, params: dict[str, Any]) -> Any:
         terminal = self.terminal(params)
         if terminal.process.returncode is not None and terminal.reader is not None:
-            await terminal.reader
+            await asyncio.wait({terminal.reader}, timeout=LAST_SECONDS)
         text = terminal.output.decode(errors="replace")
         said = {"output": text, "truncated": terminal.truncated}
         return said | ({"exitStatus": status} if (status := terminal.status()) else {})
 
     async def wait(self, params: dict[str, Any]) -> Any:
         terminal = self.terminal(params)
-        await terminal.process.wait()
+        await exited(terminal.process)
         return terminal.status()
 
     async def kill(self, params: dict[str, Any]) -> Any:
         kill_group(self.terminal(params).process)
-        return None
+        return {}
 
     async def release(self, params: dict[str, Any]) -> Any:
         terminal = self.terminal(params)
         kill_group(terminal.process)
-        await terminal.process.wait()
+        await exited(terminal.process)
+        close_pipes(terminal.process)
         del self.terminals[params["terminalId"]]
-        return None
+        return {}
 
     async def close(self) -> None:
         """End every terminal that the agent left."""
         for terminal in self.terminals.values():
             kill_group(terminal.process)
-            await terminal.process.wait()
+            await exited(terminal.process)
+            close_pipes(terminal.process)
             if terminal.reader is not None:
                 terminal.reader.cancel()
-
-
-def kill_group(process: asyncio.subprocess.Process) -> None:
-    """SIGKILL to a process and all that it started."""
-    if process.returncode is None and sys.platform != "win32":
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)

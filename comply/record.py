@@ -3,15 +3,19 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic import JsonValue
 
 from comply.matching import Mismatch, assign, differences, matches
+from comply.template import text_of
 from schemas.jsont import ExpectedMessage
 
-Kind = Literal["response", "notification", "clientRequest", "mcp", "http", "output", "other"]
+Kind = Literal[
+    "response", "notification", "clientRequest", "mcp", "http", "output", "other", "note"
+]
 
 
 @dataclass(slots=True)
@@ -23,6 +27,10 @@ class Frame:
     kind: Kind
     message: JsonValue
     matched: bool = False
+    breach: str = ""
+    """The rule of the protocol that it breaks, whatever the test is about."""
+    refusal: str | None = None
+    """What it says, when it only says that a login is wanted: no word about any other rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,13 @@ def expected_of(message: ExpectedMessage) -> tuple[Kind, dict[str, JsonValue]]:
     return "output", message.output or {}
 
 
+MAX_MESSAGES = 40_000
+"""What one test may come to, from all sides; more is a flood."""
+MANY = 1_000
+LOOKING_SHARE = 0.2
+"""How much of the time a wait may spend on looking at what came."""
+
+
 @dataclass(slots=True)
 class Record:
     """The frames of a running test. Those heard wake whoever waits."""
@@ -68,42 +83,96 @@ class Record:
     """Whether something may come that is no answer; if not, there is nothing to wait for."""
     ended: str | None = None
     """Why nothing more will be heard, once that is so."""
+    broken: Exception | None = None
+    """What is wrong with the test itself, found while something was heard."""
+    flooded: str | None = None
+    """How more came than any test may come to, if it did."""
     _began: float = field(default_factory=time.monotonic)
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
+    _pause: float = 0
 
     def sent(self, message: JsonValue, kind: Kind | None = None) -> None:
         self._add(Frame(self._now(), True, kind or kind_of(message), message))
 
-    def heard(self, message: JsonValue, kind: Kind | None = None) -> None:
-        self._add(Frame(self._now(), False, kind or kind_of(message), message))
+    def heard(
+        self, message: JsonValue, kind: Kind | None = None, refusal: str | None = None
+    ) -> None:
+        frame = Frame(self._now(), False, kind or kind_of(message), message, refusal=refusal)
+        self._add(frame)
 
     def end(self, reason: str) -> None:
         self.ended = self.ended or reason
         self._heard.set()
 
-    def open(self) -> list[Frame]:
-        """Frames heard that have met no expectation yet."""
-        return [frame for frame in self.frames if not frame.sent and not frame.matched]
+    def fail(self, error: Exception) -> None:
+        self.broken = self.broken or error
+        self._heard.set()
+
+    def flood(self, reason: str) -> None:
+        self.flooded = self.flooded or reason
+        self.end(reason)
+
+    def open(self, start: int = 0) -> list[Frame]:
+        """Frames heard, from a place on, that have met no expectation yet."""
+        return [frame for frame in self.frames[start:] if not frame.sent and not frame.matched]
 
     async def until(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `done`, at most so long, or until nothing more will come; whether it is."""
+        """Wait until `done`, at most so long, or until nothing more will come; whether it is.
+
+        Raises what is wrong with the test.
+        """
         if not self.unasked:
             return done()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not done() and self.ended is None:
+                while self.broken is None and not self._looked(done) and self.ended is None:
                     self._heard.clear()
+                    # Of much that comes at once, each look would take longer than the last.
+                    await asyncio.sleep(self._pause)
                     await self._heard.wait()
-        except TimeoutError:
-            pass
+        if self.broken is not None:
+            raise self.broken
         return done()
 
+    def _looked(self, done: Callable[[], bool]) -> bool:
+        began = time.monotonic()
+        found = done()
+        took = time.monotonic() - began
+        self._pause = took * (1 / LOOKING_SHARE - 1) if len(self.frames) > MANY else 0
+        return found
+
     def _add(self, frame: Frame) -> None:
+        if len(self.frames) >= MAX_MESSAGES:
+            self.flood(f"more than {MAX_MESSAGES} messages came")
+            return
         self.frames.append(frame)
         self._heard.set()
 
     def _now(self) -> float:
         return (time.monotonic() - self._began) * 1000
+
+
+KEPT_FRAMES = 400
+KEPT_TEXT = 20_000
+KEPT_WHOLE = 1_000_000
+
+
+def shortened(frames: list[Frame]) -> list[Frame]:
+    """The first and the last of many, and long ones cut: what a report shows of a test that is
+    over, whatever its subject said."""
+    if (gone := len(frames) - KEPT_FRAMES) > 0:
+        first, last = frames[: KEPT_FRAMES // 2], frames[-KEPT_FRAMES // 2 :]
+        note = Frame(last[0].at, False, "note", f"… {gone} more messages")
+        frames = [*first, note, *last]
+    width = min(KEPT_TEXT, KEPT_WHOLE // max(len(frames), 1))
+    return [replace(one, message=_cut(one.message, width)) for one in frames]
+
+
+def _cut(message: JsonValue, width: int) -> JsonValue:
+    text = text_of(message)
+    if len(text) <= width:
+        return message
+    return f"{text[:width]}… {len(text) - width} more characters"
 
 
 def meet(expected: Sequence[tuple[Kind, JsonValue]], frames: Sequence[Frame]) -> dict[int, Frame]:

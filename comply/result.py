@@ -1,5 +1,6 @@
 """What a test came to (acpcomply, Sample Report)."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,9 +22,10 @@ class Verdict(StrEnum):
 class Finding(Exception):
     """The subject breaks a rule of the test."""
 
-    def __init__(self, text: str, near: Nearest | None = None) -> None:
+    def __init__(self, text: str, near: Nearest | None = None, log: str = "") -> None:
         super().__init__(text)
         self.near = near
+        self.log = log
 
 
 class NotApplicable(Exception):
@@ -41,6 +43,10 @@ class Result:
     frames: list[Frame] = field(default_factory=list)
     log: str = ""
     seconds: float = 0.0
+    waiting: bool = False
+    """It has not been run, yet or at all."""
+    breaches: list[str] = field(default_factory=list)
+    """The rules of the protocol that single messages break, each once."""
 
     @property
     def key(self) -> str:
@@ -53,11 +59,17 @@ class Result:
 
     @property
     def required(self) -> bool:
-        return self.case.test.severity == "required"
+        """An agent needn't offer everything, but what it says must be right."""
+        return self.case.test.severity == "required" or bool(self.breaches)
 
     @property
     def bad(self) -> bool:
         return self.verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.PARTIAL)
+
+
+def not_run(case: Case) -> Result:
+    """The place of a test's result until it is there."""
+    return Result(case, Verdict.NA, "not run", waiting=True)
 
 
 @dataclass(slots=True)
@@ -69,6 +81,15 @@ class Subject:
     results: list[Result]
     seconds: float = 0.0
     """How long its tests took together, several at a time."""
+    problem: str = ""
+    """Why it was not tested, or not to the end."""
+
+    def stop(self, problem: str) -> None:
+        """Nothing more is tested of it."""
+        self.problem = problem
+        for result in self.results:
+            if result.waiting:
+                result.reason = f"not run: {problem}"
 
     @property
     def stray(self) -> list[str]:
@@ -79,8 +100,50 @@ class Subject:
             if any(frame.kind == "other" and not frame.sent for frame in result.frames)
         ]
 
+    @property
+    def ran(self) -> int:
+        return sum(not result.waiting for result in self.results)
+
+    def untested(self) -> dict[str, int]:
+        """Why tests that were run are NA, and how many are for this reason."""
+        reasons = (
+            result.reason
+            for result in self.results
+            if result.verdict is Verdict.NA and not result.waiting
+        )
+        return dict(sorted(Counter(reasons).items()))
+
     def count(self, verdict: Verdict) -> int:
         return sum(result.verdict is verdict for result in self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the required tests. What is NA, or ERROR, has been tested by nobody."""
+
+    required: int
+    passed: int
+    failed: int
+
+    @property
+    def untested(self) -> int:
+        return self.required - self.passed - self.failed
+
+    def __str__(self) -> str:
+        """
+        >>> str(Tally(24, 3, 0))
+        '3 of 24 pass, 21 not tested'
+        """
+        parts = [f"{self.passed} of {self.required} pass"]
+        parts += [f"{self.failed} fail"] if self.failed else []
+        parts += [f"{self.untested} not tested"] if self.untested else []
+        return ", ".join(parts)
+
+
+def tally(subjects: Iterable[Subject]) -> Tally:
+    required = [result.verdict for _, result in results_of(subjects) if result.required]
+    failed = len([one for one in required if one in (Verdict.FAIL, Verdict.PARTIAL)])
+    return Tally(len(required), required.count(Verdict.PASS), failed)
 
 
 def results_of(subjects: Iterable[Subject]) -> list[tuple[Subject, Result]]:

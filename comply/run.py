@@ -6,13 +6,14 @@ Nothing here knows a protocol's methods: what is sent and expected stands in the
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from pydantic import JsonValue
 
 from comply.files import Case
-from comply.matching import look_up
+from comply.matching import look_up, matches
+from comply.patterns import PatternError
 from comply.record import (
     Frame,
     Kind,
@@ -21,12 +22,17 @@ from comply.record import (
     expected_of,
     meet,
     nearest,
+    shortened,
 )
 from comply.result import Finding, NotApplicable, Result, Verdict
 from comply.template import UnknownVariable, fill, fill_pattern, text_of
-from schemas.jsont import ComplianceTest, Expect, Forbid, JsonObject, Step
+from schemas.jsont import ComplianceTest, Expect, ExpectedMessage, Forbid, JsonObject, Step
+
+T = TypeVar("T")
 
 RETRY_SECONDS = 0.1
+ANSWER_SECONDS = 30.0
+"""How long, when all steps are done, each request still has to be answered."""
 PATIENCE_SECONDS = 300.0
 """How long, in one test, a subject that asks to be called later is waited for."""
 
@@ -45,11 +51,14 @@ class Session(Protocol):
     record: Record
     variables: dict[str, JsonValue]
 
+    async def start(self) -> None:
+        """Let the subject begin."""
+
     async def act(self, step: Step) -> None:
         """Do what a step says that is not the runner's own: send, request, run, newSession."""
 
     async def close(self) -> str:
-        """Let go of the subject; what it said beside the protocol (stderr)."""
+        """Let go of the subject, started or not; what it said beside the protocol (stderr)."""
 
 
 class Target(Protocol):
@@ -62,9 +71,16 @@ class Target(Protocol):
     def facts(self) -> dict[str, str]: ...
 
     def missing(self, test: ComplianceTest) -> str | None:
-        """Why this test can't be put to this target; None when it can."""
+        """Why this test can't be put to this target; None when it can.
 
-    async def open(self, case: Case) -> Session: ...
+        Raises Finding when it is known by now how it would end.
+        """
+
+    def concerns(self, test: ComplianceTest) -> bool:
+        """Whether the test is of a version of its protocol that the target speaks."""
+
+    async def open(self, case: Case) -> Session:
+        """A session that has not started."""
 
     async def learn(self) -> None:
         """Fill `facts`, once, before the first test."""
@@ -84,40 +100,71 @@ class Course:
         self.session = session
         self.record = session.record
         self.met = 0
-        self.asked: list[JsonValue] = []
-        self.errors_wanted: list[JsonValue] = []
+        self.asked: list[tuple[JsonValue, bool]] = []
+        """The id of each request, and whether an error should answer it."""
+        self.since = 0
+        """The first frame after what the test last did, or saw."""
         self.latest: tuple[Step, int] | None = None
         """The request that a window may repeat, and where its frames start."""
 
     async def run(self) -> None:
         """Raises Finding, NotApplicable, HarnessError."""
+        try:
+            await self.session.start()
+            await self.steps()
+        except (Finding, NotApplicable):
+            self.weigh()
+            raise
+        self.weigh()
+
+    def weigh(self) -> None:
+        """What the whole of it says, whatever a step did. Raises Finding, NotApplicable."""
+        if self.record.flooded is not None:
+            raise Finding(self.record.flooded)
+        for frame in self.record.frames:
+            if frame.refusal is not None:
+                raise NotApplicable(frame.refusal)
+
+    async def steps(self) -> None:
         for step in self.test.steps:
             if step.expect is not None:
                 await self.expect(step.expect)
-            elif step.forbid is not None:
+                continue
+            if step.forbid is not None:
                 await self.forbid(step.forbid)
             elif step.delay_ms is not None:
                 await asyncio.sleep(step.delay_ms / 1000)
             else:
+                self.since = len(self.record.frames)
                 if step.send is not None:
                     self.note(step.send)
-                self.latest = step, len(self.record.frames)
+                self.latest = step, self.since
                 await self.session.act(step)
+                continue
+            self.since = len(self.record.frames)
         await self.settle()
 
     def note(self, frame: JsonObject) -> None:
         """Remember which request this is, and whether its answer should be an error."""
         id = fill(frame.get("id"), self.session.variables)
-        (self.errors_wanted if frame.get("expectError") is True else self.asked).append(id)
+        if id is not None:
+            self.asked.append((id, frame.get("expectError") is True))
+
+    def filled(self, messages: Sequence[ExpectedMessage]) -> list[tuple[Kind, JsonValue]]:
+        """The kind and the partial message of each, with its variables."""
+        return [
+            (kind, fill_pattern(fields, self.session.variables))
+            for kind, fields in map(expected_of, messages)
+        ]
 
     async def expect(self, window: Expect) -> None:
-        wanted: list[tuple[Kind, JsonValue]] = []
-        for message in window.messages:
-            of, fields = expected_of(message)
-            wanted.append((of, fill_pattern(fields, self.session.variables)))
+        wanted = self.filled(window.messages)
+
+        def heard() -> list[Frame]:
+            return self.record.open(self.start if window.fresh else 0)
 
         def found() -> Mapping[int, Frame]:
-            return meet(wanted, self.record.open())
+            return meet(wanted, heard())
 
         def whole() -> bool:
             return len(found()) == len(wanted)
@@ -126,30 +173,50 @@ class Course:
 
         def over() -> bool:
             enough = bool(found()) if asking else whole()
-            return enough or answered_otherwise(wanted, found(), self.record.open())
+            return enough or answered_otherwise(wanted, found(), heard())
 
         await self.wait(window, over, whole)
         met = found()
         if asking:
-            self.applies(window, bool(met))
+            self.applies(window, met)
             return
-        heard = self.record.open()
-        for frame in met.values():
+        before = heard()
+        for place, frame in met.items():
             frame.matched = True
+            if frame.refusal is not None and _names_its_code(wanted[place][1], frame.message):
+                frame.refusal = None
+        for number, frame in enumerate(self.record.frames, 1):
+            if any(frame is one for one in met.values()):
+                self.since = max(self.since, number)
         self.met += len(met)
         for place, (kind, partial) in enumerate(wanted):
             if place not in met:
-                near = nearest(kind, partial, heard)
+                near = nearest(kind, partial, before)
                 raise Finding(self._unmet(kind, window, near.mismatches), near)
-        for capture in window.captures:
-            self.session.variables[capture.var] = _captured(capture.path, met)
+        self.keep(window, met)
 
-    def applies(self, window: Expect, met: bool) -> None:
+    @property
+    def start(self) -> int:
+        """Where the frames begin that came after the latest step that did something."""
+        return self.latest[1] if self.latest is not None else 0
+
+    def applies(self, window: Expect, met: Mapping[int, Frame]) -> None:
         """Whether the test is about anything that the subject offers. Raises NotApplicable."""
         if met and window.na_if is not None:
             raise NotApplicable(window.na_if)
-        if not met and window.na_unless is not None and self.record.ended is None:
+        if window.na_unless is None or (not met and self.record.ended is not None):
+            return
+        try:
+            self.keep(window, met)
+        except Finding:
+            raise NotApplicable(window.na_unless) from None
+        if not met:
             raise NotApplicable(window.na_unless)
+
+    def keep(self, window: Expect, met: Mapping[int, Frame]) -> None:
+        """Raises Finding when no message has what is to be kept."""
+        for capture in window.captures:
+            self.session.variables[capture.var] = _captured(capture.path, met)
 
     async def wait(self, window: Expect, done: Callable[[], bool], met: Callable[[], bool]) -> None:
         """Until `done` or the end of the window. A repeated request leaves its last frames only."""
@@ -182,12 +249,21 @@ class Course:
             return str(mismatches[0])
         if self.record.ended is not None:
             return f"no {kind} came: {self.record.ended}"
-        waited = f"within {window.timeout_ms} ms" if self.record.unasked else "in the answer"
+        waited = f"within {window.timeout_ms:g} ms" if self.record.unasked else "in the answer"
         return f"no {kind} came {waited}"
 
     async def forbid(self, window: Forbid) -> None:
+        unwanted = self.filled(window.messages)
+        start = 0 if window.from_start else self.since
+        latest = 0 if window.from_start else self.start
+
         def seen() -> Iterator[str]:
-            for frame in self.record.frames:
+            for frame in self.record.frames[latest:] if unwanted else ():
+                if any(
+                    frame.kind == kind and matches(one, frame.message) for kind, one in unwanted
+                ):
+                    yield f"said what it must not: {text_of(frame.message)[:120]}"
+            for frame in self.record.frames[start:]:
                 method = _method(frame.message)
                 if frame.sent:
                     continue
@@ -203,25 +279,38 @@ class Course:
             raise Finding(f"the window could not be watched to its end: {self.record.ended}")
 
     async def settle(self) -> None:
-        """Answers that no expectation names: an error is a finding, unless it was asked for."""
-        for wanted in self.errors_wanted:
-            await self.record.until(lambda id=wanted: self._answer(id) is not None, 10)  # type: ignore[misc]
-            answer = self._answer(wanted)
-            if answer is None or "error" not in answer:
-                what = "a result" if answer else "nothing"
-                raise Finding(f"request {wanted} is answered by {what} where an error was expected")
-        for frame in self.record.open():
-            if frame.kind == "response" and isinstance(frame.message, dict):
-                id, error = frame.message.get("id"), frame.message.get("error")
-                if error is not None and id is not None and id in self.asked:
-                    raise Finding(f"request {id} is answered by an error: {_message(error)}")
+        """Each request is answered; by an error only where one was asked for or expected."""
+        for id, wrong in self.asked:
+            await self.record.until(lambda id=id: self._answer(id) is not None, ANSWER_SECONDS)  # type: ignore[misc]
+            answer = self._answer(id)
+            if answer is None:
+                why = self.record.ended or "the test is over"
+                raise Finding(f"request {text_of(id)} is never answered: {why}")
+            error = answer.message.get("error") if isinstance(answer.message, dict) else None
+            if wrong and error is None:
+                raise Finding(
+                    f"request {text_of(id)} is answered by a result where an error was expected"
+                )
+            if not wrong and error is not None and not answer.matched:
+                raise Finding(f"request {text_of(id)} is answered by an error: {_message(error)}")
 
-    def _answer(self, id: JsonValue) -> JsonObject | None:
+    def _answer(self, id: JsonValue) -> Frame | None:
+        """The latest answer with this id, which must be of the same type."""
         for frame in reversed(self.record.frames):
             message = frame.message
-            if frame.kind == "response" and isinstance(message, dict) and message.get("id") == id:
-                return message
+            if frame.kind == "response" and not frame.sent and isinstance(message, dict):
+                found = message.get("id")
+                if found == id and type(found) is type(id):
+                    return frame
         return None
+
+
+def _names_its_code(expected: JsonValue, answer: JsonValue) -> bool:
+    """Whether an expectation is met by this error's code and by no other."""
+    assert isinstance(answer, dict)
+    error = answer.get("error")
+    other = {**answer, "error": {**(error if isinstance(error, dict) else {}), "code": -32603}}
+    return not matches(expected, other)
 
 
 def _captured(path: str, met: Mapping[int, Frame]) -> JsonValue:
@@ -255,40 +344,95 @@ def _message(error: JsonValue) -> str:
 async def run_case(
     case: Case, target: Target, seconds: float, patience: float = PATIENCE_SECONDS
 ) -> Result:
-    """The test's result, within `seconds` whatever the subject does, and `patience` seconds more
-    when it asks to be called later."""
-    missing = target.missing(case.test)
-    if missing is not None:
-        return Result(case, Verdict.NA, missing)
+    """The test's result, within `seconds` and its own windows whatever the subject does, and
+    `patience` seconds more when it asks to be called later."""
+    if case.problem:
+        return Result(case, Verdict.ERROR, case.problem)
     began = time.monotonic()
-    course: Course | None = None
     session: Session | None = None
+    course: Course | None = None
     result = Result(case, Verdict.PASS)
+    seconds += own_seconds(case.test)
     try:
+        missing = target.missing(case.test)
+        if missing is not None:
+            return Result(case, Verdict.NA, missing)
         async with asyncio.timeout(seconds) as limit:
             session = await target.open(case)
             course = Course(case, session, limit, patience)
             await course.run()
     except Finding as finding:
-        partly = course is not None and course.met > 0 and case.test.severity == "optional"
-        result.verdict = Verdict.PARTIAL if partly and finding.near else Verdict.FAIL
-        result.reason, result.near = str(finding), finding.near
+        _fail(result, finding, course.met if course is not None else 0)
     except NotApplicable as reason:
         result.verdict, result.reason = Verdict.NA, str(reason)
     except TimeoutError:
         result.verdict, result.reason = Verdict.FAIL, f"the test took longer than {seconds:g} s"
-    except (HarnessError, UnknownVariable) as error:
+    except (HarnessError, UnknownVariable, PatternError) as error:
         result.verdict, result.reason = Verdict.ERROR, str(error)
     except Exception as error:
-        result.verdict = Verdict.ERROR
-        result.reason = f"{type(error).__name__} in the harness: {error}"
-        result.log = traceback.format_exc()
+        _give_up(result, error)
     finally:
         if session is not None:
-            result.log += await session.close()
-            result.frames = session.record.frames
+            await _let_go(result, session)
+    hold(result)
     result.seconds = time.monotonic() - began
     return result
+
+
+def hold(result: Result) -> None:
+    """A message that breaks the protocol fails whatever test it comes in."""
+    if not result.breaches or result.verdict is Verdict.ERROR:
+        return
+    first, more = result.breaches[0], len(result.breaches) - 1
+    said = f"{first} (and {more} more)" if more else first
+    told = result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
+    result.reason = f"{result.reason}; besides, {said}" if told else said
+    result.verdict = Verdict.FAIL
+
+
+def own_seconds(test: ComplianceTest) -> float:
+    """What a test's windows and delays may take together."""
+    windows = [step.expect or step.forbid for step in test.steps]
+    waits = [one.timeout_ms for one in windows if one] + [s.delay_ms or 0 for s in test.steps]
+    return sum(waits) / 1000
+
+
+def _fail(result: Result, finding: Finding, met: int) -> None:
+    partly = met > 0 and result.case.test.severity == "optional" and finding.near is not None
+    result.verdict = Verdict.PARTIAL if partly else Verdict.FAIL
+    result.reason, result.near, result.log = str(finding), finding.near, finding.log
+
+
+def _give_up(result: Result, error: Exception) -> None:
+    result.verdict = Verdict.ERROR
+    result.reason = f"{type(error).__name__} in the harness: {error}"
+    result.log += "".join(traceback.format_exception(error))
+
+
+async def _let_go(result: Result, session: Session) -> None:
+    """Keeps what the session heard, and its result even if it can't be closed."""
+    try:
+        result.log += await to_its_end(session.close())
+    except Exception as error:
+        _give_up(result, error)
+    broken = (frame.breach for frame in session.record.frames if frame.breach)
+    result.breaches = list(dict.fromkeys(broken))
+    result.frames = shortened(session.record.frames)
+
+
+async def to_its_end(closing: Coroutine[Any, Any, T]) -> T:
+    """What it gives, or raises. Whoever is cancelled meanwhile, however often, waits for it: else
+    an agent would go on without us."""
+    task, cancelled = asyncio.create_task(closing), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.exception()
+        raise cancelled
+    return task.result()
 
 
 async def run_all(
@@ -299,7 +443,10 @@ async def run_all(
     seconds: float,
     done: Callable[[Result], None],
 ) -> list[Result]:
-    """Every test, `jobs` at a time; in the order of `cases`. `done` hears of each as it ends."""
+    """Every test, `jobs` at a time; in the order of `cases`. `done` hears of each as it ends.
+
+    What `done` raises is raised, once no test runs any more.
+    """
     free = asyncio.Semaphore(jobs)
 
     async def one(case: Case) -> Result:
@@ -308,4 +455,10 @@ async def run_all(
         done(result)
         return result
 
-    return list(await asyncio.gather(*(one(case) for case in cases)))
+    tasks = [asyncio.create_task(one(case)) for case in cases]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,16 +1,16 @@
 """A test file's text: parsed, with the line of each value; and what is wrong with it."""
 
-import base64
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from comply.matching import ABSENT, compiled
+from comply.matching import ABSENT
+from comply.patterns import PatternError, compiled
 from comply.template import names, to_json
 from schemas.jsont import ComplianceTest, Step
 from schemas.problems import told
@@ -19,7 +19,9 @@ Place = tuple[str | int, ...]
 SUFFIX = ".jsont"
 BUILT_IN = frozenset(
     {
+        *("endpoint", "endpoint2"),
         *("sandbox", "protocolVersionDefault", "clientCapabilitiesDefault", "mcpServer"),
+        "authMethod",
         *("unique", "repo", "repo2", "peerRepo", "large", "soon"),
     }
 )
@@ -155,12 +157,15 @@ def parse(text: str) -> Source:
 
 
 def read(text: str) -> ComplianceTest:
-    """The test in a file's text. Raises NotATest with the first thing wrong."""
+    """The test in a file's text. Raises NotATest with the first thing that is wrong."""
     source = parse(text)
     try:
-        return ComplianceTest.model_validate(source.value)
+        test = ComplianceTest.model_validate(source.value)
     except ValidationError as error:
         raise NotATest(_invalid(source, error)[0]) from None
+    for problem in _patterns(source):
+        raise NotATest(problem)
+    return test
 
 
 def _invalid(source: Source, error: ValidationError) -> list[Problem]:
@@ -185,7 +190,7 @@ def lint(text: str) -> list[Problem]:
         problems += _invalid(source, error)
     else:
         problems += _metadata(test)
-        problems += _files(test, source)
+        problems += _foreign(test, source)
         problems += _patterns(source)
         problems += _variables(test, source)
         problems += _unknown(source.value, ComplianceTest, (), source)
@@ -199,27 +204,22 @@ def _metadata(test: ComplianceTest) -> Iterator[Problem]:
         yield Problem(1, "docs: link the clause that the test checks", "warning")
 
 
-def _files(test: ComplianceTest, source: Source) -> Iterator[Problem]:
-    for number, file in enumerate(test.sandbox.files):
-        at = source.line(("sandbox", "files", number))
-        path = PurePosixPath(file.path)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            yield Problem(at, f"sandbox.files.{number}.path: must lie in the sandbox")
-        try:
-            base64.b64decode(file.base64 or "", validate=True)
-        except ValueError as error:
-            yield Problem(at, f"sandbox.files.{number}.base64: {error}")
+def _foreign(test: ComplianceTest, source: Source) -> Iterator[Problem]:
+    for number, condition in enumerate(test.preconditions):
+        if condition.foreign is not None:
+            said = f"preconditions.{number}: only other runners know {condition.foreign}: NA here"
+            yield Problem(source.line(("preconditions", number)), said, "warning")
 
 
 def _patterns(source: Source) -> Iterator[Problem]:
     for place, leaf in _leaves(source.value, ()):
-        if "messages" not in place or "reply" in place or ABSENT in place:
+        within = place[:1] == ("steps",) and place[2:4] == ("expect", "messages")
+        if not within or "reply" in place or ABSENT in place:
             continue
         try:
             compiled(re.sub(r"\$\{\w+\}", "x", leaf))
-        except re.error as error:
-            where = ".".join(map(str, place))
-            yield Problem(source.line(place), f"{where}: not a regex: {error}")
+        except PatternError as error:
+            yield Problem(source.line(place), f"{'.'.join(map(str, place))}: {error}")
 
 
 def _leaves(value: JsonValue, place: Place) -> Iterator[tuple[Place, str]]:

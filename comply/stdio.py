@@ -4,43 +4,66 @@ and sandbox for each test."""
 import asyncio
 import base64
 import json
-import os
 import tempfile
 import uuid
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
+from comply import versions
+from comply.canned import Canned, canned
+from comply.conditions import unmet
 from comply.files import Case
 from comply.matching import look_up, matches
 from comply.mcp_report import McpReport
-from comply.providers import LINE_LIMIT, Providers, Refused, kill_group
-from comply.record import Record, expected_of
+from comply.patterns import PatternError
+from comply.process import OUTPUT_BYTES, Child, NotStarted
+from comply.providers import Providers, Refused
+from comply.record import Frame, Record
 from comply.result import Finding, NotApplicable
-from comply.run import HarnessError, Unreachable
+from comply.run import HarnessError, Unreachable, to_its_end
 from comply.settings import AgentServer
-from comply.template import fill, fill_pattern, names, text_of
-from schemas.jsont import ComplianceTest, JsonObject, Precondition, Step
+from comply.template import UnknownVariable, fill, fill_pattern, names, text_of
+from schemas.jsont import ComplianceTest, JsonObject, Step
 
-PROTOCOL_VERSION = 1
-"""The latest that we support. The SDK has it too, but importing that takes seconds."""
 AUTH_REQUIRED = -32000
+LOGINS = frozenset({"authenticate", "auth/login"})
 ANSWER_SECONDS = 60.0
+START_SECONDS = 30.0
 LEARN_SECONDS = 0.3
+PREVIEW_SECONDS = 20.0
 STOP_SECONDS = 0.5
-LOG_BYTES = 20_000
-CAPABILITIES: JsonObject = {
-    "fs": {"readTextFile": True, "writeTextFile": True},
-    "terminal": True,
-}
+
+
+class OtherVersion(NotApplicable):
+    """The agent doesn't negotiate the version that the test is of."""
+
+
+class Unanswered(Finding):
+    """A request of the runner's own that the agent leaves open."""
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"{method} is not answered{why}")
+        self.method = method
 
 
 def client_capabilities(test: ComplianceTest) -> JsonObject:
-    return {**CAPABILITIES, **(test.init.client_capabilities or {})}
+    return _merged(
+        versions.CAPABILITIES[test.protocol_version], test.init.client_capabilities or {}
+    )
+
+
+def _merged(usual: JsonObject, given: JsonObject) -> JsonObject:
+    """What is given, and of the usual all that it does not name, at every depth."""
+    whole = dict(usual)
+    for name, value in given.items():
+        below = usual.get(name)
+        both = isinstance(below, dict) and isinstance(value, dict)
+        whole[name] = _merged(below, value) if both else value  # type: ignore[arg-type]
+    return whole
 
 
 @dataclass(slots=True)
@@ -51,37 +74,82 @@ class StdioTarget:
     server: AgentServer
     facts: dict[str, str] = field(default_factory=dict)
     offers: JsonObject = field(default_factory=dict)
+    """Of version 1 of the protocol: the agent's capabilities, and what a session has."""
+    preview: JsonObject = field(default_factory=dict)
+    """The same of version 2."""
+    spoken: frozenset[int] = frozenset()
+    """The versions that it negotiates."""
+    start_seconds: float = START_SECONDS
+    """How long it may take to answer the first `initialize`, and the first `session/new`."""
     locked: str | None = None
     """Why it opens no session: it wants authentication."""
+    silent: dict[str, Finding] = field(default_factory=dict)
+    """The methods that it is known not to answer."""
 
     async def learn(self) -> None:
-        """Initialise once, and open a session if it lets us. Raises Unreachable."""
+        """Initialise once in each version, and open a session if it lets us. Raises Unreachable."""
+        await self._learn()
+        if "initialize" not in self.silent:
+            await self._learn_preview()
+        self.facts["Protocol"] = ", ".join(map(str, sorted(self.spoken))) or "unknown"
+
+    async def _learn_preview(self) -> None:
+        """What it offers in version 2, if it negotiates that. No word of it is judged."""
+        test = ComplianceTest.model_validate(
+            {
+                "title": "learn",
+                "severity": "required",
+                "protocolVersion": 2,
+                "steps": [{"newSession": {}}],
+            }
+        )
+        session = StdioSession(self.server, test, min(self.start_seconds, PREVIEW_SECONDS))
+        try:
+            async with asyncio.timeout(PREVIEW_SECONDS):
+                await session.start()
+                self.spoken |= {2}
+                self.preview = session.capabilities
+                await session.act(test.steps[0])
+                self.preview = {**session.capabilities, "opened": session.opened}
+        except (Finding, NotApplicable, HarnessError, TimeoutError):
+            return
+        finally:
+            await to_its_end(session.close())
+
+    async def _learn(self) -> None:
         test = ComplianceTest.model_validate(
             {"title": "learn", "severity": "required", "steps": [{"newSession": {}}]}
         )
         case = Case("learn", "", Path("learn"), test)
-        session: StdioSession | None = None
+        session = StdioSession(self.server, case.test, self.start_seconds)
         try:
-            session = await self.open(case)
+            await session.start()
+            self.spoken |= {1}
             self.offers = session.capabilities
             self.facts["Caps"] = text_of(self.offers)
             await session.act(test.steps[0])
             self.offers = {**self.offers, "session": session.opened}
             await asyncio.sleep(LEARN_SECONDS)
+        except OtherVersion as reason:
+            self.facts["Notes"] = str(reason)
         except NotApplicable as reason:
             self.facts["Notes"] = self.locked = str(reason)
         except Finding as finding:
             self.facts["Notes"] = str(finding)
+            if isinstance(finding, Unanswered) and session.record.ended is None:
+                # Each test would wait for it again, as long as a test may last.
+                self.silent[finding.method] = finding
         except HarnessError as error:
             raise Unreachable(str(error)) from None
         finally:
-            if session is not None:
-                await session.close()
+            log = await to_its_end(session.close())
+            for known in self.silent.values():
+                known.log = log
         modes = _path(self.offers, "session.modes.availableModes")
         self.facts["Modes"] = _ids(modes, "id") or "not advertised"
         commands = [
             found
-            for frame in (session.record.frames if session else [])
+            for frame in session.record.frames
             if (found := _path(frame.message, "params.update.availableCommands")) is not None
         ]
         self.facts["Commands"] = _ids(commands[-1] if commands else None, "name") or "none"
@@ -89,24 +157,31 @@ class StdioTarget:
     def missing(self, test: ComplianceTest) -> str | None:
         if test.transport != "stdio":
             return f"is for {test.transport}, not for an agent over stdio"
+        if not self.concerns(test):
+            return f"does not speak version {test.protocol_version} of the protocol"
+        self._known_silence(test)
         if self.locked is not None and any(step.new_session for step in test.steps):
             return self.locked
-        for condition in test.preconditions:
-            if self._holds(condition, test) is not condition.must_be:
-                what = condition.agent_cap or condition.cap or condition.method
-                return f"{what} is {'not ' if condition.must_be else ''}offered"
-        return None
+        return unmet(
+            test.preconditions,
+            agent=self.offers if test.protocol_version == 1 else self.preview,
+            client=client_capabilities(test),
+            settings={name for name, value in self.server if value},
+        )
 
-    def _holds(self, condition: Precondition, test: ComplianceTest) -> bool:
-        if condition.cap is not None:
-            path = condition.cap.removeprefix("client.")
-            return bool(_path(client_capabilities(test), path))
-        return bool(_path(self.offers, condition.agent_cap or condition.method or ""))
+    def _known_silence(self, test: ComplianceTest) -> None:
+        """Raises Finding."""
+        needed = {"initialize", "authenticate"} if not initialises(test) else set()
+        if any(step.new_session for step in test.steps):
+            needed.add("session/new")
+        for method in needed & self.silent.keys():
+            raise self.silent[method]
+
+    def concerns(self, test: ComplianceTest) -> bool:
+        return not self.spoken or test.protocol_version in self.spoken
 
     async def open(self, case: Case) -> "StdioSession":
-        session = StdioSession(self.server, case.test)
-        await session.start()
-        return session
+        return StdioSession(self.server, case.test)
 
     async def close(self) -> None:
         """Nothing outlives its test."""
@@ -115,7 +190,10 @@ class StdioTarget:
 class StdioSession:
     """One process of the agent, in a sandbox of its own."""
 
-    def __init__(self, server: AgentServer, test: ComplianceTest) -> None:
+    def __init__(
+        self, server: AgentServer, test: ComplianceTest, patience: float = ANSWER_SECONDS
+    ) -> None:
+        self.patience = patience
         self.server = server
         self.test = test
         self.record = Record()
@@ -123,100 +201,96 @@ class StdioSession:
         self.opened: JsonValue = None
         self.folder = tempfile.TemporaryDirectory(prefix="comply-", ignore_cleanup_errors=True)
         self.sandbox = Path(self.folder.name).resolve() / "workspace"
-        self.log = Path(self.folder.name) / "stderr"
+        # An agent works in the folder that session/new names, not in that of its process.
+        self.elsewhere = Path(self.folder.name).resolve() / "elsewhere"
+        self.marker = uuid.uuid4().hex
         self.providers = Providers(
-            self.sandbox, client_capabilities(test), test.init.permission_policy
+            self.sandbox, client_capabilities(test), test.init.permission_policy, self.marker
         )
         self.variables: dict[str, JsonValue] = {
             "sandbox": str(self.sandbox),
-            "protocolVersionDefault": PROTOCOL_VERSION,
+            "protocolVersionDefault": test.protocol_version,
             "clientCapabilitiesDefault": client_capabilities(test),
             "unique": uuid.uuid4().hex[:12],
+            "authMethod": server.authenticate or "",
         }
         self.report = McpReport(
             Path(self.folder.name), lambda message: self.record.heard(message, "mcp")
         )
-        self.variables["mcpServer"] = self.report.offer(str(self.variables["unique"]))
-        self.process: asyncio.subprocess.Process | None = None
+        offered = self.report.offer(str(self.variables["unique"]))
+        self.variables["mcpServer"] = versions.mcp_server(test.protocol_version, offered)
+        self.child: Child | None = None
+        self.logs_in = False
+        """Whether the test has logged in itself: then it is about logins."""
         self.tasks: set[asyncio.Task[None]] = set()
-        self.replies = list(self._canned())
-        self.held: list[JsonObject] = []
-        """Answers that wait for the end of the next step."""
+        self.canned = canned(test)
+        self.held: list[tuple[JsonObject, Canned]] = []
+        """Requests of the agent whose answers wait for the end of the next step."""
+        self.own: list[Frame] = []
+        """Answers to what the runner asked for the test, until it sends something else."""
 
     async def start(self) -> None:
         """Write the sandbox, start the agent and initialise it, unless the test does so itself."""
-        self._write_files()
+        try:
+            self._write_files()
+        except HarnessError:
+            self.folder.cleanup()
+            raise
         if any("mcpServer" in names(step.model_dump()) for step in self.test.steps):
             await self.report.start()
-        with self.log.open("wb") as log:
-            try:
-                self.process = await asyncio.create_subprocess_exec(
-                    self.server.command,
-                    *self.server.args,
-                    cwd=self.sandbox,
-                    env={**os.environ, **self.server.env},
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=log,
-                    start_new_session=True,
-                    limit=LINE_LIMIT,
-                )
-            except OSError as error:
-                self.folder.cleanup()
-                raise HarnessError(f"can't start {self.server.command}: {error.strerror}") from None
-        self._spawn(self._listen())
-        if any(step.send and step.send.get("method") == "initialize" for step in self.test.steps):
-            return
         try:
+            self.child = await Child.start(
+                [self.server.command, *self.server.args],
+                cwd=self.elsewhere,
+                env=self.server.env,
+                marker=self.marker,
+                heard=self._hear,
+                ended=self._ended,
+            )
+        except NotStarted as error:
+            raise HarnessError(str(error)) from None
+        if not initialises(self.test):
             await self._prepare()
-        except BaseException:
-            await self.close()
-            raise
 
     async def _prepare(self) -> None:
-        params: JsonObject = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": client_capabilities(self.test),
-        }
-        answer = await self._call("initialize", params)
-        found = answer.get("agentCapabilities")
-        self.capabilities = found if isinstance(found, dict) else {}
+        version = self.test.protocol_version
+        params = versions.initialize(version, client_capabilities(self.test))
+        answer = await self._call("initialize", params, seen=True)
+        if answer.get("protocolVersion") != version:
+            spoken = text_of(answer.get("protocolVersion"))
+            raise OtherVersion(f"speaks version {spoken} of the protocol, not {version}")
+        self.capabilities = versions.offers(version, answer)
         if self.server.authenticate is not None:
-            await self._call("authenticate", {"methodId": self.server.authenticate})
+            await self._call(versions.LOGIN[version], {"methodId": self.server.authenticate})
 
     def _write_files(self) -> None:
         self.sandbox.mkdir()
+        self.elsewhere.mkdir()
         for file in self.test.sandbox.files:
             path = self.sandbox / file.path
-            if not path.resolve().is_relative_to(self.sandbox):
-                raise HarnessError(f"sandbox file {file.path} lies outside the sandbox")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if file.base64 is not None:
-                path.write_bytes(base64.b64decode(file.base64))
-            else:
-                path.write_text(file.text or "", encoding="utf-8")
-
-    def _canned(self) -> Iterator[tuple[JsonValue, JsonValue, bool]]:
-        """The requests of the agent that the test itself replies to: what to, with what, late."""
-        for step in self.test.steps:
-            for message in step.expect.messages if step.expect else []:
-                request = message.client_request
-                if request is None:
-                    continue
-                if "reply" in message.model_fields_set:
-                    yield expected_of(message)[1], message.reply, message.late
-                elif "reply" in request:
-                    yield expected_of(message)[1], request["reply"], message.late
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(
+                    (file.text or "").encode()
+                    if file.base64 is None
+                    else base64.b64decode(file.base64)
+                )
+            except (OSError, UnicodeEncodeError) as error:
+                why = getattr(error, "strerror", None) or "the text is not Unicode"
+                raise HarnessError(f"sandbox file {file.path} can't be written: {why}") from None
 
     # --- our side -------------------------------------------------------------------------------
 
     async def act(self, step: Step) -> None:
+        for answer in self.own:
+            answer.matched = True
+        self.own.clear()
         if step.new_session is not None:
             params: JsonObject = {
                 "cwd": str(self.sandbox),
                 "mcpServers": fill(step.new_session.mcp_servers, self.variables),
             }
-            self.opened = await self._call("session/new", params)
+            self.opened = await self._call("session/new", params, seen=True)
             id = _path(self.opened, "sessionId")
             if not isinstance(id, str) or not id:
                 raise Finding("session/new is answered without a sessionId")
@@ -225,22 +299,29 @@ class StdioSession:
             frame = fill(step.send, self.variables)
             assert isinstance(frame, dict)
             frame.pop("expectError", None)
-            self.providers.cancelled |= frame.get("method") == "session/cancel"
+            if frame.get("method") in ("session/cancel", "session/prompt"):
+                self.providers.cancelled = frame["method"] == "session/cancel"
+            self.logs_in |= frame.get("method") in LOGINS
             await self._write(frame)
         else:
             raise HarnessError("this step is not for stdio")
-        while self.held:
-            await self._write(self.held.pop(0))
+        held, self.held = self.held, []
+        for request, reply in held:
+            await self._answer(request, reply)
 
-    async def _call(self, method: str, params: JsonObject) -> JsonObject:
-        """A request of the runner's own, whose id no test can have. Raises Finding."""
+    async def _call(self, method: str, params: JsonObject, *, seen: bool = False) -> JsonObject:
+        """A request of the runner's own, whose id no test can have. Raises Finding.
+
+        If it is made for the test, its answer may be `seen` by what the test expects next.
+        """
         id = f"comply-{uuid.uuid4()}"
         await self._write({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
         def found() -> JsonObject | None:
             for frame in self.record.open():
                 if isinstance(frame.message, dict) and frame.message.get("id") == id:
-                    frame.matched = True
+                    frame.matched = not seen
+                    self.own += [frame] if seen else []
                     return frame.message
             return None
 
@@ -251,60 +332,69 @@ class StdioSession:
                 answer.append(message)
             return bool(answer)
 
-        if not await self.record.until(arrived, ANSWER_SECONDS):
-            why = self.record.ended or f"within {ANSWER_SECONDS:g} s"
-            raise Finding(f"{method} is not answered: {why}")
+        if not await self.record.until(arrived, self.patience):
+            ended = self.record.ended
+            raise Unanswered(method, f": {ended}" if ended else f" within {self.patience:g} s")
         error, result = answer[0].get("error"), answer[0].get("result")
-        if isinstance(error, dict) and error.get("code") == AUTH_REQUIRED:
-            raise NotApplicable(f"needs authentication: {error.get('message')}")
+        if (refusal := _login_wanted(answer[0])) is not None:
+            raise NotApplicable(refusal)
         if error is not None:
             raise Finding(f"{method} is answered by an error: {text_of(error)}")
         return result if isinstance(result, dict) else {}
 
     async def _write(self, message: JsonValue) -> None:
         self.record.sent(message)
-        assert self.process is not None
-        assert self.process.stdin is not None
-        with suppress(ConnectionError):
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-            await self.process.stdin.drain()
+        assert self.child is not None
+        if self.child.unread > OUTPUT_BYTES:
+            self.record.flood(f"the agent leaves more than {OUTPUT_BYTES >> 20} MiB unread")
+            return
+        await self.child.write(json.dumps(message).encode() + b"\n")
 
     # --- the agent's side -----------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        try:
-            while line := await self.process.stdout.readline():
-                self._hear(line)
-        except ValueError:
-            self.record.end(f"the agent sent a line of more than {LINE_LIMIT >> 20} MiB")
-            return
-        self.record.end(f"the agent exited with status {await self.process.wait()}")
+    def _ended(self, why: str) -> None:
+        assert self.child is not None
+        (self.record.flood if self.child.flood else self.record.end)(f"the agent {why}")
 
     def _hear(self, line: bytes) -> None:
         try:
-            message: Any = json.loads(line)
+            message: Any = json.loads(line, parse_constant=_no_number)
         except (ValueError, RecursionError):
-            self.record.heard(line.decode(errors="replace"), "other")
+            self.record.heard(line.decode(errors="replace").rstrip("\r\n"), "other")
             return
-        self.record.heard(message)
+        self.record.heard(message, refusal=None if self.logs_in else _login_wanted(message))
         if isinstance(message, dict) and "method" in message and "id" in message:
             self._take(message)
 
     def _take(self, request: dict[str, Any]) -> None:
         """Have a request answered: by the test, or else by the real provider."""
-        for number, (expected, reply, late) in enumerate(self.replies):
-            if matches(fill_pattern(expected, self.variables), request):
-                del self.replies[number]
-                result = fill(reply, self.variables)
-                answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"], "result": result}
-                if late:
-                    self.held.append(answer)
-                else:
-                    self._spawn(self._write(answer))
-                return
-        self._spawn(self._provide(request))
+        try:
+            reply = self._reply(request)
+        except (UnknownVariable, PatternError) as error:
+            self.record.fail(error)
+            return
+        if reply.late:
+            self.held.append((request, reply))
+        else:
+            self._spawn(self._answer(request, reply))
+
+    def _reply(self, request: dict[str, Any]) -> Canned:
+        """How the test has it answered; each reply is good for one request."""
+        for number, one in enumerate(self.canned):
+            if matches(fill_pattern(one.request, self.variables), request):
+                return self.canned.pop(number)
+        return Canned({}, None)
+
+    async def _answer(self, request: dict[str, Any], reply: Canned) -> None:
+        if reply.answer is None:
+            await self._provide(request)
+            return
+        answer = fill(reply.answer, self.variables)
+        assert isinstance(answer, dict)
+        terminal = _path(answer, "result.terminalId")
+        if request["method"] == "terminal/create" and isinstance(terminal, str):
+            self.providers.promised.add(terminal)
+        await self._write({"jsonrpc": "2.0", "id": request["id"], **answer})
 
     async def _provide(self, request: dict[str, Any]) -> None:
         answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
@@ -316,28 +406,56 @@ class StdioSession:
             answer["error"] = {"code": refused.code, "message": str(refused)}
         await self._write(answer)
 
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.create_task(work)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        async def watched() -> None:
+            try:
+                await work
+            except (UnknownVariable, PatternError) as error:
+                self.record.fail(error)
+
+        task = asyncio.create_task(watched())
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     async def close(self) -> str:
         """End the agent and all it started, and give back the end of its stderr."""
-        if self.process is not None and self.process.stdin is not None:
-            self.process.stdin.close()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(STOP_SECONDS):
-                    await self.process.wait()
-            kill_group(self.process)
-            await self.process.wait()
+        if self.child is not None:
+            await self.child.end(STOP_SECONDS)
         await self.providers.close()
         await self.report.close()
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        log = self.log.read_bytes()[-LOG_BYTES:].decode(errors="replace")
         self.folder.cleanup()
-        return log
+        await asyncio.to_thread(judge, self.record.frames)
+        return self.child.log if self.child is not None else ""
+
+
+def initialises(test: ComplianceTest) -> bool:
+    """Whether the test sends `initialize` itself, and so meets a raw agent."""
+    return any(step.send and step.send.get("method") == "initialize" for step in test.steps)
+
+
+def _login_wanted(message: JsonValue) -> str | None:
+    """What an answer says that only asks for a login (ACP, Authentication); None of others."""
+    if _path(message, "error.code") != AUTH_REQUIRED or _path(message, "method") is not None:
+        return None
+    return f"needs authentication: {_path(message, 'error.message')}"
+
+
+def _no_number(name: str) -> float:
+    """NaN and Infinity are not JSON, though Python reads them."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def judge(frames: list[Frame]) -> None:
+    """Note at each message which rule of the protocol it breaks."""
+    # The library takes a third of a second to import: only who tests agents waits for it.
+    from comply.frames import breaches
+
+    said = [frame for frame in frames if frame.kind != "mcp"]
+    for breach in breaches((frame.sent, frame.message) for frame in said):
+        said[breach.place].breach = breach.text
 
 
 def _path(value: JsonValue, path: str) -> JsonValue:

@@ -67,14 +67,29 @@ def literal(value: JsonValue) -> JsonValue:
         return {key: literal(item) for key, item in value.items()}
     if isinstance(value, list):
         return [literal(item) for item in value]
-    return rf"\A{re.escape(value)}\Z" if isinstance(value, str) else value
+    return f"^{re.escape(value)}$" if isinstance(value, str) else value
 
 
 def text_of(value: JsonValue) -> str:
-    """How a value stands in a string, and before a regex: a string as it is, else compact JSON."""
+    """How a value stands in a string, and before a regex: a string as it is, else compact JSON.
+
+    >>> text_of([200.0, "a"])
+    '[200,"a"]'
+    """
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _whole(value: JsonValue) -> JsonValue:
+    """With whole numbers as ECMAScript writes them: without a fraction."""
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
 
 
 def _fill(value: JsonValue, variables: Variables, *, pattern: bool) -> JsonValue:

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -77,8 +77,8 @@ class Registration:
         self.registered: bool | None = None
         """None until the first attempt has ended."""
 
-    async def run(self) -> None:
-        """Register, renew, and try again when that fails, until cancelled."""
+    async def run(self) -> AsyncIterator[None]:
+        """Register, renew, and try again when that fails. Yields after each try; never ends."""
         failures = 0
         while True:
             try:
@@ -87,11 +87,13 @@ class Registration:
                 failures += 1
                 self._tell(False, str(error))
                 chance = random.random()  # noqa: S311 - no secret
-                await asyncio.sleep(delay(failures, chance, first=RETRY_FIRST, cap=RETRY_MAX))
+                pause = delay(failures, chance, first=RETRY_FIRST, cap=RETRY_MAX)
             else:
                 failures = 0
                 self._tell(True)
-                await asyncio.sleep(renew_after(random.random()))  # noqa: S311
+                pause = renew_after(random.random())  # noqa: S311
+            yield
+            await asyncio.sleep(pause)
 
     def _tell(self, registered: bool, error: str = "") -> None:
         if registered == self.registered:

@@ -2,6 +2,8 @@
 
 FIRST_SECONDS = 0.5
 CAP_SECONDS = 60.0
+RETRIED_PER_SECOND = 10
+"""Of what a peer refuses, about, once it has refused it often."""
 
 
 def delay(
@@ -14,3 +16,12 @@ def delay(
     """
     full = min(cap, first * 2.0 ** min(failures - 1, 30))
     return full * (0.5 + chance / 2)
+
+
+def retry_delay(tries: int, among: int, chance: float) -> float:
+    """Seconds until a peer is brought something again that it has refused so often.
+
+    The more it has refused, `among`, the rarer each comes: a peer that takes nothing costs the same
+    however much there is.
+    """
+    return delay(tries, chance, cap=max(CAP_SECONDS, among / RETRIED_PER_SECOND))

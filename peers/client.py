@@ -24,6 +24,7 @@ SECONDS = 30.0
 """For a whole exchange, however slowly it trickles."""
 ANSWER_MAX = 16 * 1024 * 1024
 SAID_MAX = 300
+RETRY_AFTER_MAX = 60
 
 Problem = Callable[[str], str | None]
 """What is wrong with a URL or an address, in words for people; None when it may be called."""
@@ -38,6 +39,9 @@ class CallError(Exception):
      │    └── TooLong         the answer is longer than what is taken
      └── Refused         it answers, but with an error, or with what was not asked for
     """
+
+    retry_after = 0.0
+    """For how many seconds the peer asks not to be asked again, a minute at most."""
 
 
 class Unreachable(CallError):
@@ -60,6 +64,9 @@ class Refused(CallError):
         self.status = status
         self.code = code
         self.data = data if isinstance(data, dict) else {}
+        after = self.data.get("retryAfter")
+        if isinstance(after, int) and after > 0:
+            self.retry_after = float(min(after, RETRY_AFTER_MAX))
 
 
 class Answer(NamedTuple):

@@ -21,6 +21,11 @@ stamp to correct with, one that others take: beyond it a stamp is deferred, and 
 due. The rule asks for nothing but the stamp and the time: not who sent it, nor what else is known
 of it. So nodes that tell the same time take the same, whatever is between them, and all end equal.
 
+**What ends.** Mail that expires, what is archived, an answer that is forgotten: what was ended by a
+clock that was years ahead does not come back with the right time. So that goes by the time that is
+sure to have come (`Sure`): it follows the clock while the clock goes on from where it was, and
+passes a leap of days only once something else than this clock stands by it.
+
 What peers tell is their machine's clock, never the corrected time: corrected towards each other's
 corrections, nodes would drift together away from the time, each confirming the others.
 """
@@ -43,6 +48,14 @@ FUTURE_LIMIT = 24 * 3600 * SECOND
 """A stamp that is ahead by no more than this is taken at once, where nothing else is set."""
 SETTLING = 5 * SECOND
 """How long a node that hears another time waits for the word of a majority before it sends."""
+GAP = 3 * 24 * 3600 * SECOND
+"""A clock that is further from where it was, by what has passed since, is in doubt: a weekend is
+less, and so is the default time of an offer."""
+PROVING = 24 * 3600 * SECOND
+"""A clock in doubt is believed once the node has run with it for so long: as long somebody could
+read what `/health` says."""
+STRIDE = 60 * SECOND
+"""What counts of one look at a clock in doubt: a machine that sleeps warns nobody."""
 
 
 # --- stamps -------------------------------------------------------------------------------------
@@ -83,6 +96,38 @@ class Shift(NamedTuple):
 def shift_of(newest: int, floor: int, now: int) -> Shift | None:
     """How to bring back what reaches to `newest`; None when it is not too far ahead to go on."""
     return Shift(now, newest - now, floor) if is_ahead(newest, now) else None
+
+
+# --- what ends ----------------------------------------------------------------------------------
+
+
+class Sure(NamedTuple):
+    """The time that a node was sure of, and for how long it has run with a clock in doubt since."""
+
+    time: int
+    doubted: int = 0
+
+    def on(self, now: int, elapsed: int, *, confirmed: bool = False) -> "Sure":
+        """What is sure `elapsed` later, by a clock that never jumps, when the node's clock says
+        `now`. `confirmed`: somebody else stands by it."""
+        expected = self.time + elapsed
+        proven = self.doubted >= PROVING
+        if confirmed or proven or not Sure(expected).is_doubtful(now):
+            return Sure(now)
+        return Sure(expected, self.doubted + min(elapsed, STRIDE))
+
+    def is_doubtful(self, now: int) -> bool:
+        """Whether a clock that says so is in doubt."""
+        return abs(now - self.time) > GAP
+
+    def end(self, now: int) -> int:
+        """By when things end: never later than the clock says."""
+        return min(now, self.time)
+
+    @property
+    def left(self) -> int:
+        """For how long the node has still to run until it believes the clock."""
+        return max(0, PROVING - self.doubted)
 
 
 # --- time ---------------------------------------------------------------------------------------

@@ -7,12 +7,14 @@ descend only where the sums differ.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 
 from schemas.mesh import DigestLeaf
 
 DEPTH = 3
+PLACES = 16**DEPTH
 HEX = "0123456789abcdef"
 NOTHING = "0" * 32
 
@@ -28,6 +30,11 @@ class Name(NamedTuple):
 def place_of(name: Name) -> str:
     """The place of an entity: as many hex digits as the tree is deep."""
     return hashlib.sha256("\n".join(name).encode()).hexdigest()[:DEPTH]
+
+
+def places(start: int) -> Iterator[str]:
+    """All places in turn, from a number on; endless."""
+    return (f"{number % PLACES:0{DEPTH}x}" for number in count(start))
 
 
 def leaf(name: Name, state: Iterable[bytes]) -> str:
@@ -52,12 +59,13 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
     return [prefix for prefix in every if ours.get(prefix, NOTHING) != theirs.get(prefix, NOTHING)]
 
 
-def lacking(ours: Mapping[Name, str], theirs: Iterable[DigestLeaf]) -> list[Name]:
-    """What a peer knows otherwise than we do, projects before what is in them."""
-    names = [
-        name
+def lacking(ours: Mapping[Name, str], theirs: Iterable[DigestLeaf]) -> dict[Name, tuple[str, str]]:
+    """What a peer knows otherwise than we do, projects before what is in them: our digest, and
+    theirs."""
+    differing = {
+        name: (ours.get(name, NOTHING), one.digest)
         for one in theirs
         for name in [Name(one.entity, one.project_id, one.entity_id)]
-        if ours.get(name) != one.digest
-    ]
-    return sorted(names, key=lambda name: (name.entity != "project", name))
+        if ours.get(name, NOTHING) != one.digest
+    }
+    return dict(sorted(differing.items(), key=lambda one: (one[0].entity != "project", one[0])))

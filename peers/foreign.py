@@ -210,6 +210,15 @@ def says_same(one: PeerContract, other: PeerContract, digest: Digest) -> bool:
     return _state_of(one, digest) == _state_of(other, digest)
 
 
+def differing(ours: PeerContract, theirs: PeerContract, digest: Digest) -> str | None:
+    """What both say of a contract, whenever they say it, in 64 hex digits; None when it is the
+    same, or theirs is of a version that ours has not come to."""
+    said = [_state_of(ours, digest), _state_of(theirs, digest)]
+    if said[0] == said[1] or theirs.version > ours.version:
+        return None
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
 def _state_of(contract: PeerContract, digest: Digest) -> tuple[object, ...]:
     works = {
         work.repo_id: _work_of(work)

@@ -7,12 +7,12 @@ flight. The cursor moves only once the peer has confirmed. Who writes never wait
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from typing import NamedTuple
 
 import structlog
 
-from peers.backoff import delay
+from peers.backoff import delay, retry_delay
 from peers.client import CallError, Unreachable
 from peers.digest import Name
 
@@ -24,6 +24,10 @@ BUSY = 5
 BUSY_SECONDS = 0.25
 """The same after more than so many entities at once: fewer and larger batches cost both sides
 less."""
+
+HELD_SECONDS = 50e-6
+"""For each entity that is held, until the next look for what is due again: a look costs the more
+the more there are."""
 
 NAMED_MAX = 100
 """Reasons that are named in the log until all has been taken."""
@@ -43,8 +47,8 @@ class Held(NamedTuple):
 
     seq: int
     reason: str
-    tries: int
-    due: float
+    tries: int = 0
+    due: float = 0.0
     """Seconds, monotonic."""
 
 
@@ -72,7 +76,8 @@ class Sender:
         self.failures = 0
         self.retries = 0
         self.delivered = 0
-        self.held: dict[Name, Held] = {}
+        self.held: Mapping[Name, Held] = {}
+        """Never changed in place: whoever keeps it on disk sees by `is` that there is news."""
         self.undelivered: CallError | None = None
         """Why the last delivery failed: that the peer answers other calls doesn't mend it."""
         self.last_error: str | None = None
@@ -88,8 +93,8 @@ class Sender:
 
     @property
     def confirmed(self) -> int:
-        """The last change up to which the peer has confirmed everything: where a restart goes on.
-        What was delivered after it is found to be so, and not sent again."""
+        """The last change up to which the peer has confirmed everything: who says how long it has
+        waited counts from there."""
         return min([self.cursor, *(one.seq - 1 for one in self.held.values())])
 
     def wake(self) -> None:
@@ -99,18 +104,29 @@ class Sender:
 
     def owe(self, name: Name, reason: str) -> None:
         """Deliver an entity though it has not changed: the peer lacks it."""
-        self.held.setdefault(name, Held(self.cursor + 1, reason, 0, 0.0))
+        self.held = {name: Held(self.cursor + 1, reason), **self.held}
         self._wake.set()
 
-    async def run(self) -> None:
-        """Never returns; cancel it."""
+    def restore(self, held: Mapping[Name, Held]) -> None:
+        """Hold what the peer had not taken before a restart; each is tried once more."""
+        self.held = held
+
+    def drop(self, names: Collection[Name]) -> None:
+        """Try entities no more, until they change."""
+        self.held = {name: one for name, one in self.held.items() if name not in names}
+
+    async def run(self) -> AsyncIterator[None]:
+        """Yields after each look; never ends. A peer that does not answer is a look like another:
+        `failures` shows it."""
         while True:
             next_commit = self._next_commit()
             page = await self._load(self.cursor)
             names = self._due() | page.names
             if names and not await self._sent(names):
+                yield
                 continue
             self.cursor = page.cursor
+            yield
             if not page.more:
                 await self._idle(next_commit)
                 await asyncio.sleep(_linger(len(page.names)))
@@ -124,7 +140,8 @@ class Sender:
         due = min((one.due for one in self.held.values()), default=None)
         waits = [asyncio.create_task(one.wait()) for one in (next_commit, self._wake)]
         try:
-            seconds = None if due is None else max(0.0, due - time.monotonic())
+            least = len(self.held) * HELD_SECONDS
+            seconds = None if due is None else max(least, due - time.monotonic())
             await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for one in waits:
@@ -160,7 +177,8 @@ class Sender:
             self.retries += 1
             self.undelivered = error
             self.failed(error)
-            await self._pause(delay(self.failures, random.random()))  # noqa: S311 - no secret
+            pause = delay(self.failures, random.random())  # noqa: S311 - no secret
+            await self._pause(max(pause, error.retry_after))
             return False
         self._hold(names, untaken)
         self.delivered += len(names) - len(untaken)
@@ -174,11 +192,15 @@ class Sender:
         """Keep what was not taken until it is due again; each reason is named once, until all has
         been taken."""
         before = self.held
-        self.held = {name: one for name, one in before.items() if name not in names}
+        if not untaken and before.keys().isdisjoint(names):
+            return
+        held = {name: one for name, one in before.items() if name not in names}
+        among = len(held) + len(untaken)
         for name, reason in untaken.items():
             tries = before[name].tries + 1 if name in before else 1
-            due = time.monotonic() + delay(tries, random.random())  # noqa: S311 - no secret
-            self.held[name] = Held(names[name], reason, tries, due)
+            pause = retry_delay(tries, among, random.random())  # noqa: S311 - no secret
+            due = time.monotonic() + pause
+            held[name] = Held(names[name], reason, tries, due)
             if reason not in self._named and len(self._named) < NAMED_MAX:
                 self._named.add(reason)
                 log.warning(
@@ -189,7 +211,8 @@ class Sender:
                     project=name.project_id,
                     reason=reason,
                 )
-        if before and not self.held:
+        self.held = held
+        if before and not held:
             log.info(f"{self._name}_delivered", peer=self.agent_id, entities=len(before))
             self._named.clear()
 

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from peers import clock
-from peers.clock import SECOND, Reading, Verdict
+from peers.clock import SECOND, Reading, Sure, Verdict
 
 JUMP = 2 * SECOND
 """A machine's clock that moves so far of itself was set: by NTP, a hand, or a fault."""
@@ -50,6 +50,8 @@ class Timekeeper:
         self._known: frozenset[str] = frozenset()
         self._readings: dict[str, Reading] = {}
         self._begun_at: int | None = None
+        self._sure: tuple[Sure, int] | None = None
+        """What was sure last, and when by the steady clock; None: nothing is in doubt."""
         self.verdict = Verdict()
         self.sends = True
         """Whether what is stamped by this clock goes to others: the node waits until it
@@ -69,6 +71,28 @@ class Timekeeper:
     def steady(self) -> int:
         """What readings of a peer's clock are taken by."""
         return self._steady()
+
+    def trust(self, known: Sure) -> None:
+        """Go on from what was sure when the node stopped, or what an operator confirms."""
+        self._sure = known, self._steady()
+
+    def certainty(self) -> Sure:
+        """What is sure now."""
+        now, known = self.now(), self._sure
+        if known is None:
+            return Sure(now)
+        confirmed = self.verdict.agreed and self.verdict.agreeing > 1
+        return known[0].on(now, self._steady() - known[1], confirmed=confirmed)
+
+    def sure(self) -> int:
+        """The time that is sure to have come: what ends for good goes by it."""
+        return self.certainty().end(self.now())
+
+    @property
+    def doubt(self) -> Sure | None:
+        """What is sure, while the node's clock is in doubt."""
+        found = self.certainty()
+        return found if found.is_doubtful(self.now()) else None
 
     @property
     def has_jumped(self) -> bool:

@@ -131,7 +131,7 @@ class QueryParams(ACPParams):
 
 
 class Found(Result):
-    """`vouched_by` is the node that vouches for the sender; null where it proved itself here."""
+    """`vouched_by` is the node that vouches for the sender; absent where it proved itself here."""
 
     message: ACPMessageEnvelope
     receipts: list[Receipt]
@@ -156,8 +156,8 @@ class InboxParams(ACPParams):
 
 
 class Delivery(Result):
-    """Where in the box a message stands. `vouched_by` is the node that vouches for its sender; null
-    where the sender has proved itself here."""
+    """Where in the box a message stands. `vouched_by` is the node that vouches for its sender;
+    absent where the sender has proved itself here."""
 
     message_id: Identifier
     seq: int

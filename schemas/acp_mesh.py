@@ -37,9 +37,9 @@ class AgentsParams(Params):
 
 
 class AgentsResult(Result):
-    """The answering node's own directory; None while it has none."""
+    """The answering node's own directory; absent while it has none."""
 
-    listed: SignedDirectory | None
+    listed: SignedDirectory | None = None
 
 
 class Carried(WireObject):

@@ -171,8 +171,12 @@ class ConflictingVersion(Result):
     proposed_by: Identifier
     timestamp: Timestamp
     change_notes: Text | None = None
+    parties: list[Identifier]
+    """repo_ids that it would have bound: of one content the earliest version holds, whoever it
+    binds."""
     current_version: int
     current_content: JsonObject
+    current_parties: list[Identifier]
 
 
 class ListConflictsParams(Params):

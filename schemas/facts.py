@@ -5,16 +5,20 @@ winner per key. `stamp` is microseconds since 1970 of the author's hybrid logica
 is the SHA-256, hex, of the content's canonical JSON (RFC 8785).
 
 Plain dataclasses: a node makes several for each write, and pydantic checks them where they come
-in from outside.
+in from outside, by the limits of what agents may write: what is merged is shown to agents.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from schemas.base import JsonObject, Ordinal, Stamp
+from schemas.base import LIST_MAX, Identifier, JsonObject, Ordinal, Stamp, Text
 from schemas.contract import AgreementPolicy, ResponseAction, VerificationResult
+
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Path = Annotated[str, StringConstraints(max_length=4_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,22 +26,30 @@ class VersionFact:
     """A version of the content, and who is bound by it."""
 
     version: Ordinal
-    digest: str
+    digest: Digest
     stamp: Stamp
     content: JsonObject
-    repo_id: str
-    agent_id: str
-    parties: tuple[str, ...]
+    repo_id: Identifier
+    agent_id: Identifier
+    parties: tuple[Identifier, ...]
     """repo_ids that must agree and implement, frozen for this version."""
     policy: AgreementPolicy
-    parent: str | None = None
+    parent: Digest | None = None
     """Digest of the version that this one replaces; None for the first."""
-    note: str | None = None
+    note: Text | None = None
     kind: Literal["version"] = "version"
 
     @property
-    def key(self) -> str:
+    def place(self) -> str:
+        """What the other facts of a version are about: none of them names the parties."""
         return f"{self.version}/{self.digest}"
+
+    @property
+    def key(self) -> str:
+        """One for each set of parties: who may say what follows from them, so that a version never
+        takes the place of one that binds others."""
+        parties = ",".join(sorted({one.encode().hex() for one in self.parties}))
+        return f"{self.place}/{sha256(parties.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +57,12 @@ class ResponseFact:
     """What a repo says of a version."""
 
     version: Ordinal
-    digest: str
+    digest: Digest
     stamp: Stamp
-    repo_id: str
-    agent_id: str
+    repo_id: Identifier
+    agent_id: Identifier
     action: ResponseAction
-    comment: str | None = None
+    comment: Text | None = None
     suggested_change: Any = None
     kind: Literal["response"] = "response"
 
@@ -64,7 +76,7 @@ class RoundFact:
     """How often the implementation of a version has begun anew after a failed verification."""
 
     version: Ordinal
-    digest: str
+    digest: Digest
     stamp: Stamp
     number: Ordinal
     kind: Literal["round"] = "round"
@@ -79,16 +91,16 @@ class ImplementationFact:
     """A repo's work on a version, in a round."""
 
     version: Ordinal
-    digest: str
+    digest: Digest
     stamp: Stamp
-    repo_id: str
-    agent_id: str
+    repo_id: Identifier
+    agent_id: Identifier
     round: Ordinal
     status: Literal["in_progress", "complete", "needs_revision"]
-    plan: str | None = None
-    files: tuple[str, ...] = ()
-    notes: str | None = None
-    test_endpoint: str | None = None
+    plan: Text | None = None
+    files: Annotated[tuple[Path, ...], Field(max_length=LIST_MAX)] = ()
+    notes: Text | None = None
+    test_endpoint: Text | None = None
     started_at: Stamp | None = None
     completed_at: Stamp | None = None
     kind: Literal["implementation"] = "implementation"
@@ -104,13 +116,13 @@ class VerificationFact:
     does not undo a `success` (design §5: partial is recorded and moves nothing)."""
 
     version: Ordinal
-    digest: str
+    digest: Digest
     stamp: Stamp
-    repo_id: str
-    agent_id: str
+    repo_id: Identifier
+    agent_id: Identifier
     round: Ordinal
     result: VerificationResult
-    notes: str | None = None
+    notes: Text | None = None
     details: JsonObject | None = None
     kind: Literal["verification"] = "verification"
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from schemas.v2 import Reported, Version
 
@@ -25,7 +25,24 @@ OPERATIONS: dict[Target, tuple[str, ...]] = {
 """Text is replaced or appended, settings are merged, hints only ever add (§7)."""
 
 
+def _rule(target: Target) -> dict[str, JsonValue]:
+    """What a patch of `target` must hold, as JSON Schema."""
+    kind = "object" if target == "runtime_patch" else "string"
+    properties: dict[str, JsonValue] = {
+        "operation": {"enum": list(OPERATIONS[target])},
+        "content": {"type": kind},
+    }
+    rule: dict[str, JsonValue] = {"properties": properties}
+    needed = {"shared_context": "path", "task_prompt": "task_id"}.get(target)
+    if needed is not None:
+        rule["required"] = [needed]
+        properties[needed] = {"type": "string", "minLength": 1}
+    return {"if": {"properties": {"target": {"const": target}}}, "then": rule}
+
+
 class Patch(Reported):
+    model_config = ConfigDict(json_schema_extra={"allOf": [_rule(target) for target in OPERATIONS]})
+
     target: Target
     operation: Literal["replace", "append", "merge"]
     path: str | None = None
@@ -61,8 +78,8 @@ class HealDecision(Reported):
     contract_version: Version
     scope: Literal["task", "batch", "epoch"]
     decision: Decision = Field(strict=False)
-    failure_class: str
-    root_cause: str
+    failure_class: str = Field(min_length=1)
+    root_cause: str = Field(min_length=1)
     patches: list[Patch] = Field(max_length=1_000)
     learned_rule: str | None = None
     escalations: list[Escalation] = Field([])

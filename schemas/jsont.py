@@ -2,16 +2,27 @@
 
 Ours beside the specification: `transport` with the steps `request` and `run`, `as`, `to` and
 `headers` for HTTP, `captures`, and the operators `$absent`, `$every` and `$count` in what is
-expected; `naUnless`, `naIf`, `retry`, `strayLines` and the message kind `mcp`. Unknown fields are
+expected; `naUnless`, `naIf`, `retry`, `strayLines`, `fromStart`, `messages` that are
+forbidden, `fresh`, `setting`, `protocolVersion` and the message kind `mcp`. Unknown fields are
 ignored.
 """
 
+import base64
+from pathlib import PurePosixPath
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 JsonObject = dict[str, JsonValue]
-Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
+Milliseconds = Annotated[float, Field(ge=0, le=600_000)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
 Severity = Literal["required", "optional"]
 Transport = Literal["stdio", "http", "command"]
@@ -35,13 +46,33 @@ class SandboxFile(Part):
             raise ValueError("a file has text or base64, not both")
         return self
 
+    @field_validator("path")
+    @classmethod
+    def _inside(cls, path: str) -> str:
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+            raise ValueError("must lie in the sandbox")
+        return path
+
+    @field_validator("base64")
+    @classmethod
+    def _bytes(cls, text: str | None) -> str | None:
+        try:
+            base64.b64decode(text or "", validate=True)
+        except ValueError as error:
+            raise ValueError(f"is no base64: {error}") from None
+        return text
+
 
 class Sandbox(Part):
     files: list[SandboxFile] = []
 
 
 class Precondition(Part):
-    """One of three questions; when the answer is not `mustBe`, the test is NA."""
+    """One of four questions; when the answer is not `mustBe`, or it asks something else, the test
+    is NA."""
+
+    model_config = ConfigDict(extra="allow")
 
     agent_cap: str | None = Field(
         None, alias="agentCap", description="A path in the agent's capabilities, or node's card."
@@ -50,13 +81,25 @@ class Precondition(Part):
         None, description="A path in our capabilities, as client.fs.readTextFile"
     )
     method: str | None = Field(None, description="A method that the node lists at GET /methods.")
+    setting: str | None = Field(
+        None, description="A field of the agent's entry in the settings, which the operator set."
+    )
     must_be: bool = Field(True, alias="mustBe")
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
-        if sum(one is not None for one in (self.agent_cap, self.cap, self.method)) != 1:
-            raise ValueError("a precondition has exactly one of agentCap, cap and method")
+        asked = (self.agent_cap, self.cap, self.method, self.setting)
+        known = sum(one is not None for one in asked)
+        if known > 1 or not (known or self.model_extra):
+            raise ValueError("a precondition has exactly one of agentCap, cap, method and setting")
         return self
+
+    @property
+    def foreign(self) -> str | None:
+        """What it asks that only other runners know; None when it asks one of the four."""
+        if (self.agent_cap, self.cap, self.method, self.setting) != (None, None, None, None):
+            return None
+        return ", ".join(self.model_extra or {})
 
 
 class Init(Part):
@@ -95,7 +138,11 @@ class ExpectedMessage(Part):
     )
     http: JsonObject | None = Field(None, description="status, headers, body (JSON), text.")
     output: JsonObject | None = Field(None, description="status, stdout, json.")
-    reply: JsonValue = Field(None, description="A canned result for a clientRequest.")
+    reply: JsonValue = Field(
+        None,
+        description="A canned answer to a clientRequest: an object with nothing but result or "
+        "error, or else the result itself.",
+    )
     late: bool = Field(False, description="Reply after the step that follows this window.")
 
     @model_validator(mode="after")
@@ -128,16 +175,27 @@ class Expect(Part):
         alias="naIf",
         description="NA for this reason when one of its messages comes. They stay to be expected.",
     )
+    fresh: bool = Field(
+        False, description="Only what came after the latest step that did something counts."
+    )
     retry: bool = Field(
         False, description="Repeat the request before, until it is met or the time is over."
     )
 
 
 class Forbid(Part):
-    timeout_ms: Milliseconds = Field(alias="timeoutMs")
+    """What must not come after the step before, until the end of this window."""
+
+    timeout_ms: Milliseconds = Field(5000, alias="timeoutMs")
     methods: list[str] = []
+    messages: list[ExpectedMessage] = Field(
+        [], description="What must not come after the latest step that did something."
+    )
     stray_lines: bool = Field(
         False, alias="strayLines", description="Lines on stdout that are no message are forbidden."
+    )
+    from_start: bool = Field(
+        False, alias="fromStart", description="Count all that came since the test began."
     )
 
 
@@ -149,7 +207,7 @@ class Step(Part):
     expect: Expect | None = None
     forbid: Forbid | None = None
     delay_ms: Milliseconds | None = Field(None, alias="delayMs")
-    caller: Literal["first", "second", "third", "human", "nobody"] = Field(
+    caller: Literal["first", "second", "third", "human", "sync", "nobody"] = Field(
         "first", alias="as", description="Whose key an HTTP request carries."
     )
     to: Literal["node", "peer"] = "node"
@@ -173,6 +231,11 @@ class ComplianceTest(Part):
     severity: Severity
     docs: list[str] = Field([], description="Links to the clauses that it checks.")
     transport: Transport = "stdio"
+    protocol_version: Literal[1, 2] = Field(
+        1,
+        alias="protocolVersion",
+        description="The version of the Agent Client Protocol that the test is of.",
+    )
     preconditions: list[Precondition] = []
     sandbox: Sandbox = Sandbox()
     init: Init = Init()

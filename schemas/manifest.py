@@ -1,15 +1,27 @@
 """`manifest.v2`: the tasks of a run and how to run them (agent-threader-v2 §7)."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
 from schemas.v2 import ClassName, FailureClass, Name, Operator, TaskId, Version
 
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 RuntimeKey = Literal["timeout_sec", "concurrency", "current_batch_size"]
 RUNTIME_KEYS: tuple[RuntimeKey, ...] = ("timeout_sec", "concurrency", "current_batch_size")
+
+
+def _compiles(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return text
+
+
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_compiles)]
 
 
 class HealSchedule(StrEnum):
@@ -21,7 +33,9 @@ class HealSchedule(StrEnum):
 
 
 class RetryPolicy(Operator):
-    max_attempts: int | None = Field(None, ge=1, le=100)
+    max_attempts: int | None = Field(
+        None, ge=1, le=100, description="Of this task in all, whatever the healer resets."
+    )
     retry_on: list[ClassName] | None = Field(
         None, description="Failure classes that may be retried; absent means the healable ones."
     )
@@ -34,7 +48,7 @@ class ManifestTask(Operator):
     timeout_sec: float = Field(gt=0, le=604_800)
     verify_profile: Name
     context_refs: list[Reference] = Field([])
-    priority: int = 0
+    priority: float = 0
     retry_policy: RetryPolicy = RetryPolicy()
     metadata: dict[str, JsonValue] = Field({})
     allow_shrink: list[Reference] = Field(
@@ -59,6 +73,14 @@ class AdapterSpec(Operator):
     env: dict[str, str] = Field({})
     idle_sec: float = Field(30, gt=0, description="Interactive: silence that asks for a rescue.")
     max_rescues: int = Field(3, ge=0, le=20)
+    ready: Pattern | None = Field(
+        None,
+        description="Interactive: a regular expression; the prompt is typed once the screen shows "
+        "it. Absent: once something was shown and a second was quiet.",
+    )
+    ready_sec: float = Field(
+        60, gt=0, description="Interactive: the prompt is typed after this long in any case."
+    )
     rescues: dict[str, str] = Field(
         {}, description="Interactive: text seen on the screen, and the keys that answer it."
     )
@@ -75,11 +97,18 @@ class Bound(Operator):
         return self
 
 
+class Budget(Operator):
+    """What a run may use before it stops, as its CLIs tell it; absent is no limit."""
+
+    tokens: int | None = Field(None, ge=1, description="Input and output together.")
+    usd: float | None = Field(None, gt=0)
+
+
 class ManifestPolicy(Operator):
     """The operator's policy; the defaults are the specification's (§4, §6)."""
 
     concurrency: int = Field(1, ge=1, le=1000)
-    heal_schedule: HealSchedule = HealSchedule.AUTO
+    heal_schedule: HealSchedule = Field(HealSchedule.AUTO, strict=False)
     batch_size: int = Field(5, ge=1, description="Window size of the schedule `batch`.")
     max_batch_size: int = Field(10_000, ge=1)
     failure_threshold: float = Field(0.2, ge=0, le=1)
@@ -106,6 +135,19 @@ class ManifestPolicy(Operator):
         {}, description="What the healer may adjust, and how far; other keys are closed to it."
     )
     healer_timeout_sec: float = Field(900, gt=0)
+    outage_pause_sec: float = Field(
+        5, gt=0, le=3600, description="The first pause when the provider cannot be had."
+    )
+    outage_longest_pause_sec: float = Field(
+        300, gt=0, le=86_400, description="Pauses double up to this; a longer Retry-After is kept."
+    )
+    outage_limit_sec: float = Field(
+        43_200, ge=0, le=2_592_000, description="An outage that lasts longer ends the run."
+    )
+    git_lock_sec: float = Field(
+        300, gt=0, le=86_400, description="How long a lock of another git is waited for."
+    )
+    budget: Budget = Field(Budget(), description="Checked between attempts.")
     max_log_bytes: int = Field(256 * 1024 * 1024, ge=1024)
 
 

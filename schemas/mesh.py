@@ -2,9 +2,20 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import FailFast, Field, StringConstraints
 
-from schemas.base import Endpoint, Identifier, JsonObject, Params, Result, Stamp, WireObject
+from schemas.base import (
+    Count,
+    Endpoint,
+    Identifier,
+    JsonObject,
+    Params,
+    Result,
+    Stamp,
+    Strings,
+    Text,
+    WireObject,
+)
 from schemas.facts import Fact
 
 MESH_VERSION = 1
@@ -92,28 +103,35 @@ class Claim(WireObject):
 
 
 class RepoRegister(WireObject):
-    """A repo of a project and its claims, the one that holds first."""
+    """A repo of a project and its claims, the one that holds first. What it is gives way, when it
+    comes without a signature, to what a node has signed that may say it."""
 
     repo_id: Identifier
     name: Identifier
     role: Identifier
     language: Identifier
-    relevant_paths: list[str]
-    url: str | None
+    relevant_paths: Strings
+    url: Text | None
     stamp: Stamp
-    claims: list[Claim] = []
+    signature: Signature | None = None
+    """Of what the repo is, without its claims."""
+    claims: Annotated[list[Claim], FailFast()] = []
+    """The first that is wrong is named: each of many might be so in thousands of ways."""
 
 
 class ProjectRegister(WireObject):
-    """A project's header and repos with their stamps."""
+    """A project's header and repos with their stamps. Nobody's word is taken for a header without a
+    signature where a member of the project has signed one."""
 
     name: Identifier
-    objective: str
+    objective: Text
     status: Literal["planning", "implementing", "integrating", "complete"]
     agreement_policy: Literal["any", "all"]
     created_at: Stamp
     stamp: Stamp
-    repos: list[RepoRegister]
+    signature: Signature | None = None
+    """Of the header, without the repos."""
+    repos: Annotated[list[RepoRegister], FailFast()]
 
 
 # --- comparing ----------------------------------------------------------------------------------
@@ -157,6 +175,9 @@ class DigestResult(Result):
 class PullParams(Params):
     source_agent: Annotated[Identifier, Field(alias="source_agent")]
     entities: Annotated[list[Entity], Field(min_length=1, max_length=500)]
+    piece: Count | None = None
+    """How many messages of the first entity the caller has from an answer before. Who gives it
+    knows `nextPiece`."""
 
 
 class SyncMessage(WireObject):
@@ -167,10 +188,60 @@ class SyncMessage(WireObject):
 
 
 class PullResult(Result):
-    """`messages` for the first of the entities that were asked for; `rest` is how many are left."""
+    """`messages` for the first of the entities that were asked for; `rest` is how many are left.
+
+    `next_piece` says that of the first of the rest so many messages were given, now and before.
+    """
 
     messages: list[SyncMessage]
     rest: int
+    next_piece: Count | None = None
+
+
+class Undelivered(Result):
+    """An entity that a peer has not taken, and why; after how many tries."""
+
+    entity: EntityKind
+    project_id: Identifier
+    entity_id: Identifier
+    reason: str
+    tries: int
+
+
+# --- bans ---------------------------------------------------------------------------------------
+
+
+class Ban(WireObject):
+    """A node's word that an agent is banned, or is so no more. `agent` is without its version."""
+
+    agent: Identifier
+    public_key: Base64 | None
+    """The key that it signs with, where that was known: the ban is of its holder too."""
+    banned: bool
+    stamp: Stamp
+    reason: Annotated[str, StringConstraints(max_length=300)]
+
+
+class SignedBan(WireObject):
+    ban: Ban
+    signature: Signature
+
+
+class BansParams(Params):
+    """`known` is the digest of the last answer."""
+
+    source_agent: Annotated[Identifier, Field(alias="source_agent")]
+    known: Hex | None = None
+
+
+class BansResult(Result):
+    """What the node says and passes on; nothing when its digest is the one that is known."""
+
+    digest: Hex
+    bans: list[SignedBan]
+
+
+# --- how it goes --------------------------------------------------------------------------------
 
 
 class PeerState(Result):
@@ -179,7 +250,10 @@ class PeerState(Result):
     health: Literal["up", "down", "unknown"]
     backlog: int
     undelivered: int
-    """Of these, entities that the peer answers but has not taken; they are tried again."""
+    """Of these, entities that the peer answers but has not taken, or that can't be sent; they are
+    tried again."""
+    undelivered_entities: list[Undelivered] | None = None
+    """The first 100 of them; absent when there is none."""
     mail: int
     """Messages, and receipts of messages, that wait for the peer."""
     lag_seconds: float

@@ -17,7 +17,7 @@ from schemas.base import (
     WireObject,
 )
 from schemas.context import ContextPacket
-from schemas.contract import AgreementPolicy, Contract
+from schemas.contract import AgreementPolicy, Contract, ContractSummary
 
 ProjectStatus = Literal["planning", "implementing", "integrating", "complete"]
 
@@ -87,6 +87,27 @@ class JoinProjectResult(Result):
 
 class ProjectParams(Params):
     project_id: Identifier
+    summary: bool = False
+    """In short: the contracts without their contents, the context without its packets."""
+    cursor: Identifier | None = None
+    """Of a summary: `nextCursor` of the one before."""
+
+
+class ProjectOutline(Result):
+    """A project in short: `contracts` are as many as fit on a page, by id."""
+
+    project_id: Identifier
+    name: Identifier
+    objective: Text
+    status: ProjectStatus
+    agreement_policy: AgreementPolicy
+    repos: list[RepoContext]
+    contracts: list[ContractSummary]
+    contract_count: int
+    context_count: int
+    created_at: Timestamp
+    updated_at: Timestamp
+    next_cursor: Identifier | None = None
 
 
 class ListProjectsParams(Params):

@@ -11,7 +11,7 @@ from schemas.handoff import ACPHandoffPackage
 from schemas.heal_decision import HealDecision
 from schemas.jsont import ComplianceTest
 from schemas.manifest import Manifest
-from schemas.run_state import RunState
+from schemas.state import State
 from schemas.task_result import TaskResult
 from schemas.teamspace import TeamspaceManifest
 from schemas.verify_profile import VerifyRegistry
@@ -21,7 +21,7 @@ PUBLISHED: dict[str, type[BaseModel]] = {
     "verify_profile.v2.json": VerifyRegistry,
     "task_result.v2.json": TaskResult,
     "heal_decision.v2.json": HealDecision,
-    "state.v2.json": RunState,
+    "state.v2.json": State,
     "jsont.schema.json": ComplianceTest,
     "acp.envelope.v1.json": ACPMessageEnvelope,
     **{f"acp.{type}.v1.json": model for type, model in PAYLOADS.items()},

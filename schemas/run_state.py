@@ -1,11 +1,11 @@
-"""`state.v2`: what a run knows about itself, on disk (agent-threader-v2 §7)."""
+"""What a run knows about itself, on disk: `state.v2` (`state.py`), and the runner's own besides."""
 
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.manifest import HealSchedule
+from schemas.manifest import Budget, HealSchedule
 from schemas.v2 import Version
 
 
@@ -31,6 +31,61 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_assignment=False)
 
 
+class Usage(Record):
+    """What the log of one invocation tells of tokens and money; None: it does not tell."""
+
+    input_tokens: int | None = Field(None, description="All that was sent, cached or not.")
+    cached_tokens: int | None = Field(None, description="Of the input, read from a cache.")
+    output_tokens: int | None = Field(None, description="All that was made, reasoning included.")
+    cost_usd: float | None = Field(None, description="As the CLI estimates it.")
+
+
+class Spent(Record):
+    """What invocations used together, as far as their logs tell."""
+
+    invocations: int = 0
+    completed: int = Field(0, description="Of them, those that came to their own good end.")
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    tokens_told: int = Field(0, description="Invocations whose log tells tokens.")
+    cost_told: int = Field(0, description="Invocations whose log tells money.")
+
+
+class FileStat(Record):
+    """Lines that a task's writes added and removed; None where a file is too large to compare."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+
+class KeptCopy(Record):
+    """What somebody made of a file while a task's writes stood in it, and where that is kept."""
+
+    path: str = Field(description="In the workspace.")
+    place: str = Field(description="Relative to the run's folder.")
+
+    @property
+    def text(self) -> str:
+        return (
+            f"{self.path} was edited while a task's writes stood in it; that is kept as "
+            f"{self.place}"
+        )
+
+
+class Interruption(Record):
+    """A time in which the run did not go on, and why."""
+
+    kind: Literal["outage", "lock", "stopped", "killed", "ended"]
+    cause: str
+    began: str
+    ended: str | None = Field(None, description="None: it has not ended.")
+    tasks: list[str] = Field([], description="Whose attempts it cut short; they don't count.")
+    tries: int = Field(0, description="Attempts that met the outage.")
+
+
 class HistoryRecord(Record):
     task_id: str
     phase: Literal["worker", "verify", "healer", "rollback"]
@@ -46,11 +101,18 @@ class HistoryRecord(Record):
     notes: list[str] = Field([], description="What else is worth knowing: repairs, extra fences.")
     diff_path: str | None = Field(None, description="The writes as a unified diff.")
     files: list[str] = Field([], description="The files that the writes changed.")
+    stat: list[FileStat] = Field([])
+    said: str | None = Field(None, description="The worker's own words: its summary, or its last.")
+    usage: Usage | None = None
+    outage: str | None = Field(None, description="Why the provider could not be had.")
+    commit: str | None = Field(None, description="The commit that holds the writes, if any.")
+    kept: list[KeptCopy] = Field([])
 
 
 class TaskState(Record):
     status: TaskStatus = TaskStatus.PENDING
     worker_attempts: int = Field(0, description="Since the last reset; capped by retry policy.")
+    attempts: int = Field(0, description="All that counted, over every reset by the healer.")
     healer_attempts: int = 0
     last_failure_class: str | None = None
     last_failure_signature: str | None = None
@@ -92,6 +154,7 @@ class WindowState(Record):
     healed_failures: dict[str, str] = Field(
         {}, description="Task and signature that the last heal round set out to mend."
     )
+    healer_failures: int = Field(0, description="Answers of the healer that were no decision.")
 
 
 class HealingRound(Record):
@@ -112,6 +175,18 @@ class HealingRound(Record):
     diff_path: str | None = Field(None, description="The patched files as a unified diff.")
     changes: list[str] = Field([], description="Hints and settings that it granted, in words.")
     converging: bool | None = Field(None, description="Known once the retry has settled.")
+    usage: Usage | None = None
+
+
+class HealerFailure(Record):
+    """A healer that crashed, or whose decision was invalid or refused: no heal round."""
+
+    window: int
+    failed_task_ids: list[str]
+    note: str
+    log_path: str
+    timestamp: str
+    usage: Usage | None = None
 
 
 class LearnedRule(Record):
@@ -146,7 +221,14 @@ class RunState(Record):
     window: WindowState | None = None
     windows: list[WindowRecord] = Field([])
     learned_rules: list[LearnedRule] = Field([])
+    healer_failures: list[HealerFailure] = Field([])
     epoch: int = 0
     stalled_rounds: int = Field(0, description="Heal rounds in a row without convergence (§10).")
+    interruptions: list[Interruption] = Field([])
+    kept: list[KeptCopy] = Field([], description="Besides those that the tasks' records name.")
+    aside: Spent = Field(
+        Spent(), description="On attempts that were cut short, and tasks that are gone."
+    )
+    budget: Budget | None = Field(None, description="Given by the operator over the manifest's.")
     started_at: str = ""
     updated_at: str = ""

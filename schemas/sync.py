@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, FailFast, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from schemas.base import (
@@ -115,12 +115,18 @@ class ProjectSyncParams(SyncParams):
     project: PeerProject
     registers: ProjectRegister | None = None
 
+    @property
+    def project_id(self) -> str:
+        return self.project.project_id
+
 
 class ContractSyncParams(SyncParams):
     project_id: Identifier
     contract: PeerContract
-    facts: Annotated[list[SignedFact] | None, Field(max_length=100_000)] = None
+    facts: Annotated[list[SignedFact] | None, FailFast(), Field(max_length=100_000)] = None
     created_at: Stamp | None = None
+    header_signature: Signature | None = None
+    """Of the contract's type and name and of `created_at`."""
 
 
 class ContextSyncParams(SyncParams):

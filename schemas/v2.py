@@ -10,9 +10,10 @@ Version = Literal["2.0"]
 
 
 class Operator(BaseModel):
-    """A contract that people write: an unknown field is a mistake worth naming."""
+    """A contract that people write: an unknown field, or a number in quotes, is a mistake worth
+    naming."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Reported(BaseModel):
@@ -31,7 +32,7 @@ ClassName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,49}$")]
 
 
 class FailureClass(StrEnum):
-    """The classes the orchestrator assigns (§6); `write_rejected` and `merge_conflict` are ours."""
+    """The classes the orchestrator assigns (§6); the last three are ours."""
 
     PROMPT_GAP = "prompt_gap"
     MISSING_PATHS = "missing_paths"
@@ -47,3 +48,4 @@ class FailureClass(StrEnum):
     SMOKE_ERROR = "smoke_error"
     WRITE_REJECTED = "write_rejected"
     MERGE_CONFLICT = "merge_conflict"
+    PROMPT_TOO_LARGE = "prompt_too_large"

@@ -15,7 +15,7 @@ class VerifyStep(Operator):
     name: Name
     cmd: str = Field(min_length=1, description="Run by /bin/sh.")
     cwd: str = Field(".", description="Relative to the workspace; may not leave it.")
-    timeout_sec: float = Field(gt=0, le=86_400)
+    timeout_sec: float = Field(600, gt=0, le=86_400)
     kind: StepKind | None = Field(None, description="Derived from the name when absent.")
     env: dict[str, str] = Field({})
 

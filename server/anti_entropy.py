@@ -7,19 +7,26 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from peers import digest
 from peers.backoff import delay
-from peers.client import CallError
+from peers.client import CallError, Refused
 from peers.clock import Reading
 from peers.digest import Name
-from schemas.mesh import DigestResult, EntityKind, PullResult, SyncMessage
-from server.incoming import Message, Problem
+from peers.unequal import Pair
+from schemas.errors import ErrorCode
+from schemas.mesh import BansResult, DigestResult, EntityKind, PullResult, SyncMessage
+from server.divergence import Divergence
+from server.identity import Caller
+from server.incoming import Message, is_fault
 from server.links import MeshLink
-from server.methods.base import Node
+from server.loops import Turns, together
+from server.methods import bans
+from server.methods.base import Node, Session
 from server.notices import Notices
 from server.store import digests
 from server.store.database import Database
@@ -39,13 +46,16 @@ PULL_MAX = 500
 BEHIND_SECONDS = 0.5
 TAKEN_AT_ONCE = 50
 """Messages of one transaction: writes wait for it, some milliseconds."""
+EXACTLY = 4
+"""Places of each comparison that are compared entity by entity, whatever their sums are: once a
+minute, that is all of them in a day."""
 OTHER_SECONDS = 60.0
 """How long what is fetched from another peer is waited for: it may be the same."""
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 HeardTime = Callable[[Reading], None]
-TakeAll = Callable[[Peer, list[Message]], Awaitable[list[dict[str, Any] | Problem]]]
+TakeAll = Callable[[Peer, list[Message]], Awaitable[list[dict[str, Any] | Exception]]]
 
 
 class Comparison:
@@ -71,6 +81,15 @@ class Comparison:
         self._two_at_once = asyncio.Semaphore(2)
         self._wake = asyncio.Event()
         self._notices = Notices()
+        self._divergence = Divergence(database, peer.agent_id)
+        self._failed: list[Exception] = []
+        """What went wrong with single messages of this round, by a fault of this node."""
+        self._bans_known: str | None = None
+        start = random.randrange(digest.PLACES)  # noqa: S311 - no secret
+        self.places = digest.places(start)
+        """Those that are compared entity by entity, from the next on; endless."""
+        caller = Caller(peer.agent_id, peer.repo_name or "", "peer", "key")
+        self._session = Session(database, caller, node, "cacp/sync/bans", asyncio.Event())
         self.rounds = 0
         self.fetched = 0
 
@@ -78,24 +97,28 @@ class Comparison:
         """Compare at once."""
         self._wake.set()
 
-    async def run(self, heard_time: HeardTime) -> None:
-        """Never returns; cancel it. `heard_time` is called whenever the peer has told its clock."""
+    async def run(self, heard_time: HeardTime) -> Turns:
+        """Yields after each round; never ends. `heard_time` is called whenever the peer has told
+        its clock."""
         failures = 0
         announced = False
         while True:
             self._wake.clear()
             chance = random.random()  # noqa: S311 - no secret
             pause = self._seconds * (0.5 + chance)
+            self._failed = []
             try:
                 if not announced:
                     await self._announce()
                     announced = True
                 if not await self.round(heard_time):
                     pause = BEHIND_SECONDS
+                await self._hear_bans()
                 failures = 0
             except CallError:
                 failures += 1
                 pause = min(pause, delay(failures, chance))
+            yield together(self._failed)
             try:
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
@@ -111,6 +134,21 @@ class Comparison:
             repoName=self._node.repo,
         )
 
+    async def _hear_bans(self) -> None:
+        """Learn whom the peer has banned, and those that it heeds. One of an older release knows
+        of no bans."""
+        try:
+            answer = await self._link.ask("cacp/sync/bans", known=self._bans_known)
+        except CallError as error:
+            if isinstance(error, Refused) and error.code == ErrorCode.METHOD_NOT_FOUND:
+                return
+            self._link.lost(error)
+            raise
+        found = self._checked(BansResult, answer)
+        if found.digest != self._bans_known:
+            await self._session.write(lambda ctx: bans.take(ctx, found.bans))
+            self._bans_known = found.digest
+
     async def round(self, heard_time: HeardTime) -> bool:
         """Compare once and fetch what differs; False when it is to be done again soon: one side
         has yet to count its changes, or much has come from another peer meanwhile.
@@ -120,7 +158,8 @@ class Comparison:
         counted = False
         while not counted:
             counted = await self._database.write(lambda one: digests.catch_up(one.connection))
-        prefixes, lacking = [""], list[Name]()
+        # A member can choose what it writes so that two sets of it have one sum.
+        prefixes, differing = ["", *islice(self.places, EXACTLY)], dict[Name, Pair]()
         for _ in range(digest.DEPTH + 1):
             below: list[str] = []
             for chunk in _chunks(prefixes, PREFIXES_MAX):
@@ -128,10 +167,12 @@ class Comparison:
                 if found.behind:
                     return False
                 below += self._differing(chunk, found)
-                lacking += self._lacking(chunk, found)
+                differing |= self._lacking(chunk, found)
             prefixes = below
             if not prefixes:
                 break
+        await self._divergence.note(differing)
+        lacking = list(differing)
         if len(lacking) <= PULL_MAX:
             await self._fetch(lacking)
         elif self._fetching.locked() and await self._other_has_fetched():
@@ -169,7 +210,7 @@ class Comparison:
         }
         return digest.differing(ours, theirs)
 
-    def _lacking(self, prefixes: list[str], found: DigestResult) -> list[Name]:
+    def _lacking(self, prefixes: list[str], found: DigestResult) -> dict[Name, Pair]:
         ours: dict[Name, str] = {}
         for place in prefixes:
             if len(place) == digest.DEPTH:
@@ -179,14 +220,16 @@ class Comparison:
     async def _fetch(self, names: list[Name]) -> None:
         """Ask for entities and take them in; while some are taken in, the next are on their way."""
         names = sorted(names, key=lambda name: (name.entity != "project", name))
-        at = 0
-        asking = self._pull(names[:PULL_MAX]) if names else None
+        at = piece = 0
+        asking = self._pull(names[:PULL_MAX], piece) if names else None
         try:
             while asking is not None:
                 found = await asking
                 done = min(len(names) - at, PULL_MAX) - found.rest
-                at = at + done if done > 0 else len(names)
-                asking = self._pull(names[at : at + PULL_MAX]) if at < len(names) else None
+                more = found.next_piece or 0
+                goes_on = done > 0 or (done == 0 and more > piece)
+                at, piece = (at + done, more) if goes_on else (len(names), 0)
+                asking = self._pull(names[at : at + PULL_MAX], piece) if at < len(names) else None
                 for kind in IN_ORDER:
                     of_kind = [one for one in found.messages if one.method == kind]
                     async with asyncio.TaskGroup() as group:
@@ -196,10 +239,12 @@ class Comparison:
             if asking is not None:
                 asking.cancel()
 
-    def _pull(self, names: list[Name]) -> "asyncio.Task[PullResult]":
+    def _pull(self, names: list[Name], piece: int) -> "asyncio.Task[PullResult]":
+        """Ask for entities; of the first, what comes after so many of its messages."""
+
         async def ask() -> PullResult:
             asked = [name._asdict() for name in names]
-            answer = await self._link.call("cacp/sync/pull", entities=asked)
+            answer = await self._link.call("cacp/sync/pull", {"piece": piece}, entities=asked)
             return self._checked(PullResult, answer)
 
         return asyncio.create_task(ask())
@@ -213,6 +258,8 @@ class Comparison:
             if not isinstance(outcome, Exception):
                 self.fetched += outcome["status"] != "skipped"
                 continue
+            if is_fault(outcome):
+                self._failed.append(outcome)
             cause = (message.method, type(outcome).__name__)
             reason = str(outcome)[:200]
             self._notices.refused("fetched_refused", cause, peer=self._peer.agent_id, reason=reason)

@@ -15,6 +15,9 @@ from starlette.routing import Route
 from peers.sender import Sender
 from peers.signing import SigningKey
 from server.anti_entropy import Comparison
+from server.audit import Audit
+from server.budget import Budget
+from server.certainty import Certainty
 from server.connections import Connections
 from server.courier import Carrier, Courier
 from server.discovery import Discovery
@@ -28,6 +31,7 @@ from server.handshake import Handshakes
 from server.health import Checkup
 from server.identity import Identity
 from server.limits import Limits
+from server.loops import Loops
 from server.mcp_endpoint import PATH as MCP_PATH
 from server.mcp_endpoint import McpEndpoint
 from server.mesh import Mesh
@@ -40,9 +44,8 @@ from server.outgoing import CardCheck, make_client
 from server.postmaster import Postmaster
 from server.routes import Site, no_route, routes
 from server.settings import Settings
-from server.store import changes, files, handoffs, mailboxes
+from server.store import alarms, changes, deferred, equivocations, files, handoffs, mailboxes
 from server.store.database import Database
-from server.store.mesh import count_aside
 from server.store.migrate import Prepared
 from server.store.stamps import Stamps
 from server.transport import Gate, LastResort, RpcEndpoint
@@ -57,63 +60,69 @@ def make_app(
 ) -> Starlette:
     """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
     stamps = Stamps()
-    database = Database(settings.db, settings.durability, stamps)
+    loops = Loops()
+    database = Database(settings.db, settings.durability, stamps, loops)
     metrics = Metrics()
     check_card = CardCheck(loopback_allowed=settings.loopback)
     node = _node(settings, secret, check_card)
-    mesh = Mesh(settings, database, node)
-    discovery = Discovery(settings, database)
-    duties = Duties(settings, database, node)
+    mesh = Mesh(settings, database, node, loops)
+    discovery = Discovery(settings, database, loops)
+    duties = Duties(settings, database, node, loops)
     callers = Identity(settings, database.read, secret, discovery.known_holder)
     notices = Notices()
     mismatches = Mismatches(database)
     limits = Limits(settings.requests_per_minute)
     gate = Gate(callers, limits, notices, mesh.heard_from, mismatches.note)
     stopping = asyncio.Event()
-    dispatcher = Dispatcher(
-        METHODS, database, node, settings.batch_limit, metrics.observe, stopping, mesh
-    )
-    postmaster = Postmaster(database, node)
-    courier = Courier(database, node, _carriers(settings, node))
+    dispatcher = _dispatcher(settings, database, node, metrics, stopping, mesh)
+    postmaster = Postmaster(database, node, loops)
+    audit = Audit(database, loops)
+    certainty = Certainty(database, loops)
+    courier = Courier(database, node, loops, _carriers(settings, node))
     site = Site(
         settings,
         database,
         dispatcher,
         gate,
         notices,
-        Checkup(database),
+        Checkup(database, loops),
         metrics,
         node,
         prepared.epoch,
         mesh,
         Handshakes(settings, database, node),
     )
-    mcp = McpEndpoint(dispatcher, gate, settings.body_limit)
+    mcp = McpEndpoint(dispatcher, gate, settings.body_limit, loops)
     _count(metrics, site)
-    _count_peers(metrics, mesh, database)
+    _count_peers(metrics, mesh, database, node)
     _count_mail(metrics, courier, database)
     _count_connections(metrics, connections)
-    metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
+    _count_answers(metrics, dispatcher.budget, connections)
+    _count_loops(metrics, loops, discovery, audit)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         await database.open(prepared.last_stamp)
+        await certainty.start(prepared.last_stamp)
         await mesh.start()
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
         duties.start()
         postmaster.start()
         courier.start()
+        audit.start()
         try:
             yield {"stopping": stopping}
         finally:
             await mcp.stop()
+            await audit.stop()
             await duties.stop()
             await courier.stop()
             await postmaster.stop()
             await discovery.close()
             await mesh.stop()
             await mismatches.stop()
+            await certainty.stop()
             await check_card.close()
             await database.close()
             log.info("stopped")
@@ -135,6 +144,19 @@ def make_app(
     return app
 
 
+def _dispatcher(
+    settings: Settings,
+    database: Database,
+    node: Node,
+    metrics: Metrics,
+    stopping: asyncio.Event,
+    mesh: Mesh,
+) -> Dispatcher:
+    budget = Budget(settings.answer_limit, settings.answer_budget)
+    most, observe = settings.batch_limit, metrics.observe
+    return Dispatcher(METHODS, database, node, most, observe, stopping, mesh, budget)
+
+
 def _node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
     """The node as its methods know it."""
     return Node(
@@ -148,6 +170,7 @@ def _node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
         acp=settings.acp_rules,
         webhook_key=hmac.digest(secret, b"webhooks", "sha256"),
         check_card=check_card,
+        bans_from=frozenset(settings.bans_from),
         handoffs=Rules(
             sla_seconds=settings.handoff_sla_seconds,
             offer_seconds=settings.handoff_offer_seconds,
@@ -188,6 +211,32 @@ def _count_mail(metrics: Metrics, courier: Courier, database: Database) -> None:
         metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
 
 
+def _count_content(metrics: Metrics, database: Database) -> None:
+    metrics.family(
+        "cacp_equivocations",
+        "Contradictions that the node has signed, of which evidence is kept",
+        "node",
+        lambda: database.read(equivocations.counts),
+    )
+    metrics.family(
+        "cacp_alarms",
+        "What is wrong with content, as `/health` says it, by its reason",
+        "reason",
+        lambda: database.read(alarms.counts),
+    )
+
+
+def _count_loops(metrics: Metrics, loops: Loops, discovery: Discovery, audit: Audit) -> None:
+    metrics.family(
+        "cacp_loop_failures_total",
+        "Turns of the node's own loops that did not go well",
+        "loop",
+        partial(dict, loops.failures),
+    )
+    metrics.gauge("cacp_audit_rounds_total", "How often all was looked at", lambda: audit.rounds)
+    metrics.gauge("cacp_adp_registered", "Listed by the ADP exchange", discovery.is_registered)
+
+
 def _count_connections(metrics: Metrics, connections: Connections) -> None:
     metrics.gauge("cacp_connections", "Open connections of callers", lambda: connections.open)
     metrics.gauge(
@@ -197,7 +246,27 @@ def _count_connections(metrics: Metrics, connections: Connections) -> None:
     )
 
 
-def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
+def _count_answers(metrics: Metrics, budget: Budget, connections: Connections) -> None:
+    metrics.gauge(
+        "cacp_answers_bytes",
+        "Bytes of large answers that are being made or sent",
+        lambda: budget.taken,
+    )
+    metrics.gauge("cacp_answers_waiting", "Calls that wait for room", lambda: budget.waiting)
+    metrics.family(
+        "cacp_answers_refused_total",
+        "Calls whose answers were too large, or had no room",
+        "reason",
+        partial(dict, budget.refused),
+    )
+    metrics.gauge(
+        "cacp_answers_not_taken_total",
+        "Connections ended because their callers did not take their answers",
+        lambda: connections.ended,
+    )
+
+
+def _count_peers(metrics: Metrics, mesh: Mesh, database: Database, node: Node) -> None:
     def of_each(value: Callable[[Sender], float]) -> Callable[[], dict[str, float]]:
         return lambda: {agent_id: value(one) for agent_id, one in mesh.senders.items()}
 
@@ -207,6 +276,9 @@ def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
     def conflicts() -> dict[str, float]:
         found = database.read(changes.conflicts_by_origin)
         return {agent_id: found.get(agent_id, 0) for agent_id in mesh.senders}
+
+    def overruled() -> dict[str, float]:
+        return {agent_id: node.overruled[agent_id] for agent_id in mesh.senders}
 
     for name, help, values in (
         ("up", "1 when the peer answers", of_each(lambda one: one.failures == 0)),
@@ -221,14 +293,15 @@ def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
         ("retries_total", "Deliveries that failed", of_each(lambda one: one.retries)),
         ("digest_rounds_total", "Comparisons", compared(lambda one: one.rounds)),
         ("conflicts_total", "Conflicts found in what the peer sent", conflicts),
+        ("overruled_total", "What it sent that is not its signer's to say", overruled),
         ("fetched_total", "Entities fetched by comparing", compared(lambda one: one.fetched)),
         ("clock_ahead_seconds", "How far its clock is ahead of the time", mesh.clocks_ahead),
     ):
         metrics.family(f"cacp_peer_{name}", help, "peer", values)
     metrics.gauge(
         "cacp_deferred_dropped_total",
-        "Deferred messages of peers that were refused for good",
-        lambda: mesh.deferred_dropped,
+        "Deferred messages of peers that were refused, have expired, or were too many",
+        lambda: node.deferred_dropped.total(),
     )
     fetched = mesh.files
     metrics.gauge("cacp_files_fetched_total", "Files that came", lambda: fetched.fetched)
@@ -240,19 +313,25 @@ def _count_peers(metrics: Metrics, mesh: Mesh, database: Database) -> None:
     )
     metrics.gauge("cacp_clock_correction_seconds", "Added to our clock", mesh.clock_correction)
     metrics.gauge(
+        "cacp_clock_unconfirmed",
+        "1 while nothing ends by this machine's clock, because nobody stands by it",
+        lambda: int(database.clock.doubt is not None),
+    )
+    metrics.gauge(
         "cacp_stamps_ahead_seconds",
         "How far the latest stamp of what is stored is ahead of the time",
         lambda: max(0, database.stamps.newest - database.now()) / 1e6,
     )
     metrics.gauge(
         "cacp_deferred_messages",
-        "Messages of peers that wait until they are due, or for their project",
-        lambda: database.read(count_aside),
+        "Messages of peers that wait until they are due, or for what they follow on",
+        lambda: database.read(deferred.count),
     )
 
 
 def _count(metrics: Metrics, site: Site) -> None:
     database = site.database
+    _count_content(metrics, database)
     metrics.gauge(
         "cacp_workq_manual",
         "Handoffs whose ownership at workq is to be moved by hand",

@@ -18,6 +18,8 @@ from schemas.mesh import MESH_VERSION
 from server.settings import Settings
 
 CACP = "2.0"
+VERSION = version("cacp-server")
+"""This software's. To look it up takes longer than most answers."""
 
 
 def card(settings: Settings) -> dict[str, Any]:
@@ -41,7 +43,7 @@ def card(settings: Settings) -> dict[str, Any]:
                 "language": settings.language,
                 "agentId": settings.agent,
                 "mesh": MESH_VERSION,
-                "software": f"cacp-server {version('cacp-server')}",
+                "software": f"cacp-server {VERSION}",
                 "supportedContractTypes": list(get_args(ContractType)),
                 "supportedContextTypes": list(get_args(ContextType)),
             }

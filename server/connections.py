@@ -22,6 +22,8 @@ class Connections:
         self._notices = notices
         self._open: Counter[str] = Counter()
         self.refused = 0
+        self.ended = 0
+        """Connections of callers that did not take their answers."""
 
     @property
     def open(self) -> int:
@@ -43,6 +45,12 @@ class Connections:
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
+
+    def not_taken(self, address: str) -> None:
+        """Note that a caller was too slow to take its answer, and its connection was ended."""
+        self.ended += 1
+        said = "too slow to take its answer: the connection was ended"
+        self._notices.refused("answer_not_taken", (address,), address=address, said=said)
 
     def _refuse(self, cause: str, said: str) -> str:
         self.refused += 1

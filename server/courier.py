@@ -8,7 +8,6 @@ settled on disk. What is to be done is in the store, so that a start goes on whe
 import asyncio
 import random
 from collections import Counter
-from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -16,8 +15,8 @@ import structlog
 
 from schemas.base import iso
 from server.domain.acp.routing import Channel
-from server.domain.errors import Refusal
 from server.identity import Caller
+from server.loops import Loops, Turns, cancel, together
 from server.methods.acp import push
 from server.methods.acp.push import Parcel
 from server.methods.base import Context, Node, Session
@@ -52,11 +51,16 @@ class Courier:
     """Runs from `start` to `stop`, in the name of the node's own agent. Without carriers it does
     nothing."""
 
-    def __init__(self, database: Database, node: Node, carriers: dict[Channel, Carrier]) -> None:
+    def __init__(
+        self, database: Database, node: Node, loops: Loops, carriers: dict[Channel, Carrier]
+    ) -> None:
+        self._loops = loops
         caller = Caller(node.agent_id, node.repo, "verified", "local")
         self._session = Session(database, caller, node, "acp/push", asyncio.Event())
         self._carriers = carriers
         self._under_way: dict[Target, asyncio.Task[None]] = {}
+        self._failed: dict[Target, Exception] = {}
+        """The targets whose last push failed by a fault of this node, until one goes well."""
         self._done = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.taken: Counter[str] = Counter()
@@ -64,31 +68,23 @@ class Courier:
 
     def start(self) -> None:
         if self._carriers:
-            self._task = asyncio.create_task(self._run(), name="cacp-courier")
+            self._task = self._loops.start("courier", self._run)
 
     async def stop(self) -> None:
         """What is under way is broken off, and comes back after the next start."""
-        tasks = [*self._under_way.values(), *([self._task] if self._task else [])]
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await cancel([self._task])
+        await cancel(list(self._under_way.values()))
         for carrier in self._carriers.values():
             await carrier.close()
 
-    async def _run(self) -> None:
+    async def _run(self) -> Turns:
         while True:
             next_commit = self._session.database.next_commit
             self._done.clear()
-            try:
-                seconds = self._begin()
-            except Refusal as refusal:
-                log.warning("pushes_wait", reason=refusal.data["reason"])
-                seconds = TROUBLE_SECONDS
-            except Exception:
-                log.exception("pushes_wait")
-                seconds = TROUBLE_SECONDS
+            seconds = self._begin()
+            # What is not due any more has nothing left that could fail.
+            self._failed = {at: one for at, one in self._failed.items() if at in self._under_way}
+            yield together(self._failed.values())
             await first(next_commit, self._done, seconds=seconds)
 
     def _begin(self) -> float:
@@ -115,11 +111,10 @@ class Courier:
     async def _serve(self, target: Target) -> None:
         try:
             await self._push(target)
-        except Refusal as refusal:
-            log.warning("push_unsettled", channel=target.channel, reason=refusal.data["reason"])
-            await asyncio.sleep(TROUBLE_SECONDS)
-        except Exception:
-            log.exception("push_unsettled", channel=target.channel)
+            self._failed.pop(target, None)
+        except Exception as error:
+            # It goes to the supervisor with the next turn.
+            self._failed[target] = error
             await asyncio.sleep(TROUBLE_SECONDS)
         finally:
             del self._under_way[target]

@@ -12,7 +12,6 @@
 
 import asyncio
 import time
-from contextlib import suppress
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -30,6 +29,7 @@ from server.domain.errors import Forbidden, InvalidInput
 from server.exchange import Directory
 from server.identity import Caller
 from server.known import Asking, Grants, Handshake
+from server.loops import Loops, cancel
 from server.outgoing import make_client
 from server.routes import (
     Handler,
@@ -51,7 +51,8 @@ ANSWER_MAX = 1024 * 1024
 class Discovery:
     """The node's part in ADP. Calls out only when `adp_url` is set, or its own agent asks it to."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, loops: Loops) -> None:
+        self._loops = loops
         self.client = make_client(
             loopback_allowed=settings.loopback, seconds=SECONDS, answer_max=ANSWER_MAX
         )
@@ -76,13 +77,10 @@ class Discovery:
     def start(self) -> None:
         """Begin to register, if the node is told to."""
         if self._registration is not None:
-            self._task = asyncio.create_task(self._registration.run(), name="cacp-adp")
+            self._task = self._loops.start("registration", self._registration.run)
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel([self._task])
         await self.client.close()
 
     async def search(self, request: SearchRequest) -> list[Listing]:

@@ -27,9 +27,13 @@ from pydantic import ValidationError
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
+from server.budget import UNCOUNTED, Budget, Meter, Share
 from server.domain import access
+from server.domain.access import check_project, check_whole
 from server.domain.errors import (
+    Busy,
     Conflict,
+    Damaged,
     Forbidden,
     HeldElsewhere,
     IllegalTransition,
@@ -54,6 +58,7 @@ log = structlog.get_logger()
 CODES: dict[type[Refusal], ErrorCode] = {
     InvalidInput: ErrorCode.INVALID_PARAMS,
     NotFound: ErrorCode.INVALID_PARAMS,
+    Damaged: ErrorCode.INVALID_PARAMS,
     HeldElsewhere: ErrorCode.INVALID_PARAMS,
     IllegalTransition: ErrorCode.INVALID_PARAMS,
     Unauthenticated: ErrorCode.UNAUTHENTICATED,
@@ -63,8 +68,12 @@ CODES: dict[type[Refusal], ErrorCode] = {
     TooLarge: ErrorCode.TOO_LARGE,
     Unavailable: ErrorCode.SERVER_ERROR,
     NodeAway: ErrorCode.SERVER_ERROR,
+    Busy: ErrorCode.SERVER_ERROR,
 }
 
+
+Answer = bytes | list[bytes]
+"""A response as JSON; a large one in parts, which are not copied into one."""
 
 TOGETHER = 25
 """Members of a peer's batch that share a transaction: other writes wait for it, some
@@ -93,6 +102,11 @@ class Origin:
     may_be_deep: bool = False
     charge: Callable[[int], None] = lambda more: None
     """Counts the further calls of a batch for the caller's rate."""
+    share: Share | None = None
+    """What the answer takes of the budget, once it is found to be large. Whoever asks for the
+    answer releases it when the answer is sent."""
+    check_still: Callable[[], None] = lambda: None
+    """Raises Unauthenticated or Forbidden when the caller would not be let in any more."""
 
 
 class Dispatcher:
@@ -107,6 +121,7 @@ class Dispatcher:
         observe: Callable[[str, str], None],
         stopping: asyncio.Event,
         others: Others,
+        budget: Budget,
     ) -> None:
         self._database = database
         self._node = node
@@ -114,6 +129,7 @@ class Dispatcher:
         self._observe = observe
         self._stopping = stopping
         self._others = others
+        self.budget = budget
         self._callables = {name: self._callable(method) for name, method in methods.items()}
         self._taken_together = {
             name: method
@@ -121,10 +137,11 @@ class Dispatcher:
             if method.access == "sync" and method.writes and method.guard is None
         }
 
-    async def answer(self, body: bytes, origin: Origin) -> bytes | None:
-        """The response to a request's body; None when it holds notifications only.
+    async def answer(self, body: bytes, origin: Origin) -> Answer | None:
+        """The response to a request's body; None when it holds notifications only. What it takes of
+        the budget is the origin's share.
 
-        Raises TooLarge for a batch over the limit.
+        Raises TooLarge for a batch over the limit, RateLimited for one of a peer over its rate.
         """
         try:
             request = orjson.loads(body)
@@ -135,7 +152,7 @@ class Dispatcher:
         origin.may_be_deep = body.count(b"[") + body.count(b"{") > jsonrpc.DEPTH_MAX
         if type(request) is not list:
             response = await self._answer_one(request, origin)
-            return None if response is None else orjson.dumps(response)
+            return None if response is None else self._encoded(response, origin)
         if not request:
             return orjson.dumps(
                 jsonrpc.error(ErrorCode.INVALID_REQUEST, "Invalid request: the batch is empty")
@@ -149,14 +166,50 @@ class Dispatcher:
         calls = self._synchronises(request, origin)
         if calls:
             return orjson.dumps(await self._answer_together(calls, origin))
-        responses = await asyncio.gather(
+        self._share(origin)
+        answers = await asyncio.gather(
             *(
-                self._answer_one(member, replace(origin, member=place))
+                self._answer_member(member, replace(origin, member=place))
                 for place, member in enumerate(request)
             )
         )
-        given = [response for response in responses if response is not None]
-        return orjson.dumps(given) if given else None
+        given = [answer for answer in answers if answer is not None]
+        if not given:
+            return None
+        parts = [part for answer in given for part in (b",", *answer)]
+        return [b"[", *parts[1:], b"]"]
+
+    async def _answer_member(self, request: Any, origin: Origin) -> list[bytes] | None:
+        response = await self._answer_one(request, origin)
+        if response is None:
+            return None
+        answer = self._encoded(response, origin)
+        if isinstance(answer, list):
+            return answer
+        if len(answer) <= UNCOUNTED:
+            # Others of the batch may be as small, and there may be many.
+            self._share(origin).change(len(answer))
+        return [answer]
+
+    def _share(self, origin: Origin) -> Share:
+        """What the answer takes of the budget; made when it is first needed."""
+        share = origin.share
+        if share is None:
+            share = self.budget.share(origin.caller.agent_id)
+            origin.share = share
+        return share
+
+    def _encoded(self, response: dict[str, Any], origin: Origin) -> Answer:
+        """A response as JSON. A result that is bytes is JSON already, and was counted."""
+        result = response.get("result")
+        if type(result) is bytes:
+            end = b',"id":%b}' % orjson.dumps(response["id"])
+            parts = [b'{"jsonrpc":"2.0","result":', result, end]
+            return parts if len(result) > UNCOUNTED else b"".join(parts)
+        answer = orjson.dumps(response)
+        if len(answer) > UNCOUNTED:
+            self._share(origin).change(len(answer))
+        return answer
 
     async def _answer_one(self, request: Any, origin: Origin) -> dict[str, Any] | None:
         try:
@@ -234,7 +287,7 @@ class Dispatcher:
             else self._wait
             if method.waits
             else self._read_wide
-            if method.wide
+            if method.wide is True
             else self._read
         )
 
@@ -244,7 +297,7 @@ class Dispatcher:
                 result = await run(method, params, origin, given)
             except Refusal as refusal:
                 self._observe(method.name, "refused")
-                refusal = await self._guarded(method, origin, refusal)
+                refusal = await self._guarded(method, origin, _with_instead(refusal, method))
                 raise _refused(refusal, method.name) from None
             except Exception as error:
                 self._observe(method.name, "failed")
@@ -255,18 +308,28 @@ class Dispatcher:
         return call
 
     def _admit(self, method: Method, origin: Origin, given: dict[str, Any]) -> Any:
-        """The params, checked. Raises Forbidden, TooLarge or InvalidInput."""
-        access.check(origin.caller.trust, method.access)
+        """The params, checked and counted. Raises Forbidden, TooLarge, InvalidInput or
+        RateLimited."""
+        caller = origin.caller
+        access.check(caller.trust, method.access, is_own=caller.via == "local")
+        if method.reach == "node":
+            check_whole(caller.projects)
         if origin.large and not method.large:
             raise TooLarge(f"The body is too large for {method.name}")
         if origin.may_be_deep and jsonrpc.is_deep(given):
             raise InvalidInput(f"They are nested deeper than {jsonrpc.DEPTH_MAX} levels")
         present = {name: value for name, value in given.items() if value is not None}
         try:
-            return method.params.model_validate(present, by_alias=True)
+            params = method.params.model_validate(present, by_alias=True)
         except ValidationError as error:
             reason = method.guard.reason if method.guard else None
             raise invalid_input(error, reason=reason) from None
+        if method.reach == "project":
+            check_project(caller.projects, params.project_id)  # type: ignore[attr-defined]
+        more = method.weight(params) - 1 if method.weight is not None else 0
+        if more > 0:
+            origin.charge(more)
+        return params
 
     async def _guarded(self, method: Method, origin: Origin, refusal: Refusal) -> Refusal:
         """The refusal as the method's guard has it, after what it notes of it is on disk."""
@@ -286,23 +349,48 @@ class Dispatcher:
             method.name,
             self._stopping,
             self._others.fetch,
+            origin.check_still,
         )
 
     async def _wait(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
-        return await method.run(self._session(method, origin), params)
+        self._check_room(origin)
+        result = await method.run(self._session(method, origin), params)
+        # It may have waited long: a key that was revoked meanwhile is shown nothing.
+        origin.check_still()
+        if type(result) is bytes:
+            self._share(origin).change(len(result))
+        return result
 
-    async def _read(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
+    def _check_room(self, origin: Origin) -> None:
+        """Raise TooLarge or Busy before a call that answers what there is no room for."""
+        if origin.share is not None:
+            origin.share.check()
+        else:
+            self.budget.check(origin.caller.agent_id)
+
+    async def _read(self, method: Method, params: Any, origin: Origin, given: Any) -> Any:
+        if callable(method.wide) and method.wide(params):
+            return await self._read_wide(method, params, origin, given)
+        if self.budget.taken:
+            self._check_room(origin)
         return self._database.read(
             lambda db: method.run(Context(db, origin.caller, self._node, method.name, 0), params)
         )
 
     async def _read_wide(self, method: Method, params: Any, origin: Origin, _: Any) -> Any:
-        def run(db: Any) -> Any:
-            result = method.run(Context(db, origin.caller, self._node, method.name, 0), params)
+        def run(db: Any) -> bytes:
             # Serialised here, off the event loop: it may be megabytes.
-            return orjson.Fragment(orjson.dumps(result))
+            return orjson.dumps(
+                method.run(Context(db, origin.caller, self._node, method.name, 0), params)
+            )
 
-        return await self._database.read_wide(run)
+        def make(meter: Meter) -> Awaitable[bytes]:
+            return self._database.read_wide(run, meter)
+
+        result = await self._share(origin).make(make)
+        # It may have waited for room, or for the other members of its batch.
+        origin.check_still()
+        return result
 
     async def _write(self, method: Method, params: Any, origin: Origin, given: Any) -> Any:
         def run(transaction: Transaction) -> Any:
@@ -325,12 +413,21 @@ class Dispatcher:
             return await self._others.forward(call)
 
 
+def _with_instead(refusal: Refusal, method: Method) -> Refusal:
+    """The refusal of an answer that is too large, with its method and what to call in its place."""
+    if refusal.data["reason"] != "answer_too_large":
+        return refusal
+    instead = method.instead or "it for less: a smaller limit, or by itself in place of a batch"
+    said = f"{method.name}: {refusal.message}. Call {instead}"
+    return TooLarge(said, **refusal.data | {"method": method.name, "instead": instead})
+
+
 def _scope(method: Method, origin: Origin) -> str:
     caller = origin.caller
     parts = [
         caller.agent_id,
         caller.repo,
-        caller.project_id,
+        None if caller.projects is None else sorted(caller.projects),
         method.name,
         origin.member,
         origin.idempotency_key,
@@ -348,7 +445,7 @@ def _once(
     run: Callable[[Transaction], Any], scope: str, params_hash: str, transaction: Transaction
 ) -> Any:
     """Run a write once per idempotency key: what was answered is kept in the same transaction."""
-    known = answers.find(transaction.connection, scope, transaction.stamp)
+    known = answers.find(transaction.connection, scope, transaction.sure)
     if known is not None:
         if known.params_hash != params_hash:
             raise Conflict(
@@ -357,14 +454,15 @@ def _once(
         return orjson.Fragment(known.result)
     result = run(transaction)
     text = orjson.dumps(result).decode()
-    answers.keep(transaction.connection, scope, params_hash, text, transaction.stamp)
+    answer = answers.Answer(params_hash, text, transaction.stamp)
+    answers.keep(transaction.connection, scope, answer, transaction.sure)
     return result
 
 
 def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:
     """A refusal's code, message and data. Our own faults get an id to look up in the log."""
     code = CODES[type(refusal)]
-    if code == ErrorCode.SERVER_ERROR and not isinstance(refusal, NodeAway):
+    if code == ErrorCode.SERVER_ERROR and not isinstance(refusal, NodeAway | Busy):
         error_id = secrets.token_hex(8)
         log.error("unavailable", error_id=error_id, reason=refusal.data["reason"])
         return code, f"Server error {error_id}: {refusal.message}", refusal.data | {"id": error_id}
@@ -375,7 +473,7 @@ def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:
 
 def _refused(refusal: Refusal, method: str) -> JsonRpcError:
     code, message, data = error_of(refusal)
-    log.debug("refused", method=method, **data)
+    log.debug("refused", **data | {"method": method})
     return JsonRpcError(int(code), message, data)
 
 

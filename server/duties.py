@@ -15,19 +15,17 @@ network are waited for between transactions, never inside one: the writer is eve
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import structlog
 
 from peers.backoff import delay
 from peers.client import Refused, Unreachable
 from server.artifacts import check_all
-from server.domain.errors import Refusal
 from server.identity import Caller
 from server.journal import JournalFile
+from server.loops import Loops, Turns, cancel, each
 from server.methods.base import Node, Session
 from server.methods.handoff_duties import (
     escalate,
@@ -36,7 +34,6 @@ from server.methods.handoff_duties import (
     workq_given_up,
     workq_moved,
 )
-from server.notices import Notices
 from server.outgoing import make_client
 from server.settings import Settings
 from server.store import handoffs, teams
@@ -53,19 +50,22 @@ LOOK = 1.0
 """Seconds until the next look when nothing is committed."""
 LINES = 500
 
+Duty = Callable[[], Awaitable[Exception | None]]
+"""Sees to all that is due; what failed for some of it."""
+
 
 class Duties:
     """Runs the duties that the settings ask for, from `start` to `stop`."""
 
-    def __init__(self, settings: Settings, database: Database, node: Node) -> None:
+    def __init__(self, settings: Settings, database: Database, node: Node, loops: Loops) -> None:
         self._settings = settings
+        self._loops = loops
         self._database = database
         caller = Caller(node.agent_id, node.repo, "verified", "local")
         self._session = Session(database, caller, node, "acp/handoff", asyncio.Event())
         self._tasks: list[asyncio.Task[None]] = []
         self._files: dict[tuple[str, str], JournalFile] = {}
         self._journalled = 0
-        self._notices = Notices()
         key = settings.workq_key
         self._gateway = (
             Gateway(
@@ -79,63 +79,58 @@ class Duties:
 
     def start(self) -> None:
         # What waits to be verified since a start with other settings is seen to as well.
-        duties: list[Callable[[], Awaitable[None]]] = [self._escalate, self._verify]
+        duties: dict[str, Duty] = {"escalate": self._escalate, "verify": self._verify}
         if self._gateway is not None:
-            duties.append(self._move)
+            duties["workq"] = self._move
         if self._settings.teamspaces_root is not None:
-            duties.append(partial(self._write_journal, self._settings.teamspaces_root))
-        self._tasks = [asyncio.create_task(self._again(duty)) for duty in duties]
+            duties["journal"] = partial(self._write_journal, self._settings.teamspaces_root)
+        self._tasks = [
+            self._loops.start(name, partial(self._again, duty)) for name, duty in duties.items()
+        ]
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await cancel(self._tasks)
         if self._gateway is not None:
             await self._gateway.close()
 
-    async def _again(self, duty: Callable[[], Awaitable[None]]) -> None:
-        """Look at each commit, and now and then; a failure is named and tried again."""
-        failed = ""
+    async def _again(self, duty: Duty) -> Turns:
+        """Look at each commit, and now and then."""
         while True:
             commit = self._database.next_commit
-            try:
-                await duty()
-                failed = ""
-            except Refusal as refusal:
-                name, reason = _name(duty), refusal.data["reason"]
-                self._notices.refused("duty_refused", (name, reason), duty=name, reason=reason)
-            except Exception as error:
-                if failed != repr(error):
-                    log.error("duty_failed", duty=_name(duty), exc_info=error)
-                failed = repr(error)
-                await asyncio.sleep(LOOK)
-            await asyncio.sleep(PAUSE)
+            failed = await duty()
+            yield failed
+            await asyncio.sleep(LOOK if failed else PAUSE)
             await first(commit, seconds=LOOK)
 
     # --- handoffs -----------------------------------------------------------------------------
 
-    async def _escalate(self) -> None:
-        for one in self._database.read(partial(handoffs.due, now=self._database.now())):
-            if await self._session.write(partial(escalate, handoff_id=one)):
-                log.warning("handoff_escalated", handoff=one)
-            elif await self._session.write(partial(expire, handoff_id=one)):
-                log.warning("handoff_expired", handoff=one)
+    async def _escalate(self) -> Exception | None:
+        due = self._database.read(partial(handoffs.due, now=self._database.clock.sure()))
+        return await each(due, self._escalate_one)
 
-    async def _verify(self) -> None:
-        for one in self._database.read(handoffs.to_check):
-            found = self._database.read(partial(handoffs.find, handoff_id=one))
-            if found is None:
-                continue
-            settings = self._settings
-            checks = await asyncio.to_thread(
-                check_all, found.package, settings.artifact_roots, settings.artifact_bytes
-            )
-            await self._session.write(partial(settle_checked, handoff_id=one, checks=checks))
+    async def _escalate_one(self, handoff_id: str) -> None:
+        if await self._session.write(partial(escalate, handoff_id=handoff_id)):
+            log.warning("handoff_escalated", handoff=handoff_id)
+        elif await self._session.write(partial(expire, handoff_id=handoff_id)):
+            log.warning("handoff_expired", handoff=handoff_id)
 
-    async def _move(self) -> None:
-        for intent in self._database.read(partial(handoffs.open_intents, now=self._database.now())):
-            await self._call_workq(intent)
+    async def _verify(self) -> Exception | None:
+        return await each(self._database.read(handoffs.to_check), self._verify_one)
+
+    async def _verify_one(self, handoff_id: str) -> None:
+        found = self._database.read(partial(handoffs.find, handoff_id=handoff_id))
+        if found is None:
+            return
+        settings = self._settings
+        checks = await asyncio.to_thread(
+            check_all, found.package, settings.artifact_roots, settings.artifact_bytes
+        )
+        await self._session.write(partial(settle_checked, handoff_id=handoff_id, checks=checks))
+
+    async def _move(self) -> Exception | None:
+        now = self._database.now()
+        intents = self._database.read(partial(handoffs.open_intents, now=now))
+        return await each(intents, self._call_workq)
 
     async def _call_workq(self, intent: Intent) -> None:
         assert self._gateway is not None
@@ -163,29 +158,32 @@ class Duties:
 
     # --- the journal --------------------------------------------------------------------------
 
-    async def _write_journal(self, root: Path) -> None:
+    async def _write_journal(self, root: Path) -> Exception | None:
         whole = self._database.read(teams.log_newest)
         if whole == self._journalled:
-            return
-        for team, name, newest in await self._database.read_wide(teams.log_heads):
-            file = self._files.get((team, name))
-            if file is None:
-                file = await asyncio.to_thread(JournalFile, root, team, name)
-                self._files[team, name] = file
-            try:
-                while file.last < newest:
-                    rows = await self._database.read_wide(
-                        partial(teams.log_after, team=team, name=name, seq=file.last, limit=LINES)
-                    )
-                    if not rows:
-                        break
-                    await asyncio.to_thread(file.append, rows)
-            except BaseException:
-                # How far it came is read from the file anew.
-                del self._files[team, name]
-                raise
-        self._journalled = whole
+            return None
+        heads = await self._database.read_wide(teams.log_heads)
+        failed = await each(heads, partial(self._write_log, root))
+        if failed is None:
+            self._journalled = whole
+        return failed
 
-
-def _name(duty: Any) -> str:
-    return str(getattr(duty, "func", duty).__name__).strip("_")
+    async def _write_log(self, root: Path, head: tuple[str, str, int]) -> None:
+        """One log of a teamspace, up to its newest line."""
+        team, name, newest = head
+        file = self._files.get((team, name))
+        if file is None:
+            file = await asyncio.to_thread(JournalFile, root, team, name)
+            self._files[team, name] = file
+        try:
+            while file.last < newest:
+                rows = await self._database.read_wide(
+                    partial(teams.log_after, team=team, name=name, seq=file.last, limit=LINES)
+                )
+                if not rows:
+                    break
+                await asyncio.to_thread(file.append, rows)
+        except BaseException:
+            # How far it came is read from the file anew.
+            del self._files[team, name]
+            raise

@@ -61,8 +61,8 @@ class Filter(NamedTuple):
 
     def takes(self, change: Change) -> bool:
         """Whether the stream carries this change, and its caller may read it."""
-        only = self.caller.project_id
-        if only is not None and change.project_id != only:
+        only = self.caller.projects
+        if only is not None and change.project_id not in only:
             return False
         if self.project_id is not None and change.project_id != self.project_id:
             return False
@@ -106,6 +106,8 @@ async def stream(
         for change in page:
             after = change.seq
             if filter.takes(change) and _may_be_shown(database, change):
+                # Whoever reads slowly may have been revoked since the last one.
+                check_still()
                 yield event(change, epoch)
         if len(page) < PAGE:
             await first(next_commit, stopping, seconds=CHECK_SECONDS)

@@ -5,7 +5,6 @@ itself is always listed. Answers have the shape of the public exchange's.
 """
 
 import sqlite3
-import time
 from functools import partial
 
 from pydantic import ValidationError
@@ -24,14 +23,14 @@ from schemas.adp import (
     to_wire,
 )
 from schemas.base import NAME_MAX
-from server.domain.agents import identity
+from server.domain.agents import check_canonical, check_unlike, identity
 from server.domain.directory import Entry, check_registrar, found, protocols_of, words_of
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, InvalidInput, TooLarge
 from server.domain.invalid import invalid_input
 from server.identity import Caller
 from server.routes import Handler, Site, guarded, json_response, read_model
-from server.store import directory, keys
+from server.store import directory, keys, mesh
 from server.store.database import Database, Transaction
 from server.store.directory import Registered
 
@@ -54,7 +53,7 @@ class Directory:
         """Who is found, best first."""
 
         def agents_found(db: sqlite3.Connection) -> list[str]:
-            entries = [self._own_entry, *directory.entries(db, now=_now())]
+            entries = [self._own_entry, *directory.entries(db, now=self._database.clock.sure())]
             return found(entries, request.query, request.filters.protocols)
 
         agents = await self._database.read_wide(agents_found)
@@ -70,7 +69,8 @@ class Directory:
         """The listing of an agent, in whichever version it registered."""
         if identity(agent_id) == self._own.registrar:
             return _listing(self._own)
-        registered = self._database.read(partial(directory.find, agent_id=agent_id, now=_now()))
+        sure = self._database.clock.sure()
+        registered = self._database.read(partial(directory.find, agent_id=agent_id, now=sure))
         return None if registered is None else _listing(registered)
 
     async def register(self, caller: Caller, manifest: Manifest) -> RegisterAnswer:
@@ -78,6 +78,8 @@ class Directory:
 
         Raises Forbidden for another agent than the caller, Conflict for one that has registered
         itself with a key, InvalidInput for one that nobody could call, TooLarge when all is full.
+        Without a key also InvalidInput for an id that is not in canonical form, and Forbidden for
+        one that reads as a known agent's.
         """
         if manifest.endpoint is None:
             raise InvalidInput("manifest.invocation.protocols: no endpoint of type cacp is named")
@@ -86,25 +88,32 @@ class Directory:
                 check_endpoint(protocol.endpoint, loopback_allowed=self._loopback)
         if identity(manifest.aid) == self._own.registrar:
             raise Forbidden(f"{manifest.aid} is this exchange, which is listed already")
-        return await self._database.write(partial(_register, caller, manifest))
+        return await self._database.write(partial(self._register, caller, manifest))
 
-
-def _register(caller: Caller, manifest: Manifest, transaction: Transaction) -> RegisterAnswer:
-    db, now = transaction.connection, transaction.stamp
-    keyed = caller.via == "key"
-    before = directory.find(db, manifest.aid, now=now)
-    check_registrar(
-        manifest.aid,
-        caller=caller.agent_id,
-        keyed=keyed,
-        has_key=keys.is_keyed(db, manifest.aid),
-        pinned_to=before.registrar if before else None,
-    )
-    if before is None and directory.count(db, now=now) >= ENTRIES_MAX:
-        raise TooLarge(f"The exchange lists {ENTRIES_MAX} agents, which is its limit")
-    directory.forget(db, now=now)
-    directory.put(db, Registered(manifest, identity(caller.agent_id), keyed), now=now)
-    return RegisterAnswer(message="Agent registered", aid=manifest.aid, verified=keyed)
+    def _register(
+        self, caller: Caller, manifest: Manifest, transaction: Transaction
+    ) -> RegisterAnswer:
+        db, sure = transaction.connection, transaction.sure
+        keyed = caller.via == "key"
+        before = directory.find(db, manifest.aid, now=sure)
+        if not keyed:
+            check_canonical(manifest.aid, "manifest.aid")
+        if before is None and not keyed:
+            listed = directory.agents(db)
+            check_unlike(manifest.aid, [self._own.registrar, *mesh.known_agents(db), *listed])
+        check_registrar(
+            manifest.aid,
+            caller=caller.agent_id,
+            keyed=keyed,
+            has_key=keys.is_keyed(db, manifest.aid),
+            pinned_to=before.registrar if before else None,
+        )
+        if before is None and directory.count(db, now=sure) >= ENTRIES_MAX:
+            raise TooLarge(f"The exchange lists {ENTRIES_MAX} agents, which is its limit")
+        directory.forget(db, now=sure)
+        entry = Registered(manifest, identity(caller.agent_id), keyed)
+        directory.put(db, entry, now=transaction.stamp)
+        return RegisterAnswer(message="Agent registered", aid=manifest.aid, verified=keyed)
 
 
 def routes(site: Site, listed: Directory) -> list[Route]:
@@ -115,8 +124,6 @@ def routes(site: Site, listed: Directory) -> list[Route]:
         return json_response({**to_wire(await listed.search(params)), "query": params.query})
 
     async def register(site: Site, request: Request, caller: Caller) -> Response:
-        if caller.project_id is not None:
-            raise Forbidden("Your project token is for one project", reason="other_project")
         params = await read_model(request, RegisterRequest, BODY_LIMIT)
         return json_response(to_wire(await listed.register(caller, params.manifest)), 201)
 
@@ -156,7 +163,3 @@ def _listing(registered: Registered) -> Listing:
         verified=registered.verified,
         manifest=manifest,
     )
-
-
-def _now() -> int:
-    return time.time_ns() // 1000

@@ -7,11 +7,12 @@ import orjson
 from pydantic import ValidationError
 
 from peers.digest import Name
-from peers.foreign import HEADER, Exchange, says_same
+from peers.foreign import HEADER, Exchange, differing, says_same
 from peers.foreign_plan import Shown, as_foreign, with_ids
 from schemas.sync import PeerContract
 from server.domain.agents import same_agent
 from server.domain.canonical import digest
+from server.domain.errors import Refusal
 from server.incoming import Message
 from server.store import contracts, packets, peers, projects
 from server.store.database import Transaction
@@ -142,6 +143,26 @@ def _has_seen(exchanged: str | None, theirs: Document) -> bool:
     except ValidationError:
         return False
     return Exchange.of(exchanged).has_seen(said)
+
+
+def lacking(project_id: str, shown: Shown, db: sqlite3.Connection) -> dict[Name, str]:
+    """The contracts that a peer shows otherwise than this node holds them, once all that it says
+    is merged; each with what both say of it."""
+    ids = shown.ids_among({repo.name: repo.repo_id for repo in projects.repos(db, project_id)})
+    found: dict[Name, str] = {}
+    for one, document in shown.contracts.items():
+        held = contracts.document(db, project_id, one, history=False)
+        if held is None:
+            continue
+        try:
+            theirs = PeerContract.model_validate(with_ids(document, ids))
+            told = differing(PeerContract.model_validate(_parsed(held)), theirs, digest)
+        except (ValidationError, Refusal):
+            # It is named as what can't be merged.
+            continue
+        if told is not None:
+            found[Name("contract", project_id, one)] = told
+    return found
 
 
 def sending(peer: Peer, name: Name, ours: Ours, written: Document, to: Transaction) -> None:

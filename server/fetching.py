@@ -9,10 +9,10 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from weakref import WeakValueDictionary
 
 import structlog
 from pydantic import ValidationError
@@ -22,7 +22,7 @@ from peers.sender import Sender
 from schemas.file_mesh import PIECE_MAX, FileContentResult
 from schemas.plain import one_line
 from server.domain.agents import identity
-from server.domain.errors import NodeAway, NotFound, Unavailable
+from server.domain.errors import Damaged, NodeAway, NotFound, Unavailable
 from server.links import MeshLink
 from server.methods.base import Node
 from server.notices import Notices
@@ -68,9 +68,8 @@ class Fetcher:
         self._is_up = is_up
         self._room = room
         self._running: dict[tuple[str, str, str, bool], asyncio.Task[bytes]] = {}
-        self._at_once: dict[str, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(AT_ONCE)
-        )
+        self._at_once = WeakValueDictionary[str, asyncio.Semaphore]()
+        """Of each holder, while anything is fetched from it: peers name as many as they like."""
         self._notices = Notices()
         self.fetched = 0
         """Contents that came whole and right."""
@@ -115,7 +114,8 @@ class Fetcher:
     async def _fetch(self, project_id: str, file: File, direct: bool) -> bytes:
         holder = file.holder(self._own)
         try:
-            async with asyncio.timeout(SECONDS), self._at_once[holder]:
+            turns = self._at_once.setdefault(holder, asyncio.Semaphore(AT_ONCE))
+            async with asyncio.timeout(SECONDS), turns:
                 data = await self._from_any(project_id, file, direct)
         except TimeoutError:
             raise _away(file, holder, f"did not give it within {SECONDS:g} s") from None
@@ -152,6 +152,13 @@ class Fetcher:
                 reason="content_mismatch",
                 node=wrong,
                 sha256=file.sha256,
+            )
+        if isinstance(why, Refused) and why.data.get("reason") == Damaged.reason:
+            raise Damaged(
+                f"The content of file {file.file_id} is damaged at {holder}, where it was shared, "
+                "and no peer that answers has a copy. Have the file shared anew",
+                kind="file_content",
+                node=holder,
             )
         if holder == self._own or (isinstance(why, Refused) and _has_none(why)):
             raise NotFound(

@@ -37,6 +37,7 @@ from server.exchanges import (
     Ours,
     held,
     holds_repo,
+    lacking,
     may_read_parts,
     our_ids,
     sending,
@@ -46,8 +47,9 @@ from server.exchanges import (
     whole_held,
     written_for,
 )
-from server.foreign_peer import OF_ALL_CALLS, ForeignPeer
-from server.incoming import Message
+from server.foreign_peer import ForeignPeer
+from server.incoming import Message, is_fault
+from server.loops import Turns, each, together
 from server.methods.base import Node
 from server.notices import Notices
 from server.store import projects
@@ -102,28 +104,32 @@ class ForeignLink:
         self._met = False
         self._shown: dict[str, Shown] = {}
         """The repos of each project as the peer showed them last, to read its contracts alone."""
+        self._told: dict[Name, str] = {}
+        """What both said of a contract when the peer was last found to lack some of it. It may show
+        the same again: there are peers that can't show all, and once is enough for these."""
         self._passed: set[str] = set()
         """Projects that the peer lists, and that are none to take from it."""
+        self._failed: list[Exception] = []
+        """What could not be merged, by a fault of this node, since the last look."""
         self._notices = Notices()
         self._one_at_a_time = asyncio.Lock()
         """What is merged must be what the peer holds after what was sent, not before."""
 
-    async def follow(self, seconds: float) -> None:
+    async def follow(self, seconds: float) -> Turns:
         """Read now and then what the peer holds, for it tells a change but once, whether it is
-        heard or not. Never returns; cancel it."""
+        heard or not. Yields after each look; never ends."""
         while True:
+            found: list[Exception | None] = []
             try:
                 await self._meet()
-                for project_id in self._database.read(
-                    partial(projects.held_by, agent_id=self._peer.agent_id)
-                ):
-                    await self._look(project_id)
-                await self._find()
+                held = self._database.read(partial(projects.held_by, agent_id=self._peer.agent_id))
+                found.append(await each(held, self._look, stops=(CallError,)))
+                found.append(await self._find())
             except CallError as error:
                 self._met = False
                 self.lost(error)
-            except Unavailable as fault:
-                log.debug("peer_not_followed", peer=self._peer.agent_id, reason=fault.message)
+            failed, self._failed = self._failed, []
+            yield together([*failed, *(one for one in found if one is not None)])
             chance = random.random()  # noqa: S311 - no secret
             await asyncio.sleep(seconds * (0.5 + chance))
 
@@ -137,6 +143,7 @@ class ForeignLink:
                 shown = await self._read(project_id)
                 if shown is not None:
                     await self._merge(project_id, shown)
+                    await self._tell_lacking(project_id, shown)
         except Refused as refused:
             self._name_refused(project_id, refused)
         else:
@@ -145,10 +152,22 @@ class ForeignLink:
                 self.owes(Name("project", project_id, project_id), "holds the project no more")
         self.heard()
 
-    async def _find(self) -> None:
-        """Take in projects in which the peer holds a repo, and of which it never told this node."""
+    async def _tell_lacking(self, project_id: str, shown: Shown) -> None:
+        """Have sent what the peer had and has lost: one that reads its copy, takes what this node
+        sends, and writes its own step over both, tells that step and no more."""
+        found = await self._database.read_wide(partial(lacking, project_id, shown))
+        before = self._told
+        others = {name: told for name, told in before.items() if name.project_id != project_id}
+        self._told = others | found
+        for name, told in found.items():
+            if before.get(name) != told:
+                self.owes(name, "shows not all that it was sent")
+
+    async def _find(self) -> Exception | None:
+        """Take in projects in which the peer holds a repo, and of which it never told this node;
+        what failed for some of them."""
         if not self._at.knows("cacp/project/list"):
-            return
+            return None
         listed = await self._at.listed()
         self.heard()
         known = self._database.read(partial(projects.known_of, ids=listed))
@@ -156,22 +175,21 @@ class ForeignLink:
         fresh = [one for one in unknown if one not in self._passed]
         # Those that were passed over are looked at again once all others were.
         self._passed = self._passed.intersection(unknown) if fresh else set()
-        for project_id in fresh[:FOUND_AT_ONCE]:
-            self._passed.add(project_id)
-            try:
-                async with self._one_at_a_time:
-                    shown = await self._read(project_id)
-                    if shown is not None and holds_repo(self._peer, shown):
-                        await self._merge(project_id, shown)
-                    else:
-                        self._shown.pop(project_id, None)
-            except Refused as refused:
-                self._name_refused(project_id, refused)
+        return await each(fresh[:FOUND_AT_ONCE], self._take_found, stops=(CallError,))
+
+    async def _take_found(self, project_id: str) -> None:
+        self._passed.add(project_id)
+        try:
+            async with self._one_at_a_time:
+                shown = await self._read(project_id)
+                if shown is not None and holds_repo(self._peer, shown):
+                    await self._merge(project_id, shown)
+                else:
+                    self._shown.pop(project_id, None)
+        except Refused as refused:
+            self._name_refused(project_id, refused)
 
     def _name_refused(self, project_id: str, refused: Refused) -> None:
-        """Raises what is no fault of the project alone."""
-        if refused.status in OF_ALL_CALLS:
-            raise refused
         self._name_unmerged(Name("project", project_id, project_id), str(refused))
 
     def _name_unmerged(self, name: Name, reason: str) -> None:
@@ -209,8 +227,6 @@ class ForeignLink:
                 for name, reason in found.items():
                     untaken[name if name in names else wanted[0]] = reason
             except Refused as refused:
-                if refused.status in OF_ALL_CALLS:
-                    raise
                 untaken |= dict.fromkeys(wanted, str(refused))
             except Unavailable as fault:
                 untaken |= dict.fromkeys(wanted, f"can't be told now: {fault.message}")
@@ -287,9 +303,7 @@ class ForeignLink:
                 continue
             try:
                 contract = await self._at.contract(project_id, name.entity_id)
-            except Refused as refused:
-                if refused.status in OF_ALL_CALLS:
-                    raise
+            except Refused:
                 return None
             if contract is not None:
                 found[name.entity_id] = contract
@@ -304,6 +318,7 @@ class ForeignLink:
         for start in range(0, len(messages), MERGED_AT_ONCE):
             page = messages[start : start + MERGED_AT_ONCE]
             outcomes += await self._take_all(self._peer, page)
+        self._failed += [one for one in outcomes if isinstance(one, Exception) and is_fault(one)]
         unmerged = {
             name: f"shows what can't be merged here: {_said(outcome)}"
             for name, outcome in zip(new, outcomes, strict=True)
@@ -394,8 +409,6 @@ class ForeignLink:
         try:
             result = await self._at.call(method, given)
         except Refused as refused:
-            if refused.status in OF_ALL_CALLS:
-                raise
             said = str(refused)[:SAID_MAX]
             raise NotTaken(said, again=False, code=refused.code) from None
         status = result.get("status") if isinstance(result, dict) else None

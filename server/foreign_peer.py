@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from peers.client import Client, Refused, TooLong
+from peers.client import CallError, Client, Refused, TooLong
 from peers.foreign_plan import Document, Shown, contract_of, lacks_it, listed_of, shown_of
 from peers.versions import version_problem
 from schemas.errors import ErrorCode
@@ -22,6 +22,10 @@ OF_ALL_CALLS = (401, 403, *NOT_NOW)
 T = TypeVar("T")
 
 
+class NotServed(CallError):
+    """It serves this node nothing, now or at all: whatever was asked for, this is not about it."""
+
+
 async def register(client: Client, node: Node, endpoint: str, key: str | None) -> None:
     """Register this node with a foreign peer (CACP 2.0, /peers/register). Raises CallError."""
     url = f"{endpoint}/peers/register"
@@ -33,7 +37,7 @@ def _me(node: Node) -> Document:
 
 
 class ForeignPeer:
-    """Each call raises CallError; Refused is of that call, or by its status `OF_ALL_CALLS`."""
+    """Each call raises CallError: Refused for what was asked, NotServed whatever it was."""
 
     def __init__(self, client: Client, node: Node, peer: Peer) -> None:
         self._client = client
@@ -55,6 +59,8 @@ class ForeignPeer:
         except TooLong as error:
             raise Refused(str(error), status=200) from None
         except Refused as refused:
+            if refused.status in OF_ALL_CALLS:
+                raise NotServed(str(refused)) from None
             if refused.code == ErrorCode.METHOD_NOT_FOUND:
                 self._unknown.add(method)
             raise
@@ -78,7 +84,7 @@ class ForeignPeer:
             log.debug("register_refused", peer=self._peer.agent_id, error=str(refused))
         try:
             await self.call("cacp/peer/announce", _me(self._node))
-        except Refused as refused:
+        except (Refused, NotServed) as refused:
             log.debug("announce_refused", peer=self._peer.agent_id, error=str(refused))
 
     def knows(self, method: str) -> bool:
@@ -101,8 +107,6 @@ class ForeignPeer:
         try:
             return listed_of(await self.call("cacp/project/list", {}))
         except Refused as refused:
-            if refused.status in OF_ALL_CALLS:
-                raise
             log.debug("list_refused", peer=self._peer.agent_id, error=str(refused))
             return []
 

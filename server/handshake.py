@@ -1,6 +1,7 @@
 """The answering side of a handshake, and what both sides write when it is done (design §7)."""
 
 import secrets
+import sqlite3
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,10 +12,10 @@ from schemas.mesh import Confirm, Confirmed, Hello, Introduction, Welcome
 from server.domain.agents import same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Conflict, Forbidden, RateLimited, Unauthenticated
+from server.domain.places import Way, check_place
 from server.methods.base import Node
-from server.methods.peer import PEERS_MAX
 from server.settings import Settings
-from server.store import changes, keys, mesh, peers
+from server.store import bans, changes, keys, mesh, peers
 from server.store.database import Database, Transaction
 
 PENDING_SECONDS = 30.0
@@ -54,7 +55,7 @@ class Handshakes:
         caller = hello.introduction
         secret = self._secret(hello)
         check_introduction(self._node, caller)
-        self._database.read(lambda db: check_pin(mesh.node_key(db, caller.agent_id), caller))
+        self._database.read(lambda db: check_welcome(db, self._node, caller))
         self._forget_old()
         if len(self._pending) >= PENDING_MAX:
             raise RateLimited("Too many handshakes are open", retryAfter=int(PENDING_SECONDS))
@@ -85,10 +86,10 @@ class Handshakes:
             is_invite = invite.startswith("inv_")
             if (
                 is_invite
-                and mesh.invite_secret(transaction.connection, invite, transaction.stamp) is None
+                and mesh.invite_secret(transaction.connection, invite, transaction.now) is None
             ):
                 raise Unauthenticated("This invite was used meanwhile", reason="invite_used")
-            enter(transaction, self._node, party)
+            enter(transaction, self._node, party, "invite" if is_invite else "token")
             if is_invite:
                 mesh.use_invite(transaction.connection, invite, caller.agent_id)
 
@@ -102,7 +103,7 @@ class Handshakes:
                 handshake.token_tag(token, nonce).encode(), hello.secret_id.encode()
             ):
                 return token
-        now = time.time_ns() // 1000
+        now = self._database.now()
         found = self._database.read(lambda db: mesh.invite_secret(db, hello.secret_id, now))
         if found is None:
             raise Unauthenticated(
@@ -134,6 +135,12 @@ def check_introduction(node: Node, other: Introduction) -> None:
     check_endpoint(other.endpoint, loopback_allowed=node.loopback)
 
 
+def check_welcome(db: sqlite3.Connection, node: Node, other: Introduction) -> None:
+    """Raises Forbidden for who is banned, by its name or its key; Conflict as `check_pin`."""
+    bans.check(db, node.heeds, other.agent_id, other.public_key)
+    check_pin(mesh.node_key(db, other.agent_id), other)
+
+
 def check_pin(pinned: mesh.NodeKey | None, other: Introduction) -> None:
     """Raises Conflict when the agent has proved another key before (design §7)."""
     if pinned is None or pinned.introduced_by is not None:
@@ -141,7 +148,7 @@ def check_pin(pinned: mesh.NodeKey | None, other: Introduction) -> None:
     if pinned.public_key != other.public_key:
         raise Conflict(
             f"{other.agent_id} is pinned to another key: it registers with that one, "
-            "or an operator runs `cacp peers remove` first",
+            "or an operator runs `cacp peers remove --forget` first",
             reason="key_pinned",
         )
 
@@ -160,13 +167,13 @@ def check_proof(
         raise Unauthenticated("The signature is not that of the key", reason="wrong_signature")
 
 
-def enter(transaction: Transaction, node: Node, party: Party) -> None:
+def enter(transaction: Transaction, node: Node, party: Party, came_by: Way = "operator") -> None:
     """Enter a peer that has proved itself, or renew its keys. Raises Conflict, Forbidden."""
     db, other = transaction.connection, party.introduction
-    check_pin(mesh.node_key(db, other.agent_id), other)
+    check_welcome(db, node, other)
     known = peers.find(db, other.agent_id)
-    if known is None and peers.count(db) >= PEERS_MAX:
-        raise Forbidden(f"This node has {PEERS_MAX} peers, which is its limit", reason="peer_limit")
+    if known is None:
+        check_place(peers.count_by_way(db), came_by)
     key_id = keys.add(
         db,
         party.called_with,
@@ -177,6 +184,8 @@ def enter(transaction: Transaction, node: Node, party: Party) -> None:
     )
     mesh.pin(db, other.agent_id, other.public_key)
     peers.put(db, other.agent_id, other.endpoint, other.repo_name, "verified", transaction.stamp)
+    if known is None:
+        peers.put_way(db, other.agent_id, came_by)
     peers.take_back(db, other.agent_id)
     if key_id is not None:
         # The key before stays: handshakes begun by both sides may cross.

@@ -27,6 +27,10 @@ BODY_SECONDS = 30.0
 """Without a byte of a body that is not whole."""
 BODY_RATE = 1_000
 """Bytes of a body in a second that a caller must send, after the first `BODY_SECONDS`."""
+SEND_SECONDS = 30.0
+"""A caller may keep the node waiting so long, over a whole answer, before it takes it."""
+SEND_RATE = 64 * 1024
+"""Bytes of an answer in a second that it must take, after the first `SEND_SECONDS`."""
 LINGER_SECONDS = 2.0
 """A caller has so long to read the answer behind which the connection ends. What it still sends is
 thrown away: to close on that would reset the connection, answer and all (RFC 9112, 9.6)."""
@@ -46,6 +50,12 @@ class OnePiece:
         self._lingers = lingers
         self._kept: list[bytes] = []
         self._ended = False
+        self._written = 0
+
+    @property
+    def taken(self) -> int:
+        """Bytes that were written and have left this process."""
+        return self._written - self._transport.get_write_buffer_size()
 
     def write(self, data: bytes) -> None:
         if self._ended:
@@ -72,7 +82,9 @@ class OnePiece:
         kept, self._kept = self._kept, []
         # A caller that reset the connection reads nothing any more.
         if kept and not self._transport.is_closing():
-            self._transport.write(b"".join(kept))
+            data = b"".join(kept)
+            self._written += len(data)
+            self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -94,11 +106,16 @@ class HttpProtocol(HttpToolsProtocol):
         self._upgrading = False
         self._stopping = False
         self._deadline: asyncio.TimerHandle | None = None
+        self._taken_before = 0
+        self._waited = 0.0
+        self._waits_since = 0.0
+        self._send_deadline: asyncio.TimerHandle | None = None
 
     # --- the connection -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(OnePiece(transport, self.loop, self._linger))  # type: ignore[arg-type]
+        self._one_piece = OnePiece(transport, self.loop, self._linger)
+        super().connection_made(self._one_piece)  # type: ignore[arg-type]
         self._expect_within(HEAD_SECONDS)
         if self._admission is not None:
             address = self.client[0] if self.client else ""
@@ -110,6 +127,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect_nothing()
+        self._wait_no_more()
         if self._admission is not None and self._entered is not None:
             self._admission.leave(self._entered)
         super().connection_lost(exc)
@@ -161,6 +179,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._in_body = True
             self._answered_early = False
             self._body_began, self._body_bytes = self.loop.time(), 0
+            self._taken_before, self._waited = self._one_piece.taken, 0.0
             self._heed_absolute_target()
             super().on_headers_complete()
 
@@ -225,6 +244,36 @@ class HttpProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def pause_writing(self) -> None:
+        """The connection is full: its caller must take what is in it."""
+        super().pause_writing()
+        self._waits_since = self.loop.time()
+        self._take_within()
+
+    def resume_writing(self) -> None:
+        self._waited += self.loop.time() - self._waits_since
+        self._wait_no_more()
+        super().resume_writing()
+
+    def _take_within(self) -> None:
+        """End the connection of a caller that is too slow to take its answer: there is no other way
+        to have back what the answer takes."""
+        taken = self._one_piece.taken - self._taken_before
+        waited = self._waited + self.loop.time() - self._waits_since
+        left = SEND_SECONDS + taken / SEND_RATE - waited
+        if left > 0:
+            self._send_deadline = self.loop.call_later(left, self._take_within)
+            return
+        self._send_deadline = None
+        if self._admission is not None:
+            self._admission.not_taken(self._entered or "")
+        self.transport.abort()
+
+    def _wait_no_more(self) -> None:
+        if self._send_deadline is not None:
+            self._send_deadline.cancel()
+            self._send_deadline = None
 
     def _linger(self) -> bool:
         """Whether a connection that is to be closed stays, to be closed a little later."""

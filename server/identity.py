@@ -9,11 +9,12 @@ from typing import Literal, Protocol, TypeVar
 
 import jwt
 
-from server.domain.access import Trust
+from server.domain.access import Trust, check_project
 from server.domain.agents import check_canonical, check_unlike, identity, same_agent
+from server.domain.endpoints import is_loopback
 from server.domain.errors import Forbidden, InvalidInput, Unauthenticated
-from server.settings import Settings, is_loopback
-from server.store import keys, mesh, peers, posting, tokens
+from server.settings import Settings
+from server.store import bans, keys, mesh, peers, posting, tokens
 
 T = TypeVar("T")
 
@@ -41,8 +42,8 @@ class Caller:
     repo: str
     trust: Trust
     via: Literal["local", "key", "peer"]
-    project_id: str | None = None
-    """The one project that a project token narrows the caller to."""
+    projects: frozenset[str] | None = None
+    """The only projects that its key is for, or that a project token narrows it to."""
     human: bool = False
     """Its key is a human's: it may let gated messages through (acp-canonical §12.8)."""
 
@@ -68,6 +69,7 @@ class Identity:
         self._known = known
         self._secret = secret
         self._own = Caller(settings.agent, settings.repo, "verified", "local")
+        self._heeds = settings.heeds
         self._is_local = settings.is_local
         self._takes_unkeyed = settings.takes_unkeyed_peers
         self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
@@ -99,6 +101,7 @@ class Identity:
         holder = self._read(lambda db: keys.holder(db, hashed)) or self._known_holder(hashed)
         if holder is None:
             raise Unauthenticated(f"This key is unknown here: {_SEND_KEY}", reason="unknown_key")
+        self._read(lambda db: bans.check(db, self._heeds, holder.agent_id))
         if holder.revoked_at is not None:
             raise Unauthenticated(f"This key is revoked: {_SEND_KEY}", reason="revoked_key")
         if self._allowed_hosts and not _names(headers.get(b"host"), self._allowed_hosts):
@@ -115,7 +118,9 @@ class Identity:
                 agentId=holder.agent_id,
             )
         trust: Trust = "visitor" if self._is_visitor(holder) else holder.trust
-        return Caller(holder.agent_id, holder.repo, trust, "key", human=holder.human)
+        return Caller(
+            holder.agent_id, holder.repo, trust, "key", holder.projects, human=holder.human
+        )
 
     def _is_visitor(self, holder: keys.Holder) -> bool:
         """Whether another node speaks for the holder of a key of ours (`server.methods.homes`)."""
@@ -193,6 +198,7 @@ class Identity:
                 f"This node takes no peer without a key (CACP_TRUST_UNKEYED_PEERS): {_SEND_KEY}",
                 reason="unkeyed_peers_off",
             )
+        self._read(lambda db: bans.check(db, self._heeds, agent_id))
         repo = peer.repo_name if peer is not None else None
         return Caller(agent_id, repo or "", "unkeyed", "peer")
 
@@ -227,7 +233,8 @@ class Identity:
                 reason="agent_mismatch",
                 agentId=caller.agent_id,
             )
-        return replace(caller, project_id=claims["project"])
+        check_project(caller.projects, claims["project"])
+        return replace(caller, projects=frozenset({claims["project"]}))
 
 
 def issue_token(

@@ -20,7 +20,6 @@ from server.store.peers import Peer
 
 Message = dict[str, Any]
 """{method, params} of a call; the params are an object, or its JSON."""
-Problem = Refusal | ValidationError
 
 
 class Call(NamedTuple):
@@ -53,6 +52,13 @@ async def take_together(
         ]
 
 
+def is_fault(outcome: object) -> bool:
+    """Whether a call failed by a fault of this node or its disk, and was not refused."""
+    if isinstance(outcome, Unavailable):
+        return True
+    return isinstance(outcome, Exception) and not isinstance(outcome, Refusal | ValidationError)
+
+
 class Incoming:
     """What comes from peers on this node's own asking."""
 
@@ -61,7 +67,7 @@ class Incoming:
         self._node = node
 
     async def take(self, source: Peer, message: Message) -> dict[str, Any]:
-        """The SyncResult of one call. Raises Refusal, ValidationError."""
+        """The SyncResult of one call. Raises what its method raises, and ValidationError."""
         [outcome] = await self.take_all(source, [message])
         if isinstance(outcome, Exception):
             raise outcome
@@ -69,8 +75,9 @@ class Incoming:
 
     async def take_all(
         self, source: Peer, messages: list[Message]
-    ) -> list[dict[str, Any] | Problem]:
-        """The SyncResult of each call, or why it is refused, as if their peer had made them."""
+    ) -> list[dict[str, Any] | Exception]:
+        """The SyncResult of each call, as if their peer had made them, or what it raises: Refusal
+        or ValidationError for what is refused, all else by a fault of this node."""
         calls = [partial(_read, message) for message in messages]
         keyed = source.secret is not None
         caller = Caller(
@@ -79,14 +86,7 @@ class Incoming:
             "peer" if keyed else "unkeyed",
             "key" if keyed else "peer",
         )
-        outcomes: list[dict[str, Any] | Problem] = []
-        for outcome in await take_together(self._database, self._node, caller, calls):
-            if isinstance(outcome, Exception) and not isinstance(
-                outcome, Refusal | ValidationError
-            ):
-                raise outcome
-            outcomes.append(outcome)
-        return outcomes
+        return await take_together(self._database, self._node, caller, calls)
 
 
 def _read(message: Message) -> Call:

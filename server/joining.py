@@ -13,10 +13,10 @@ from schemas.mesh import MESH_VERSION, Confirm, Hello, Welcome
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.errors import Refusal
 from server.foreign_peer import register
-from server.handshake import Party, check_introduction, check_proof, enter, introduce
+from server.handshake import Party, check_introduction, check_proof, check_welcome, enter, introduce
 from server.methods.base import Node
 from server.settings import Settings
-from server.store import mesh, peers
+from server.store import bans, mesh, peers
 from server.store.database import Database, Transaction
 from server.store.peers import Peer
 
@@ -80,6 +80,7 @@ class Joining:
             raise JoinRefused("it answers a Hello with what is no Welcome") from None
         other = welcome.introduction
         check_introduction(self._node, other)
+        self._database.read(lambda db: check_welcome(db, self._node, other))
         said = handshake.transcript(own, other)
         check_proof("answerer", secret, said, other, welcome)
         confirm = Confirm.model_construct(
@@ -114,6 +115,7 @@ class Joining:
         try:
             check_canonical(agent_id, "agentId")
             check_unlike(agent_id, [self._node.agent_id, *mesh.known_agents(db)])
+            bans.check(db, self._node.heeds, agent_id)
         except Refusal as refusal:
             raise JoinRefused(refusal.message) from None
         peers.put(db, agent_id, url, repo, "unkeyed", transaction.stamp)

@@ -23,13 +23,13 @@ from pydantic import ValidationError
 from peers.client import CallError, Client, Refused
 from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
 from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
-from server.domain.agents import same_agent
+from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import place
 from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
 from server.identity import Read
 from server.limits import Limits
 from server.settings import Settings
-from server.store import keys
+from server.store import keys, mesh
 
 Search = Callable[[SearchRequest], Awaitable[list[Listing]]]
 
@@ -87,8 +87,8 @@ class Handshake:
     async def admit(self, params: KnownParams, client: str) -> KnownGrant:
         """A key that may read, for an agent that ADP lists and that proves to be there.
 
-        Raises Forbidden, Unauthenticated, RateLimited for too many from one address or at once,
-        and `peers.adp.ExchangeError` when the exchange can't be asked.
+        Raises Forbidden, InvalidInput, Unauthenticated, RateLimited for too many from one address
+        or at once, and `peers.adp.ExchangeError` when the exchange can't be asked.
         """
         self._check(params.agent_id, client)
         self._under_way += 1
@@ -112,6 +112,8 @@ class Handshake:
         own = same_agent(agent_id, self._settings.agent)
         if own or self._read(lambda db: keys.is_keyed(db, agent_id)):
             raise Forbidden(f"{agent_id} must call with its key", reason="key_needed")
+        check_canonical(agent_id, "agentId")
+        check_unlike(agent_id, [self._settings.agent, *self._read(mesh.known_agents)])
 
     async def _prove(self, params: KnownParams) -> None:
         endpoint = await self._endpoint(params.agent_id)

@@ -16,6 +16,10 @@ class Limits:
         self._per_minute = per_minute
         self._buckets: dict[str, Bucket] = {}
 
+    def times(self, share: int) -> "Limits":
+        """Others, of so many times the rate."""
+        return Limits(self._per_minute * share)
+
     def check(self, caller: str, now: float) -> None:
         """Count one request at `now` (seconds, monotonic).
 

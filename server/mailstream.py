@@ -14,10 +14,11 @@ import orjson
 from sse_starlette import ServerSentEvent
 
 from schemas.base import iso
+from server.domain.access import check_whole
 from server.domain.errors import Forbidden
 from server.events import CHECK_SECONDS, start_of
 from server.methods.acp import course, push
-from server.methods.base import Context, Session, check_unscoped
+from server.methods.base import Context, Session
 from server.store import changes, mailboxes, messages, pushes
 from server.store.mailboxes import Box
 from server.store.pushes import Due, Target
@@ -62,6 +63,7 @@ async def stream(
             await first(next_commit, stopping, seconds=min(wait, CHECK_SECONDS))
             continue
         for one, envelope in await session.write(partial(_shown, address=address)):
+            check_still()
             yield event(one, envelope, epoch)
 
 
@@ -75,7 +77,7 @@ def event(one: Due, envelope: dict[str, object], epoch: str) -> ServerSentEvent:
 
 
 def _start(ctx: Context, last: str | None) -> tuple[str, int | None]:
-    check_unscoped(ctx)
+    check_whole(ctx.caller.projects)
     state = ctx.node.acp.capabilities["session"]
     if state != "available":
         raise Forbidden(

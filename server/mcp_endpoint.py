@@ -3,7 +3,8 @@
 Stateless: there are no sessions, so nothing outlives a request that another caller could take over,
 and clients don't notice a node's restart. Who calls is found out for each request, by the same door
 as `POST /`. A GET, which would open a stream that never says anything, and a DELETE get 405 (MCP
-2025-11-25, Transports). The SDK is imported at the first request, in a thread.
+2025-11-25, Transports). The SDK is imported at the first request, in a thread, and its manager runs
+as one of the node's loops: while it doesn't, requests are refused, and it is tried again.
 """
 
 import asyncio
@@ -18,13 +19,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from schemas import jsonrpc
 from server.dispatch import Dispatcher, Origin
-from server.domain.errors import Refusal
-from server.identity import Caller
+from server.domain.errors import InvalidRequest, Refusal, Unavailable
+from server.loops import Loops, Turns, cancel
 from server.tools import Call, CallFailed, Json
 from server.transport import (
     Disconnected,
     Gate,
-    InvalidRequest,
     is_json,
     read_body,
     refusal_response,
@@ -37,18 +37,24 @@ if TYPE_CHECKING:
     from server.mcp_server import Context
 
 PATH = "/mcp"
-CALLER = "cacp.caller"
+ORIGIN = "cacp.origin"
+LOOP = "mcp"
+"""What `/health` names when it doesn't run."""
+ANSWER_MAX = 8 * 1024 * 1024
+"""Bytes of the result that a tool shows: it is read and put into words on the event loop, and no
+model reads as much."""
 
 
 class McpEndpoint:
     """An ASGI application. `stop` ends what it runs in the background."""
 
-    def __init__(self, dispatcher: Dispatcher, gate: Gate, body_limit: int) -> None:
+    def __init__(self, dispatcher: Dispatcher, gate: Gate, body_limit: int, loops: Loops) -> None:
+        self._loops = loops
         self._dispatcher = dispatcher
         self._gate = gate
         self._body_limit = body_limit
-        self._starting = asyncio.Lock()
-        self._stopping = asyncio.Event()
+        self._tried = asyncio.Event()
+        """The manager runs, or couldn't be started at the first try."""
         self._running: asyncio.Task[None] | None = None
         self._manager: StreamableHTTPSessionManager | None = None
 
@@ -57,29 +63,53 @@ class McpEndpoint:
             headers, caller = self._gate.enter(scope)
             body = await read_body(receive, headers, self._body_limit)
             _check(headers, body)
+            manager = await self._served()
         except Disconnected:
             return
         except Refusal as refusal:
             await respond(send, *refusal_response(refusal))
             return
-        manager = self._manager or await self._start()
-        scope[CALLER] = caller
-        await manager.handle_request(scope, _again(body, receive), send)
+        check_still = partial(self._gate.check_still, scope, caller)
+        # Made here: a tool's call runs in a task of the SDK's, and may outlive the request.
+        share = self._dispatcher.budget.share(caller.agent_id, ANSWER_MAX)
+        scope[ORIGIN] = Origin(caller, share=share, check_still=check_still)
+        try:
+            await manager.handle_request(scope, _again(body, receive), send)
+        finally:
+            share.release()
 
     async def stop(self) -> None:
-        self._stopping.set()
-        if self._running is not None:
-            await self._running
+        await cancel([self._running])
 
-    async def _start(self) -> "StreamableHTTPSessionManager":
-        async with self._starting:
-            if self._manager is None:
-                manager = await anyio.to_thread.run_sync(self._make)
-                running = asyncio.Event()
-                self._running = asyncio.create_task(self._run(manager, running))
-                await running.wait()
-                self._manager = manager
-            return self._manager
+    async def _served(self) -> "StreamableHTTPSessionManager":
+        """The manager, started by the first request. Raises Unavailable while it doesn't run."""
+        if self._running is None:
+            self._running = self._loops.start(LOOP, self._serve)
+        if self._manager is None:
+            await self._tried.wait()
+        if self._manager is None:
+            raise Unavailable(
+                "The tools are not served at the moment; the node tries again by itself",
+                reason="mcp_unavailable",
+            )
+        return self._manager
+
+    async def _serve(self) -> Turns:
+        started = asyncio.Event()
+        running = asyncio.create_task(self._run(started))
+        starting = asyncio.create_task(started.wait())
+        try:
+            await asyncio.wait([running, starting], return_when=asyncio.FIRST_COMPLETED)
+            if started.is_set():
+                self._tried.set()
+                yield None
+            await running
+        finally:
+            self._manager = None
+            starting.cancel()
+            await cancel([running])
+            # Last: who waits is told once the failure is known to the loops.
+            self._tried.set()
 
     def _make(self) -> "StreamableHTTPSessionManager":
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -90,24 +120,26 @@ class McpEndpoint:
             make_server(self._call_of), stateless=True, max_request_body_size=self._body_limit
         )
 
-    async def _run(self, manager: "StreamableHTTPSessionManager", running: asyncio.Event) -> None:
+    async def _run(self, started: asyncio.Event) -> None:
         # Its task group must be left by the task that entered it.
+        manager = await anyio.to_thread.run_sync(self._make)
         async with manager.run():
-            running.set()
-            await self._stopping.wait()
+            self._manager = manager
+            started.set()
+            await asyncio.Event().wait()
 
     def _call_of(self, ctx: "Context") -> Call:
         assert ctx.request is not None
-        return partial(call, self._dispatcher, ctx.request.scope[CALLER])
+        return partial(call, self._dispatcher, ctx.request.scope[ORIGIN])
 
 
-async def call(dispatcher: Dispatcher, caller: Caller, method: str, params: Json) -> Any:
+async def call(dispatcher: Dispatcher, origin: Origin, method: str, params: Json) -> Any:
     """One call through the door that `POST /` goes through. Raises CallFailed."""
     request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
     # json writes what arrived as it arrived; what is no JSON is for the dispatcher to refuse.
-    answer = await dispatcher.answer(json.dumps(request).encode(), Origin(caller))
+    answer = await dispatcher.answer(json.dumps(request).encode(), origin)
     assert answer is not None, "a request with an id is answered"
-    response = orjson.loads(answer)
+    response = orjson.loads(answer if isinstance(answer, bytes) else b"".join(answer))
     if "error" in response:
         raise CallFailed(response["error"]["message"], response["error"].get("data"))
     return response["result"]

@@ -17,6 +17,8 @@ log = structlog.get_logger()
 
 MOST = Limit(10, 3_600 * 1_000_000)
 """Events of one caller: what is more is counted in the next, and fills no disk."""
+CALLERS_MAX = 1_000
+"""Callers that are remembered."""
 
 
 class Mismatches:
@@ -32,11 +34,15 @@ class Mismatches:
     def note(self, caller: str, claimed: str | None, address: str | None, problem: str) -> None:
         """Have it audited that a caller, whose credentials hold, named itself otherwise.
 
-        Callers are as many as hold a key, so that what is remembered is bounded.
+        Who has been quiet longest is forgotten first.
         """
         self._noted[caller], wait = allow(
-            self._noted.get(caller, []), int(self._now() * 1_000_000), MOST
+            self._noted.pop(caller, []), int(self._now() * 1_000_000), MOST
         )
+        if len(self._noted) > CALLERS_MAX:
+            quiet = next(iter(self._noted))
+            del self._noted[quiet]
+            self._left_out.pop(quiet, None)
         if wait is not None:
             self._left_out[caller] = self._left_out.get(caller, 0) + 1
             return
@@ -73,3 +79,7 @@ class Mismatches:
         except Refusal as refusal:
             self._left_out[caller] = self._left_out.get(caller, 0) + 1
             log.warning("mismatch_not_audited", caller=caller, reason=refusal.data["reason"])
+        except Exception as error:
+            # A fault of our own: it is named, and neither the stop nor another's event fails by it.
+            self._left_out[caller] = self._left_out.get(caller, 0) + 1
+            log.error("mismatch_not_audited", caller=caller, exc_info=error)

@@ -19,8 +19,10 @@ ERRORS = {
     ErrorCode.FORBIDDEN: "Forbidden",
     ErrorCode.CONFLICT: "Conflict",
     ErrorCode.RATE_LIMITED: "Rate limited; see data.retryAfter",
-    ErrorCode.TOO_LARGE: "Too large",
-    ErrorCode.SERVER_ERROR: "Server error; data.id finds it in the node's log",
+    ErrorCode.TOO_LARGE: "Too large: the body, a file, or the answer, for which "
+    "data.instead says what to call in its place",
+    ErrorCode.SERVER_ERROR: "Server error; data.id finds it in the node's log. With the "
+    "reason busy it is none: see data.retryAfter",
 }
 
 
@@ -70,7 +72,7 @@ def _describe(method: Method) -> dict[str, Any]:
         "summary": method.summary,
         "access": method.access,
         "params": method.params.model_json_schema(by_alias=True),
-        "result": _publish_absence(method.name, result, result.get("$defs", {})),
+        "result": _publish_absence(result, result.get("$defs", {})),
     }
 
 
@@ -90,7 +92,7 @@ def _schemas() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     schemas, defined = generator.generate_definitions([*inputs, *outputs])
     definitions: dict[str, Any] = {str(name): schema for name, schema in defined.items()}
     for name in METHODS:
-        _publish_absence(name, schemas[name, "serialization"], definitions)
+        _publish_absence(schemas[name, "serialization"], definitions)
     return (
         {name: _inline(schemas[name, "validation"], definitions) for name in METHODS},
         {name: schemas[name, "serialization"] for name in METHODS},
@@ -98,9 +100,9 @@ def _schemas() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     )
 
 
-def _publish_absence(method: str, schema: Any, definitions: dict[str, Any]) -> Any:
-    """Say of a CACP result, in place, that what is optional in it is absent and never null."""
-    waiting = [schema] if method.startswith("cacp/") else []
+def _publish_absence(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Say of a result, in place, that what is optional in it is absent and never null."""
+    waiting = [schema]
     seen = set()
     while waiting:
         one = waiting.pop()

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from typing import TypeVar
 
 import anyio
@@ -27,8 +26,9 @@ from schemas.sync import AnnounceParams
 from server import card, events, mailstream, metrics, openrpc
 from server.dispatch import Dispatcher
 from server.documents import Document
-from server.domain.access import Access, check
-from server.domain.errors import Forbidden, RateLimited, Refusal
+from server.domain.access import Access, check, check_project, check_whole
+from server.domain.agents import identity
+from server.domain.errors import RateLimited, Refusal
 from server.domain.invalid import invalid_input
 from server.events import Filter
 from server.handshake import Handshakes
@@ -40,11 +40,12 @@ from server.methods.base import Context, Node, Session, open_project
 from server.metrics import Metrics
 from server.notices import Notices
 from server.settings import Settings
-from server.store import changes, digests, peers
+from server.store import changes, digests, equivocations, peers
 from server.store.database import Database
 from server.transport import (
     Disconnected,
     Gate,
+    InPieces,
     address_of,
     is_json,
     read_body,
@@ -105,7 +106,7 @@ def routes(site: Site) -> list[Route]:
             "agentId": site.settings.agent,
             "repo": site.settings.repo,
             "peerCount": _peer_count(site) if found.status != "unhealthy" else 0,
-            "version": version("cacp-server"),
+            "version": card.VERSION,
             "mail": site.node.acp.capabilities,
         }
         if found.reason is not None:
@@ -140,7 +141,7 @@ def routes(site: Site) -> list[Route]:
         Route("/peers/hello", answering(partial(_hello, site)), methods=["POST"]),
         Route("/peers/confirm", answering(partial(_confirm, site)), methods=["POST"]),
         Route("/metrics", guarded(site, _metrics)),
-        Route("/events", guarded(site, _events)),
+        Route("/events", guarded(site, _events, by_project=True)),
     ]
 
 
@@ -148,13 +149,21 @@ GuardedHandler = Callable[[Site, Request, Caller], Awaitable[Response]]
 
 
 def guarded(
-    site: Site, handler: GuardedHandler, *, wanted: Access = "read", registers: bool = False
+    site: Site,
+    handler: GuardedHandler,
+    *,
+    wanted: Access = "read",
+    registers: bool = False,
+    by_project: bool = False,
 ) -> Handler:
-    """Let only callers in that may do this, and answer refusals."""
+    """Let only callers in that may do this, and answer refusals. Whose key or token is for some
+    projects is let in only where the handler shows each project by itself (`by_project`)."""
 
     async def handle(request: Request) -> Response:
         _, caller = site.gate.enter(request.scope, registers=registers)
-        check(caller.trust, wanted)
+        check(caller.trust, wanted, is_own=caller.via == "local")
+        if not by_project:
+            check_whole(caller.projects)
         return await handler(site, request, caller)
 
     return answering(handle)
@@ -197,9 +206,16 @@ async def read_model(request: Request, model: type[M], limit: int) -> M:
 async def _peers(site: Site, request: Request, caller: Caller) -> Response:
     found = site.database.read(peers.every)
     ahead = site.mesh.clocks_ahead()
+    said_twice = site.database.read(equivocations.counts)
     states = [
         peer.describe(one)
-        | present({"sync": site.mesh.state(one), "clockAheadSeconds": ahead.get(one.agent_id)})
+        | present(
+            {
+                "sync": site.mesh.state(one),
+                "clockAheadSeconds": ahead.get(one.agent_id),
+                "equivocations": said_twice.get(identity(one.agent_id)),
+            }
+        )
         for one in found
     ]
     return json_response({"peers": states})
@@ -207,8 +223,6 @@ async def _peers(site: Site, request: Request, caller: Caller) -> Response:
 
 async def _mesh(site: Site, request: Request, caller: Caller) -> Response:
     """What this node holds, in one digest that equals that of nodes that hold the same."""
-    if caller.project_id is not None:
-        raise Forbidden("A project token doesn't show the whole node", reason="other_project")
     counted = await site.database.write(lambda one: digests.catch_up(one.connection))
     held = await site.database.read_wide(digests.held)
     trouble = site.database.time_trouble(str)
@@ -276,7 +290,7 @@ async def _metrics(site: Site, request: Request, caller: Caller) -> Response:
 async def _events(site: Site, request: Request, caller: Caller) -> Response:
     _check_streams(site, caller)
     last = request.headers.get("last-event-id") or request.query_params.get("after")
-    check_still = partial(site.gate.check_still, request.scope)
+    check_still = partial(site.gate.check_still, request.scope, caller)
     stopping = anyio.Event()
     if request.query_params.get("kind") == mailstream.KIND:
         check(caller.trust, "write")
@@ -328,6 +342,7 @@ def _changes(site: Site, request: Request, caller: Caller, last: str | None) -> 
     project = request.query_params.get("project")
     chosen = Filter(project, events.kinds_of(request.query_params.get("kind"), caller), caller)
     if project is not None:
+        check_project(caller.projects, project)
         context = partial(Context, caller=caller, node=site.node, method="/events", stamp=0)
         site.database.read(lambda db: open_project(context(db), project))
     return chosen, events.start_of(last, site.epoch, site.database.read(changes.newest))
@@ -353,4 +368,4 @@ def json_response(
     body: object, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     content = body if isinstance(body, bytes) else orjson.dumps(body)
-    return Response(content, status, headers, media_type="application/json")
+    return InPieces(content, status, headers, media_type="application/json")

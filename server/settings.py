@@ -1,7 +1,6 @@
 """Every setting, once: `CACP_*` variables, a TOML file (`--config`), and flags of `cacp serve`."""
 
 import difflib
-import ipaddress
 import socket
 import tomllib
 from collections.abc import Iterable
@@ -32,7 +31,8 @@ from server.domain.acp.routing import CHANNELS, Channel, capabilities
 from server.domain.acp.rules import Rules
 from server.domain.acp.threads import Bounds
 from server.domain.agents import identity
-from server.domain.endpoints import check_endpoint
+from server.domain.bans import Heeds
+from server.domain.endpoints import check_endpoint, is_loopback
 from server.domain.errors import Refusal
 
 MEBIBYTE = 1024 * 1024
@@ -105,6 +105,10 @@ class Settings(BaseSettings):
     peers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of nodes to register with at start (comma-separated)"
     )
+    bans_from: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Agent ids of nodes, once peers, whose bans hold here too (comma-separated)",
+    )
     sync_seconds: float = Field(
         60.0, gt=0, description="Seconds between two comparisons with a peer, give or take half"
     )
@@ -119,6 +123,10 @@ class Settings(BaseSettings):
         14 * MEBIBYTE, ge=1024, description="Bytes of a request that carries a file, at most"
     )
     file_copies_bytes: int = Field(256 * MEBIBYTE, ge=0, description="Copied files kept, in bytes")
+    answer_limit: int = Field(64 * MEBIBYTE, ge=MEBIBYTE, description="Bytes of an answer, at most")
+    answer_budget: int = Field(
+        128 * MEBIBYTE, ge=MEBIBYTE, description="Bytes of all answers under way, at most"
+    )
     batch_limit: int = Field(100, ge=1, description="Members of a JSON-RPC batch, at most")
     rate_limit: int | None = Field(
         None,
@@ -307,24 +315,16 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_adp(self) -> Self:
-        if self.adp_url:
+        for name, url in (("adp_url", self.adp_url), ("workq_url", self.workq_url)):
             try:
-                check_endpoint(self.adp_url, loopback_allowed=self.loopback)
+                if url:
+                    check_endpoint(url, loopback_allowed=self.loopback)
             except Refusal as refusal:
-                raise ValueError(f"adp_url: {refusal.message}") from None
-        elif self.adp_register:
+                raise ValueError(f"{name}: {refusal.message}") from None
+        if self.adp_register and not self.adp_url:
             raise ValueError("adp_register needs adp_url, the exchange to register at")
-        elif self.known_agents and not self.exchange:
+        if self.known_agents and not self.exchange and not self.adp_url:
             raise ValueError("known_agents needs adp_url, the exchange that lists them")
-        return self
-
-    @model_validator(mode="after")
-    def _check_workq(self) -> Self:
-        if self.workq_url:
-            try:
-                check_endpoint(self.workq_url, loopback_allowed=self.loopback)
-            except Refusal as refusal:
-                raise ValueError(f"workq_url: {refusal.message}") from None
         return self
 
     @field_validator("artifact_roots", "teamspaces_root", mode="after")
@@ -340,6 +340,7 @@ class Settings(BaseSettings):
         "peers",
         "acp_coordinators",
         "acp_human_nodes",
+        "bans_from",
         "artifact_roots",
         mode="before",
     )
@@ -387,6 +388,11 @@ class Settings(BaseSettings):
     def agent(self) -> str:
         """The node's own agent id."""
         return self.agent_id or f"aid://localhost/{self.repo}@1.0.0"
+
+    @property
+    def heeds(self) -> Heeds:
+        """Whose bans hold here."""
+        return Heeds.of(self.agent, self.bans_from)
 
     @property
     def url(self) -> str:
@@ -487,13 +493,3 @@ def _with_file(config: Path | None) -> type[Settings]:
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` names only this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -45,34 +45,35 @@ def projects(params: Json, result: Json) -> str:
 
 
 def project(params: Json, found: Json) -> str:
-    """cacp/project/get, without the contents of contracts and packets."""
+    """cacp/project/get, in summary."""
     return "\n".join(_project(found))
 
 
 def _project(found: Json) -> Iterator[str]:
     yield f"# Project {inline(found['name'])}\n"
-    yield f"- projectId: `{found['project_id']}`"
+    yield f"- projectId: `{found['projectId']}`"
     yield f"- status: {found['status']}"
-    yield f"- agreement: {found['agreement_policy']} other party\n"
+    yield f"- agreement: {found['agreementPolicy']} other party\n"
     yield block(found["objective"], Author("the project's creator", trust=MEMBER))
     yield "\n## Repositories\n"
     for repo in found["repos"]:
         holder = f"held by {inline(repo['agent_id'])}" if repo.get("agent_id") else "free to join"
         role = f"{inline(repo['role'])}, {inline(repo['language'])}"
         yield f"- {inline(repo['name'])} ({role}): {holder}"
-    names = _names(found["repos"])
     yield "\n## Contracts\n"
     for one in found["contracts"]:
-        proposer = inline(names.get(one["proposed_by"], one["proposed_by"]))
+        proposer = inline(one.get("proposedByName", one["proposedBy"]))
         yield (
-            f"- {inline(one['name'])}: contractId `{one['contract_id']}`, {one['type']}, "
+            f"- {inline(one['name'])}: contractId `{one['contractId']}`, {one['type']}, "
             f"version {one['version']}, {one['status']}, by {proposer}"
         )
-    if not found["contracts"]:
+    if found.get("nextCursor"):
+        count = found["contractCount"]
+        yield f"More of {count} contracts: cursor {inline(found['nextCursor'])}"
+    elif not found["contractCount"]:
         yield "None yet. cacp_contract_propose makes one."
-    if found["context_history"]:
-        count = len(found["context_history"])
-        yield f"\n{count} packets of shared context: cacp_context_list shows them."
+    if found["contextCount"]:
+        yield f"\n{found['contextCount']} packets of shared context: cacp_context_list shows them."
 
 
 def contract(params: Json, found: Json) -> str:
@@ -121,10 +122,6 @@ def _packet(packet: Json) -> str:
         head.append(f"- contracts: {_list(packet['related_contracts'])}")
     author = Author(packet["from_agent"], packet["from_repo"], MEMBER)
     return "\n".join([*head, "", block_of_json(packet["content"], author)])
-
-
-def _names(repos: Iterable[Json]) -> dict[str, str]:
-    return {repo["repo_id"]: repo["name"] for repo in repos}
 
 
 def _value(value: Any) -> str:

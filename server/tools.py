@@ -113,11 +113,13 @@ _TABLE = (
     Tool(
         "cacp_project_get",
         "Look at a project",
-        "Show a project in short: its objective, its repositories and who holds each, and its "
-        "contracts with their status. cacp_contract_get shows a contract's content.",
+        "Show a project: its objective, repositories and who holds each, contracts and their "
+        "status. cacp_contract_get shows a contract's content.",
         {"": "cacp/project/get"},
         shown.project,
         reads=True,
+        fixed={"summary": True},
+        left_out=frozenset({"summary"}),
     ),
     Tool(
         "cacp_project_join",
@@ -306,7 +308,7 @@ ABOUT = {
     "content": "A JSON object that says it exactly",
     "options": "Answers to choose from",
     "since": "Only what is newer than this ISO 8601 time",
-    "cursor": "Where to go on: nextCursor of the answer before",
+    "cursor": "Where to go on, as shown",
     "limit": "How many at most",
     "objective": "What the feature should do, in a few sentences",
     "repos": "The repositories that take part, with role (backend, frontend, …) and language",
@@ -470,6 +472,7 @@ NEXT = {
     "not_a_member": "Then call again.",
     "conflict": "Read what is there now, then decide again.",
     "rate_limited": "Wait, then call again.",
+    "answer_too_large": "Ask for less: a smaller limit, or one thing at a time.",
     "insufficient_trust": "Your operator must give you a verified key.",
     "unreachable": "Tell your user, and go on without it for now; nothing was changed.",
 }
@@ -492,7 +495,4 @@ def problem(failed: CallFailed) -> str:
 
 def _tool_of(match: re.Match[str]) -> str:
     """The tool for a method, so that an error speaks of what the model can call."""
-    return next(
-        (tool.name for tool in _TABLE if match[0] in tool.steps.values()),
-        match[0],
-    )
+    return next((tool.name for tool in _TABLE if match[0] in tool.steps.values()), match[0])

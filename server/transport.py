@@ -1,20 +1,24 @@
 """Bytes in, bytes out: content type, limits, who calls, HTTP status (design §3, §5)."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import orjson
 import structlog
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
-from server.dispatch import Dispatcher, Origin, error_of, server_error
+from server.dispatch import Answer, Dispatcher, Origin, error_of, server_error
 from server.domain.errors import (
     Forbidden,
     InvalidInput,
+    InvalidRequest,
     NotFound,
     RateLimited,
     Refusal,
@@ -46,12 +50,10 @@ UNSUPPORTED = (
 JSON = (b"application/json", b"application/json-rpc")
 ONCE_ONLY = (b"authorization", b"host", b"x-agent-id", b"x-project-token", b"idempotency-key")
 IDEMPOTENCY_KEY_MAX = 200
-
-
-class InvalidRequest(Refusal):
-    """The HTTP request is wrong, whatever its JSON says."""
-
-    reason = "invalid_request"
+PIECE = 64 * 1024
+"""Bytes of a large body that are written at once."""
+PEER_SHARE = 10
+"""A peer carries what so many callers write at their full rate."""
 
 
 class Disconnected(Exception):
@@ -75,18 +77,10 @@ class RpcEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            status, body, extra = await self._answer(scope, receive)
-        except Disconnected:
-            return
-        await respond(send, status, body, extra)
-
-    async def _answer(
-        self, scope: Scope, receive: Receive
-    ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
-        try:
             headers, caller = self._gate.enter(scope)
             if not is_json(headers.get(b"content-type")):
-                return 415, UNSUPPORTED, []
+                await respond(send, 415, UNSUPPORTED)
+                return
             body = await read_body(receive, headers, self._large_body_limit)
             key = headers.get(b"idempotency-key")
             origin = Origin(
@@ -94,13 +88,26 @@ class RpcEndpoint:
                 idempotency_key=None if key is None else idempotency_key(key),
                 large=len(body) > self._body_limit,
                 charge=partial(self._gate.charge, caller),
+                check_still=partial(self._gate.check_still, scope, caller),
             )
+        except Disconnected:
+            return
+        except Refusal as refusal:
+            await respond(send, *refusal_response(refusal))
+            return
+        try:
+            await self._answer(body, origin, send)
+        finally:
+            if origin.share is not None:
+                origin.share.release()
+
+    async def _answer(self, body: bytes, origin: Origin, send: Send) -> None:
+        try:
             answer = await self._dispatcher.answer(body, origin)
         except Refusal as refusal:
-            return refusal_response(refusal)
-        if answer is None:
-            return 204, b"", []
-        return 200, answer, []
+            await respond(send, *refusal_response(refusal))
+            return
+        await respond(send, *((204, b"") if answer is None else (200, answer)))
 
 
 class Gate:
@@ -117,6 +124,7 @@ class Gate:
         """`mismatched` is told who called, whom it named, from which address, and the refusal."""
         self._identity = identity
         self._limits = limits
+        self._carried = limits.times(PEER_SHARE)
         self._notices = notices
         self._heard_from = heard_from
         self._mismatched = mismatched
@@ -153,9 +161,13 @@ class Gate:
             self._heard_from(caller.agent_id)
         return headers, caller
 
-    def check_still(self, scope: Scope) -> None:
-        """Raise Unauthenticated or Forbidden when a caller that was let in would be no more."""
-        self._identity.identify(dict(scope["headers"]), address_of(scope))
+    def check_still(self, scope: Scope, caller: Caller) -> None:
+        """Raise Unauthenticated or Forbidden when a caller that was let in would be no more, or not
+        as who it was."""
+        now = self._identity.identify(dict(scope["headers"]), address_of(scope))
+        # A peer without a key says itself which repo it has, also by what it has just called.
+        if replace(now, repo=caller.repo) != caller:
+            raise Forbidden("What you may do has changed meanwhile: ask again", reason="changed")
 
     def check_stranger(self, scope: Scope) -> None:
         """Hold whoever shows no credentials to a rate by its address. Raises RateLimited."""
@@ -164,11 +176,15 @@ class Gate:
     def charge(self, caller: Caller, more: int) -> None:
         """Count `more` requests of a caller that was let in for one.
 
-        A peer's batch counts as one: it carries what callers were counted for elsewhere, and a
-        peer that were held to an agent's rate would never catch up.
+        A peer's batch carries what callers were counted for elsewhere, and a peer that were held to
+        an agent's rate would never catch up: it has one of its own, for what it sends in batches.
+        Raises RateLimited when that is used up; nothing of the batch was taken.
         """
         if caller.trust != "peer":
             self._limits.charge(caller.agent_id, more)
+            return
+        self._carried.check(caller.agent_id, time.monotonic())
+        self._carried.charge(caller.agent_id, more)
 
 
 def address_of(scope: Scope) -> str | None:
@@ -251,17 +267,47 @@ def refusal_response(refusal: Refusal) -> tuple[int, bytes, list[tuple[bytes, by
 async def respond(
     send: Send,
     status: int,
-    body: bytes,
+    body: Answer,
     extra: list[tuple[bytes, bytes]] | None = None,
 ) -> None:
     """Send a JSON response; without a body when the status is 204."""
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+    size = len(body) if isinstance(body, bytes) else sum(len(part) for part in body)
+    headers = [(b"content-length", b"%d" % size), (b"content-type", b"application/json")]
     if status == 204:
         headers = []
     if extra:
         headers += extra
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send_body(send, body)
+
+
+async def send_body(send: Send, body: Answer) -> None:
+    """Send a body; a large one a piece at a time, each when the reader has taken the one before:
+    no connection keeps more of it, and others get their turns in between."""
+    if isinstance(body, bytes) and len(body) <= PIECE:
+        await send({"type": "http.response.body", "body": body})
+        return
+    written = 0
+    for part in [body] if isinstance(body, bytes) else body:
+        view = memoryview(part)
+        for at in range(0, len(view), PIECE):
+            piece = view[at : at + PIECE]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            written += len(piece)
+            if written >= PIECE:
+                # It is written at the end of the turn; the next waits while the connection is full.
+                written = 0
+                await asyncio.sleep(0)
+    await send({"type": "http.response.body", "body": b""})
+
+
+class InPieces(Response):
+    """A response that is sent as `send_body` does."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        await send_body(send, bytes(self.body))
 
 
 class LastResort:

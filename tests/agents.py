@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.run import ROOT
 from tests.node import Node, bearer
+from tests.waiting import PATIENCE
 
 T = TypeVar("T")
 ERAS = ("legacy", "auto")
@@ -60,7 +61,7 @@ async def over_http(
     """A client of /mcp."""
     given = bearer(key) | headers
     async with (
-        httpx2.AsyncClient(headers=given, trust_env=False, timeout=30) as http,
+        httpx2.AsyncClient(headers=given, trust_env=False, timeout=PATIENCE) as http,
         Client(streamable_http_client(f"{node.url}/mcp", http_client=http), mode=era) as client,
     ):
         yield Agent(client)
@@ -83,10 +84,10 @@ async def over_stdio(
 
 
 def run(play: Callable[[], Awaitable[T]]) -> T:
-    """The result of a play, which may take a minute."""
+    """The result of a play, which may take as long as anything."""
 
     async def within() -> T:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             return await play()
 
     return asyncio.run(within())

@@ -25,8 +25,8 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two to a core: half of the time a test waits for the processes that it watches."""
-    return (os.cpu_count() or 1) * 2
+    """Three to a core: most of the time a test waits for the processes that it watches."""
+    return (os.cpu_count() or 1) * 3
 
 
 @pytest.fixture(scope="session")

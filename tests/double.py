@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from peers.signing import SigningKey
 from tests.node import free_port
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 REPO = "mobile-app"
 AGENT = "aid://example.com/mobile@1.0.0"
@@ -93,7 +93,7 @@ class Double:
             "params": params | {"source_agent": AGENT},
             "id": "1",
         }
-        answer: dict[str, Any] = httpx.post(url, json=request, timeout=10).json()
+        answer: dict[str, Any] = httpx.post(url, json=request, timeout=PATIENCE).json()
         return answer
 
     def contract(self, project_id: str, contract_id: str) -> dict[str, Any] | None:

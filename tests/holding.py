@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal, Self
 
+from tests.waiting import PATIENCE
+
 Side = Literal["request", "answer"]
-PATIENCE = 30.0
 
 
 class Hold:

@@ -20,7 +20,8 @@ Behaviour = Callable[[BaseHTTPRequestHandler], None]
 class Answering:
     """Answers every request by `behaviour`, and counts the requests by path.
 
-    It closes each connection after an answer, unless it `keeps` them.
+    It closes each connection after an answer, unless it `keeps` them. A behaviour finds the body of
+    its request by `body_of`.
     """
 
     def __init__(
@@ -33,11 +34,12 @@ class Answering:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            body = b""
 
             def do_GET(self) -> None:
                 server.asked.append(self.path)
-                body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                server.sent.append(body.decode())
+                self.body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                server.sent.append(self.body.decode())
                 self.close_connection = not keeps
                 # The other side may have had enough.
                 with suppress(OSError):
@@ -75,6 +77,12 @@ class Answering:
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+
+
+def body_of(request: BaseHTTPRequestHandler) -> bytes:
+    """The body of the request that is answered."""
+    found: bytes = vars(request)["body"]
+    return found
 
 
 def answer(body: object, status: int = 200, **headers: str) -> Behaviour:

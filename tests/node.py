@@ -6,6 +6,7 @@ with Node(tmp_path, repo="backend-api") as node:
 
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -14,7 +15,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from server.methods import METHODS
 from server.store import keys
 from server.store.database import connect
 from tests.nursery import Process
+from tests.waiting import PATIENCE
 
 AGENT = "aid://example.com/backend@1.0.0"
 REPO = "backend-api"
@@ -34,7 +36,7 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of http:// only: to read the system's authorities takes longer than most tests."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 
-WRITTEN = frozenset({"content", "currentContent", "details", "payload", "messages"})
+WRITTEN = frozenset({"content", "currentContent", "details", "params", "payload"})
 """Members that hold what agents wrote, or nodes sign: in them null is a value."""
 
 
@@ -153,7 +155,7 @@ class Node:
         raise AssertionError(f"the node did not answer:\n{self.log[-4000:]}")
 
     def _client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=60, trust_env=False, verify=NO_TLS)
+        return httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False, verify=NO_TLS)
 
     # --- calls --------------------------------------------------------------------------------
 
@@ -197,7 +199,7 @@ class Node:
         given = {"x-project-token": token, "last-event-id": last_event_id}
         headers = bearer(key) | {name: value for name, value in given.items() if value is not None}
         with self.http.stream(
-            "GET", "/events", params=params, headers=headers, timeout=60
+            "GET", "/events", params=params, headers=headers, timeout=PATIENCE
         ) as response:
             assert response.status_code == 200, response.read()
             lines = response.iter_lines()
@@ -244,6 +246,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def free_ports(count: int) -> int:
+    """The first of so many free ports in a row, none of which the system gives to clients."""
+    while True:
+        first = random.randrange(20_000, 32_000)
+        with ExitStack() as stack, suppress(OSError):
+            for port in range(first, first + count):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+
+
 def bearer(key: str | None) -> dict[str, str]:
     """The headers of a caller with this key (CACP 2.0, Headers)."""
     return {} if key is None else {"authorization": f"Bearer {key}"}
@@ -261,7 +273,7 @@ def check_result(method: str, result: object) -> None:
     """
     declared = TypeAdapter[Any](METHODS[method].result)
     declared.validate_json(json.dumps(result), strict=True, by_alias=True, by_name=False)
-    if method.startswith("cacp/"):
+    if method.startswith(("cacp/", "acp/")):
         assert_no_null(result, method)
     for time_ in _times(result):
         assert TIME.fullmatch(time_), f"{method}: {time_}"

@@ -111,18 +111,27 @@ class Stranger:
         }
         return body | {"signature": self.signed("claim", repo_id, body)}
 
-    def project(self, project_id: str, at: int = SOME_TIME, **more: Any) -> Any:
-        """Tell of a project in which it has claimed the repo of its own name."""
-        repo = {
-            "repo_id": repo_id_for(project_id, self.name),
-            "name": self.name,
+    def repo(
+        self, project_id: str, at: int, name: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """A repo as it describes it: its own, which it has claimed, or another."""
+        said = {
+            "name": name or self.name,
             "role": "service",
             "language": "go",
             "relevant_paths": [],
             "url": None,
             "stamp": at,
-            "claims": [self.claim(project_id, at)],
-        }
+        } | {member: more.pop(member) for member in ("role", "language", "url") if member in more}
+        return {
+            **said,
+            "repo_id": repo_id_for(project_id, name or self.name),
+            "signature": self.signed("repo", project_id, said),
+            "claims": [self.claim(project_id, at)] if name is None else [],
+        } | more
+
+    def project(self, project_id: str, at: int = SOME_TIME, **more: Any) -> Any:
+        """Tell of a project in which it has claimed the repo of its own name."""
         registers = {
             "name": "Theirs",
             "objective": "o",
@@ -130,8 +139,11 @@ class Stranger:
             "agreement_policy": "any",
             "created_at": at,
             "stamp": at,
-            "repos": [repo],
+            "repos": [self.repo(project_id, at)],
         } | more
+        if "signature" not in registers:
+            header = {name: one for name, one in registers.items() if name != "repos"}
+            registers["signature"] = self.signed("header", project_id, header)
         whole = {"project_id": project_id, "name": "Theirs"}
         return self.call("cacp/project/sync", project=whole, registers=registers)
 
@@ -172,15 +184,15 @@ class Stranger:
         return {"fact": body, "signature": self.signed("fact", contract, body, **more)}
 
     def contract(self, project_id: str, contract: str, *facts: dict[str, Any], **more: Any) -> Any:
-        whole = {
-            "contract_id": contract,
-            "type": "api_endpoint",
-            "name": "Theirs",
-            "version": 1,
-            "status": "proposed",
-            "content": CONTENT,
-        }
-        given = {"projectId": project_id, "contract": whole, "facts": list(facts)} | more
+        """Tell of a contract; `type` and `name` say what it is called."""
+        called = {"type": "api_endpoint", "name": "Theirs"}
+        called |= {name: more.pop(name) for name in called if name in more}
+        whole = {**called, "contract_id": contract, "version": 1, "status": "proposed"}
+        given: dict[str, Any] = {"projectId": project_id, "contract": whole | {"content": CONTENT}}
+        given |= {"facts": list(facts), "createdAt": SOME_TIME} | more
+        if "headerSignature" not in given:
+            body = {**called, "stamp": given["createdAt"]}
+            given["headerSignature"] = self.signed("contract", contract, body)
         return self.call("cacp/contract/sync", **given)
 
     # --- mail ---------------------------------------------------------------------------------

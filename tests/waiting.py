@@ -1,5 +1,6 @@
-"""Waiting for what another process does."""
+"""Waiting for what another process, thread or task does."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -13,3 +14,10 @@ def eventually(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it never came to be"
         time.sleep(0.05)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """The same for what another task does."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.005)

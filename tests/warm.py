@@ -19,7 +19,7 @@ for name in (
     importlib.import_module(name)
 
 command()
-schema.additions(tuple(schema.migrations()))
+schema.made(tuple(schema.migrations()))
 
 # The collector leaves it alone, so that the nodes share its pages.
 gc.collect()

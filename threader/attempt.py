@@ -1,5 +1,6 @@
 """One worker attempt, from its prompt to its place in the state (agent-threader-v2 §5)."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,20 @@ from threader.adapters.base import (
     RunContext,
     child_environment,
 )
+from threader.adapters.streams import readable
 from threader.files import remove_tree, tail
 from threader.landing import Cargo, Landing, Site, SiteFailed
 from threader.load import Project
+from threader.outage import Outage, find_trouble
 from threader.outcome import Failure, classify_execution
 from threader.parsing import Parsed, ParserFailure
 from threader.prompt import worker_prompt
+from threader.signatures import strip_ansi
 from threader.store import now
+
+MAX_SAID = 2_000
+LAST_WORDS = 600
+"""Characters of a worker's own words, of its result and of an output without one."""
 
 Settle = Callable[[Failure | None, list[HistoryRecord], TaskResult | None], None]
 """Books the attempt's end: what failed, the records, and the result if there is a valid one."""
@@ -52,10 +60,15 @@ class _Papers:
     diff: Path
 
 
+def worker_log(folder: Path, task_id: str, number: int) -> Path:
+    """Where the worker of an attempt writes."""
+    return folder / "logs" / f"{task_id}.worker.{number}.log"
+
+
 def _papers(shop: Workshop, task_id: str, number: int) -> _Papers:
     papers = _Papers(
         prompt=shop.folder / "prompts" / f"{task_id}.{number}.md",
-        log=shop.folder / "logs" / f"{task_id}.worker.{number}.log",
+        log=worker_log(shop.folder, task_id, number),
         verify_log=shop.folder / "logs" / f"{task_id}.verify.{number}.log",
         staging=shop.folder / "staging" / f"{task_id}.{number}",
         diff=shop.folder / "diffs" / f"{task_id}.{number}.diff",
@@ -91,6 +104,7 @@ def _record(
         applied_patch_ids=state.applied_patch_ids,
         duration_sec=round(artifact.exit.duration_sec, 3),
         timestamp=now(),
+        usage=shop.adapter.usage(artifact),
     )
 
 
@@ -122,8 +136,11 @@ def _landed(
 ) -> list[HistoryRecord]:
     """The worker's record completed, and one each for verification and rollback."""
     records = [record]
-    record.notes += landing.notes
+    record.notes += [*landing.notes, *(copy.text for copy in landing.kept)]
+    record.kept = landing.kept
     record.files = landing.files
+    record.stat = landing.stat
+    record.commit = landing.commit
     if landing.diff:
         papers.diff.write_text(landing.diff)
         record.diff_path = shop.relative(papers.diff)
@@ -185,7 +202,7 @@ async def _work(
     parsed = shop.adapter.extract_result(artifact, ctx)
     record = _record(shop, papers, state, task.id, artifact)
     record.notes += shop.site.inspect()
-    failure = _classify(parsed, artifact, record)
+    failure = _classify(parsed, artifact, record, agent=shop.adapter.is_agent)
     if failure is not None or isinstance(parsed, ParserFailure):
         result = parsed.value if isinstance(parsed, Parsed) else None
         settle(failure, [record], result)
@@ -207,12 +224,27 @@ async def _work(
 
 
 def _classify(
-    parsed: Parsed[TaskResult] | ParserFailure, artifact: ExecutionArtifact, record: HistoryRecord
+    parsed: Parsed[TaskResult] | ParserFailure,
+    artifact: ExecutionArtifact,
+    record: HistoryRecord,
+    *,
+    agent: bool,
 ) -> Failure | None:
-    if isinstance(parsed, ParserFailure):
-        record.notes.append(f"{parsed.code}: {parsed.message}")
-        end = tail(artifact.log_path, 8_192)
+    ended = artifact.exit
+    if isinstance(parsed, Parsed):
+        result = parsed.value
+        record.notes += parsed.warnings
+        record.said = "\n".join([result.summary, *result.evidence.notes])[:MAX_SAID]
+        return classify_execution(ended.ending, ended.exit_code, parsed, "")
+    record.notes.append(f"{parsed.code}: {parsed.message}")
+    end = tail(artifact.log_path)
+    words = readable(end)
+    trouble = find_trouble(end, crashed=bool(ended.exit_code), agent=agent, now=time.time())
+    if isinstance(trouble, Outage):
+        record.outage = trouble.reason
+        record.notes.append(f"the provider could not be had: {trouble.reason}")
+    elif trouble is not None:
+        record.notes.append(trouble.reason)
     else:
-        record.notes += [*parsed.warnings, parsed.value.summary[:500]]
-        end = ""
-    return classify_execution(artifact.exit.ending, artifact.exit.exit_code, parsed, end)
+        record.said = strip_ansi(words).strip()[-LAST_WORDS:] or None
+    return classify_execution(ended.ending, ended.exit_code, parsed, words[-8_192:], trouble)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from schemas.heal_decision import HealDecision
 from schemas.manifest import HealSchedule, Manifest, ManifestTask
 from schemas.run_state import (
+    HealerFailure,
     HealingRound,
     HistoryRecord,
     LearnedRule,
@@ -17,15 +18,20 @@ from schemas.run_state import (
     RunStatus,
     TaskState,
     TaskStatus,
+    Usage,
     WindowRecord,
     WindowState,
 )
 from threader import outcome, windows
+from threader.budget import add, budget_of, counts, spent_in, why_stop
 from threader.digest import manifest_digest, task_definition
 from threader.healing import Grant, after_heal
 from threader.outcome import VERIFY_CLASSES, Failure, Rules, rules_for
 from threader.plan import ReadyQueue
 from threader.windows import Action, Verdict
+
+HEALER_TRIES = 2
+"""How often a window's healer is asked when it crashes or its decision is not valid."""
 
 
 def initial_policy(manifest: Manifest) -> PolicyState:
@@ -76,13 +82,15 @@ def _with_healer_record(task: TaskState, task_id: str, round_: HealingRound) -> 
 class Course:
     """A manifest and the state of its run. Tasks left RUNNING by a crash are PENDING again.
 
-    `changed` collects the tasks touched since the caller last wrote the state down.
+    `changed` collects the tasks touched since the caller last wrote the state down; `spent` is what
+    the run used until now.
     """
 
     def __init__(self, manifest: Manifest, state: RunState) -> None:
         self.manifest = manifest
         self.state = state
         self.changed: set[str] = set()
+        self.spent = spent_in(state)
         self.definitions: dict[str, ManifestTask] = {task.id: task for task in manifest.tasks}
         self.rules: dict[str, Rules] = {
             task.id: rules_for(task, manifest.policy) for task in manifest.tasks
@@ -172,6 +180,8 @@ class Course:
             update={"history": [*task.history, *records], "revision": task.revision + 1}
         )
         self._put(task_id, task)
+        for record in filter(counts, records):
+            self._spend(record.usage, completed=record.exit_code == 0)
         if task.status is not TaskStatus.DONE:
             return task, []
         for freed in self.queue.finished(task_id):
@@ -183,6 +193,18 @@ class Course:
         joined = self._take()
         window.task_ids.extend(joined)
         return task, joined
+
+    def cut(self, usage: Usage | None) -> None:
+        """Count what an attempt used that was cut short, and so has no record."""
+        self.state.aside = add(self.state.aside, usage, completed=False)
+        self._spend(usage, completed=False)
+
+    def _spend(self, usage: Usage | None, *, completed: bool) -> None:
+        self.spent = add(self.spent, usage, completed=completed)
+
+    def why_stop(self) -> str | None:
+        """Why the budget lets no further invocation begin; None when it lets one."""
+        return why_stop(self.spent, budget_of(self.state, self.manifest.policy.budget))
 
     # Checkpoints
 
@@ -257,14 +279,21 @@ class Course:
     def next_patch(self) -> int:
         return 1 + sum(len(item.applied_patch_ids) for item in self.state.healing_rounds)
 
-    def refuse_heal(self, round_: HealingRound) -> None:
-        """A round whose decision was invalid: it counts, and nothing changes (§6)."""
-        self.state.healing_rounds.append(round_)
+    def no_decision(self, failure: HealerFailure) -> bool:
+        """The healer crashed, or its decision was invalid: no round, and nobody is escalated (§6).
+
+        It is asked once more; then retry policy alone decides, and the run goes on. True when the
+        window was given up so.
+        """
+        self.state.healer_failures.append(failure)
+        self._spend(failure.usage, completed=False)
         window = self._window()
-        window.heal_rounds += 1
-        window.passes += 1
-        window.needs_heal = False
-        self.state.stalled_rounds += 1
+        window.healer_failures += 1
+        if window.healer_failures < HEALER_TRIES:
+            return False
+        self._retry(window.task_ids)
+        self.state.window = None
+        return True
 
     def apply_heal(self, round_: HealingRound, decision: HealDecision, grant: Grant) -> None:
         """Book a granted decision: runtime settings, resets, escalations, the next window."""
@@ -295,6 +324,7 @@ class Course:
             epoch=state.epoch,
         )
         state.healing_rounds.append(round_)
+        self._spend(round_.usage, completed=True)
         if decision.learned_rule:
             state.learned_rules.append(
                 LearnedRule(round_number=round_.round_number, rule=decision.learned_rule)
@@ -326,9 +356,15 @@ class Course:
             for key, task in self.state.tasks.items()
             if task.status in (TaskStatus.FAILED, TaskStatus.ESCALATED)
         ]
-        more = f" and {len(failing) - 20} more" if len(failing) > 20 else ""
+        if failing:
+            more = f" and {len(failing) - 20} more" if len(failing) > 20 else ""
+            reason += f"; failing: {', '.join(failing[:20])}{more}"
         self.state.run_status = RunStatus.ABORTED
-        self.state.abort_reason = f"{reason}; failing: {', '.join(failing[:20])}{more}"
+        self.state.abort_reason = reason
+
+    def stop(self, reason: str) -> None:
+        """End the run early; what is pending stays so, for a resume."""
+        self._abort(reason)
 
     def finish(self) -> None:
         """Nothing is left to run: COMPLETED, or ABORTED when failed tasks hold others back."""
@@ -346,7 +382,10 @@ class Course:
                 if tasks[dep].status not in (TaskStatus.DONE, TaskStatus.PENDING)
             }
         )
-        self._abort(
+        reason = (
             f"no runnable task is left: {', '.join(blockers[:20])} did not end DONE, which "
             f"holds back {len(held)} of {len(tasks)} tasks"
         )
+        if failures := self.state.healer_failures:
+            reason += f"; the healer gave {len(failures)} invalid answers ({failures[-1].note})"
+        self._abort(reason)

@@ -1,9 +1,9 @@
 """Digests that tell whether a manifest, a task or a text changed (agent-threader-v2 §10). Pure."""
 
 import hashlib
+from typing import Any
 
 import orjson
-from pydantic import BaseModel
 
 from schemas.manifest import Manifest, ManifestTask
 
@@ -13,13 +13,44 @@ def sha256(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def _canonical(model: BaseModel) -> bytes:
-    return orjson.dumps(model.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+def _digest(value: dict[str, Any]) -> str:
+    return sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """The digest of the normalised manifest: spelled-out defaults and key order don't matter."""
-    return sha256(_canonical(manifest))
+    """The digest of the normalised manifest: spelled-out defaults and key order don't matter.
+
+    Nor do fields that a later release adds, while they have their defaults.
+    """
+    return _digest(manifest.model_dump(mode="json", exclude_defaults=True))
+
+
+def is_digest_of(digest: str, manifest: Manifest) -> bool:
+    """Whether `digest` was made of `manifest`, by this release or an earlier one."""
+    return digest in (manifest_digest(manifest), _former_digest(manifest))
+
+
+_ADDED = {
+    "policy": (
+        "outage_pause_sec", "outage_longest_pause_sec", "outage_limit_sec",
+        "git_lock_sec", "budget",
+    ),
+    "worker": ("ready", "ready_sec"),
+    "healer": ("ready", "ready_sec"),
+}  # fmt: skip
+"""What the releases did not know that wrote every default into the digest."""
+
+
+def _former_digest(manifest: Manifest) -> str:
+    whole = manifest.model_dump(mode="json")
+    spoken = manifest.model_dump(mode="json", exclude_defaults=True)
+    for part, names in _ADDED.items():
+        for name in set(names) - set(spoken.get(part) or ()):
+            (whole[part] or {}).pop(name, None)
+    for task in whole["tasks"]:
+        if task["priority"] == int(task["priority"]):
+            task["priority"] = int(task["priority"])
+    return _digest(whole)
 
 
 def task_definition(task: ManifestTask) -> str:

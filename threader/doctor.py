@@ -1,5 +1,6 @@
 """Whether a manifest can be run on this machine; nothing is changed and no model is asked."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -7,9 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.manifest import AdapterSpec
+from schemas.manifest import AdapterSpec, Budget, NodeSpec
 from threader.adapters import make_adapter
+from threader.budget import budget_text
+from threader.errors import NotReady
 from threader.load import Project
+from threader.outbox import outbox_summary, said
+from threader.reports import Call
+from threader.run import check_budget
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,19 @@ def _adapter(name: str, spec: AdapterSpec | None, cwd: Path) -> Iterator[Finding
     health = make_adapter(spec).healthcheck(os.environ, cwd)
     for detail in health.details:
         yield Finding(health.ready, f"{name}: {detail}")
+
+
+def _budget(project: Project) -> Iterator[Finding]:
+    budget = project.manifest.policy.budget
+    if budget == Budget():
+        return
+    specs = (project.manifest.worker, project.manifest.healer)
+    try:
+        check_budget(budget, [make_adapter(spec) if spec else None for spec in specs])
+    except NotReady as error:
+        yield Finding(False, str(error))
+    else:
+        yield Finding(True, f"policy.budget: {budget_text(budget)}")
 
 
 def _git(project: Project) -> Iterator[Finding]:
@@ -48,9 +67,30 @@ def _git(project: Project) -> Iterator[Finding]:
 
 def _node(project: Project) -> Iterator[Finding]:
     spec = project.manifest.node
-    if spec is not None:
-        known = bool(os.environ.get(spec.key_env))
-        yield Finding(known, f"node: {spec.key_env} is {'set' if known else 'not set'}")
+    if spec is None:
+        return
+    known = bool(os.environ.get(spec.key_env))
+    yield Finding(known, f"node: {spec.key_env} is {'set' if known else 'not set'}")
+    problem = asyncio.run(_ask_node(spec))
+    yield Finding(problem is None, f"node: {problem or 'it answers, and takes the key'}")
+    summary = outbox_summary(project.state_dir)
+    yield from (Finding(False, f"node: {text}") for text in (summary or {}).get("problems", ()))
+
+
+async def _ask_node(spec: NodeSpec) -> str | None:
+    """What keeps a report from the node; None when nothing does. Only reads."""
+    import httpx
+
+    from threader.node import HttpNode, Unreachable
+
+    call = Call("doctor", "cacp/context/list", {"projectId": spec.project_id})
+    async with httpx.AsyncClient(timeout=10, trust_env=False) as client:
+        try:
+            answer = await HttpNode(spec, client).call(call, "doctor")
+        except Unreachable as error:
+            return f"it cannot be told anything: {error}"
+    refusal = answer.get("error")
+    return said(refusal) if refusal is not None else None
 
 
 def examine(project: Project) -> list[Finding]:
@@ -60,6 +100,7 @@ def examine(project: Project) -> list[Finding]:
     findings.append(Finding(writable, "workspace and state folder can be written"))
     findings += _adapter("worker", project.manifest.worker, project.workspace)
     findings += _adapter("healer", project.manifest.healer, project.workspace)
+    findings += _budget(project)
     findings += _git(project)
     findings += _node(project)
     return findings

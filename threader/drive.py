@@ -5,19 +5,46 @@ import json
 import os
 import signal
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 from schemas.run_state import RunState, TaskStatus
 from threader.compat import result_reader
 from threader.errors import ThreaderError
+from threader.outbox import outbox_summary
 from threader.overview import overview
 from threader.report import write_report
 from threader.run import Event, Interrupted, Listener, Run
+from threader.signatures import one_line
 from threader.view import LiveView, PlainView
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _warn(text: str) -> None:
+    """A line on standard error, where there still is one."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+
+
+def _unstoppable(listener: Listener) -> Listener:
+    """Shows events as `listener` does, but a run outlives its audience: where the output can't be
+    written any more (a pipe whose reader has gone, a full disk), nothing more is written there.
+    """
+
+    def show(event: Event, state: RunState) -> None:
+        try:
+            listener(event, state)
+        except OSError as error:
+            # What is still buffered would fail again when the interpreter ends.
+            with Path(os.devnull).open("wb") as nothing:
+                os.dup2(nothing.fileno(), sys.stdout.fileno())
+            reason = error.strerror or type(error).__name__
+            _warn(f"the output cannot be written any more ({reason}); the run goes on without it")
+
+    return show
 
 
 def _print_event(event: Event, _: RunState) -> None:
@@ -63,13 +90,20 @@ async def _supervised(opened: Run) -> None:
                 await opened.go()
 
 
+def _tell_stopped(opened: Run) -> None:
+    """Renew the report of a run that stopped in its midst; one that never began has none."""
+    if any(item.ended is None for item in opened.state.interruptions):
+        with suppress(OSError):
+            write_report(opened.project, opened.state)
+
+
 def drive(
     opened: Run, *, plain: bool, compat: str | None, as_json: bool
 ) -> tuple[int, dict[str, Any]]:
     """Run to the end; returns the exit code and a summary with the report's path."""
     opened.read_result = result_reader(compat)
     listener, context = _watcher(opened, plain=plain, as_json=as_json)
-    opened.listeners.append(listener)
+    opened.listeners.append(_unstoppable(listener))
     interrupted = False
     with context:
         try:
@@ -78,14 +112,22 @@ def drive(
             interrupted = True
         except OSError as error:
             reason = error.strerror or type(error).__name__
+            _tell_stopped(opened)
             raise ThreaderError(
                 f"the run stopped: {reason}; mend that and go on with `cacp thread resume`"
             ) from error
-    html, _ = write_report(opened.project.manifest, opened.state, opened.store.folder)
-    summary = {**overview(opened.state), "report": str(html), "interrupted": interrupted}
+        except ThreaderError:
+            _tell_stopped(opened)
+            raise
+    html, _ = write_report(opened.project, opened.state)
+    reports = outbox_summary(opened.store.folder)
+    for problem in reports["problems"] if reports else ():
+        _warn(f"node: {one_line(problem)}; `cacp thread resume` sends what waits")
+    facts = overview(opened.project, opened.state, reports)
+    summary = {**facts, "report": str(html), "interrupted": interrupted}
     if interrupted:
         manifest = os.path.relpath(opened.project.path)
-        print(f"interrupted; go on with `cacp thread resume {manifest}`", file=sys.stderr)
+        _warn(f"interrupted; go on with `cacp thread resume {manifest}`")
         return INTERRUPTED, summary
     done = all(task.status is TaskStatus.DONE for task in opened.state.tasks.values())
     return 0 if done else 1, summary

@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,12 +46,32 @@ def tail(path: Path, limit: int = 64 * 1024) -> str:
         return ""
 
 
+def is_newer(path: Path, other: Path) -> bool:
+    """Whether `path` is there, and was last written no earlier than `other`."""
+    try:
+        return path.stat().st_mtime_ns >= other.stat().st_mtime_ns
+    except FileNotFoundError:
+        return False
+
+
 def remove_tree(folder: Path) -> None:
     """Remove `folder`, however deep a worker nested what is in it; what resists stays."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:  # before Python 3.13
         subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
+
+
+def _lock(fd: int) -> None:
+    """Raises BlockingIOError when another process holds it, and does not only look."""
+    for _ in range(10):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class RunLock:
@@ -64,7 +85,7 @@ class RunLock:
         """Raises RunLocked when another process holds it."""
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(fd)
         except BlockingIOError:
             holder = os.read(fd, 32).decode("ascii", "replace").strip()
             os.close(fd)
@@ -72,6 +93,20 @@ class RunLock:
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode())
         self._fd = fd
+
+    def holder(self) -> str | None:
+        """The process that holds the lock, as it calls itself; None when nobody does."""
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.read(fd, 32).decode("ascii", "replace").strip() or "(unknown)"
+        finally:
+            os.close(fd)
+        return None
 
     def release(self) -> None:
         if self._fd is not None:

@@ -20,15 +20,31 @@ SKIPPED = frozenset({".git", ".threader", "node_modules", ".venv", "__pycache__"
 MAX_KEPT = 4 * 1024 * 1024
 
 
+Mark = tuple[int, int, int]
+"""Tells whether a file was written since."""
+
+
 @dataclass(frozen=True)
 class _Kept:
     data: bytes
     mode: int
-    mark: tuple[int, int, int]
+    mark: Mark
 
 
-def _mark(info: os.stat_result) -> tuple[int, int, int]:
+def _mark(info: os.stat_result) -> Mark:
     return info.st_ctime_ns, info.st_size, info.st_ino
+
+
+def marks(workspace: Path) -> dict[str, Mark]:
+    """The mark of every file, by its path in the workspace; none in `SKIPPED` folders."""
+    found: dict[str, Mark] = {}
+    for folder, folders, names in os.walk(workspace):
+        folders[:] = [name for name in folders if name not in SKIPPED]
+        for name in names:
+            path = Path(folder) / name
+            with contextlib.suppress(OSError):
+                found[path.relative_to(workspace).as_posix()] = _mark(path.lstat())
+    return found
 
 
 class Guard:
@@ -59,11 +75,15 @@ class Guard:
             if stat.S_ISREG(info.st_mode) and info.st_size <= MAX_KEPT:
                 self._kept[relative] = _Kept(path.read_bytes(), info.st_mode & 0o7777, _mark(info))
 
-    def restore(self) -> list[str]:
-        """Put back every kept file that changed or went; returns their names."""
-        restored = []
+    def restore(self) -> dict[str, str | None]:
+        """Put back every kept file that changed or went.
+
+        Returns their names, each with the name of what was displaced, if anything was.
+        """
+        restored: dict[str, str | None] = {}
         for relative, kept in self._kept.items():
             path = self._workspace / relative
+            displaced = None
             try:
                 info = path.lstat()
                 if _mark(info) == kept.mark:
@@ -72,11 +92,12 @@ class Guard:
                     self._kept[relative] = _Kept(kept.data, kept.mode, _mark(info))
                     continue
                 self._displaced.mkdir(parents=True, exist_ok=True)
-                path.rename(self._displaced / f"{len(list(self._displaced.iterdir()))}-{path.name}")
+                displaced = f"{len(list(self._displaced.iterdir()))}-{path.name}"
+                path.rename(self._displaced / displaced)
             except FileNotFoundError:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, kept.data)
             path.chmod(kept.mode)
             self._kept[relative] = _Kept(kept.data, kept.mode, _mark(path.stat()))
-            restored.append(relative)
+            restored[relative] = displaced
         return restored

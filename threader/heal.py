@@ -9,26 +9,41 @@ from schemas.heal_decision import Decision, HealDecision
 from schemas.manifest import HealSchedule, Manifest
 from schemas.run_state import HealingRound, TaskState
 from schemas.task_result import Write
-from threader.adapters.base import HEALER, Adapter, RunContext, child_environment
+from threader.adapters.base import (
+    HEALER,
+    Adapter,
+    ExecutionArtifact,
+    RunContext,
+    child_environment,
+)
+from threader.adapters.streams import readable
 from threader.course import Course
 from threader.files import tail
 from threader.healing import Grant, review
+from threader.landing import Site, SiteFailed
 from threader.load import Project
+from threader.outage import Outage, find_trouble
+from threader.outcome import Ending
 from threader.parsing import ParserFailure
-from threader.prompt import FailedTask, healer_prompt
+from threader.prompt import FailedTask, defuse, healer_prompt
 from threader.store import now
 from threader.transaction import Transaction, diff_text
 from threader.writes import WriteRefused, WriteRules, plan_writes
 
 MAX_SHOWN = 20
 SHOWN_SIZE = 6_000
+MEDDLED = "the healer: "
+"""Begins what a round tells of a healer that changed files by itself."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """A finished round. Without `decision` and `grant` it was refused; `note` says why."""
+    """A finished round. Without `decision` and `grant` there was none; `record.note` says why."""
 
     record: HealingRound
+    outage: Outage | None = None
+    answered: bool = True
+    """Whether the healer came to its end, so that its provider was there."""
     decision: HealDecision | None = None
     grant: Grant | None = None
     transaction: Transaction | None = None
@@ -48,18 +63,19 @@ def _read(path: Path) -> str:
 def _failed_task(project: Project, folder: Path, task_id: str, task: TaskState) -> FailedTask:
     reference = next(item.prompt_ref for item in project.manifest.tasks if item.id == task_id)
     logs = [
-        f"[{record.phase} log]\n{tail(folder / record.log_path, SHOWN_SIZE)}"
+        f"[{record.phase} log]\n{readable(tail(folder / record.log_path))[-SHOWN_SIZE:]}"
         for record in task.history[-3:]
         if record.phase in ("worker", "verify") and record.attempt_number == task.runs
     ]
     notes = [note for record in task.history[-1:] for note in record.notes]
+    said = [record.said for record in task.history[-1:] if record.said]
     return FailedTask(
         task_id=task_id,
         failure_class=task.last_failure_class or "",
         signature=task.last_failure_signature or "",
         prompt_ref=reference,
         prompt=_read(project.root / reference),
-        log_tail="\n".join([*logs, *notes]),
+        log_tail="\n".join([*logs, *notes, *said]),
     )
 
 
@@ -76,6 +92,9 @@ def _prompt(project: Project, folder: Path, course: Course, scope: Sequence[str]
     text = healer_prompt(failed, contexts, manifest.policy.runtime_limits, SHOWN_SIZE)
     if len(scope) > MAX_SHOWN:
         text += "\nAlso failed, not shown: " + ", ".join(scope[MAX_SHOWN:]) + "\n"
+    if course.state.window is not None and course.state.window.healer_failures:
+        note = defuse(course.state.healer_failures[-1].note)
+        text += f"\nYour last answer could not be used. {note}\n"
     return text
 
 
@@ -87,7 +106,12 @@ def _steering(manifest: Manifest, project: Project) -> list[str]:
 def _patch_files(project: Project, grant: Grant, transaction: Transaction, diff_path: Path) -> bool:
     """Apply the grant's file patches under the same safeguards as a worker's writes (§8)."""
     writes = [
-        Write(path=patch.path, op="append" if patch.append else "replace", content=patch.content)
+        Write(
+            path=patch.path,
+            op="append" if patch.append else "replace",
+            encoding="utf8",
+            content=patch.content,
+        )
         for patch in grant.files
     ]
     for index, patch in enumerate(grant.files):
@@ -102,20 +126,87 @@ def _patch_files(project: Project, grant: Grant, transaction: Transaction, diff_
     return bool(changes)
 
 
-async def heal(project: Project, folder: Path, adapter: Adapter, course: Course) -> Round:
+def _next_log(folder: Path) -> int:
+    """The number of the next invocation: logs are never written over (§5)."""
+    taken = (path.name.split(".")[1] for path in (folder / "logs").glob(f"{HEALER}.*.log"))
+    return 1 + max((int(number) for number in taken), default=0)
+
+
+def _ended(artifact: ExecutionArtifact) -> str:
+    if artifact.exit.ending is not Ending.EXITED:
+        return f"{artifact.exit.ending.replace('_', ' ')}; "
+    return f"exit code {artifact.exit.exit_code}; " if artifact.exit.exit_code else ""
+
+
+def _record(folder: Path, course: Course, log_path: Path) -> HealingRound:
+    """The round as it stands before the healer has answered."""
+    window = course.state.window
+    return HealingRound.model_validate(
+        {
+            "round_number": len(course.state.healing_rounds) + 1,
+            "scope": _scope_name(course.manifest.policy.heal_schedule),
+            "window_task_ids": list(window.task_ids) if window else [],
+            "failed_task_ids": course.scope(),
+            "decision": "INVALID",
+            "timestamp": now(),
+            "window": window.number if window else 0,
+            "log_path": log_path.relative_to(folder).as_posix(),
+        }
+    )
+
+
+async def heal(
+    project: Project, folder: Path, adapter: Adapter, course: Course, site: Site
+) -> Round:
     """Invoke the healer for the open window's failures. Files are patched, the course is not."""
-    scope = course.scope()
-    number = len(course.state.healing_rounds) + 1
-    prompt_path = folder / "prompts" / f"{HEALER}.{number}.md"
-    log_path = folder / "logs" / f"{HEALER}.{number}.log"
-    staging = folder / "staging" / f"{HEALER}.{number}"
-    staging.mkdir(exist_ok=True)
-    prompt_path.write_text(_prompt(project, folder, course, scope))
+    asked = _next_log(folder)
+    log_path = folder / "logs" / f"{HEALER}.{asked}.log"
     log_path.write_bytes(b"")
+    prompt_path = folder / "prompts" / f"{HEALER}.{asked}.md"
+    prompt_path.write_text(_prompt(project, folder, course, course.scope()))
+    record = _record(folder, course, log_path)
+    began = time.monotonic()
+    try:
+        artifact = await _invoke(project, folder, adapter, site, prompt_path, log_path)
+        meddled = await site.review_healer()
+    except SiteFailed as error:
+        record.note = f"its place could not be made: {error}"
+        return Round(record, answered=False)
+    finally:
+        await site.release(HEALER)
+    record.duration_sec = round(time.monotonic() - began, 3)
+    record.usage = adapter.usage(artifact)
+    parsed = adapter.extract_decision(artifact)
+    if isinstance(parsed, ParserFailure):
+        record.note = "; ".join([f"{_ended(artifact)}{parsed.code}: {parsed.message}", *meddled])
+        crashed, agent = bool(artifact.exit.exit_code), adapter.is_agent
+        trouble = find_trouble(tail(log_path), crashed=crashed, agent=agent, now=time.time())
+        if isinstance(trouble, Outage):
+            return Round(record, trouble, answered=artifact.exit.exit_code == 0)
+        if trouble is not None:
+            record.note = f"{trouble.reason}; {record.note}"
+        return Round(record, answered=artifact.exit.exit_code == 0)
+    done = _decide(project, folder, course, record.failed_task_ids, record, parsed.value)
+    record.changes += [f"{MEDDLED}{note}" for note in meddled]
+    if done.decision is None:
+        record.note = "; ".join([record.note or "", *meddled])
+    return done
+
+
+async def _invoke(
+    project: Project,
+    folder: Path,
+    adapter: Adapter,
+    site: Site,
+    prompt_path: Path,
+    log_path: Path,
+) -> ExecutionArtifact:
     policy = project.manifest.policy
+    staging = folder / "staging" / prompt_path.stem
+    staging.mkdir(exist_ok=True)
     ctx = RunContext(
         task_id=HEALER,
-        cwd=project.workspace,
+        cwd=await site.prepare(HEALER),
         staging=staging,
         prompt_path=prompt_path,
         log_path=log_path,
@@ -124,27 +215,7 @@ async def heal(project: Project, folder: Path, adapter: Adapter, course: Course)
         marker=str(folder),
         environ=child_environment(project.manifest),
     )
-    began = time.monotonic()
-    artifact = await adapter.execute(adapter.prepare(ctx), ctx)
-    parsed = adapter.extract_decision(artifact)
-    window = course.state.window
-    record = HealingRound.model_validate(
-        {
-            "round_number": number,
-            "scope": _scope_name(policy.heal_schedule),
-            "window_task_ids": list(window.task_ids) if window else [],
-            "failed_task_ids": scope,
-            "decision": "INVALID",
-            "timestamp": now(),
-            "window": window.number if window else 0,
-            "log_path": log_path.relative_to(folder).as_posix(),
-            "duration_sec": round(time.monotonic() - began, 3),
-        }
-    )
-    if isinstance(parsed, ParserFailure):
-        record.note = f"{parsed.code}: {parsed.message}"
-        return Round(record)
-    return _decide(project, folder, course, scope, record, parsed.value)
+    return await adapter.execute(adapter.prepare(ctx), ctx)
 
 
 def _decide(
@@ -177,4 +248,9 @@ def _decide(
     record.changes = [f"hint: {hint}" for hint in hints]
     record.changes += [f"{key} = {value:g}" for key, value in grant.runtime.items()]
     record.learned_rule = decision.learned_rule
-    return Round(record, decision, grant, transaction if patched else None)
+    return Round(
+        record,
+        decision=decision,
+        grant=grant,
+        transaction=transaction if patched else None,
+    )

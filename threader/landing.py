@@ -13,16 +13,19 @@ from pathlib import Path
 from typing import Protocol
 
 from schemas.manifest import Manifest, ManifestTask
+from schemas.run_state import FileStat, KeptCopy
 from schemas.task_result import Write
 from schemas.v2 import FailureClass
 from schemas.verify_profile import VerifyProfile
-from threader.adapters.base import child_environment
-from threader.guard import Guard
+from threader.adapters.base import HEALER, child_environment
+from threader.guard import Guard, Mark, marks
 from threader.load import Project
 from threader.outcome import Failure
-from threader.transaction import Transaction, diff_text, recover
+from threader.transaction import Transaction, compare, recover
 from threader.verify import Check, verify
 from threader.writes import WriteRefused, WriteRules, plan_writes
+
+DISPLACED = "@displaced"
 
 
 class SiteFailed(Exception):
@@ -39,7 +42,10 @@ class Landing:
     """How long verification took; None when there were no steps."""
     diff: str = ""
     files: list[str] = field(default_factory=list)
+    stat: list[FileStat] = field(default_factory=list)
+    commit: str | None = None
     notes: list[str] = field(default_factory=list)
+    kept: list[KeptCopy] = field(default_factory=list)
 
 
 Book = Callable[[Landing], None]
@@ -69,14 +75,20 @@ class Site(Protocol):
     def inspect(self) -> list[str]:
         """After a worker ended: undo what it had no right to change, and say what that was."""
 
+    async def review_healer(self) -> list[str]:
+        """After the healer ended in its place: what it changed by itself, in words (§8)."""
+
     async def land(self, cargo: Cargo, book: Book) -> None:
         """Apply and verify; calls `book` exactly once, unless cancelled before the verdict."""
 
     async def release(self, task_id: str) -> None:
         """The attempt is over, whatever came of it."""
 
-    async def recover(self, is_committed: Callable[[str], bool]) -> list[str]:
-        """Undo what a crash left half done; returns the keys undone."""
+    async def recover(self, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
+        """Undo what a crash left half done; returns the keys undone, and what was kept of each."""
+
+    def kept(self) -> list[KeptCopy]:
+        """Copies of what others edited, kept by cancelled attempts since the last call."""
 
 
 def protected_patterns(project: Project) -> list[str]:
@@ -100,11 +112,17 @@ def make_check(project: Project, folder: Path, cwd: Path, cargo: Cargo) -> Check
 
 
 async def apply_and_verify(
-    cargo: Cargo, rules: WriteRules, transaction: Transaction, check: Check, book: Book
+    cargo: Cargo,
+    rules: WriteRules,
+    transaction: Transaction,
+    check: Check,
+    book: Book,
+    kept: list[KeptCopy],
 ) -> Landing:
     """One landing in one folder. The caller sees to it that no other runs there (§8).
 
-    On failure with `rollback_on_failure`, and on cancellation, every file is as it was.
+    On failure with `rollback_on_failure`, and on cancellation, every file is as it was; `kept`
+    takes what a cancelled one has to say.
     """
     landing = Landing()
     try:
@@ -115,12 +133,13 @@ async def apply_and_verify(
         book(landing)
         return landing
     landing.files = [change.path for change in changes]
-    landing.diff = await asyncio.to_thread(diff_text, changes) if changes else ""
     if changes:
+        # At once after the plan: nobody's edit comes between what was read and what is written.
         transaction.begin(changes)
     try:
         if changes:
             transaction.apply(changes)
+            landing.diff, landing.stat = await asyncio.to_thread(compare, changes)
         began = time.monotonic()
         landing.failure = await verify(cargo.profile, check)
         if cargo.profile.steps:
@@ -131,13 +150,13 @@ async def apply_and_verify(
         landing.notes.append(f"cannot write {error.filename or 'a file'}: {reason}")
     except asyncio.CancelledError:
         if changes:
-            transaction.rollback()
+            kept += transaction.rollback()
         raise
     failure = landing.failure
     if failure is not None and changes:
         landing.failure = Failure(failure.failure_class, failure.signal, own_writes=True)
         if cargo.profile.rollback_on_failure or failure.failure_class == "write_rejected":
-            transaction.rollback()
+            landing.kept += transaction.rollback()
             landing.rolled_back = True
     book(landing)
     if changes and not landing.rolled_back:
@@ -152,17 +171,35 @@ class SharedSite:
         self._project = project
         self._folder = folder
         self._lock = asyncio.Lock()
+        self._kept: list[KeptCopy] = []
+        self._seen: dict[str, Mark] = {}
         self._protected = protected_patterns(project)
         self._guard = Guard(
-            project.workspace, project.manifest.protected, folder / "backups" / "@displaced"
+            project.workspace, project.manifest.protected, folder / "backups" / DISPLACED
         )
 
     async def prepare(self, task_id: str) -> Path:
+        if task_id == HEALER:
+            self._seen = await asyncio.to_thread(marks, self._project.workspace)
         return self._project.workspace
 
+    async def review_healer(self) -> list[str]:
+        now = await asyncio.to_thread(marks, self._project.workspace)
+        names = sorted(name for name, _ in self._seen.items() ^ now.items())
+        unique = list(dict.fromkeys(names))
+        more = f" and {len(unique) - 10} more" if len(unique) > 10 else ""
+        told = [f"files changed while it ran: {', '.join(unique[:10])}{more}"] if unique else []
+        return [*told, *self._put_back("the healer")]
+
     def inspect(self) -> list[str]:
-        names = self._guard.restore()
-        return [f"a worker changed the protected file {name}; it was put back" for name in names]
+        return self._put_back("a worker")
+
+    def _put_back(self, who: str) -> list[str]:
+        return [
+            f"{who} changed the protected file {name}; it was put back"
+            + (f", and what it had become is kept as backups/{DISPLACED}/{copy}" if copy else "")
+            for name, copy in self._guard.restore().items()
+        ]
 
     async def land(self, cargo: Cargo, book: Book) -> None:
         workspace = self._project.workspace
@@ -170,10 +207,14 @@ class SharedSite:
         transaction = Transaction(workspace, self._folder / "backups" / cargo.key)
         check = make_check(self._project, self._folder, workspace, cargo)
         async with self._lock:
-            await apply_and_verify(cargo, rules, transaction, check, book)
+            await apply_and_verify(cargo, rules, transaction, check, book, self._kept)
 
     async def release(self, task_id: str) -> None:
         return None
 
-    async def recover(self, is_committed: Callable[[str], bool]) -> list[str]:
+    def kept(self) -> list[KeptCopy]:
+        kept, self._kept = self._kept, []
+        return kept
+
+    async def recover(self, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
         return recover(self._folder / "backups", is_committed)

@@ -1,8 +1,7 @@
 """Tells a CACP node how the run goes: a durable outbox, and one delivery at a time.
 
-When the node is away, reports wait in the file and the run goes on; a later run or resume sends
-what is left. A report is sent again only when its answer was not seen, with the same
-Idempotency-Key.
+When the node is away, or takes a report not yet, reports wait on disk and the run goes on; a later
+run or resume sends what is left, each with the Idempotency-Key that it had.
 """
 
 import asyncio
@@ -14,12 +13,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
-import orjson
 
 from schemas.manifest import Manifest, NodeSpec
 from schemas.run_state import RunState
-from threader.files import write_atomic
-from threader.reports import Call, all_calls, task_calls
+from threader.outbox import Fate, Outbox, fate, group_of, said
+from threader.reports import Call, all_calls, paused_calls, task_calls
 from threader.run import Event
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -53,12 +51,16 @@ class HttpNode:
     async def methods(self) -> frozenset[str]:
         answer = await self._send("GET", "/methods")
         listed = answer.get("methods") if isinstance(answer, dict) else answer
-        return frozenset(name for name in listed or () if isinstance(name, str))
+        if not isinstance(listed, list):
+            raise Unreachable("what answers at its address lists no methods")
+        return frozenset(name for name in listed if isinstance(name, str))
 
     async def call(self, call: Call, idempotency_key: str) -> dict[str, Any]:
         body = {"jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params}
         answer = await self._send("POST", "/", body, {"Idempotency-Key": idempotency_key})
-        return answer if isinstance(answer, dict) else {}
+        if not isinstance(answer, dict) or not answer.keys() & {"result", "error"}:
+            raise Unreachable("what answers at its address is no node")
+        return answer
 
     async def _send(
         self, verb: str, path: str, body: object = None, extra: dict[str, str] | None = None
@@ -71,56 +73,11 @@ class HttpNode:
             answer = response.json()
         except (httpx.HTTPError, ValueError) as error:
             raise Unreachable(type(error).__name__) from None
+        if response.status_code in (401, 407):
+            raise Unreachable(f"the node rejects the key (HTTP {response.status_code})")
         if response.status_code == 429 or response.status_code >= 500:
             raise Unreachable(f"HTTP {response.status_code}")
         return answer
-
-
-class Outbox:
-    """Reports on disk: one per line, and how many of them are delivered."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "outbox.jsonl"
-        self._cursor = folder / "outbox.delivered"
-        self._refused = folder / "outbox.refused.jsonl"
-        self.calls: list[Call] = []
-        self.delivered = 0
-        if self._path.exists():
-            whole = self._path.read_bytes()
-            complete = whole[: whole.rfind(b"\n") + 1]
-            if complete != whole:
-                write_atomic(self._path, complete)
-            self.calls = [Call(**orjson.loads(line)) for line in complete.splitlines()]
-        if self._cursor.exists():
-            self.delivered = int(self._cursor.read_text())
-        self._keys = {call.key for call in self.calls}
-
-    def put(self, calls: Iterable[Call]) -> bool:
-        """Keep the calls that are new; True when there were any."""
-        fresh = [call for call in calls if call.key not in self._keys]
-        if not fresh:
-            return False
-        with self._path.open("ab") as file:
-            for call in fresh:
-                entry = {"key": call.key, "method": call.method, "params": call.params}
-                file.write(orjson.dumps(entry) + b"\n")
-            file.flush()
-            os.fdatasync(file.fileno())
-        self.calls += fresh
-        self._keys |= {call.key for call in fresh}
-        return True
-
-    def next(self) -> Call | None:
-        return self.calls[self.delivered] if self.delivered < len(self.calls) else None
-
-    def settle(self, refusal: object = None) -> None:
-        """The next call is dealt with; a refusal is kept for people to read."""
-        if refusal is not None:
-            with self._refused.open("ab") as file:
-                key = self.calls[self.delivered].key
-                file.write(orjson.dumps({"key": key, "refusal": refusal}, default=str) + b"\n")
-        self.delivered += 1
-        write_atomic(self._cursor, str(self.delivered).encode())
 
 
 class NodeReporter:
@@ -154,42 +111,60 @@ class NodeReporter:
             calls = task_calls(self._node, definition, state.tasks[event.task_id])
         elif event.kind in ("healed", "verdict", "ended"):
             calls = all_calls(self._manifest, state)
+        elif event.kind == "blocked":
+            calls = paused_calls(self._node, state, event.text)
         if self.outbox.put(calls):
             self._wake.set()
 
-    async def deliver_one(self) -> bool:
-        """Deliver the next report; False when there is none. Raises Unreachable."""
-        call = self.outbox.next()
-        if call is None:
-            return False
+    async def deliver(self) -> bool:
+        """Deliver what the node takes; whether all went. Raises Unreachable."""
+        held: set[str] = set()
+        for call in self.outbox.pending():
+            if group_of(call) not in held and not await self._deliver(call):
+                held.add(group_of(call))
+        return not held
+
+    async def _deliver(self, call: Call) -> bool:
+        """Deliver one report; False when it has to wait."""
         if call.method == "acp/send":
             if self._offered is None:
                 self._offered = await self._port.methods()
             if call.method not in self._offered:
-                self.outbox.settle("the node does not offer acp/send")
+                self.outbox.settle(call.key, "the node does not offer acp/send")
                 return True
         answer = await self._port.call(call, f"{self._prefix}-{call.key}")
-        self.outbox.settle(answer.get("error"))
+        error = answer.get("error")
+        found = fate(error)
+        if found is Fate.ALL_WAIT:
+            raise Unreachable(f"the node answers: {said(error)}")
+        if found is Fate.WAITS:
+            self.outbox.wait(call.key, f"{call.method}: {said(error)}")
+            return False
+        self.outbox.settle(call.key, error)
         return True
 
     async def _loop(self) -> None:
         pause = FIRST_PAUSE
         while True:
             self._wake.clear()
+            closing = self._closing.is_set()
+            woken = self._wake
             try:
-                while await self.deliver_one():
-                    pause = FIRST_PAUSE
-            except Unreachable:
-                if self._closing.is_set():
-                    return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await self._closing.wait()
-                pause = min(pause * 2, LONGEST_PAUSE)
-                continue
-            if self._closing.is_set():
+                done = await self.deliver()
+            except Unreachable as error:
+                self.outbox.all_wait(str(error))
+                # A node that is away is left alone, whatever happens in the run.
+                done, woken = False, self._closing
+            if closing:
                 return
-            await self._wake.wait()
+            if done:
+                pause = FIRST_PAUSE
+                await self._wake.wait()
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await woken.wait()
+            pause = min(pause * 2, LONGEST_PAUSE)
 
     @asynccontextmanager
     async def delivering(self) -> AsyncIterator[None]:

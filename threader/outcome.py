@@ -7,6 +7,7 @@ from schemas.manifest import ManifestPolicy, ManifestTask
 from schemas.run_state import TaskState, TaskStatus
 from schemas.task_result import ResultStatus, TaskResult
 from schemas.v2 import FailureClass
+from threader.outage import Outage, TooLarge
 from threader.parsing import Parsed, ParserFailure
 from threader.signatures import primary_signal, signature
 
@@ -18,8 +19,6 @@ FORMAT_REMINDER = (
 VERIFY_CLASSES = frozenset(
     {FailureClass.BUILD_ERROR, FailureClass.TEST_ERROR, FailureClass.SMOKE_ERROR}
 )
-
-_OVERLOAD = ("rate limit", "overloaded", "too many requests", "connection reset", "econnrefused")
 
 
 class Ending(StrEnum):
@@ -42,15 +41,31 @@ class Failure:
     parser_error: bool = False
     own_writes: bool = False
     """The worker's writes were in place when verification failed: its work is the suspect."""
+    outage: Outage | None = None
+    """The provider could not be had: no attempt was made that counts."""
+    reason: str | None = None
+    """What to tell a person, where the class alone says too little."""
 
 
 def classify_execution(
-    ending: Ending, exit_code: int | None, parsed: Parsed[TaskResult] | ParserFailure, tail: str
+    ending: Ending,
+    exit_code: int | None,
+    parsed: Parsed[TaskResult] | ParserFailure,
+    tail: str,
+    trouble: Outage | TooLarge | None = None,
 ) -> Failure | None:
     """What the process and its output say, before any write; None means go on to the writes.
 
-    `tail` is the end of the output. An exit code alone never means success (§5).
+    `tail` is the end of the output, `trouble` what it tells of the provider. An exit code alone
+    never means success (§5).
     """
+    if isinstance(parsed, ParserFailure):
+        if isinstance(trouble, Outage):
+            return Failure(FailureClass.TRANSIENT_INFRA, trouble.kind, outage=trouble)
+        if trouble is not None:
+            return Failure(
+                FailureClass.PROMPT_TOO_LARGE, "refused by the provider", reason=trouble.reason
+            )
     if ending in (Ending.TIMED_OUT, Ending.IDLE):
         name = "worker_idle" if ending is Ending.IDLE else "worker_time_limit"
         return Failure(FailureClass.TIMEOUT, name)
@@ -59,8 +74,7 @@ def classify_execution(
     if ending is Ending.NOT_STARTED:
         return Failure(FailureClass.TRANSIENT_INFRA, f"not started {tail}")
     if isinstance(parsed, ParserFailure):
-        overload = any(word in tail[-4000:].lower() for word in _OVERLOAD)
-        if parsed.signal == "no_sentinel" and (exit_code != 0 or overload):
+        if parsed.signal == "no_sentinel" and exit_code != 0:
             return Failure(
                 FailureClass.TRANSIENT_INFRA, f"exit {primary_signal(tail) if tail else exit_code}"
             )
@@ -89,6 +103,11 @@ class Rules:
     retry_on: frozenset[str] | None
     healable: frozenset[str]
     signature_repeat_limit: int
+    limit: int | None
+    """The task's own `max_attempts`, which no reset by the healer exceeds."""
+
+    def used_up(self, attempts: int) -> bool:
+        return self.limit is not None and attempts >= self.limit
 
 
 def rules_for(task: ManifestTask, policy: ManifestPolicy) -> Rules:
@@ -98,6 +117,7 @@ def rules_for(task: ManifestTask, policy: ManifestPolicy) -> Rules:
         retry_on=None if own.retry_on is None else frozenset(own.retry_on),
         healable=frozenset(policy.healable),
         signature_repeat_limit=policy.signature_repeat_limit,
+        limit=own.max_attempts,
     )
 
 
@@ -113,7 +133,7 @@ def may_retry(task: TaskState, rules: Rules) -> bool:
     """Whether retry policy grants another plain attempt, without the healer (§10)."""
     if task.status not in (TaskStatus.FAILED, TaskStatus.BLOCKED):
         return False
-    if task.worker_attempts >= rules.max_attempts:
+    if task.worker_attempts >= rules.max_attempts or rules.used_up(task.attempts):
         return False
     if rules.retry_on is not None:
         return task.last_failure_class in rules.retry_on
@@ -127,6 +147,7 @@ def settle(task: TaskState, task_id: str, failure: Failure | None, rules: Rules)
             update={
                 "status": TaskStatus.DONE,
                 "worker_attempts": task.worker_attempts + 1,
+                "attempts": task.attempts + 1,
                 "last_failure_class": None,
                 "last_failure_signature": None,
                 "healable": False,
@@ -137,25 +158,32 @@ def settle(task: TaskState, task_id: str, failure: Failure | None, rules: Rules)
     update: dict[str, object] = {
         "last_failure_class": failure.failure_class,
         "last_failure_signature": mark,
-        "hints": [],
     }
+    if failure.outage is not None:
+        return task.model_copy(update={**update, "status": TaskStatus.PENDING})
+    update["hints"] = []
     if failure.parser_error and task.contract_retries == 0:
         reminder = FORMAT_REMINDER.format(problem=failure.signal.replace("_", " "))
         update |= {"status": TaskStatus.PENDING, "contract_retries": 1, "hints": [reminder]}
         return task.model_copy(update=update)
-    healable = is_healable(failure, rules)
+    used_up = rules.used_up(task.attempts + 1)
+    healable = is_healable(failure, rules) and not used_up
     repeats = task.signature_repeats + 1 if mark == task.signature_at_heal else 0
     update |= {
         "status": TaskStatus.BLOCKED if failure.blocked else TaskStatus.FAILED,
         "worker_attempts": task.worker_attempts + 1,
+        "attempts": task.attempts + 1,
         "healable": healable,
         "signature_repeats": repeats,
     }
     settled = task.model_copy(update=update)
     if repeats >= rules.signature_repeat_limit:
         return escalate(settled, f"{mark} came back {repeats} times after healing")
+    if used_up and not failure.blocked:
+        return escalate(settled, f"its max_attempts ({rules.limit}) are used up")
     if not healable and not failure.blocked and not may_retry(settled, rules):
-        return escalate(settled, f"{failure.failure_class} is not healable and not to be retried")
+        why = failure.reason or f"{failure.failure_class} is not healable and not to be retried"
+        return escalate(settled, why)
     return settled
 
 

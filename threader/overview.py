@@ -1,14 +1,21 @@
 """Short answers about a run: where it stands, its logs, what its words mean."""
 
+import dataclasses
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from schemas.run_state import RunState, TaskStatus
+from schemas.manifest import Budget
+from schemas.run_state import Interruption, RunState, RunStatus, Spent, TaskStatus
 from threader.adapters.base import HEALER
+from threader.budget import budget_of, budget_text, spent_in, spent_text
 from threader.errors import NoSuchRun, ThreaderError
+from threader.load import Project
+from threader.needs import all_kept, held_back, needs, place_of
 from threader.parsing import EXPLANATIONS
+from threader.report import span_text
 from threader.signatures import one_line
 
 _CLASSES = {
@@ -18,13 +25,14 @@ _CLASSES = {
     "contract_error": "The output is no valid contract. The first time costs no attempt.",
     "output_format": "The output is unusable otherwise, such as a log beyond its limit.",
     "timeout": "The worker ran out of time or fell silent; its process group was killed.",
-    "transient_infra": "The CLI or its provider failed: a crash, a rate limit, no connection.",
+    "transient_infra": "The CLI crashed. For an outage of its provider the run waits instead.",
     "blocked_external": "Something outside the repository is missing. Not healable.",
     "real_bug": "The product is at fault, not the prompt. Not healable.",
     "build_error": "A build or lint step failed after the writes, which were taken back.",
     "test_error": "A test step failed after the writes, which were taken back.",
     "smoke_error": "A smoke step failed after build and tests had passed.",
     "write_rejected": "A write broke a safeguard (path, denylist, shrinkage, precondition).",
+    "prompt_too_large": "The provider refuses the prompt for its size. Shorten it, or its context.",
     "merge_conflict": "The task's branch does not merge with what other tasks did meanwhile.",
 }
 
@@ -34,11 +42,14 @@ _STATUSES = {
     "DONE": "Verified by the runner, and kept.",
     "BLOCKED": "The worker says that something outside stops it.",
     "FAILED": "The last attempt failed, and no retry is due now.",
-    "ESCALATED": "Given up; only `resume --retry TASK` runs it again.",
+    "ESCALATED": "Given up; only `resume --retry TASK` or `--retry-failed` runs it again.",
     "COMPLETED": "Every task has come to its end; not every one need be DONE.",
     "ABORTED": "The run stopped early; abort_reason says why.",
 }
 
+MAX_NAMES = 20
+MAX_SHOWN = 10
+MAX_NEEDS = 50
 PHASES = ("worker", "verify", "healer", "rollback")
 
 
@@ -47,17 +58,22 @@ def explanations() -> dict[str, str]:
     return {**EXPLANATIONS, **_CLASSES, **_STATUSES}
 
 
-def overview(state: RunState) -> dict[str, Any]:
-    """A run's figures and its troubled tasks, ready for JSON."""
-    troubled = {
-        task_id: {
-            "status": str(task.status),
-            "signature": task.last_failure_signature,
-            "reason": task.escalation_reason,
-        }
-        for task_id, task in state.tasks.items()
-        if task.status in (TaskStatus.ESCALATED, TaskStatus.FAILED, TaskStatus.BLOCKED)
-    }
+def overview(
+    project: Project,
+    state: RunState,
+    reports: dict[str, Any] | None = None,
+    runner: str | None = None,
+) -> dict[str, Any]:
+    """A run's figures and all that is wrong in it, ready for JSON.
+
+    `reports`: how those to its node stand; `runner`: the process that runs it now.
+    """
+    manifest = project.manifest
+    wanted = needs(manifest, state, place_of(project), runner=runner, reports=reports)
+    spent = spent_in(state)
+    budget = budget_of(state, manifest.policy.budget)
+    open_ones = [item for item in state.interruptions if item.ended is None]
+    waits = open_ones[-1] if runner and open_ones else None
     return {
         "run_id": state.run_id,
         "run_status": str(state.run_status),
@@ -66,9 +82,44 @@ def overview(state: RunState) -> dict[str, Any]:
         "window": state.window.number if state.window else None,
         "batch_size": state.policy.current_batch_size,
         "heal_rounds": len(state.healing_rounds),
-        "troubled": troubled,
+        "healer_failures": [failure.note for failure in state.healer_failures],
+        "runner": runner,
+        "running": [key for key, task in state.tasks.items() if task.status is TaskStatus.RUNNING],
+        "paused": {"since": waits.began, "reason": waits.cause} if waits else None,
+        "interruptions": [item.model_dump(mode="json") for item in state.interruptions],
+        "held_back": held_back(manifest, state),
+        "kept": [copy.model_dump() for copy in all_kept(state)],
+        "spent": {**_told(spent), "budget": budget.model_dump(exclude_none=True) or None},
+        "node": reports,
+        "troubled": {
+            item.task: {
+                "status": item.status,
+                "signature": state.tasks[item.task].last_failure_signature,
+                "reason": state.tasks[item.task].escalation_reason,
+                "said": item.said,
+            }
+            for item in wanted
+            if item.task is not None
+        },
+        "needs": [dataclasses.asdict(item) for item in wanted],
         "updated_at": state.updated_at,
     }
+
+
+def _told(spent: Spent) -> dict[str, Any]:
+    """`spent` without what no log tells."""
+    facts: dict[str, Any] = spent.model_dump()
+    if not spent.tokens_told:
+        facts |= dict.fromkeys(("input_tokens", "cached_tokens", "output_tokens"))
+    if not spent.cost_told:
+        facts["cost_usd"] = None
+    return facts
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names with commas, and how many more there are."""
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def overview_lines(facts: dict[str, Any]) -> list[str]:
@@ -78,12 +129,58 @@ def overview_lines(facts: dict[str, Any]) -> list[str]:
         f"window {facts['window'] or 'none'}, size {facts['batch_size']}, "
         f"{facts['heal_rounds']} heal rounds, last change {facts['updated_at']}",
     ]
+    lines += _spent_lines(facts["spent"])
+    if facts["run_status"] == RunStatus.RUNNING and facts["runner"] is None:
+        lines.append("no process runs it: it was stopped or killed; `cacp thread resume` goes on")
+    elif facts["running"]:
+        lines.append("running: " + _some(facts["running"]))
     if facts["abort_reason"]:
         lines.append(f"stopped: {one_line(facts['abort_reason'])}")
-    for task_id, item in facts["troubled"].items():
-        why = one_line(item["reason"] or item["signature"] or "")
-        lines.append(f"  {task_id} {item['status']}: {why}")
+    if facts["paused"]:
+        lines.append(f"paused since {facts['paused']['since']}: {facts['paused']['reason']}")
+    lines += _interruption_lines(facts["interruptions"])
+    if failures := facts["healer_failures"]:
+        lines.append(f"the healer gave {len(failures)} invalid answers, the last: {failures[-1]}")
+    if held := facts["held_back"]:
+        roots = _some(list(dict.fromkeys(root for found in held.values() for root in found)))
+        lines.append(f"held back by {roots}: {_some(list(held))}")
+    if facts["needs"]:
+        lines += ["", "needs a person:"]
+    for item in facts["needs"][:MAX_NEEDS]:
+        lines += _need_lines(item)
+    if (more := len(facts["needs"]) - MAX_NEEDS) > 0:
+        lines.append(f"  and {more} more; `cacp thread status --json` names all")
     return lines
+
+
+def _spent_lines(spent: dict[str, Any]) -> list[str]:
+    if not spent["invocations"]:
+        return []
+    used = Spent.model_validate({name: spent[name] or 0 for name in Spent.model_fields})
+    text = f"used: {spent_text(used)}"
+    if spent["budget"]:
+        text += f"; budget {budget_text(Budget(**spent['budget']))}"
+    return [text]
+
+
+def _interruption_lines(items: list[dict[str, Any]]) -> list[str]:
+    """The latest interruptions that are over; the one that is not is told as the pause."""
+    past = [Interruption.model_validate(item) for item in items if item["ended"]]
+    lines = [f"interrupted {len(past)} times; the latest:"] if len(past) > MAX_SHOWN else []
+    return lines + [
+        f"interrupted {span_text(item)}: {item.kind}, {one_line(item.cause)}"
+        for item in past[-MAX_SHOWN:]
+    ]
+
+
+def _need_lines(item: dict[str, Any]) -> list[str]:
+    name = f"{item['task']} {item['status']}: " if item["task"] else ""
+    lines = [f"  {name}{one_line(item['text'])}"]
+    if item["said"]:
+        lines.append(f"    it said: {one_line(item['said'])[:300]}")
+    if item["holds"]:
+        lines.append(f"    holds back {_some(item['holds'])}")
+    return lines + [f"    $ {command}" for command in item["commands"]]
 
 
 def find_logs(folder: Path, task: str | None, phase: str | None) -> list[Path]:

@@ -18,6 +18,7 @@ from schemas.problems import told
 from schemas.task_result import TaskResult
 from schemas.v2 import VERSION
 from threader.repair import repair
+from threader.signatures import strip_ansi
 
 MAX_BLOCK = 64 * 1024 * 1024
 MARGIN = 200
@@ -68,6 +69,7 @@ class Buffer(Protocol):
     """What `bytes` and `mmap` share."""
 
     def find(self, sub: bytes, start: int = ..., end: int = ..., /) -> int: ...
+    def rfind(self, sub: bytes, start: int = ..., end: int = ..., /) -> int: ...
     def __getitem__(self, index: slice, /) -> bytes: ...
     def __len__(self) -> int: ...
 
@@ -89,15 +91,24 @@ RESULT_FENCE = Fence("TASK_RESULT_V2")
 HEAL_FENCE = Fence("HEAL_DECISION_V2")
 
 
+def _is_blank(line: bytes) -> bool:
+    """Whether a line shows nothing beside its fence: a colour or a byte order mark does not."""
+    if not (rest := line.strip(b" \t\r`")):
+        return True
+    if b"\x1b" not in rest and b"\xef\xbb\xbf" not in rest:
+        return False
+    return not strip_ansi(line.decode("utf-8", "replace")).strip(" \t\r`\ufeff")
+
+
 def _opens_line(log: Buffer, at: int) -> bool:
     before = log[max(0, at - MARGIN) : at]
     line = before.rpartition(b"\n")[2]
-    return len(line) < MARGIN and not line.strip(b" \t\r`")
+    return len(line) < MARGIN and _is_blank(line)
 
 
 def _closes_line(log: Buffer, end: int) -> bool:
     line = log[end : end + MARGIN].partition(b"\n")[0]
-    return len(line) < MARGIN and not line.strip(b" \t\r`")
+    return len(line) < MARGIN and _is_blank(line)
 
 
 def _positions(log: Buffer, fence: bytes) -> Iterator[int]:
@@ -147,6 +158,8 @@ def _load(body: bytes) -> tuple[object, bool] | ParserFailure:
         return orjson.loads(body), False
     except orjson.JSONDecodeError as error:
         first = error
+    if b"\x1b" in body or body.lstrip().startswith(b"\xef\xbb\xbf"):
+        body = strip_ansi(body.decode("utf-8", "replace")).strip("\ufeff \r\n").encode()
     try:
         return orjson.loads(repair(body)), True
     except orjson.JSONDecodeError:
@@ -205,12 +218,19 @@ def _parse(log: Buffer, fence: Fence, model: type[Contract]) -> Parsed[Contract]
 def parse_result(log: Buffer, task_id: str) -> Parsed[TaskResult] | ParserFailure:
     """The worker's result for `task_id`, from its whole output (§7)."""
     parsed = _parse(log, RESULT_FENCE, TaskResult)
-    if isinstance(parsed, Parsed) and parsed.value.task_id != task_id:
+    if isinstance(parsed, ParserFailure):
+        return parsed
+    if parsed.value.task_id != task_id:
         return ParserFailure(
             ParserErrorCode.SCHEMA_VIOLATION,
             f"task_id: is {parsed.value.task_id!r:.120}; this task is {task_id!r}",
         )
-    return parsed
+    unchecked = [
+        f"{write.path}: sha256_before is no digest, and was not checked"
+        for write in parsed.value.writes
+        if write.sha256_before and write.expected is None
+    ]
+    return Parsed(parsed.value, (*parsed.warnings, *unchecked))
 
 
 def parse_decision(log: Buffer) -> Parsed[HealDecision] | ParserFailure:

@@ -4,10 +4,12 @@ The contract is shown with placeholders that no validator accepts, so that a CLI
 prompt cannot pass for one that answered.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.manifest import Bound, RuntimeKey
+from threader.parsing import RESULT_FENCE, blocks
 
 _WORKER = """\
 # Output contract
@@ -58,12 +60,21 @@ def worker_prompt(
     """Shared context, the task's prompt, the contract, and the hints of this attempt."""
     parts = [f"# Context: {name}\n\n{text.rstrip()}\n" for name, text in contexts.items()]
     parts.append(f"# Task {task_id}\n\n{prompt.rstrip()}\n")
-    parts.append(_WORKER.format(task_id=task_id))
+    minded = ""
     if hints:
-        parts.append(
-            "# Mind for this attempt\n\n" + "\n".join(f"- {hint}" for hint in hints) + "\n"
-        )
-    return "\n".join(parts)
+        minded = "# Mind for this attempt\n\n" + "\n".join(f"- {hint}" for hint in hints) + "\n"
+    given = "\n".join(parts)
+    if any(blocks(f"{given}\n{minded}".encode("utf-8", "replace"), RESULT_FENCE)):
+        given, minded = _FENCE.sub(_defused, given), _FENCE.sub(_defused, minded)
+    return "\n".join(filter(None, (given, _WORKER.format(task_id=task_id), minded)))
+
+
+_FENCE = re.compile(r"<<<((?:END_)?TASK_RESULT_V2)>>>")
+
+
+def _defused(match: re.Match[str]) -> str:
+    """A fence without its meaning: a CLI that echoes a whole block has not answered by it."""
+    return defuse(match[0])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from schemas.manifest import Manifest
 from schemas.run_state import RunState, RunStatus, TaskState, TaskStatus
+from threader.budget import spent_on, together
 from threader.course import initial_policy
 from threader.digest import manifest_digest, task_definition
 from threader.outcome import may_retry, rules_for
@@ -70,7 +71,10 @@ def reconcile(state: RunState, manifest: Manifest) -> Changes:
         if task.id in again and known.status is not TaskStatus.ESCALATED:
             known = fresh(known)
         tasks[task.id] = known.model_copy(update={"definition": task_definition(task)})
+    gone = [spent_on(state.tasks[task_id]) for task_id in changes.removed]
+    state.aside = together([state.aside, *gone])
     state.tasks = tasks
+    state.budget = None
     state.manifest_digest = manifest_digest(manifest)
     size = state.policy.current_batch_size
     same_schedule = state.policy.heal_schedule is manifest.policy.heal_schedule

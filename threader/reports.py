@@ -4,12 +4,13 @@ Each report has a key, so that what was written to the outbox before is not writ
 crash came between.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from schemas.manifest import Manifest, ManifestTask, NodeSpec
-from schemas.run_state import RunState, TaskState, TaskStatus
+from schemas.run_state import RunState, RunStatus, TaskState, TaskStatus
 
 MAX_TEXT = 2_000
 MAX_SUMMARY = 500
@@ -61,23 +62,65 @@ def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) ->
             "relatedContracts": related,
         },
     )
-    if node.escalate_to:
-        yield Call(
-            f"alert:{key}",
-            "acp/send",
-            {
-                "to": [node.escalate_to],
-                "type": "status.blocked",
-                "topic": f"task {definition.id} escalated",
-                "priority": "high",
-                "payload": {
-                    "summary": f"Task {definition.id} is escalated: {reason}"[:MAX_SUMMARY],
-                    "blocked_on": f"a decision on task {definition.id}",
-                    "details": {"task": definition.id, "status": "escalated"},
-                },
-                "policy": {"visibility": "private", "sensitivity": "low", "human_gate": "none"},
-            },
-        )
+    blocked = {
+        "summary": f"Task {definition.id} is escalated: {reason}"[:MAX_SUMMARY],
+        "blocked_on": f"a decision on task {definition.id}",
+        "details": {"task": definition.id, "status": "escalated"},
+    }
+    topic = f"task {definition.id} escalated"
+    yield from _mail(node, f"alert:{key}", "status.blocked", topic, blocked)
+
+
+def _mail(
+    node: NodeSpec, key: str, kind: str, topic: str, payload: dict[str, Any]
+) -> Iterator[Call]:
+    """A message to whom escalations go."""
+    if not node.escalate_to:
+        return
+    yield Call(
+        key,
+        "acp/send",
+        {
+            "to": [node.escalate_to],
+            "type": kind,
+            "topic": topic,
+            "priority": "normal" if kind == "status.complete" else "high",
+            "payload": payload,
+            "policy": {"visibility": "private", "sensitivity": "low", "human_gate": "none"},
+        },
+    )
+
+
+def _on_end(node: NodeSpec, state: RunState) -> Iterator[Call]:
+    """The end of a run; a resume that ran anything ends anew."""
+    if state.run_status is RunStatus.RUNNING:
+        return
+    counts = Counter(str(task.status) for task in state.tasks.values())
+    told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no tasks"
+    summary = f"Run {state.run_id} {state.run_status}: {told}"
+    if state.abort_reason:
+        summary += f". {state.abort_reason}"
+    payload: dict[str, Any] = {"summary": summary[:MAX_SUMMARY], "details": {"tasks": counts}}
+    clean = all(task.status is TaskStatus.DONE for task in state.tasks.values())
+    if not clean:
+        payload["blocked_on"] = f"a decision on run {state.run_id}"
+    key = f"end:{state.run_status}:{sum(task.runs for task in state.tasks.values())}"
+    kind = "status.complete" if clean else "status.blocked"
+    topic = f"run {state.run_id} {state.run_status.lower()}"
+    yield from _mail(node, key, kind, topic, payload)
+
+
+def paused_calls(node: NodeSpec, state: RunState, reason: str) -> Iterator[Call]:
+    """A run that waits for its provider, once for each pause that grew long."""
+    done = sum(task.status is TaskStatus.DONE for task in state.tasks.values())
+    payload = {
+        "summary": f"Run {state.run_id} waits: {reason}"[:MAX_SUMMARY],
+        "blocked_on": "the provider of its workers",
+        "details": {"done": done, "tasks": len(state.tasks)},
+    }
+    # Nothing is done while a run waits: the key tells one long pause from the next.
+    topic = f"run {state.run_id} waits for its provider"
+    yield from _mail(node, f"paused:{done}", "status.blocked", topic, payload)
 
 
 def task_calls(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
@@ -107,3 +150,4 @@ def all_calls(manifest: Manifest, state: RunState) -> Iterator[Call]:
     for definition in manifest.tasks:
         yield from task_calls(manifest.node, definition, state.tasks[definition.id])
     yield from rule_calls(manifest.node, state)
+    yield from _on_end(manifest.node, state)

@@ -2,31 +2,55 @@
 
 import asyncio
 import os
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from schemas.run_state import HistoryRecord, RunState, RunStatus, TaskState, TaskStatus
+from schemas.manifest import Budget
+from schemas.run_state import (
+    HealerFailure,
+    HistoryRecord,
+    KeptCopy,
+    RunState,
+    RunStatus,
+    Spent,
+    TaskState,
+    TaskStatus,
+)
 from schemas.task_result import TaskResult
+from threader import interruptions
 from threader.adapters import make_adapter
-from threader.adapters.base import Adapter, ResultReader
-from threader.attempt import Workshop, run_attempt
+from threader.adapters.base import HEALER, Adapter, ExecutionArtifact, ResultReader
+from threader.attempt import Workshop, run_attempt, worker_log
+from threader.budget import budget_of
 from threader.course import Course
 from threader.errors import NotReady
 from threader.files import remove_tree, sole_user
-from threader.heal import heal
+from threader.gate import ProviderLost, make_gate
+from threader.heal import MEDDLED, Round, heal
 from threader.landing import SharedSite, Site
 from threader.load import Project
-from threader.outcome import Failure
+from threader.outcome import Ending, Failure
 from threader.parsing import parse_result
-from threader.process import kill_leftovers
+from threader.process import Exit, kill_leftovers
 from threader.signatures import one_line
 from threader.store import RunStore, now
 from threader.windows import Action, Verdict
 
-Kind = Literal["window", "started", "settled", "verdict", "healing", "healed", "ended", "recovered"]
+Kind = Literal[
+    "window", "started", "settled", "verdict", "healing", "healed", "ended", "recovered",
+    "paused", "blocked", "resumed", "waiting",
+]  # fmt: skip
+
+
+Result = TypeVar("Result")
+
+SHOW_EVERY_SEC = 1.0
+"""How old the state on disk may be while a window runs; attempts have their own checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,8 @@ class Event:
     task_id: str | None = None
     result: TaskResult | None = None
     rule: str | None = None
+    spent: Spent | None = None
+    """What the run has used until then."""
 
 
 Listener = Callable[[Event, RunState], None]
@@ -47,11 +73,18 @@ class Interrupted(Exception):
     """A signal stopped the run; its state can be resumed."""
 
 
-def make_site(project: Project, folder: Path) -> Site:
+class OutOfBudget(Exception):
+    """The budget lets nothing more begin; says why."""
+
+
+def make_site(
+    project: Project, folder: Path, tell: Callable[[str | None], None] = lambda _: None
+) -> Site:
+    """Where tasks work; `tell` hears what is waited for there, and None when that is over."""
     if project.manifest.isolation == "worktree":
         from threader.worktree import WorktreeSite
 
-        return WorktreeSite(project, folder)
+        return WorktreeSite(project, folder, tell)
     return SharedSite(project, folder)
 
 
@@ -79,6 +112,19 @@ def make_adapters(project: Project) -> tuple[Adapter, Adapter | None]:
     return worker, healer
 
 
+def check_budget(budget: Budget, adapters: Sequence[Adapter | None]) -> None:
+    """Raises NotReady when a CLI never tells what the budget limits."""
+    if budget == Budget():
+        return
+    for name, adapter in zip(("worker", "healer"), adapters, strict=True):
+        if adapter is not None and not adapter.tells_usage:
+            raise NotReady(
+                f"policy.budget: it cannot be kept, as {name} {adapter.id} with the output "
+                f"{adapter.spec.output} tells neither tokens nor money; let it write JSON where it "
+                "can, or take the budget away"
+            )
+
+
 @dataclass
 class Run:
     """One run from its lock to its end. `stop` is set by a signal handler."""
@@ -89,6 +135,11 @@ class Run:
     listeners: list[Listener] = field(default_factory=list)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     read_result: ResultReader = parse_result
+
+    def __post_init__(self) -> None:
+        self._gate = make_gate(self.project.manifest.policy, self._on_pause)
+        self._write_at = 0.0
+        self._cut: list[str] = []
 
     async def go(self) -> RunState:
         """Run to the end. Raises Interrupted after a stop; RunLocked, NotReady before a start."""
@@ -101,11 +152,18 @@ class Run:
 
     async def _go(self) -> None:
         self._worker, self._healer = make_adapters(self.project)
-        self._site = make_site(self.project, self.store.folder)
+        budget = budget_of(self.state, self.project.manifest.policy.budget)
+        check_budget(budget, (self._worker, self._healer))
+        self._site = make_site(self.project, self.store.folder, self._on_lock)
+        for copy in self.state.kept:
+            self._tell("recovered", copy.text)
         await self._recover()
         try:
             self._checkpoint()
-            await self._sweep()
+            await self._to_the_end()
+        except Exception as error:
+            self._book_stop(error)
+            raise
         finally:
             # A daemon that left its worker's group would go on writing into the workspace.
             kill_leftovers(str(self.store.folder))
@@ -122,24 +180,98 @@ class Run:
         result: TaskResult | None = None,
         rule: str | None = None,
     ) -> None:
-        event = Event(kind, one_line(text), task_id, result, rule)
+        event = Event(kind, one_line(text), task_id, result, rule, self.course.spent)
         for listener in self.listeners:
             listener(event, self.state)
 
+    def _on_pause(self, reason: str | None, long: bool) -> None:
+        outage = self._gate.breaker.outage
+        if reason is None or outage is None:
+            interruptions.over(self.state, now(), "outage")
+            self._tell("resumed", "the pause is over")
+        else:
+            interruptions.paused(self.state, now(), outage.reason)
+            self._tell("blocked" if long else "paused", reason)
+        self._checkpoint()
+
+    def _on_lock(self, reason: str | None) -> None:
+        if reason is None:
+            interruptions.over(self.state, now(), "lock")
+            self._tell("resumed", "the lock is free")
+        else:
+            interruptions.locked(self.state, now(), reason)
+            self._tell("waiting", reason)
+        self._checkpoint()
+
+    def _book_stop(self, error: Exception) -> None:
+        """Write down why the runner ends before the run does."""
+        for key, task in self.state.tasks.items():
+            if task.status is TaskStatus.RUNNING:
+                self._cut.append(key)
+                self.course.interrupt(key)
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        cause = "stopped by a signal" if isinstance(error, Interrupted) else said
+        interruptions.stopped(self.state, now(), cause or type(error).__name__, self._cut)
+        with suppress(OSError):
+            self._checkpoint()
+
+    def _count_cut(self, task_ids: Sequence[str]) -> None:
+        """Count what attempts used that were cut short, as far as their logs tell."""
+        for task_id in task_ids:
+            if (task := self.state.tasks.get(task_id)) is not None:
+                log = worker_log(self.store.folder, task_id, task.runs)
+                if log.exists():
+                    ended = Exit(Ending.EXITED, None, 0.0)
+                    self.course.cut(self._worker.usage(ExecutionArtifact(log, ended)))
+
+    def _keep(self, copies: list[KeptCopy]) -> None:
+        self.state.kept += copies
+        for copy in copies:
+            self._tell("recovered", copy.text)
+
     def _checkpoint(self) -> None:
+        began = time.monotonic()
         self.state.updated_at = now()
         self.store.write_state(self.state, self.course.changed)
         self.course.changed.clear()
+        # A state of many tasks is costly to write: never more than a twentieth of the time.
+        spent = time.monotonic() - began
+        self._write_at = time.monotonic() + max(SHOW_EVERY_SEC, 20 * spent)
+
+    def _keep_shown(self) -> float | None:
+        """Write the state when that is due; else seconds until then, None when nothing changed."""
+        if not self.course.changed:
+            return None
+        left = self._write_at - time.monotonic()
+        if left > 0:
+            return left
+        self._checkpoint()
+        return None
 
     async def _recover(self) -> None:
         """Undo what a crash left: stray children, half-applied writes, scratch folders."""
         killed = kill_leftovers(str(self.store.folder))
         if killed:
             self._tell("recovered", f"killed {killed} processes that an earlier run left")
-        for key in await self._site.recover(lambda key: is_committed(self.state, key)):
+        last = self.state.interruptions[-1:]
+        self._count_cut([key for item in last if item.kind == "killed" for key in item.tasks])
+        undone = await self._site.recover(lambda key: is_committed(self.state, key))
+        for key, copies in undone.items():
             self._tell("recovered", f"took back the half-done changes of {key}")
+            self._keep(copies)
         remove_tree(self.store.folder / "staging")
         self.store.prepare()
+
+    async def _to_the_end(self) -> None:
+        try:
+            await self._sweep()
+        except (ProviderLost, OutOfBudget) as reason:
+            interruptions.over(self.state, now(), "outage")
+            self.course.stop(str(reason))
+        if self.state.run_status is RunStatus.RUNNING:
+            self.course.finish()
+        self._checkpoint()
+        self._tell("ended", _end_text(self.state))
 
     async def _sweep(self) -> None:
         course = self.course
@@ -159,10 +291,6 @@ class Run:
                     continue
             if self._healer is not None:
                 await self._heal(self._healer)
-        if self.state.run_status is RunStatus.RUNNING:
-            course.finish()
-        self._checkpoint()
-        self._tell("ended", _end_text(self.state))
 
     async def _run_window(self) -> None:
         """Attempt the window's pending tasks, `concurrency` at a time, until all have settled."""
@@ -172,11 +300,19 @@ class Run:
         shop = Workshop(self.project, self.store.folder, self._worker, self._site, self.read_result)
         try:
             while waiting or running:
-                while waiting and len(running) < self.state.policy.concurrency:
+                room = self._gate.room(self.state.policy.concurrency, len(running))
+                if waiting and (reason := self.course.why_stop()):
+                    if not running:
+                        raise OutOfBudget(reason)
+                    room = 0
+                for _ in range(min(room, len(waiting))):
                     task_id = waiting.popleft()
                     running[asyncio.create_task(self._attempt(shop, task_id, waiting))] = task_id
+                pauses = (self._keep_shown(), None if running else self._gate.wait())
                 done, _ = await asyncio.wait(
-                    {stopped, *running}, return_when=asyncio.FIRST_COMPLETED
+                    {stopped, *running},
+                    timeout=min((one for one in pauses if one is not None), default=None),
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
                 for finished in done - {stopped}:
                     del running[finished]  # type: ignore[arg-type]
@@ -192,18 +328,23 @@ class Run:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        self._keep(self._site.kept())
         for task_id in running.values():
             if self.state.tasks[task_id].status is TaskStatus.RUNNING:
+                self._cut.append(task_id)
                 self.course.interrupt(task_id)
+        self._count_cut(self._cut)
         self._checkpoint()
 
     async def _attempt(self, shop: Workshop, task_id: str, waiting: deque[str]) -> None:
         started = self.course.start(task_id)
+        began = self._gate.begin(task_id)
         self._tell("started", f"{task_id} attempt {started.runs}", task_id)
 
         def settle(
             failure: Failure | None, records: list[HistoryRecord], result: TaskResult | None
         ) -> None:
+            failure = self._gate.weigh(task_id, failure, began)
             task, joined = self.course.settle(task_id, failure, records)
             self.store.write_task(task_id, task)
             waiting.extend(joined)
@@ -217,27 +358,55 @@ class Run:
         scope = self.course.scope()
         number = len(self.state.healing_rounds) + 1
         self._tell("healing", f"heal round {number} for {', '.join(scope)}")
-        healing = asyncio.ensure_future(heal(self.project, self.store.folder, healer, self.course))
-        stopped = asyncio.ensure_future(self.stop.wait())
-        await asyncio.wait({healing, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not healing.done():
-            healing.cancel()
-            await asyncio.gather(healing, return_exceptions=True)
-            self._checkpoint()
-            raise Interrupted
-        done = healing.result()
+        done, began = await self._unless_stopped(self._ask(healer))
+        if done.outage is not None and self._gate.trip(HEALER, done.outage):
+            return
+        if done.outage is None and done.answered:
+            self._gate.passed(began)
+        record = done.record
         if done.decision is None or done.grant is None:
-            self.course.refuse_heal(done.record)
-        else:
-            self.course.apply_heal(done.record, done.decision, done.grant)
+            failure = HealerFailure(
+                window=record.window,
+                failed_task_ids=record.failed_task_ids,
+                note=record.note or "",
+                log_path=record.log_path,
+                timestamp=record.timestamp,
+                usage=record.usage,
+            )
+            given_up = self.course.no_decision(failure)
+            self._checkpoint()
+            then = "the window goes on without it" if given_up else "it is asked once more"
+            self._tell("healed", f"no round: the healer gave no decision: {record.note}; {then}")
+            return
+        self.course.apply_heal(record, done.decision, done.grant)
         self._checkpoint()
         if done.transaction is not None:
             done.transaction.commit()
-        record = done.record
-        said = record.note or record.root_cause or ""
-        text = f"round {number}: {record.decision}: {said}"
+        meddled = "".join(f"; {note}" for note in record.changes if note.startswith(MEDDLED))
+        text = f"round {number}: {record.decision}: {record.root_cause}{meddled}"
         self._tell("healed", text, rule=record.learned_rule)
+
+    async def _ask(self, healer: Adapter) -> tuple[Round, float]:
+        """The healer's answer, and when it was asked. Raises ProviderLost, OutOfBudget."""
+        await self._gate.open()
+        if reason := self.course.why_stop():
+            raise OutOfBudget(reason)
+        began = self._gate.clock()
+        done = await heal(self.project, self.store.folder, healer, self.course, self._site)
+        return done, began
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """What `work` gives. Raises Interrupted when a stop comes first."""
+        working = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self.stop.wait())
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            self._checkpoint()
+            raise Interrupted
+        return working.result()
 
 
 def _task_text(task_id: str, task: TaskState) -> str:

@@ -2,11 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
-from schemas.run_state import RunState
+from schemas.manifest import Budget
+from schemas.run_state import KeptCopy, RunState, TaskStatus
+from threader.budget import over
 from threader.course import Course, new_state
-from threader.digest import manifest_digest
+from threader.digest import is_digest_of, manifest_digest
 from threader.errors import DigestMismatch, RunExists, ThreaderError
+from threader.interruptions import reopened
 from threader.load import Project
 from threader.process import kill_leftovers
 from threader.reconcile import Changes, differences, reconcile, resume
@@ -14,22 +18,31 @@ from threader.run import Run, is_committed, make_site
 from threader.store import RunStore, now
 
 
-def start_run(project: Project, *, fresh: bool = False) -> Run:
-    """A new run. Raises RunExists unless `fresh`, which puts an old run's folder aside."""
+def start_run(project: Project, *, fresh: bool = False, budget: Budget | None = None) -> Run:
+    """A new run. Raises RunExists unless `fresh`, which puts an old run's folder aside.
+
+    `budget` counts before the manifest's.
+    """
     store = RunStore(project.state_dir)
+    kept: list[KeptCopy] = []
     if store.exists():
         if not fresh:
             raise RunExists(
                 f"{project.manifest.run_id} has been run before: go on with `resume`, or start "
                 "over with `run --fresh` (the old run is kept aside)"
             )
-        _put_aside(project, store)
+        kept = _put_aside(project, store)
         store = RunStore(project.state_dir)
-    return Run(project, store, Course(project.manifest, new_state(project.manifest, now())))
+    state = new_state(project.manifest, now())
+    state.kept, state.budget = kept, budget
+    return Run(project, store, Course(project.manifest, state))
 
 
-def _put_aside(project: Project, store: RunStore) -> None:
-    """Rename an old run's folder, once what a crash left half done is undone."""
+def _put_aside(project: Project, store: RunStore) -> list[KeptCopy]:
+    """Rename an old run's folder, once what a crash left half done is undone.
+
+    Returns the copies of what somebody had edited, by their place from the new run's folder.
+    """
     store.prepare()
     with store.lock.held():
         try:
@@ -38,11 +51,13 @@ def _put_aside(project: Project, store: RunStore) -> None:
             state = new_state(project.manifest, now())
         kill_leftovers(str(store.folder))
         site = make_site(project, store.folder)
-        asyncio.run(site.recover(lambda key: is_committed(state, key)))
+        undone = asyncio.run(site.recover(lambda key: is_committed(state, key)))
         number = 1
         while (aside := store.folder.with_name(f"{store.folder.name}.old-{number}")).exists():
             number += 1
         store.folder.rename(aside)
+    copies = [*state.kept, *(copy for copies in undone.values() for copy in copies)]
+    return [copy.model_copy(update={"place": f"../{aside.name}/{copy.place}"}) for copy in copies]
 
 
 def load_state(project: Project) -> RunState:
@@ -51,20 +66,30 @@ def load_state(project: Project) -> RunState:
 
 
 def resume_run(
-    project: Project, *, reconciling: bool = False, retry: Sequence[str] = ()
+    project: Project,
+    *,
+    reconciling: bool = False,
+    retry: Sequence[str] = (),
+    retry_failed: str | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Run, Changes]:
     """Go on with a run. Raises NoSuchRun, or DigestMismatch when the manifest has changed.
 
     With `reconciling` the state is fitted to the changed manifest; the changes are returned.
-    `retry` names tasks that start afresh whatever became of them.
+    `retry` names tasks that start afresh whatever became of them; `retry_failed` is a glob over
+    the tasks that ended FAILED, ESCALATED or BLOCKED, which then do so too. `budget` counts before
+    the manifest's and what was given earlier.
     """
     store = RunStore(project.state_dir)
     state = store.load()
     unknown = sorted(set(retry) - {task.id for task in project.manifest.tasks})
     if unknown:
         raise ThreaderError(f"--retry: {', '.join(unknown)} is no task of this manifest")
+    if retry_failed is not None:
+        retry = [*retry, *_failed(state, project, retry_failed)]
+    reopened(state, now())
     changes = Changes()
-    if state.manifest_digest != manifest_digest(project.manifest):
+    if not is_digest_of(state.manifest_digest, project.manifest):
         if not reconciling:
             found = differences(state, project.manifest).lines() or ["settings only"]
             raise DigestMismatch(
@@ -72,5 +97,18 @@ def resume_run(
                 "accept that with `resume --reconcile`, or start over with `run --fresh`"
             )
         changes = reconcile(state, project.manifest)
+    state.manifest_digest = manifest_digest(project.manifest)
+    state.budget = over(budget, state.budget)
     resume(state, project.manifest, retry)
     return Run(project, store, Course(project.manifest, state)), changes
+
+
+_FAILED = (TaskStatus.FAILED, TaskStatus.ESCALATED, TaskStatus.BLOCKED)
+
+
+def _failed(state: RunState, project: Project, pattern: str) -> list[str]:
+    """The tasks that `--retry-failed` means. Raises ThreaderError when it can mean none."""
+    named = [task.id for task in project.manifest.tasks if fnmatchcase(task.id, pattern)]
+    if not named:
+        raise ThreaderError(f"--retry-failed: {pattern} matches no task of this manifest")
+    return [key for key in named if key in state.tasks and state.tasks[key].status in _FAILED]

@@ -7,7 +7,8 @@ _TAIL = 64 * 1024
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[ -/]?[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-_])")
 _UNSTABLE = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"  # timestamps
+    r"(?-i:\b(?P<code>[A-Z]{1,5}\d{3,5}))\b"  # E0425, TS2304: what the failure is, so it stays
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"  # timestamps
     r"|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"  # UUIDs
     r"|\b0x[0-9a-f]+\b|\b[0-9a-f]{12,64}\b"  # addresses and digests
@@ -45,10 +46,14 @@ def primary_signal(log: str) -> str:
     return lines[-1] if lines else "no output"
 
 
+def _stable(match: re.Match[str]) -> str:
+    return match["code"] or " "
+
+
 def signature(failure_class: str, signal: str, task_id: str = "") -> str:
     """The comparable fingerprint of a failure; equal causes give equal text."""
     text = strip_ansi(signal[:4000])
     if task_id:
         text = re.sub(rf"(?<![\w-]){re.escape(task_id)}(?![\w-])", " ", text, flags=re.IGNORECASE)
-    words = _WORD_BREAK.sub("_", _UNSTABLE.sub(" ", text).lower()).strip("_")
+    words = _WORD_BREAK.sub("_", _UNSTABLE.sub(_stable, text).lower()).strip("_")
     return f"{failure_class}:{words[:MAX_SIGNAL].strip('_') or 'unknown'}"

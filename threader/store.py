@@ -1,8 +1,9 @@
 """A run's folder: state, checkpoints, logs (agent-threader-v2 §10 "Atomic State Writes").
 
-A checkpoint is one task's small file, written after each attempt. `state.json` is the whole
-`state.v2`, written at every window, round, signal and end; what it holds of unchanged tasks is
-not serialised again. A load reads both, and the larger `revision` of a task wins.
+A checkpoint is one task's small file, written after each attempt. `run.json` is the whole state,
+written at every window, round, signal and end, and now and then between; what it holds of unchanged
+tasks is not serialised again. A load reads both, and the larger `revision` of a task wins.
+`state.json` is written beside it for others: `state.v2`, and nothing of our own.
 """
 
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from schemas.problems import told
 from schemas.run_state import RunState, TaskState
+from schemas.state import head, task_json
 from threader.errors import NoSuchRun, RunLocked, ThreaderError
 from threader.files import RunLock, sync_folder, write_atomic
 
@@ -30,23 +32,31 @@ class RunStore:
         self.folder = folder
         self.lock = RunLock(folder / "lock")
         self._fragments: dict[str, orjson.Fragment] = {}
+        self._shown: dict[str, orjson.Fragment] = {}
         self._windows: list[orjson.Fragment] = []
         self._read: tuple[int, int] | None = None
 
     @property
     def state_path(self) -> Path:
+        """The published state."""
         return self.folder / "state.json"
+
+    @property
+    def run_path(self) -> Path:
+        """The whole state; older runners had it in `state.json`."""
+        own = self.folder / "run.json"
+        return own if own.exists() else self.state_path
 
     def prepare(self) -> None:
         for name in FOLDERS:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     def exists(self) -> bool:
-        return self.state_path.exists()
+        return self.run_path.exists()
 
     def _mark(self) -> tuple[int, int] | None:
         try:
-            info = self.state_path.stat()
+            info = self.run_path.stat()
         except FileNotFoundError:
             return None
         return info.st_ino, info.st_mtime_ns
@@ -58,22 +68,25 @@ class RunStore:
 
     def write_state(self, state: RunState, changed: Iterable[str]) -> None:
         """Write the whole state; `changed` names the tasks that differ from the last time."""
-        for task_id in changed:
-            data = state.tasks[task_id].model_dump_json().encode()
-            self._fragments[task_id] = orjson.Fragment(data)
+        for task_id in self._stale(state, changed):
+            task = state.tasks[task_id]
+            self._fragments[task_id] = orjson.Fragment(task.model_dump_json().encode())
+            self._shown[task_id] = orjson.Fragment(task_json(task))
         # Records of windows are only ever added, so those written before stand as they are.
         self._windows += [
             orjson.Fragment(record.model_dump_json().encode())
             for record in state.windows[len(self._windows) :]
         ]
-        head = state.model_dump(mode="json", exclude={"tasks", "windows"})
-        head["windows"] = self._windows
-        head["tasks"] = {
-            task_id: self._fragments.get(task_id) or state.tasks[task_id].model_dump(mode="json")
-            for task_id in state.tasks
-        }
-        write_atomic(self.state_path, orjson.dumps(head))
+        own = state.model_dump(mode="json", exclude={"tasks", "windows"})
+        own["windows"] = self._windows
+        own["tasks"] = {task_id: self._fragments[task_id] for task_id in state.tasks}
+        write_atomic(self.folder / "run.json", orjson.dumps(own))
+        shown = {**head(state), "tasks": {task_id: self._shown[task_id] for task_id in state.tasks}}
+        write_atomic(self.state_path, orjson.dumps(shown))
         sync_folder(self.folder)
+
+    def _stale(self, state: RunState, changed: Iterable[str]) -> set[str]:
+        return {*changed, *(key for key in state.tasks if key not in self._fragments)}
 
     def write_task(self, task_id: str, task: TaskState) -> None:
         """The checkpoint after an attempt."""
@@ -83,12 +96,15 @@ class RunStore:
         """The state with newer checkpoints merged in. Raises NoSuchRun, or says what is broken."""
         self._read = self._mark()
         try:
-            state = RunState.model_validate_json(self.state_path.read_bytes())
+            path = self.run_path
+            state = RunState.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise NoSuchRun("this manifest has not been run yet") from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise ThreaderError(f"state.json is not state.v2: {told(first, 'the file')}") from None
+            raise ThreaderError(
+                f"{path.name} is no state of a run: {told(first, 'the file')}"
+            ) from None
         for path in (self.folder / "tasks").glob("[!.]*.json"):
             self._merge(state, path)
         return state
@@ -105,8 +121,8 @@ class RunStore:
             state.tasks[path.stem] = TaskState.model_validate_json(data)
         except (ValueError, KeyError, TypeError):
             raise ThreaderError(
-                f"tasks/{path.name} is not a task of state.v2; without that file the run goes on "
-                "from state.json"
+                f"tasks/{path.name} is no state of a task; without that file the run goes on "
+                "from run.json"
             ) from None
         if state.window is not None and path.stem not in state.window.task_ids:
             state.window.task_ids.append(path.stem)

@@ -12,14 +12,19 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import orjson
 
+from schemas.run_state import FileStat, KeptCopy
+from threader.digest import sha256
 from threader.files import sync_folder, write_atomic
 from threader.writes import FileChange
 
 ACTIVE = "journal.json"
 MAX_DIFF = 400_000
+MAX_LINES = 5_000
+"""Of a file before and after together: what is longer is not compared."""
 
 
 def _open_folder(root: int, parts: Sequence[str], *, create: bool) -> tuple[int, list[str]]:
@@ -69,6 +74,21 @@ def _write_file(root: int, path: str, data: bytes, mode: int) -> None:
         os.close(folder)
 
 
+def _read_file(root: int, path: str) -> bytes | None:
+    """What stands at `path`; None when there is no plain file."""
+    parts = PurePosixPath(path).parts
+    try:
+        folder, _ = _open_folder(root, parts[:-1], create=False)
+        try:
+            fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with os.fdopen(fd, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
 def _remove_file(root: int, path: str) -> None:
     parts = PurePosixPath(path).parts
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -94,7 +114,12 @@ class Transaction:
             if change.before is not None:
                 write_atomic(self.folder / f"{index}.before", change.before)
             entries.append(
-                {"path": change.path, "existed": change.before is not None, "mode": change.mode}
+                {
+                    "path": change.path,
+                    "existed": change.before is not None,
+                    "mode": change.mode,
+                    "after": sha256(change.after),
+                }
             )
         folders = sorted(
             {
@@ -119,12 +144,19 @@ class Transaction:
     def commit(self) -> None:
         self._close("committed.json")
 
-    def rollback(self) -> None:
-        """Put everything back as it was before `begin`. Safe to repeat."""
+    def rollback(self) -> list[KeptCopy]:
+        """Put everything back as it was before `begin`. Safe to repeat.
+
+        A file that is neither as it was nor as it was applied has been edited by somebody: a copy
+        is kept. Returns those.
+        """
         journal = orjson.loads((self.folder / ACTIVE).read_bytes())
+        kept: list[KeptCopy] = []
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for index, entry in reversed(list(enumerate(journal["files"]))):
+                if copy := self._keep_edited(root, index, entry):
+                    kept.append(kept_copy(entry["path"], copy))
                 if entry["existed"]:
                     original = (self.folder / f"{index}.before").read_bytes()
                     _write_file(root, entry["path"], original, entry["mode"])
@@ -138,26 +170,41 @@ class Transaction:
         finally:
             os.close(root)
         self._close("rolled_back.json")
+        return kept
+
+    def _keep_edited(self, root: int, index: int, entry: dict[str, Any]) -> Path | None:
+        found = _read_file(root, entry["path"])
+        if found is None or sha256(found) == entry.get("after"):
+            return None
+        if entry["existed"] and found == (self.folder / f"{index}.before").read_bytes():
+            return None
+        copy = self.folder / f"{index}.edited"
+        write_atomic(copy, found)
+        return copy
 
     def _close(self, name: str) -> None:
         (self.folder / ACTIVE).replace(self.folder / name)
         sync_folder(self.folder)
 
 
-def recover(backups: Path, is_committed: Callable[[str], bool]) -> list[str]:
+def kept_copy(name: str, copy: Path) -> KeptCopy:
+    """A file that was taken back and that somebody had edited meanwhile; `copy` is in a backup."""
+    return KeptCopy(path=name, place="/".join(copy.parts[-3:]))
+
+
+def recover(backups: Path, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
     """Finish what a crash interrupted: commit the journals `is_committed` names, undo the others.
 
-    Returns the names of those undone.
+    Returns the names of those undone, with the copies that `rollback` kept of each.
     """
-    undone = []
+    undone: dict[str, list[KeptCopy]] = {}
     for journal in sorted(backups.glob(f"*/{ACTIVE}")):
         folder = journal.parent
         transaction = Transaction(Path(orjson.loads(journal.read_bytes())["root"]), folder)
         if is_committed(folder.name):
             transaction.commit()
         elif stat.S_ISDIR(_mode(transaction.root)):
-            transaction.rollback()
-            undone.append(folder.name)
+            undone[folder.name] = transaction.rollback()
         else:
             transaction._close("rolled_back.json")
     return undone
@@ -170,19 +217,33 @@ def _mode(path: Path) -> int:
         return 0
 
 
+def _lines(data: bytes | None) -> list[str]:
+    return (data or b"").decode("utf-8", "replace").splitlines(keepends=True)
+
+
+def compare(changes: Sequence[FileChange]) -> tuple[str, list[FileStat]]:
+    """The changes as a unified diff, cut at 400,000 characters, and the lines of each."""
+    parts: list[str] = []
+    stat: list[FileStat] = []
+    for change in changes:
+        before, after = _lines(change.before), _lines(change.after)
+        counts: tuple[int | None, int | None]
+        if len(before) + len(after) > MAX_LINES:
+            parts.append(f"--- a/{change.path}\n+++ b/{change.path}\n(too large to compare)\n")
+            counts = (len(after), 0) if change.before is None else (None, None)
+        else:
+            old = f"a/{change.path}" if change.before is not None else "/dev/null"
+            lines = list(difflib.unified_diff(before, after, old, f"b/{change.path}"))
+            parts.extend(
+                line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+                for line in lines
+            )
+            signs = [line[0] for line in lines[2:]]
+            counts = (signs.count("+"), signs.count("-"))
+        stat.append(FileStat(path=change.path, added=counts[0], removed=counts[1]))
+    return "".join(parts)[:MAX_DIFF], stat
+
+
 def diff_text(changes: Sequence[FileChange]) -> str:
     """The changes as a unified diff, cut at 400,000 characters."""
-    parts: list[str] = []
-    for change in changes:
-        before = (change.before or b"").decode("utf-8", "replace").splitlines(keepends=True)
-        after = change.after.decode("utf-8", "replace").splitlines(keepends=True)
-        if len(before) + len(after) > 5_000:
-            parts.append(f"--- a/{change.path}\n+++ b/{change.path}\n(too large to compare)\n")
-            continue
-        old = f"a/{change.path}" if change.before is not None else "/dev/null"
-        lines = difflib.unified_diff(before, after, old, f"b/{change.path}")
-        parts.extend(
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-            for line in lines
-        )
-    return "".join(parts)[:MAX_DIFF]
+    return compare(changes)[0]

@@ -5,8 +5,10 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from schemas.run_state import RunState, RunStatus, TaskStatus
+from threader.budget import cost_text, count_text, spent_in
 from threader.report import duration_text
 from threader.run import Event
+from threader.signatures import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -48,6 +50,7 @@ class LiveView:
         self._began = time.monotonic()
         self._done_before = self._count(TaskStatus.DONE)
         self._started: dict[str, float] = {}
+        self._spent = spent_in(state)
         self._events: deque[tuple[str, Event]] = deque(maxlen=LAST)
         self._live = Live(
             console=console, refresh_per_second=4, get_renderable=self.render, transient=False
@@ -64,6 +67,7 @@ class LiveView:
         return sum(task.status is status for task in self._state.tasks.values())
 
     def __call__(self, event: Event, state: RunState) -> None:
+        self._spent = event.spent or self._spent
         if event.kind == "started" and event.task_id:
             self._started[event.task_id] = time.monotonic()
             return
@@ -90,6 +94,24 @@ class LiveView:
             + (f", about [b]{duration_text(left)}[/b] left" if left else ""),
         ]
 
+    def _used(self) -> list[str]:
+        spent = self._spent
+        tokens = count_text(spent.input_tokens + spent.output_tokens)
+        return [
+            *([f"[b]{tokens}[/b] tokens"] if spent.tokens_told else []),
+            *([f"[b]{cost_text(spent)}[/b]"] if spent.cost_told else []),
+        ]
+
+    def _waits(self) -> list[str]:
+        """What the run waits for, if it does."""
+        from rich.markup import escape
+
+        found = [item for item in self._state.interruptions if item.ended is None]
+        return [
+            f"  [yellow]waits since {item.began[11:19]} UTC: {escape(one_line(item.cause))}[/]"
+            for item in found
+        ]
+
     def _bar(self) -> str:
         counts = Counter(str(task.status) for task in self._state.tasks.values())
         total = max(1, len(self._state.tasks))
@@ -112,9 +134,12 @@ class LiveView:
         state = self._state
         colour = {"RUNNING": "cyan", "COMPLETED": "green", "ABORTED": "red"}[state.run_status]
         lines = [
-            f"[b]{state.run_id}[/b]  [{colour}]{state.run_status}[/]",
+            "  ".join(
+                [f"[b]{state.run_id}[/b]", f"[{colour}]{state.run_status}[/]", *self._used()]
+            ),
             self._bar(),
             "  ".join(self._facts()),
+            *self._waits(),
         ]
         now = time.monotonic()
         running = list(self._started.items())[:LAST]

@@ -7,72 +7,37 @@ in which the attempts started.
 
 import asyncio
 import contextlib
-import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
+from schemas.run_state import KeptCopy
 from schemas.v2 import FailureClass
+from threader.adapters.base import HEALER
 from threader.errors import NotReady
-from threader.files import remove_tree, write_atomic
+from threader.files import is_newer, remove_tree, write_atomic
+from threader.git import GitFailed, PatientGit, git
 from threader.landing import (
     Book,
     Cargo,
     Landing,
-    SiteFailed,
     apply_and_verify,
     make_check,
     protected_patterns,
 )
 from threader.load import Project
 from threader.outcome import Failure
-from threader.process import MARKER
 from threader.signatures import one_line
-from threader.transaction import Transaction, recover
+from threader.transaction import Transaction, kept_copy, recover
 from threader.verify import Check, verify
 from threader.writes import WriteRules
 
 MERGE = "merge.json"
-_QUIET = (
-    "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false",
-    "-c", "user.name=cacp thread", "-c", "user.email=cacp-thread@localhost",
-)  # fmt: skip
-
-_FOREIGN = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"})
-"""Set where a git hook started us: they would send every command to another tree."""
-
-
-class GitFailed(SiteFailed):
-    """git said no; its last line."""
-
-
-async def git(folder: Path, marker: str, *args: str) -> str:
-    """Run git in `folder`; returns its output. Raises GitFailed with its last words."""
-    env = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    # A worktree whose .git a worker removed must not pass for a folder of the repository around it.
-    ceiling = f"{marker}/worktrees"
-    env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": ceiling, "LC_ALL": "C"}
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "git", *_QUIET, *args, cwd=folder, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True, env={**env, MARKER: marker},
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise GitFailed("git cannot be started") from None
-    talk = asyncio.ensure_future(process.communicate())
-    try:
-        output, _ = await asyncio.shield(talk)
-    except asyncio.CancelledError:
-        # A git that was left alone would go on beside whatever undoes it.
-        await talk
-        raise
-    text = output.decode("utf-8", "replace").strip()
-    if process.returncode:
-        raise GitFailed(text.splitlines()[-1] if text else f"git {args[0]} failed")
-    return text
+BRANCH = "branch"
+"""Names the branch that the run merges into, whatever is checked out later."""
 
 
 @dataclass
@@ -84,7 +49,14 @@ class _Turn:
 
 
 class WorktreeSite:
-    def __init__(self, project: Project, folder: Path) -> None:
+    """`tell` hears which lock of another git is waited for, and None when that is over."""
+
+    def __init__(
+        self,
+        project: Project,
+        folder: Path,
+        tell: Callable[[str | None], None] = lambda _: None,
+    ) -> None:
         self._project = project
         self._folder = folder
         self._merging = asyncio.Lock()
@@ -93,9 +65,14 @@ class WorktreeSite:
         self._turns: dict[str, _Turn] = {}
         self._last: asyncio.Event | None = None
         self._prefix = ""
+        self._kept: list[KeptCopy] = []
+        self._patient = PatientGit(str(folder), project.manifest.policy.git_lock_sec, tell)
 
     async def _git(self, folder: Path, *args: str) -> str:
-        return await git(folder, str(self._folder), *args)
+        if folder.is_relative_to(self._folder):
+            # Nobody but its worker works in a task's tree: a lock in there will never go.
+            return await git(folder, str(self._folder), *args)
+        return await self._patient(folder, *args)
 
     def _tree(self, task_id: str) -> Path:
         return self._folder / "worktrees" / task_id
@@ -106,6 +83,7 @@ class WorktreeSite:
         self._turns[task_id], self._last = turn, turn.done
         tree = self._tree(task_id)
         async with self._managing:
+            await self._check_branch()
             turn.base = await self._git(workspace, "rev-parse", "HEAD")
             await self._discard(tree)
             await self._git(workspace, "worktree", "add", "--detach", "-ff", str(tree), turn.base)
@@ -129,13 +107,14 @@ class WorktreeSite:
     async def land(self, cargo: Cargo, book: Book) -> None:
         tree = self._tree(cargo.task.id)
         place = tree / self._prefix
-        notes = await self._drop_direct_edits(tree, self._turns[cargo.task.id].base)
+        meddled = await self._drop_direct_edits(tree, self._turns[cargo.task.id].base)
         rules = WriteRules(place, cargo.staging, self._protected, cargo.task.allow_shrink)
         transaction = Transaction(place, tree.with_name(f"@{tree.name}"))
         check = make_check(self._project, self._folder, place, cargo)
-        landing = await apply_and_verify(cargo, rules, transaction, check, lambda _: None)
+        landing = await apply_and_verify(cargo, rules, transaction, check, lambda _: None, [])
         remove_tree(transaction.folder)
-        landing.notes += notes
+        if meddled:
+            landing.notes.append("the worker edited files by itself; only its writes[] count")
         if landing.failure is not None:
             book(landing)
             return
@@ -148,15 +127,44 @@ class WorktreeSite:
                 commit, cargo, replace(check, cwd=self._project.workspace), landing, book
             )
 
-    async def _drop_direct_edits(self, tree: Path, base: str) -> list[str]:
-        """Undo what the worker edited, staged or committed in its tree."""
+    async def _branch(self) -> str:
+        try:
+            return await self._git(self._project.workspace, "symbolic-ref", "--short", "HEAD")
+        except GitFailed:
+            return "no branch (a detached HEAD)"
+
+    async def _pin_branch(self) -> None:
+        """A run merges into the branch that it began on. Raises NotReady on another."""
+        pin = self._folder / BRANCH
+        if not pin.exists():
+            write_atomic(pin, (await self._branch()).encode())
+        await self._check_branch()
+
+    async def _check_branch(self) -> None:
+        pinned, found = (self._folder / BRANCH).read_text(), await self._branch()
+        if found != pinned:
+            back = shlex.join(["git", "-C", str(self._project.workspace), "checkout", pinned])
+            # A name with a blank is none: the run began on no branch.
+            way = "check that out" if " " in pinned else f"`{back}`"
+            raise NotReady(
+                f"isolation worktree: this run merges into {pinned}, and the workspace is on "
+                f"{found}; {way} and resume"
+            )
+
+    async def review_healer(self) -> list[str]:
+        if not await self._drop_direct_edits(self._tree(HEALER), self._turns[HEALER].base):
+            return []
+        return ["it edited files by itself, which is discarded; only its patches count"]
+
+    async def _drop_direct_edits(self, tree: Path, base: str) -> bool:
+        """Undo what was edited, staged or committed in a tree; whether there was anything."""
         changed = await self._git(tree, "status", "--porcelain")
         if not changed and await self._git(tree, "rev-parse", "HEAD") == base:
-            return []
+            return False
         await self._git(tree, "checkout", "--quiet", "--force", "--detach", base)
         await self._git(tree, "reset", "--hard", "--quiet", base)
         await self._git(tree, "clean", "-fdq")
-        return ["the worker edited files by itself; only its writes[] count"]
+        return True
 
     async def _commit(self, tree: Path, cargo: Cargo, landing: Landing) -> str | None:
         if not landing.files:
@@ -179,16 +187,18 @@ class WorktreeSite:
             return
         backup = self._folder / "backups" / cargo.key
         backup.mkdir(parents=True, exist_ok=True)
+        await self._check_branch()
         head = await self._git(workspace, "rev-parse", "HEAD")
         write_atomic(backup / MERGE, orjson.dumps({"head": head, "commit": commit}))
         try:
             landing.failure = await self._merge_and_verify(commit, cargo, check)
+            landing.commit = await self._merge_of({"head": head, "commit": commit})
         except asyncio.CancelledError:
-            await asyncio.shield(self._take_back(backup))
+            self._kept += await asyncio.shield(self._take_back(backup))
             raise
         if landing.failure is not None:
-            await self._take_back(backup)
-            landing.rolled_back = True
+            landing.kept += await self._take_back(backup)
+            landing.rolled_back, landing.commit = True, None
             book(landing)
             return
         book(landing)
@@ -209,46 +219,115 @@ class WorktreeSite:
             return None
         return Failure(failure.failure_class, failure.signal, own_writes=True)
 
-    async def _take_back(self, backup: Path) -> None:
+    async def _take_back(self, backup: Path, *, crashed: bool = False) -> list[KeptCopy]:
         """The branch and the merged files as they were before the merge, whatever state it is in.
 
-        Other files are left alone. Raises NotReady when git cannot do it.
+        Other files and commits are left alone, and what somebody made of a merged file is kept as
+        a copy; returns those. A merge that git refused has changed nothing, unless
+        git itself `crashed`. Raises NotReady when git cannot do it.
         """
+        await self._check_branch()
         journal = orjson.loads((backup / MERGE).read_bytes())
-        head, commit = journal["head"], journal["commit"]
         workspace = self._project.workspace
-        with contextlib.suppress(GitFailed):
-            await self._git(workspace, "merge", "--abort")
+        kept: list[KeptCopy] = []
         try:
-            await self._git(workspace, "reset", "--quiet", head)
-            top = Path(await self._git(workspace, "rev-parse", "--show-toplevel"))
-            touched = await self._names(top, "diff", "--name-only", "-z", f"{head}...{commit}")
-            known = await self._names(top, "ls-tree", "-r", "--name-only", "-z", head)
-            restored = [name for name in touched if name in known]
-            if restored:
-                await self._git(top, "checkout", "--quiet", head, "--", *restored)
+            if await self._commit_of("MERGE_HEAD") == journal["commit"]:
+                try:
+                    await self._git(workspace, "merge", "--abort")
+                except GitFailed:
+                    # Somebody committed while git merged: it stopped with an index of before.
+                    crashed = True
+            merge = await self._merge_of(journal)
+            if merge is not None and merge != await self._commit_of("HEAD"):
+                await self._revert(merge)
+            elif merge is not None:
+                kept = await self._restore(journal, f"{merge}^1", [merge], backup)
+            elif crashed:
+                kept = await self._restore(journal, "HEAD", ["HEAD", journal["commit"]], backup)
         except GitFailed as error:
             raise NotReady(
                 f"cannot take back the merge of {backup.name}: {error}; bring the workspace to "
-                f"{head[:12]} and resume"
+                f"{journal['head'][:12]}, or revert the merge there, and resume"
             ) from None
+        (backup / MERGE).replace(backup / "taken_back.json")
+        return kept
+
+    async def _commit_of(self, name: str) -> str | None:
+        try:
+            return await self._git(self._project.workspace, "rev-parse", "--verify", "-q", name)
+        except GitFailed:
+            return None
+
+    async def _merge_of(self, journal: dict[str, str]) -> str | None:
+        """The commit of the merge, whoever committed before or after it; None without one."""
+        since = f"{journal['head']}..HEAD"
+        told = await self._git(self._project.workspace, "rev-list", "--merges", "--parents", since)
+        rows = (line.split() for line in told.splitlines())
+        return next((row[0] for row in rows if journal["commit"] in row[2:]), None)
+
+    async def _revert(self, merge: str) -> None:
+        """Undo a merge that somebody has built on. Raises GitFailed when that is theirs to do."""
+        workspace = self._project.workspace
+        try:
+            await self._git(workspace, "revert", "--no-edit", "-m", "1", merge)
+        except GitFailed:
+            if await self._commit_of("REVERT_HEAD") != merge:
+                # Somebody has reverted it already, or has edits of their own in its files.
+                if await self._names(workspace, "diff", "--name-only", "-z", f"{merge}^1", "HEAD"):
+                    raise
+                return
+            await self._git(workspace, "revert", "--abort")
+            raise GitFailed("somebody has committed on top of it") from None
+
+    async def _restore(
+        self, journal: dict[str, str], base: str, ours: list[str], backup: Path
+    ) -> list[KeptCopy]:
+        """The branch and the merged files as in `base`; copies of what is not in `ours` either."""
+        workspace = self._project.workspace
+        top = Path(await self._git(workspace, "rev-parse", "--show-toplevel"))
+        between = f"{journal['head']}...{journal['commit']}"
+        touched = await self._names(top, "diff", "--name-only", "-z", between)
+        known = await self._names(top, "ls-tree", "-r", "--name-only", "-z", base)
+        kept = await self._keep_edited(top, ours, touched, backup)
+        await self._git(workspace, "reset", "--quiet", base)
+        restored = [name for name in touched if name in known]
+        if restored:
+            await self._git(top, "checkout", "--quiet", "HEAD", "--", *restored)
         for name in touched - known:
             (top / name).unlink(missing_ok=True)
-        (backup / MERGE).replace(backup / "taken_back.json")
+        return kept
+
+    async def _keep_edited(
+        self, top: Path, ours: list[str], touched: set[str], backup: Path
+    ) -> list[KeptCopy]:
+        """Copies of the files that stand as in none of the commits `ours`."""
+        kept = []
+        for index, name in enumerate(sorted(touched)):
+            path = top / name
+            if not path.is_file() or path.is_symlink():
+                continue
+            found = await self._git(top, "hash-object", "--", name)
+            if found not in [await self._commit_of(f"{commit}:{name}") for commit in ours]:
+                copy = backup / f"{index}.edited"
+                write_atomic(copy, path.read_bytes())
+                kept.append(kept_copy(name, copy))
+        return kept
 
     async def _names(self, folder: Path, *args: str) -> set[str]:
         output = await self._git(folder, *args)
         return {name for name in output.split("\0") if name}
 
-    async def _break_locks(self) -> None:
-        """Remove the locks of a git that was killed while our merge was under way."""
+    async def _break_locks(self, journal: Path) -> None:
+        """Remove the locks of a git that was killed while the merge of `journal` was under way."""
         workspace = self._project.workspace
         names = ["index.lock", "HEAD.lock"]
         with contextlib.suppress(GitFailed):
             names.append(f"{await self._git(workspace, 'symbolic-ref', 'HEAD')}.lock")
         for name in names:
-            lock = await self._git(workspace, "rev-parse", "--git-path", name)
-            (workspace / lock).unlink(missing_ok=True)
+            lock = workspace / await self._git(workspace, "rev-parse", "--git-path", name)
+            # One that is older was there before our git began: it is somebody else's.
+            if is_newer(lock, journal):
+                lock.unlink(missing_ok=True)
 
     async def _forget_worktrees(self) -> None:
         """Drop our worktrees, also those that git had locked while it made them."""
@@ -262,19 +341,25 @@ class WorktreeSite:
         remove_tree(ours)
         await self._git(workspace, "worktree", "prune")
 
-    async def recover(self, is_committed: Callable[[str], bool]) -> list[str]:
+    def kept(self) -> list[KeptCopy]:
+        kept, self._kept = self._kept, []
+        return kept
+
+    async def recover(self, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
         workspace = self._project.workspace
         backups = self._folder / "backups"
         undone = recover(backups, is_committed)
         try:
             self._prefix = await self._git(workspace, "rev-parse", "--show-prefix")
+            await self._pin_branch()
             for journal in sorted(backups.glob(f"*/{MERGE}")):
                 if is_committed(journal.parent.name):
                     journal.replace(journal.with_name("merged.json"))
                 else:
-                    await self._break_locks()
-                    await self._take_back(journal.parent)
-                    undone.append(journal.parent.name)
+                    await self._break_locks(journal)
+                    undone[journal.parent.name] = await self._take_back(
+                        journal.parent, crashed=True
+                    )
             await self._forget_worktrees()
             dirty = await self._git(workspace, "status", "--porcelain", "--untracked-files=no")
         except GitFailed as error:

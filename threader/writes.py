@@ -93,7 +93,7 @@ def _staged(rules: WriteRules, reference: str) -> bytes:
 
 
 def _content(rules: WriteRules, write: Write) -> bytes:
-    if write.content_ref is not None:
+    if write.content_ref is not None and not write.content:
         return _staged(rules, write.content_ref)
     try:
         return (write.content or "").encode("utf-8")
@@ -102,10 +102,10 @@ def _content(rules: WriteRules, write: Write) -> bytes:
 
 
 def _check_precondition(write: Write, change: FileChange) -> None:
-    if write.sha256_before is None:
+    if write.expected is None:
         return
     actual = hashlib.sha256(change.after if change.before is not None else b"").hexdigest()
-    if change.before is None or actual != write.sha256_before.removeprefix("sha256:"):
+    if change.before is None or actual != write.expected:
         raise WriteRefused(
             "stale_base", f"{change.path}: sha256_before does not match the file as it is now"
         )
@@ -121,15 +121,18 @@ def _apply(rules: WriteRules, write: Write, change: FileChange, *, exists: bool)
     if write.op == "append":
         change.after += content
         return
-    old = len(change.after)
-    shrinks = write.op == "replace" and old > SHRINK_FLOOR and len(content) * 2 < old
-    if shrinks and not matches(change.path, rules.allow_shrink):
+    change.after = content
+
+
+def _check_shrinkage(change: FileChange, allowed: Sequence[str]) -> None:
+    """§8, on the whole effect of a result: several small steps are no way around it."""
+    old, new = len(change.before or b""), len(change.after)
+    if old > SHRINK_FLOOR and new * 2 < old and not matches(change.path, allowed):
         raise WriteRefused(
             "shrinkage",
-            f"{change.path}: replace would shrink it from {old} to {len(content)} bytes; "
+            f"{change.path}: replace would shrink it from {old} to {new} bytes; "
             "send the whole file, or let the task's allow_shrink name it",
         )
-    change.after = content
 
 
 def plan_writes(writes: Sequence[Write], rules: WriteRules) -> list[FileChange]:
@@ -145,6 +148,8 @@ def plan_writes(writes: Sequence[Write], rules: WriteRules) -> list[FileChange]:
             # Before Python 3.13 a circle of links is a RuntimeError.
             reason = getattr(error, "strerror", None) or "a circle of symbolic links"
             raise WriteRefused("unusable_path", f"{write.path!r:.200}: {reason}") from None
+    for change in changes.values():
+        _check_shrinkage(change, rules.allow_shrink)
     return list(changes.values())
 
 

@@ -5,28 +5,41 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from comply.result import Result, Subject, Verdict
+from comply.result import Result, Subject, Verdict, tally
 
 VERSION = 1
 
 
 def as_json(subjects: Sequence[Subject]) -> str:
-    """`{version, subjects: [{name, facts, counts, tests: […]}]}`; transcripts only of the bad."""
+    """`{version, subjects: [{name, facts, counts, required, tests: […]}]}`.
+
+    A subject that was not tested to the end has a `problem`. `transcript` and `stderr` are of the
+    bad only.
+    """
     report: JsonValue = {
         "version": VERSION,
-        "subjects": [
-            {
-                "name": subject.name,
-                "facts": dict(subject.facts),
-                "seconds": round(subject.seconds, 3),
-                "stray": list[JsonValue](subject.stray),
-                "counts": {verdict.value: subject.count(verdict) for verdict in Verdict},
-                "tests": [_test(result) for result in subject.results],
-            }
-            for subject in subjects
-        ],
+        "subjects": [_subject(subject) for subject in subjects],
     }
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _subject(subject: Subject) -> JsonValue:
+    counts = tally([subject])
+    return {
+        "name": subject.name,
+        "facts": dict(subject.facts),
+        "seconds": round(subject.seconds, 3),
+        "stray": list[JsonValue](subject.stray),
+        "counts": {verdict.value: subject.count(verdict) for verdict in Verdict},
+        "required": {
+            "tests": counts.required,
+            "passed": counts.passed,
+            "failed": counts.failed,
+            "untested": counts.untested,
+        },
+        "tests": [_test(result) for result in subject.results],
+        **({"problem": subject.problem} if subject.problem else {}),
+    }
 
 
 def _test(result: Result) -> JsonValue:
@@ -48,6 +61,9 @@ def _test(result: Result) -> JsonValue:
     if result.bad:
         test["transcript"] = [
             {"at": round(frame.at, 1), "sent": frame.sent, "message": frame.message}
+            | ({"breach": frame.breach} if frame.breach else {})
             for frame in result.frames
         ]
+        if result.log:
+            test["stderr"] = result.log
     return test

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from comply.result import Result, Subject, Verdict
+from comply.result import Result, Subject, Verdict, tally
 
+_LAST_LINES, _LAST_WORDS = 5, 400
 METHODOLOGY = (
     "Each test ran in a session and sandbox of its own. Expectations use regex subset matching "
-    "over responses, notifications and requests of the subject. NA: what the test needs is not "
-    "offered. PARTIAL: an optional test of which some expectations were met. ERROR: the harness "
-    "failed, which says nothing about the subject."
+    "over responses, notifications and requests of the subject. NA: not tested, because what the "
+    "test needs is not there. PARTIAL: an optional test of which some expectations were met. "
+    "ERROR: the harness failed, which says nothing about the subject."
 )
 
 
@@ -19,24 +20,42 @@ def markdown(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report
 def _lines(subjects: Sequence[Subject], title: str) -> Iterator[str]:
     yield f"# {title}\n"
     yield f"Methodology: {METHODOLOGY}\n"
-    notes: list[str] = []
+    notes = _Notes()
     yield from _matrix(subjects, notes)
     yield ""
-    yield from notes
+    yield from notes.lines()
     for subject in subjects:
         yield from _summary(subject)
 
 
-def _matrix(subjects: Sequence[Subject], notes: list[str]) -> Iterator[str]:
+class _Notes:
+    """Footnotes. What is said of several tests of a subject is said once."""
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, subject: Subject, result: Result) -> int:
+        """The number of the note that says why this is the verdict."""
+        place = subject.name, _reason(result)
+        self.keys.setdefault(place, []).append(result.key)
+        return list(self.keys).index(place) + 1
+
+    def lines(self) -> Iterator[str]:
+        for number, ((_, reason), keys) in enumerate(self.keys.items(), 1):
+            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+            yield f"[{number}] {_text(keys[0])}{more}: {_text(reason)}"
+
+
+def _matrix(subjects: Sequence[Subject], notes: _Notes) -> Iterator[str]:
     """The table; each verdict that wants a reason gets a footnote in `notes`."""
     rows: dict[str, list[str]] = {}
+    # Subject by subject, so that the notes of one stand together.
     for column, subject in enumerate(subjects):
         for result in subject.results:
             row = rows.setdefault(result.key, [_cell(result.area), *("" for _ in subjects)])
             row[column + 1] = result.verdict
             if result.bad:
-                notes.append(f"[{len(notes) + 1}] {_text(result.key)}: {_text(_reason(result))}")
-                row[column + 1] += f" [{len(notes)}]"
+                row[column + 1] += f" [{notes.add(subject, result)}]"
     table = [["Compliance Area", *(_cell(subject.name) for subject in subjects)], *rows.values()]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     for number, row in enumerate(table):
@@ -47,23 +66,32 @@ def _matrix(subjects: Sequence[Subject], notes: list[str]) -> Iterator[str]:
 
 
 def _reason(result: Result) -> str:
-    return result.reason if result.required else f"{result.reason} (optional)"
+    reason = result.reason if result.required else f"{result.reason} (optional)"
+    if result.verdict is Verdict.ERROR:
+        return reason
+    words = [line.strip() for line in result.log.splitlines() if line.strip()][-_LAST_LINES:]
+    return f"{reason}; its stderr ended: {' / '.join(words)[-_LAST_WORDS:]}" if words else reason
 
 
 def _summary(subject: Subject) -> Iterator[str]:
     yield f"\n## {_text(subject.name)} Summary\n"
     counts = (f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
+    if subject.problem:
+        yield f"- Not tested to the end: {_text(subject.problem)}"
+    yield f"- Required: {tally([subject])}"
     yield f"- Tests: {', '.join(counts) or 'none'}"
-    yield f"- Time: {len(subject.results)} tests in {subject.seconds:.1f} s"
+    yield f"- Time: {subject.ran} tests in {subject.seconds:.1f} s"
     if subject.stray:
         yield f"- Lines on stdout that are no messages, in: {_text(', '.join(subject.stray))}"
     for label, value in subject.facts.items():
         yield f"- {_text(label)}: {_text(value)}"
-    absent = sorted({result.reason for result in subject.results if result.verdict is Verdict.NA})
+    absent = [f"{reason} ({many})" for reason, many in subject.untested().items()]
     if absent:
-        yield f"- Not applicable: {_text('; '.join(absent))}"
+        yield f"- Not tested: {_text('; '.join(absent))}"
+    # What fails many tests for one reason is explained by the links of the first.
+    causes = {result.reason: result for result in reversed(subject.results) if result.bad}
     links = dict.fromkeys(
-        link for result in subject.results if result.bad for link in result.case.test.docs
+        link for result in reversed(causes.values()) for link in result.case.test.docs
     )
     if links:
         yield f"- Links: {', '.join(links)}"

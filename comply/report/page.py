@@ -8,7 +8,7 @@ from html import escape
 from pydantic import JsonValue
 
 from comply.record import Frame
-from comply.result import Result, Subject, Verdict, results_of
+from comply.result import Result, Subject, Verdict, results_of, tally
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;
@@ -18,14 +18,19 @@ border-bottom:1px solid #ddd;vertical-align:top}
 pre{background:#f5f5f5;padding:.5rem;overflow-x:auto;white-space:pre-wrap;
 overflow-wrap:anywhere;margin:.25rem 0}
 .PASS{color:#1b5e20}.FAIL,.ERROR{color:#b3261e;font-weight:600}.PARTIAL{color:#8a5a00}
-.NA{color:#666}.sent{border-left:4px solid #3367d6}.heard{border-left:4px solid #8a5a00}
+.NA{color:#666}section{border-left:4px solid #ddd;padding-left:.75rem;margin:1rem 0}
+section p,section ul{margin:.2rem 0}section ul{padding-left:1.2rem;color:#666}.wide{overflow-x:auto}
+th,td{overflow-wrap:normal}.test{overflow-wrap:anywhere;min-width:8rem}.reason{display:block;
+color:#666;font-size:.9em}
+.sent{border-left:4px solid #3367d6}.heard{border-left:4px solid #8a5a00}
 .area{color:#666;font-size:.9em;display:block}
 h2{margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}a{color:inherit}
 @media(max-width:40rem){body{margin:1rem auto;padding:0 .5rem}h1{font-size:1.5rem}
-h2{font-size:1.1rem}th,td{padding:.25rem .3rem;font-size:.85rem}.reason,.severity{display:none}}
+h2{font-size:1.1rem}th,td{padding:.25rem .3rem;font-size:.85rem}.severity{display:none}}
 @media(prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#242424}
 th,td{border-color:#444}.PASS{color:#81c784}.FAIL,.ERROR{color:#f2b8b5}.PARTIAL{color:#ffcc80}
-.NA,.area{color:#aaa}h2{border-color:#444}}
+.NA,.area{color:#aaa}section ul,.reason{color:#aaa}
+h2,section{border-color:#444}}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _SHOWN = 20_000
@@ -44,18 +49,34 @@ def page(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report") -
 def _body(subjects: Sequence[Subject], title: str) -> Iterator[str]:
     yield f"<h1>{escape(title)}</h1>"
     for subject in subjects:
-        counts = ", ".join(f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
-        facts = "; ".join(f"{label}: {value}" for label, value in subject.facts.items())
-        took = f"{len(subject.results)} tests in {subject.seconds:.1f} s"
-        yield f"<p><strong>{escape(subject.name)}</strong>: {counts}; {took}. {escape(facts)}</p>"
+        yield from _summary(subject)
     yield from _table(subjects)
     for number, (subject, result) in enumerate(results_of(subjects)):
         if result.bad:
             yield from _failure(number, subject, result)
 
 
+def _summary(subject: Subject) -> Iterator[str]:
+    counts = ", ".join(f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
+    required = tally([subject])
+    sure = "FAIL" if required.failed else "PARTIAL" if required.untested else "PASS"
+    yield f"<section><p><strong>{escape(subject.name)}</strong>: required tests: "
+    yield f'<span class="{sure}">{required}</span></p>'
+    if subject.problem:
+        yield f'<p class="FAIL">Not tested to the end: {escape(subject.problem)}</p>'
+    yield f"<p>{counts}; {subject.ran} tests in {subject.seconds:.1f} s.</p>"
+    facts = [f"{label}: {value}" for label, value in subject.facts.items()]
+    missing = [f"{many} not tested: {reason}" for reason, many in subject.untested().items()]
+    if facts or missing:
+        yield "<ul>"
+        yield from (f"<li>{escape(line)}</li>" for line in (*facts, *missing))
+        yield "</ul>"
+    yield "</section>"
+
+
 def _table(subjects: Sequence[Subject]) -> Iterator[str]:
-    yield '<table><thead><tr><th>Test</th><th class="severity">Severity</th>'
+    yield '<div class="wide"><table><thead><tr><th class="test">Test</th>'
+    yield '<th class="severity">Severity</th>'
     yield from (f"<th>{escape(subject.name)}</th>" for subject in subjects)
     yield "</tr></thead><tbody>"
     rows: dict[str, tuple[Result, dict[str, str]]] = {}
@@ -63,15 +84,17 @@ def _table(subjects: Sequence[Subject]) -> Iterator[str]:
         verdict = f'<span class="{result.verdict}">{result.verdict}</span>'
         if result.bad:
             verdict = f'<a href="#t{number}">{verdict}</a>'
-        elif result.reason:
+        elif result.reason and len(subjects) == 1:
+            # Of several, the summaries name the reasons: here they would take all the room.
             verdict += f' <span class="reason">{escape(result.reason)}</span>'
         rows.setdefault(result.key, (result, {}))[1][subject.name] = verdict
     for key, (result, cells) in rows.items():
-        yield f'<tr><td>{escape(key)}<span class="area">{escape(result.area)}</span></td>'
+        area = f'<span class="area">{escape(result.area)}</span>'
+        yield f'<tr><td class="test">{escape(key)}{area}</td>'
         yield f'<td class="severity">{result.case.test.severity}</td>'
         yield from (f"<td>{cells.get(subject.name, '')}</td>" for subject in subjects)
         yield "</tr>"
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
 
 
 def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
@@ -94,7 +117,8 @@ def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
 
 def _frame(frame: Frame) -> str:
     way = ("sent", "→") if frame.sent else ("heard", "←")
-    return _pre(frame.message, way[0], f"{frame.at:8.0f} ms {way[1]} ")
+    broken = f'<p class="FAIL">{escape(frame.breach)}</p>' if frame.breach else ""
+    return _pre(frame.message, way[0], f"{frame.at:8.0f} ms {way[1]} ") + broken
 
 
 def _pre(value: JsonValue, css: str = "", prefix: str = "") -> str:

@@ -15,12 +15,19 @@ from server.domain.contract import (
 )
 
 
+def news(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
+    """Of facts that a peer's state stands for, those that are not known: a version of before is
+    known by its content, whoever made it and whomever it binds."""
+    known = {fact.place for fact in facts.values() if isinstance(fact, VersionFact)}
+    return [fact for fact in more if not isinstance(fact, VersionFact) or fact.place not in known]
+
+
 def admissible(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
     """Of facts that a peer would write, in order, those that its repo may write.
 
     A peer of another make tells of states, not of steps, so not every step can be held to
-    `ALLOWED`; but only a party rejects, agrees, builds and verifies, only what is implemented is
-    verified, and a repo that is no party writes a version only while the contract is open.
+    `ALLOWED`; but only a party writes versions, rejects, agrees, builds and verifies, and only what
+    is implemented is verified.
     """
     admitted: list[Fact] = []
     for said in more:
@@ -38,11 +45,8 @@ def _may_write(facts: Facts, fact: Fact) -> bool:
             (found.result, found.round) == ("failure", fact.number - 1)
             for found in said_of(facts, current, VerificationFact)
         )
-    status = status_of(facts)
     if isinstance(fact, VersionFact):
-        is_open = status in ALLOWED["update"]
-        keeps = set(fact.parties) >= set(current.parties)
-        return keeps and (is_open or fact.repo_id in current.parties)
+        return fact.repo_id in current.parties and set(fact.parties) >= set(current.parties)
     if isinstance(fact, ResponseFact) and (
         fact.action == "request_change"
         or (fact.action == "agree" and has_asked(facts, current, fact.repo_id))
@@ -51,5 +55,5 @@ def _may_write(facts: Facts, fact: Fact) -> bool:
     if fact.repo_id not in current.parties:
         return False
     if isinstance(fact, VerificationFact):
-        return status in ALLOWED["verify"]
+        return status_of(facts) in ALLOWED["verify"]
     return True

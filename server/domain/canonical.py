@@ -11,6 +11,7 @@ from server.domain.errors import InvalidInput
 
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
+"""Levels of content, at most. Where it stands within something else, that may have more."""
 PATH_SHOWN = 500
 """Characters; names in content may be as long as the body."""
 
@@ -24,14 +25,14 @@ def digest(content: Any, where: str = "content") -> str:
     return hashlib.sha256(canonical(content, where)).hexdigest()
 
 
-def canonical(content: Any, where: str = "content") -> bytes:
-    """The canonical JSON of `content`; raises as `digest` does."""
+def canonical(content: Any, where: str = "content", depth: int = MAX_DEPTH) -> bytes:
+    """The canonical JSON of `content`, of so many levels at most; raises as `digest` does."""
     try:
         # For plain content orjson's sorted output is RFC 8785's, at a fiftieth of its cost.
         text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
         text = b""
-    if _is_surely_plain(text) or (check(content, where) and text):
+    if _is_surely_plain(text, depth) or (check(content, where, depth) and text):
         return text
     return rfc8785.dumps(content)
 
@@ -41,29 +42,31 @@ _SUSPECT = re.compile(rb"[:,\[]-?(?:9\d{15}|\d{17}|\d+[.eE])")
 does no harm. A stamp has 16 digits, and is neither."""
 
 
-def _is_surely_plain(text: bytes) -> bool:
+def _is_surely_plain(text: bytes, depth: int) -> bool:
     """Whether sorted JSON needs no closer look at what it was made of: most content doesn't."""
     return (
         text.isascii()
-        and text.count(b"{") + text.count(b"[") <= MAX_DEPTH
+        and text.count(b"{") + text.count(b"[") <= depth
         and text[:1] in (b"{", b"[", b'"')
         and _SUSPECT.search(text) is None
     )
 
 
-def check(content: Any, where: str) -> bool:
+def check(content: Any, where: str, depth: int = MAX_DEPTH) -> bool:
     """Raises as `digest` does; whether orjson's sorted output is the canonical one."""
     try:
-        return _is_plain(content, MAX_DEPTH)
+        return _is_plain(content, depth)
     except _NoCanonicalForm as found:
         path = (where + "".join(reversed(found.steps)))[:PATH_SHOWN]
-        raise InvalidInput(f"{path} {found}", path=path) from None
+        problem = str(found) or f"is nested deeper than {depth} levels"
+        raise InvalidInput(f"{path} {problem}", path=path) from None
 
 
 class _NoCanonicalForm(Exception):
-    """Collects the steps of its path on the way out, so that only a refusal pays for them."""
+    """Collects the steps of its path on the way out, so that only a refusal pays for them. Without
+    a problem in words it is too deep."""
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str = "") -> None:
         super().__init__(problem)
         self.steps: list[str] = []
 
@@ -87,7 +90,7 @@ def _is_plain(value: Any, depth: int) -> bool:
             f"is {value}: numbers beyond 2^53 - 1 may have lost digits; send a string"
         )
     if depth == 0:
-        raise _NoCanonicalForm(f"is nested deeper than {MAX_DEPTH} levels")
+        raise _NoCanonicalForm
     is_object = kind is dict
     step: Any = None
     plain = True

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from peers.clock import SECOND, Verdict, is_ahead
+from peers.clock import SECOND, Sure, Verdict, is_ahead
 from schemas.base import iso
 
-Reason = Literal["clock_off", "clocks_disagree", "clock_jumped", "deferred", "stamps_ahead"]
+Reason = Literal[
+    "clock_off", "clocks_disagree", "clock_jumped", "clock_unconfirmed", "deferred", "stamps_ahead"
+]
 
 
 class Trouble(NamedTuple):
@@ -31,11 +33,13 @@ def trouble(
     newest: int,
     deferred: Deferred,
     now: int,
+    doubt: Sure | None = None,
     name: Callable[[str], str] | None = None,
 ) -> Trouble | None:
     """The worst that is wrong; None when nothing is. Times are microseconds.
 
-    `newest` is the largest stamp of what is stored here. Peers are told by `name`, or not named at
+    `newest` is the largest stamp of what is stored here, `doubt` what is sure while the clock is
+    in doubt. Peers are told by `name`, or not named at
     all: `/health` is public.
     """
     if verdict.is_off:
@@ -57,6 +61,13 @@ def trouble(
             "This machine's clock was set a moment ago, and is not followed before it has stood by "
             "that for a minute. If nobody meant to set it, look at what does: one NTP client",
         )
+    if doubt is not None:
+        return Trouble(
+            "clock_unconfirmed",
+            f"{doubted(doubt, now)}. The node works, but nothing expires, is archived or forgotten "
+            f"by it: not before a peer's clock agrees, or {_length(doubt.left)} of running have "
+            "passed. If it is right, `cacp clock confirm`; else set it: run NTP",
+        )
     if deferred.messages:
         count = "1 message is" if deferred.messages == 1 else f"{deferred.messages} messages are"
         return Trouble(
@@ -73,6 +84,14 @@ def trouble(
             "nothing, and what is written now has the right time. Run NTP, so that it stays so",
         )
     return None
+
+
+def doubted(sure: Sure, now: int) -> str:
+    """How far a clock in doubt is from what the node was sure of, in words."""
+    return (
+        f"This machine's clock says {iso(now)}, {_way(now - sure.time)} the last time that this "
+        "node was sure of"
+    )
 
 
 def _told(verdict: Verdict, name: Callable[[str], str] | None) -> str:

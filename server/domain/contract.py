@@ -28,7 +28,8 @@ from schemas.facts import (
     VersionFact,
 )
 from server.domain.agents import same_agent
-from server.domain.errors import Conflict, Forbidden, IllegalTransition
+from server.domain.canonical import MAX_DEPTH, canonical
+from server.domain.errors import Conflict, Forbidden, IllegalTransition, Refusal
 
 F = TypeVar("F", bound=Fact)
 FactKey = tuple[str, str]
@@ -75,8 +76,14 @@ def winner(one: Fact, other: Fact) -> Fact:
 
 
 def _order(fact: Fact) -> tuple[int, bytes]:
-    # The text settles stamps that are equal, alike on every node.
-    return fact.stamp, orjson.dumps(fact)
+    # The text settles stamps that are equal, alike on every node: on its way it may have come into
+    # another order.
+    text = orjson.dumps(fact)
+    try:
+        return fact.stamp, canonical(orjson.loads(text), depth=MAX_DEPTH + 1)
+    except Refusal:
+        # An earlier release took what no node would sign.
+        return fact.stamp, text
 
 
 def join(facts: Facts, more: Iterable[Fact]) -> dict[FactKey, Fact]:
@@ -93,15 +100,23 @@ def join(facts: Facts, more: Iterable[Fact]) -> dict[FactKey, Fact]:
 
 
 def versions_of(facts: Facts) -> list[VersionFact]:
-    """Every version known, the current one last: by (version, stamp, digest)."""
-    versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
-    return sorted(versions, key=_place)
+    """Every content that was ever a version, the current one last: by (version, stamp, digest).
+
+    Of versions with one content that bind different parties the earliest is shown. The others stay
+    facts: what follows on them is as good (`lineage`), and they are conflicts.
+    """
+    shown: dict[str, VersionFact] = {}
+    for fact in facts.values():
+        if isinstance(fact, VersionFact):
+            known = shown.get(fact.place)
+            if known is None or (fact.stamp, fact.key) < (known.stamp, known.key):
+                shown[fact.place] = fact
+    return sorted(shown.values(), key=_place)
 
 
 def current_of(facts: Facts) -> VersionFact:
     """The version that counts: the largest (version, stamp, digest)."""
-    versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
-    return max(versions, key=_place)
+    return versions_of(facts)[-1]
 
 
 def ancestors_of(facts: Facts) -> list[VersionFact]:
@@ -119,11 +134,12 @@ def ancestors_of(facts: Facts) -> list[VersionFact]:
 
 def conflicts_of(facts: Facts) -> list[VersionFact]:
     """Versions that lost a race: neither current nor an ancestor of it (design §6)."""
-    versions = versions_of(facts)
+    versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
     if len(versions) == 1:
         return []
     kept = {fact.key for fact in ancestors_of(facts)} | {current_of(facts).key}
-    return [fact for fact in versions if fact.key not in kept]
+    lost = [fact for fact in versions if fact.key not in kept]
+    return sorted(lost, key=lambda fact: (*_place(fact), fact.key))
 
 
 def has_lost(before: Facts, facts: Facts) -> bool:
@@ -134,7 +150,7 @@ def has_lost(before: Facts, facts: Facts) -> bool:
 
 def round_of(facts: Facts, current: VersionFact) -> int:
     """The round of implementation of the current version; the first is 1."""
-    fact = facts.get(("round", current.key))
+    fact = facts.get(("round", current.place))
     return fact.number if isinstance(fact, RoundFact) else 1
 
 
@@ -287,10 +303,12 @@ def update(
 ) -> VersionFact:
     """The next version. What was said of the one before no longer counts (design §6).
 
-    Raises IllegalTransition, or Forbidden when it would leave out a party of the one before.
+    Raises IllegalTransition, or Forbidden: to who is no party of the one before, or when it would
+    leave out one that is.
     """
     current = current_of(facts)
     check_allowed(facts, "update")
+    _check_party(current, who)
     left_out = sorted(set(current.parties) - set(parties))
     if left_out:
         raise Forbidden(

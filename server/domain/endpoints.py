@@ -196,3 +196,13 @@ def _refused(address: str, kind: str) -> Forbidden:
     return Forbidden(
         f"{address} is {kind} address; the node never calls it", reason="refused_address"
     )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` names only this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

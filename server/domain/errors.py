@@ -2,8 +2,10 @@
 
 Refusal
  ├── InvalidInput          what was sent can't be taken as it is
+ ├── InvalidRequest        the HTTP request is wrong, whatever its JSON says
  ├── NotFound              no such project, contract, packet, …
- │    └── HeldElsewhere    another node holds it, and is to be asked
+ │    ├── HeldElsewhere    another node holds it, and is to be asked
+ │    └── Damaged          it is here, but not what was written
  ├── IllegalTransition     not in this state; says which it is in and what is allowed
  ├── Unauthenticated       no or unknown credentials
  ├── Forbidden             known, but not allowed
@@ -11,7 +13,8 @@ Refusal
  ├── RateLimited           too many calls; says when to try again
  ├── TooLarge              over a limit
  └── Unavailable           our own fault or the disk's: nothing was written
-      └── NodeAway         another node had to be asked, and gave no answer
+      ├── NodeAway         another node had to be asked, and gave no answer
+      └── Busy             no room for the answer now; says when to try again
 
 `server.dispatch` gives each its JSON-RPC code; `reason` and `data` are for programs (design §5).
 """
@@ -33,6 +36,10 @@ class Refusal(Exception):
 
 class InvalidInput(Refusal):
     reason = "invalid_params"
+
+
+class InvalidRequest(Refusal):
+    reason = "invalid_request"
 
 
 class NotFound(Refusal):
@@ -62,6 +69,12 @@ class HeldElsewhere(NotFound):
         self.call = call
         self.human = human
         self.result = result
+
+
+class Damaged(NotFound):
+    """It is stored here, and is not what was written: it is given to nobody."""
+
+    reason = "content_corrupt"
 
 
 class IllegalTransition(Refusal):
@@ -94,3 +107,7 @@ class Unavailable(Refusal):
 
 class NodeAway(Unavailable):
     reason = "node_away"
+
+
+class Busy(Unavailable):
+    reason = "busy"

@@ -3,16 +3,12 @@
 
 from typing import TypeVar
 
-import orjson
-
 from schemas.file import FileFact, FileRequestFact
+from server.domain.immutable import order
 
 F = TypeVar("F", FileFact, FileRequestFact)
 
 
 def winner(one: F, other: F) -> F:
-    """Which of two facts of one id stays: the earlier; the text settles stamps that are equal.
-
-    Honest nodes give no id twice. Where one does, all nodes come to the same.
-    """
-    return min(one, other, key=lambda fact: (fact.stamp, orjson.dumps(fact.model_dump())))
+    """Which of two facts of one id stays."""
+    return min(one, other, key=lambda fact: order(fact.stamp, fact.model_dump()))

@@ -1,6 +1,9 @@
 """Ids that follow from what they name (design §5)."""
 
 import uuid
+from hashlib import sha256
+
+from server.domain.agents import identity
 
 
 def repo_id_for(project_id: str, name: str) -> str:
@@ -10,3 +13,50 @@ def repo_id_for(project_id: str, name: str) -> str:
     except ValueError:
         namespace = uuid.uuid5(uuid.NAMESPACE_URL, project_id)
     return str(uuid.uuid5(namespace, name))
+
+
+def founded_by(node: str, fresh: uuid.UUID) -> str:
+    """The id of a project that a node makes: a UUIDv7 whose last 62 bits follow from the node and
+    from the bits before, so that every node can tell who made a project, and nobody else can."""
+    return _naming(identity(node), fresh)
+
+
+def is_founder(project_id: str, node: str) -> bool:
+    """Whether a node has made a project. Of what came from foreign peers and from releases before
+    this one nobody is known to be."""
+    try:
+        return founded_by(node, uuid.UUID(project_id)) == project_id
+    except ValueError:
+        return False
+
+
+def begun_by(node: str, project_id: str, fresh: uuid.UUID) -> str:
+    """The id of a contract that a node begins in a project, which it names as a project's id names
+    its maker. It is a UUIDv8: so an id that names nobody is told from one that names another."""
+    eighth = bytearray(fresh.bytes)
+    eighth[6] = eighth[6] & 0x0F | 0x80
+    return _naming(f"{identity(node)}\n{project_id}", uuid.UUID(bytes=bytes(eighth)))
+
+
+def names_beginner(contract_id: str) -> bool:
+    """Whether a contract's id says who began it. Those of foreign peers and of releases before this
+    one do not: hex digits without hyphens, as a hash has them, are no id of ours."""
+    try:
+        named = uuid.UUID(contract_id)
+    except ValueError:
+        return False
+    return named.version == 8 and str(named) == contract_id
+
+
+def is_beginner(contract_id: str, project_id: str, node: str) -> bool:
+    """Whether a contract's id says that it was begun by a node, in this project."""
+    return names_beginner(contract_id) and contract_id == begun_by(
+        node, project_id, uuid.UUID(contract_id)
+    )
+
+
+def _naming(words: str, fresh: uuid.UUID) -> str:
+    """An id that begins as `fresh` does, and whose last 62 bits follow from that and the words."""
+    head = fresh.bytes[:8]
+    tail = sha256(f"{words}\n".encode() + head).digest()[:8]
+    return str(uuid.UUID(bytes=head + bytes([tail[0] & 0x3F | 0x80]) + tail[1:]))

@@ -29,12 +29,12 @@ def invalid_input(
     `within` is where the model stands in the params; `reason` is that of the refusal.
     """
     found = error.errors(include_url=False, include_input=False)
-    problems = [_problem(item, within) for item in found]
+    problems = [_problem(item, within) for item in found[: ERRORS_SHOWN * 4]]
     typed = next((item["type"] for item in found if item["type"] in TYPED), None)
     shown = "; ".join(f"{one['path']} {one['problem']}" for one in problems[:ERRORS_SHOWN])
-    if len(problems) > ERRORS_SHOWN:
-        shown += f"; and {len(problems) - ERRORS_SHOWN} more"
-    return InvalidInput(shown, reason=typed or reason, errors=problems[: ERRORS_SHOWN * 4])
+    if len(found) > ERRORS_SHOWN:
+        shown += f"; and {len(found) - ERRORS_SHOWN} more"
+    return InvalidInput(shown, reason=typed or reason, errors=problems)
 
 
 def _problem(item: ErrorDetails, within: str) -> dict[str, str]:

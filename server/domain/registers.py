@@ -1,9 +1,21 @@
 """Registers: what has one value, of which the earlier or the later stamp stays (design §5, §6)."""
 
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import Any, NamedTuple
 
-from server.domain.agents import identity
+from server.domain.agents import identity, same_agent
+from server.domain.identifiers import is_founder
+from server.domain.immutable import order
+
+
+class Weight(IntEnum):
+    """How much a node's word of what something is counts, the least first."""
+
+    OTHERS = 0
+    MEMBER = 1
+    HOLDER = 2
+    FOUNDER = 3
 
 
 class Claim(NamedTuple):
@@ -40,9 +52,40 @@ def settle(claims: Iterable[Claim]) -> list[Claim]:
     return sorted(latest.values(), key=lambda claim: (claim.claimed_at, claim.agent_id))
 
 
-def later(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> bool:
-    """Whether their value of a register stays: (stamp, value, …), where the later stamp wins."""
-    return _comparable(theirs) > _comparable(ours)
+def later(
+    ours: tuple[Any, ...], theirs: tuple[Any, ...], standing: tuple[bool, bool] = (True, True)
+) -> bool:
+    """Whether their value of a register stays: (stamp, value, …), where the later stamp wins.
+
+    `standing` is whether ours and theirs were signed by a node that may say it: what such a node
+    has said gives way to no other's word, whatever its stamp.
+    """
+    return (standing[1], *_comparable(theirs)) > (standing[0], *_comparable(ours))
+
+
+def weight_on_repo(
+    project_id: str, node: str | None, holder: str | None, members: Iterable[str]
+) -> Weight:
+    """How much a node's word of what a repo is counts; None for nobody's.
+
+    `holder` is the node that signed the claim which holds the repo, `members` are those that have
+    signed a claim in the project.
+    """
+    if node is None:
+        return Weight.OTHERS
+    if is_founder(project_id, node):
+        return Weight.FOUNDER
+    if holder is not None and same_agent(holder, node):
+        return Weight.HOLDER
+    return Weight.MEMBER if any(same_agent(one, node) for one in members) else Weight.OTHERS
+
+
+def gives_way(ours: dict[str, Any], theirs: dict[str, Any], weights: tuple[int, int]) -> bool:
+    """Whether their word of what something is takes the place of ours: the one of more weight
+    stays, of one weight the earlier. The bodies have a `stamp`; the text settles equal ones."""
+    if weights[0] != weights[1]:
+        return weights[1] > weights[0]
+    return order(theirs["stamp"], theirs) < order(ours["stamp"], ours)
 
 
 def _renewal(claim: Claim) -> tuple[Any, ...]:

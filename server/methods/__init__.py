@@ -8,6 +8,7 @@ from server.methods import (  # isort: skip
     file,
     sync,
     digest,
+    bans,
     file_mesh,
     peer,
     rpc,
@@ -30,6 +31,7 @@ from server.methods.base import METHODS
 __all__ = [
     "METHODS",
     "arrivals",
+    "bans",
     "channels",
     "claim",
     "context",

@@ -2,9 +2,12 @@
 
 import asyncio
 import sqlite3
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
+from uuid import UUID
 
 from pydantic import BaseModel
 from uuid_utils import uuid7
@@ -14,6 +17,7 @@ from peers.signing import SigningKey
 from server.domain.acp.handoff import Rules as HandoffRules
 from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
+from server.domain.bans import Heeds
 from server.domain.contract import Party
 from server.domain.errors import Forbidden, InvalidInput, NotFound, Refusal
 from server.identity import Caller
@@ -28,10 +32,30 @@ C = TypeVar("C")
 R = TypeVar("R")
 T = TypeVar("T")
 Access = Literal["read", "write", "sync"]
+Reach = Literal["project", "own", "nothing", "node"]
+"""What a method shows or changes, for callers whose key or token is for some projects alone: the
+project that its params name, which must be one of theirs; what the method itself narrows to theirs;
+nothing of any project; or the node as a whole, which is refused."""
 
 
 async def _unasked(endpoint: str) -> None:
     return
+
+
+def _unchecked() -> None:
+    return
+
+
+@dataclass(slots=True)
+class Ticks:
+    """Counts 4096ths of a millisecond, and none of them twice."""
+
+    last: int = 0
+
+    def at(self, stamp: int) -> int:
+        """The tick of a stamp, or the next that is left."""
+        self.last = max(self.last + 1, stamp * 4096 // 1000)
+        return self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +76,17 @@ class Node:
     handoffs: HandoffRules = field(default_factory=HandoffRules)
     check_card: Callable[[str], Awaitable[None]] = field(default=_unasked, repr=False)
     """Refuses an agent that listens at a URL and speaks another CACP (`server.outgoing`)."""
+    deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
+    """Deferred messages that were lost since this node started: refused, expired or too many."""
+    overruled: Counter[str] = field(default_factory=Counter, repr=False)
+    """What peers brought that gave way to the word of who may say it, by peer, since the start."""
+    ticks: Ticks = field(default_factory=Ticks, repr=False)
+    bans_from: frozenset[str] = frozenset()
+    """The nodes whose bans hold here too."""
+
+    @property
+    def heeds(self) -> Heeds:
+        return Heeds.of(self.agent_id, self.bans_from)
 
 
 @dataclass(slots=True)
@@ -69,6 +104,13 @@ class Context:
     """None for reads."""
     origin: str | None = None
     """The node that the change comes from, when it came by sync."""
+    sure: int = 0
+    """The time that is sure to have come: what expires, ends or is forgotten goes by it, not by a
+    clock that may be years ahead (`peers.clock`)."""
+
+    def __post_init__(self) -> None:
+        if not self.sure:
+            self.sure = (self.transaction and self.transaction.sure) or self.stamp
 
     @property
     def now(self) -> int:
@@ -137,22 +179,21 @@ class Session:
     """The node stops: who waits answers now."""
     fetch: Fetch | None = None
     """None where no call comes from outside."""
+    check_still: Callable[[], None] = field(default=_unchecked, repr=False)
+    """Raises Unauthenticated or Forbidden when the caller may not do this any more. What has waited
+    calls it before it looks at what it shows; it is called again before the answer."""
 
     def read(self, function: Callable[[Context], T]) -> T:
         """Run a read of a few rows. Its context's stamp is the time."""
-        return self.database.read(
-            lambda db: function(
-                Context(db, self.caller, self.node, self.method, self.database.now())
-            )
-        )
+        return self.database.read(partial(self._reading, function))
 
     async def read_wide(self, function: Callable[[Context], T]) -> T:
         """Run a read of much in a thread."""
-        return await self.database.read_wide(
-            lambda db: function(
-                Context(db, self.caller, self.node, self.method, self.database.now())
-            )
-        )
+        return await self.database.read_wide(partial(self._reading, function))
+
+    def _reading(self, function: Callable[[Context], T], db: sqlite3.Connection) -> T:
+        now, sure = self.database.now(), self.database.clock.sure()
+        return function(Context(db, self.caller, self.node, self.method, now, sure=sure))
 
     async def write(self, function: Callable[[Context], T]) -> T:
         """Run a function in a transaction of its own, on disk when this returns."""
@@ -175,13 +216,15 @@ class Session:
 
 
 Run = Callable[[Any, Any], Any]
+Wide = bool | Callable[[Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
     """A JSON-RPC method: what it takes and gives, and how it is run.
 
-    `wide` reads run in a thread; others are a few rows and run on the event loop.
+    `wide` reads run in a thread, some only with certain params; others are a few rows and run on
+    the event loop.
     `large` methods may carry a body up to the limit for files. `waits` methods are coroutines, and
     are given a Session.
     """
@@ -193,10 +236,15 @@ class Method:
     run: Run
     summary: str
     writes: bool
-    wide: bool = False
+    wide: Wide = False
     large: bool = False
     waits: bool = False
     guard: Guard | None = None
+    instead: str = ""
+    """What to call when its answer is too large."""
+    reach: Reach = "node"
+    weight: Callable[[Any], int] | None = None
+    """As how many requests a call with these params counts; None is one."""
 
 
 METHODS: dict[str, Method] = {}
@@ -209,11 +257,15 @@ def reads(
     result: Any,
     *,
     access: Access = "read",
-    wide: bool = False,
+    wide: Wide = False,
     guard: Guard | None = None,
+    instead: str = "",
+    reach: Reach | None = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
-    """Declare a method that changes nothing."""
-    return _declare(name, params, result, access, guard, writes=False, wide=wide)
+    """Declare a method that changes nothing. `instead`: what to call when the answer is too
+    large."""
+    how = {"writes": False, "wide": wide, "instead": instead}
+    return _declare(name, params, result, access, guard, reach, **how)
 
 
 def writes(
@@ -224,9 +276,12 @@ def writes(
     access: Access = "write",
     large: bool = False,
     guard: Guard | None = None,
+    reach: Reach | None = None,
+    weight: Callable[[P], int] | None = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
     """Declare a method that runs in one write transaction. It decides before it writes."""
-    return _declare(name, params, result, access, guard, writes=True, large=large)
+    how = {"writes": True, "large": large, "weight": weight}
+    return _declare(name, params, result, access, guard, reach, **how)
 
 
 def waits(
@@ -236,23 +291,48 @@ def waits(
     Callable[[Session, P], Coroutine[Any, Any, Any]],
 ]:
     """Declare a method that may wait before it answers."""
-    return _declare(name, params, result, access, guard, writes=False, waits=True)
+    return _declare(name, params, result, access, guard, None, writes=False, waits=True)
 
 
 def _declare(
-    name: str, params: type[P], result: Any, access: Access, guard: Guard | None, **how: bool
+    name: str,
+    params: type[P],
+    result: Any,
+    access: Access,
+    guard: Guard | None,
+    reach: Reach | None,
+    **how: Any,
 ) -> Callable[[Callable[[C, P], R]], Callable[[C, P], R]]:
+    """Who declares no reach reaches the project that the params name, else the whole node."""
+    how |= {"guard": guard, "reach": reach or ("project" if names_project(params) else "node")}
+
     def declare(run: Callable[[C, P], R]) -> Callable[[C, P], R]:
         summary = " ".join((run.__doc__ or "").split("\n\n")[0].split())
-        METHODS[name] = Method(name, params, result, access, run, summary, guard=guard, **how)
+        METHODS[name] = Method(name, params, result, access, run, summary, **how)
         return run
 
     return declare
 
 
+def names_project(params: type[BaseModel]) -> bool:
+    """Whether params of this type always name a project."""
+    field = params.model_fields.get("project_id")
+    return hasattr(params, "project_id") if field is None else field.is_required()
+
+
 def new_id() -> str:
     """A UUIDv7: unique, and in the order of time, which keeps inserts close together."""
     return str(uuid7())
+
+
+def free_id(ctx: Context, named: Callable[[UUID], str], is_taken: Callable[[str], bool]) -> str:
+    """An id that follows from its first 64 bits, which no other has: `new_id` gives many the same
+    within a millisecond. They are in the order of time."""
+    while True:
+        tick = ctx.node.ticks.at(ctx.stamp)
+        found = named(UUID(int=(tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64))
+        if not is_taken(found):
+            return found
 
 
 def cursor_after(stamp: int, id: str) -> str:
@@ -271,32 +351,11 @@ def parse_cursor(cursor: str | None, first: tuple[int, str] = (0, "")) -> tuple[
 
 
 def open_project(ctx: Context, project_id: str) -> Membership:
-    """A project that the caller may see.
-
-    Raises NotFound, or Forbidden when the caller's token is for another project.
-    """
-    check_scope(ctx, project_id)
+    """A project, as a method needs it to decide. Raises NotFound."""
     found = projects.membership(ctx.db, project_id)
     if found is None:
         raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
     return found
-
-
-def check_scope(ctx: Context, project_id: str) -> None:
-    """Raises Forbidden when the caller's token is for another project."""
-    only = ctx.caller.project_id
-    if only is not None and only != project_id:
-        raise Forbidden(
-            f"Your project token is for project {only}",
-            reason="other_project",
-            projectId=only,
-        )
-
-
-def check_unscoped(ctx: Context) -> None:
-    """Raises Forbidden when the caller's token is for one project, and this is for none."""
-    if ctx.caller.project_id is not None:
-        raise Forbidden("Your project token is for one project", reason="other_project")
 
 
 def party(ctx: Context, project_id: str, project: Membership) -> Party:

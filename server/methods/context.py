@@ -15,7 +15,7 @@ from schemas.context import (
     ThreadParams,
     ThreadResult,
 )
-from server.domain.canonical import check
+from server.domain.authorship import check_record, check_sendable
 from server.domain.errors import NotFound
 from server.methods.base import Context, new_id, open_project, party, reads, writes
 from server.store import contracts, packets
@@ -24,7 +24,7 @@ from server.store import contracts, packets
 @writes("cacp/context/share", ShareParams, ShareResult)
 def share(ctx: Context, params: ShareParams) -> dict[str, Any]:
     """Share something with the project: code, a type, a spec, an answer."""
-    check(params.content, "content")
+    check_sendable(params.content)
     return send(ctx, params, params.type, params.content)
 
 
@@ -70,7 +70,13 @@ def list_(ctx: Context, params: ListContextParams) -> dict[str, Any]:
     return {"packets": found}
 
 
-@reads("cacp/context/getThread", ThreadParams, ThreadResult, wide=True)
+@reads(
+    "cacp/context/getThread",
+    ThreadParams,
+    ThreadResult,
+    wide=True,
+    instead="cacp/context/list, with a limit",
+)
 def get_thread(ctx: Context, params: ThreadParams) -> dict[str, Any]:
     """The whole conversation that a packet belongs to, oldest first."""
     open_project(ctx, params.project_id)
@@ -87,6 +93,7 @@ def send(
     content: dict[str, Any],
 ) -> dict[str, Any]:
     """Store a packet from the caller's repo. Raises NotFound for what it refers to."""
+    check_record(content, "content")
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
     related = known_contracts(ctx, params.project_id, params.related_contracts)

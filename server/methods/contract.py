@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from schemas.base import iso, present
@@ -24,14 +25,14 @@ from schemas.contract import (
 )
 from schemas.facts import Fact, VersionFact
 from server.domain import contract as domain
-from server.domain.canonical import check, digest
+from server.domain.authorship import check_record, check_sendable
 from server.domain.contract import Facts, Party
 from server.domain.errors import InvalidInput, NotFound, TooLarge
+from server.domain.identifiers import begun_by
 from server.domain.timeline import timeline_of
 from server.methods.base import (
     Context,
-    check_scope,
-    new_id,
+    free_id,
     open_project,
     party,
     reads,
@@ -64,6 +65,8 @@ class OpenContract:
         """
         ctx = self.ctx
         news = [fact for fact in more if self.facts.get((fact.kind, fact.key)) != fact]
+        for fact in news:
+            check_record(fact, "params")
         if not news:
             return domain.status_of(self.facts)
         self.facts = contracts.add(
@@ -107,10 +110,14 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
     """Propose an interface contract. Its parties are those named, else all repos of the project."""
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
-    contract_id = new_id()
+    contract_id = free_id(
+        ctx,
+        partial(begun_by, ctx.node.agent_id, params.project_id),
+        lambda one: contracts.project_of(ctx.db, one) is not None,
+    )
     version = VersionFact(
         version=1,
-        digest=digest(params.content),
+        digest=check_sendable(params.content),
         content=params.content,
         repo_id=who.repo_id,
         agent_id=who.agent_id,
@@ -118,6 +125,7 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
         policy=project.agreement_policy,
         stamp=ctx.stamp,
     )
+    check_record(version, "params")
     header = Header(params.type, params.name, ctx.stamp)
     contracts.insert(ctx.db, params.project_id, contract_id, header, version)
     ctx.record("contract", contract_id, params.project_id, "proposed")
@@ -131,7 +139,7 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     change or rejection stands, or agreements are missing, it is recorded, and the status is that of
     the contract. Another party may still agree to a contract that is agreed.
     """
-    check(params.suggested_change, "suggestedChange")
+    check_sendable(params.suggested_change, "suggestedChange")
     contract = open_contract(ctx, params)
     domain.check_version(contract.facts, params.version)
     response = domain.respond(
@@ -166,7 +174,7 @@ def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
         contract.facts,
         contract.who,
         params.content,
-        digest(params.content),
+        check_sendable(params.content),
         _parties(contract.project, params.parties),
         ctx.stamp,
         params.change_note,
@@ -175,10 +183,15 @@ def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
     return {"contractId": params.contract_id, "version": version.version, "status": status}
 
 
-@reads("cacp/contract/get", GetContractParams, Contract)
+@reads(
+    "cacp/contract/get",
+    GetContractParams,
+    Contract,
+    wide=lambda params: params.include_history,
+    instead="it without includeHistory",
+)
 def get(ctx: Context, params: GetContractParams) -> Any:
     """The contract as it stands; its former versions only with `includeHistory`."""
-    check_scope(ctx, params.project_id)
     document = contracts.document(
         ctx.db, params.project_id, params.contract_id, history=params.include_history
     )
@@ -205,10 +218,9 @@ def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
     return result
 
 
-@reads("cacp/contract/timeline", ContractParams, TimelineResult)
+@reads("cacp/contract/timeline", ContractParams, TimelineResult, wide=True)
 def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     """Who did what to a contract, when and why; oldest first."""
-    check_scope(ctx, params.project_id)
     if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
@@ -235,32 +247,37 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     }
 
 
-@reads("cacp/contract/conflicts", ListConflictsParams, ListConflictsResult, wide=True)
+@reads(
+    "cacp/contract/conflicts",
+    ListConflictsParams,
+    ListConflictsResult,
+    wide=True,
+    instead="it with contractId, for one contract",
+)
 def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
     """Versions that lost a race, each beside the current one, with both contents (design §6)."""
     open_project(ctx, params.project_id)
     ids = contracts.updated(ctx.db, params.project_id)
     if params.contract_id is not None:
         ids = [one for one in ids if one == params.contract_id]
-    found = []
-    for contract_id in ids:
-        facts = contracts.facts_of(ctx.db, contract_id)
-        current = domain.current_of(facts)
-        found += [
-            present(
-                {
-                    "contractId": contract_id,
-                    "version": lost.version,
-                    "content": lost.content,
-                    "proposedBy": lost.repo_id,
-                    "timestamp": iso(lost.stamp),
-                    "changeNotes": lost.note,
-                    "currentVersion": current.version,
-                    "currentContent": current.content,
-                }
-            )
-            for lost in domain.conflicts_of(facts)
-        ]
+    found = [
+        present(
+            {
+                "contractId": contract_id,
+                "version": lost.version,
+                "content": lost.content,
+                "proposedBy": lost.repo_id,
+                "timestamp": iso(lost.stamp),
+                "changeNotes": lost.note,
+                "parties": list(lost.parties),
+                "currentVersion": current.version,
+                "currentContent": current.content,
+                "currentParties": list(current.parties),
+            }
+        )
+        for contract_id in ids
+        for lost, current in contracts.conflicts(ctx.db, contract_id)
+    ]
     return {"conflicts": found}
 
 

@@ -30,11 +30,20 @@ from schemas.file import (
     ShareFileParams,
     ShareFileResult,
 )
-from server.domain.errors import Conflict, InvalidInput, NotFound, TooLarge, Unavailable
+from server.domain.access import check_project
+from server.domain.errors import (
+    Conflict,
+    Damaged,
+    InvalidInput,
+    NodeAway,
+    NotFound,
+    TooLarge,
+    Unavailable,
+)
+from server.methods import file_sound
 from server.methods.base import (
     Context,
     Session,
-    check_scope,
     cursor_after,
     new_id,
     open_project,
@@ -98,18 +107,26 @@ def list_requests(ctx: Context, params: ListFileRequestsParams) -> dict[str, Any
     return result
 
 
-@writes("cacp/file/fulfillRequest", FulfillFileRequestParams, FulfillFileRequestResult, large=True)
+@writes(
+    "cacp/file/fulfillRequest",
+    FulfillFileRequestParams,
+    FulfillFileRequestResult,
+    large=True,
+    reach="own",
+)
 def fulfill_request(ctx: Context, params: FulfillFileRequestParams) -> dict[str, Any]:
     """Share a file that was asked for, and close the request. Of two agents that do so on nodes
     apart the first has fulfilled it; both files stay."""
     request_id = params.request_id
+    if params.project_id is not None:
+        check_project(ctx.caller.projects, params.project_id)
     project_id = params.project_id or files.project_of_request(ctx.db, request_id)
     asked = None if project_id is None else files.request(ctx.db, project_id, request_id)
-    if project_id is None or asked is None:
+    own = ctx.caller.projects
+    if project_id is None or asked is None or (own is not None and project_id not in own):
         raise NotFound(
             f"There is no file request {request_id}", kind="file_request", requestId=request_id
         )
-    check_scope(ctx, project_id)
     fulfilled_by = files.fulfilled_by(ctx.db, project_id, request_id)
     if fulfilled_by is not None:
         raise Conflict(
@@ -145,30 +162,48 @@ def list_(ctx: Context, params: ListFilesParams) -> dict[str, Any]:
 
 
 @waits("cacp/file/get", GetFileParams, GetFileResult, access="read")
-async def get(session: Session, params: GetFileParams) -> orjson.Fragment:
+async def get(session: Session, params: GetFileParams) -> bytes:
     """A file with its content, as base64. The content of another node's file is fetched from there,
     or from a node that has a copy; when nobody gives it, the refusal's reason is `node_away` (try
-    again later), `being_fetched` (try again soon), `content_mismatch` or `content_lost`.
+    again later), `being_fetched` (try again soon), `content_mismatch`, `content_lost`, or
+    `content_corrupt`: what this node itself holds is damaged, and nobody has a copy.
     """
     project_id = params.project_id
 
-    def look(ctx: Context) -> tuple[File, int | None, orjson.Fragment | None]:
+    def look(ctx: Context) -> tuple[File, int | None, bytes | Damaged | None]:
         open_project(ctx, project_id)
         file = known_file(ctx, project_id, params.file_id)
-        kept = files.content(ctx.db, project_id, file)
+        try:
+            kept = file_sound.content(ctx, project_id, file)
+        except Damaged as damaged:
+            return file, None, damaged
         if kept is None:
             return file, None, None
         return file, kept.used_at, _whole(file, ctx.node.agent_id, kept.data)
 
     file, used_at, found = await session.read_wide(look)
-    if found is None:
-        assert session.fetch is not None
-        data = await session.fetch(project_id, file)
+    if found is None or isinstance(found, Damaged):
+        data = await _elsewhere(session, project_id, file, found)
         return await asyncio.to_thread(_whole, file, session.node.agent_id, data)
     if used_at is not None and session.database.now() - used_at > TOUCH_MICROSECONDS:
         with suppress(Unavailable):
             await session.write(lambda ctx: files.touch(ctx.db, project_id, file, ctx.now))
     return found
+
+
+async def _elsewhere(
+    session: Session, project_id: str, file: File, damaged: Damaged | None
+) -> bytes:
+    """The content from another node. What is damaged here is mended by that."""
+    assert session.fetch is not None
+    if damaged is not None:
+        await file_sound.note(session, project_id, file)
+    try:
+        return await session.fetch(project_id, file)
+    except (NotFound, NodeAway):
+        if damaged is not None and file.signature is None:
+            raise damaged from None
+        raise
 
 
 def known_file(ctx: Context, project_id: str, file_id: str) -> File:
@@ -179,11 +214,9 @@ def known_file(ctx: Context, project_id: str, file_id: str) -> File:
     return file
 
 
-def _whole(file: File, own: str, content: bytes) -> orjson.Fragment:
+def _whole(file: File, own: str, content: bytes) -> bytes:
     """The answer as JSON: it may be megabytes, and is made off the event loop."""
-    return orjson.Fragment(
-        orjson.dumps(files.summary(file, own) | {"content": base64.b64encode(content).decode()})
-    )
+    return orjson.dumps(files.summary(file, own) | {"content": base64.b64encode(content).decode()})
 
 
 def _shown(project_id: str, asked: Request) -> dict[str, Any]:

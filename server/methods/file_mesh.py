@@ -11,13 +11,13 @@ from schemas.file_mesh import (
     FileSyncParams,
 )
 from schemas.sync import SyncResult
-from server.domain.errors import NotFound
+from server.domain.errors import Damaged, NotFound
+from server.methods import file_sound
 from server.methods.base import Context, Session, open_project, waits, writes
 from server.methods.digest import check_source
 from server.methods.file import known_file
-from server.methods.merge import Inbox
+from server.methods.merge_once import OnceInbox
 from server.methods.sync import result_of
-from server.store import files
 from server.store.files import File
 
 
@@ -25,7 +25,7 @@ from server.store.files import File
 def sync(ctx: Context, params: FileSyncParams) -> dict[str, Any]:
     """Take from a peer what a file is; its content is asked for by itself."""
     check_source(ctx, params.source_agent)
-    inbox = Inbox(ctx, ctx.caller.agent_id, params.keys)
+    inbox = OnceInbox(ctx, ctx.caller.agent_id, params.keys)
     return result_of(inbox.skipped, *inbox.file(params))
 
 
@@ -33,30 +33,39 @@ def sync(ctx: Context, params: FileSyncParams) -> dict[str, Any]:
 def sync_request(ctx: Context, params: FileRequestSyncParams) -> dict[str, Any]:
     """Take a request for a file from a peer."""
     check_source(ctx, params.source_agent)
-    inbox = Inbox(ctx, ctx.caller.agent_id, params.keys)
+    inbox = OnceInbox(ctx, ctx.caller.agent_id, params.keys)
     return result_of(inbox.skipped, *inbox.file_request(params))
 
 
-@waits("cacp/sync/file", FileContentParams, FileContentResult, access="read")
+@waits("cacp/sync/file", FileContentParams, FileContentResult, access="sync")
 async def content(session: Session, params: FileContentParams) -> dict[str, Any]:
     """A piece of a file's content, for a peer. With `relay`, what is not here is fetched from its
     holder first; nobody is asked beyond that, so that no request goes in a circle."""
 
-    def look(ctx: Context) -> tuple[File, str | None]:
+    def look(ctx: Context) -> tuple[File, str | Damaged | None]:
         check_source(ctx, params.source_agent)
         open_project(ctx, params.project_id)
         file = known_file(ctx, params.project_id, params.file_id)
         piece = None
         if file.sha256 == params.sha256:
-            piece = files.piece(ctx.db, params.project_id, file, params.offset, PIECE_MAX)
+            try:
+                kept = file_sound.content(ctx, params.project_id, file)
+            except Damaged as damaged:
+                return file, damaged
+            piece = kept and kept.data[params.offset : params.offset + PIECE_MAX]
         return file, None if piece is None else base64.b64encode(piece).decode()
 
     file, piece = await session.read_wide(look)
+    if isinstance(piece, Damaged):
+        await file_sound.note(session, params.project_id, file)
+        if not params.relay:
+            raise piece
+        piece = None
     if piece is None and params.relay and file.sha256 == params.sha256:
         assert session.fetch is not None
         await session.fetch(params.project_id, file, direct=True)
         _, piece = await session.read_wide(look)
-    if piece is None:
+    if piece is None or isinstance(piece, Damaged):
         raise NotFound(
             f"The content of file {params.file_id} is not here",
             reason="no_content",

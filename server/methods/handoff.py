@@ -11,7 +11,7 @@ from server.domain.agents import same_agent
 from server.domain.errors import Conflict, Forbidden
 from server.methods.acp.course import audit
 from server.methods.acp.guard import SENDING
-from server.methods.base import Context, check_unscoped, writes
+from server.methods.base import Context, writes
 from server.methods.handoff_held import REFUSED, check_held_here
 from server.methods.handoff_mail import tell
 from server.methods.handoff_offer import check_may_work, initiate, propose
@@ -37,7 +37,6 @@ from server.store.handoffs import Handoff
 def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     """Hand work on: initiate, propose, accept, reject, activate, complete, close, approve, revoke;
     get, list and history. What another node has offered is asked of that node."""
-    check_unscoped(ctx)
     check_held_here(ctx, params)
     return ACTIONS[params.action](ctx, params)
 

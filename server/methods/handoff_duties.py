@@ -64,7 +64,7 @@ def _audit(
 
 
 def _is_over(ctx: Context, found: Handoff) -> bool:
-    return found.due_at is not None and found.due_at <= ctx.stamp
+    return found.due_at is not None and found.due_at <= ctx.sure
 
 
 def settle_checked(ctx: Context, handoff_id: str, checks: list[dict[str, str]]) -> None:

@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from schemas.acp import HandoffRejectReason
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.handoff import ACPHandoffPackage, HandoffStatus
 from schemas.teamspace import TeamRole
 from server.domain.acp import handoff as domain
@@ -180,7 +180,7 @@ def record(
             "code": code,
             "detail": None if restricted else detail,
         }
-        teams.log(ctx.db, found.team, "handoffs", line)
+        teams.log(ctx.db, found.team, "handoffs", present(line))
     ctx.record("handoff", found.handoff_id, None, step)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.handoff import ACPHandoffPackage, HandoffParams
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
@@ -13,7 +13,7 @@ from server.domain.errors import Forbidden, NotFound
 from server.methods.base import Context
 from server.methods.handoff_steps import Case, case_of, coordinators_of, roles_of, waits_for
 from server.store import handoffs, teams
-from server.store.handoffs import Elsewhere, Handoff
+from server.store.handoffs import Elsewhere, Event, Handoff
 
 NEWEST = "g"
 """After every id."""
@@ -38,21 +38,23 @@ def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
     shown = answer(ctx, case)
-    shown["history"] = [
-        {
-            "seq": one.seq,
-            "step": one.step,
-            "before": one.before,
-            "after": one.after,
-            "actor": one.actor,
-            "role": one.role,
-            "code": one.code,
-            "detail": one.detail,
-            "recordedAt": iso(one.at),
-        }
-        for one in handoffs.events(ctx.db, case.handoff.handoff_id)
-    ]
+    shown["history"] = [_event(one) for one in handoffs.events(ctx.db, case.handoff.handoff_id)]
     return shown
+
+
+def _event(event: Event) -> dict[str, Any]:
+    shown = {
+        "seq": event.seq,
+        "step": event.step,
+        "before": event.before,
+        "after": event.after,
+        "actor": event.actor,
+        "role": event.role,
+        "code": event.code,
+        "detail": event.detail,
+        "recordedAt": iso(event.at),
+    }
+    return present(shown)
 
 
 def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     result: dict[str, Any] = {"handoffs": [summary(case.handoff) for case in shown]}
     if away:
         result["elsewhere"] = [
-            {"handoffId": one.handoff_id, "taskId": one.task_id, "node": one.node}
+            present({"handoffId": one.handoff_id, "taskId": one.task_id, "node": one.node})
             for one in away
             if one.handoff_id in page
         ]
@@ -152,7 +154,7 @@ def may_see(ctx: Context, case: Case) -> bool:
 
 def summary(found: Handoff) -> dict[str, Any]:
     """The HandoffSummary object."""
-    return {
+    shown = {
         "handoffId": found.handoff_id,
         "threadId": found.thread_id,
         "taskId": found.task_id,
@@ -172,6 +174,7 @@ def summary(found: Handoff) -> dict[str, Any]:
         "resolvedAt": found.resolved_at,
         "resolutionNotes": found.resolution_notes,
     }
+    return present(shown)
 
 
 def answer(ctx: Context, case: Case) -> dict[str, Any]:

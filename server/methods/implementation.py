@@ -19,10 +19,10 @@ from schemas.implementation import (
 )
 from server.domain import contract as domain
 from server.domain import report as reports
-from server.domain.canonical import check
+from server.domain.authorship import check_sendable
 from server.domain.errors import InvalidInput
 from server.methods import context
-from server.methods.base import Context, check_scope, reads, writes
+from server.methods.base import Context, reads, writes
 from server.methods.contract import no_contract, open_contract
 from server.store import contracts
 
@@ -67,7 +67,7 @@ def complete(ctx: Context, params: CompleteParams) -> dict[str, Any]:
 @writes("cacp/implementation/verify", VerifyParams, VerifyResult)
 def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
     """Say whether the implementations work together; a failure opens a new round."""
-    check(params.failure_details, "failureDetails")
+    check_sendable(params.failure_details, "failureDetails")
     contract = open_contract(ctx, params)
     found = domain.verify(
         contract.facts,
@@ -80,10 +80,9 @@ def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
     return {"status": OUTCOMES[params.result], "contractStatus": contract.apply(found)}
 
 
-@reads("cacp/implementation/getStatus", ContractParams, GetStatusResult)
+@reads("cacp/implementation/getStatus", ContractParams, GetStatusResult, wide=True)
 def get_status(ctx: Context, params: ContractParams) -> dict[str, Any]:
     """Who has implemented what of a contract's current version."""
-    check_scope(ctx, params.project_id)
     if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)

@@ -7,11 +7,9 @@ from schemas.sync import AnnounceParams, AnnounceResult
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden
-from server.methods.base import Context, Session, check_unscoped, waits
-from server.store import mesh, peers
-
-PEERS_MAX = 100
-"""Each costs a sender, which looks at every change."""
+from server.domain.places import check_place
+from server.methods.base import Context, Session, waits
+from server.store import bans, mesh, peers
 
 
 @waits("cacp/peer/announce", AnnounceParams, AnnounceResult, access="sync")
@@ -58,7 +56,6 @@ def enter(ctx: Context, params: AnnounceParams) -> None:
 
 def check_entry(ctx: Context, params: AnnounceParams) -> None:
     """Refuses who may not enter this peer. An agent that has a key needs it for that."""
-    check_unscoped(ctx)
     caller = ctx.caller
     if caller.via != "local" and not same_agent(caller.agent_id, params.agent_id):
         raise Forbidden(
@@ -75,10 +72,10 @@ def check_entry(ctx: Context, params: AnnounceParams) -> None:
     if caller.via != "key":
         check_canonical(params.agent_id, "agentId")
         check_unlike(params.agent_id, [ctx.node.agent_id, *mesh.known_agents(ctx.db)])
+    bans.check(ctx.db, ctx.node.heeds, params.agent_id)
     check_endpoint(params.endpoint, loopback_allowed=ctx.node.loopback)
-    known = peers.find(ctx.db, params.agent_id)
-    if known is None and peers.count(ctx.db) >= PEERS_MAX:
-        raise Forbidden(f"This node has {PEERS_MAX} peers, which is its limit", reason="peer_limit")
+    if peers.find(ctx.db, params.agent_id) is None:
+        check_place(peers.count_by_way(ctx.db), "operator")
 
 
 def describe(peer: peers.Peer) -> dict[str, Any]:

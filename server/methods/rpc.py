@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import orjson
-
 from schemas.base import Params
 from server import openrpc
 from server.methods.base import Context, reads
@@ -13,7 +11,7 @@ class DiscoverParams(Params):
     pass
 
 
-@reads("rpc.discover", DiscoverParams, dict[str, Any])
-def discover(ctx: Context, params: DiscoverParams) -> orjson.Fragment:
+@reads("rpc.discover", DiscoverParams, dict[str, Any], reach="nothing")
+def discover(ctx: Context, params: DiscoverParams) -> bytes:
     """This service, described: every method with the schemas of its params and result."""
-    return orjson.Fragment(openrpc.document())
+    return openrpc.document()

@@ -6,8 +6,7 @@ facts of its own repo (`peers.foreign`); all else in the object is no word of it
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel
@@ -35,26 +34,25 @@ from schemas.sync import (
     SyncResult,
 )
 from server.domain import contract as domain
-from server.domain.admission import admissible
+from server.domain.admission import admissible, news
 from server.domain.agents import check_canonical, same_agent
-from server.domain.canonical import digest
+from server.domain.authorship import check_sendable
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, Refusal
-from server.domain.identifiers import repo_id_for
+from server.domain.identifiers import names_beginner, repo_id_for
+from server.domain.lineage import VERSION_JUMP_MAX
 from server.identity import Caller
-from server.methods.base import Context, check_scope, open_project, writes
+from server.methods.base import Context, open_project, writes
+from server.methods.deferring import defer
 from server.methods.merge import Inbox
+from server.methods.merge_once import OnceInbox
+from server.methods.merge_project import ProjectInbox
 from server.notices import name_once
-from server.store import contracts, mesh, packets, peers, projects
+from server.store import contracts, deferred, mesh, packets, peers, projects
 from server.store.contracts import Header
 from server.store.projects import Member, Membership, Repo
 
-VERSION_JUMP_MAX = 1_000
-"""A version further ahead than this is no update that a peer made while it was away."""
-
-
-WAITING_MAX = 1_000
-"""Calls that may wait for their projects; more are refused."""
+T = TypeVar("T")
 WAITS = {"status": "skipped", "reason": "the project is unknown here: it is fetched from you first"}
 
 
@@ -116,10 +114,10 @@ def project_sync(ctx: Context, params: ProjectSyncParams) -> dict[str, Any]:
     """Take a project from a peer: its header, repos, contracts and context."""
     theirs = params.project
     source = _source(ctx, params.source_agent, theirs.project_id)
-    check_scope(ctx, theirs.project_id)
-    if source.is_mesh and params.registers is not None:
-        inbox = Inbox(ctx, source.agent_id, params.keys)
-        return result_of(inbox.skipped, *inbox.project(params, params.registers))
+    if source.is_mesh:
+        registers = _signed(params.registers, "registers")
+        inbox = ProjectInbox(ctx, source.agent_id, params.keys)
+        return result_of(inbox.skipped, *inbox.project(params, registers))
     source.is_new = projects.header(ctx.db, theirs.project_id) is None
     if source.is_new:
         _create(ctx, theirs)
@@ -137,9 +135,10 @@ def project_sync(ctx: Context, params: ProjectSyncParams) -> dict[str, Any]:
 def contract_sync(ctx: Context, params: ContractSyncParams) -> dict[str, Any]:
     """Take a contract from a peer."""
     source = _source(ctx, params.source_agent, params.project_id)
-    if source.is_mesh and params.facts is not None:
+    if source.is_mesh:
+        facts = _signed(params.facts, "facts")
         inbox = Inbox(ctx, source.agent_id, params.keys)
-        return result_of(inbox.skipped, *inbox.contract(params, params.facts))
+        return result_of(inbox.skipped, *inbox.contract(params, facts))
     if _waits_for_project(source, params):
         return WAITS
     open_project(ctx, params.project_id)
@@ -153,10 +152,10 @@ def contract_sync(ctx: Context, params: ContractSyncParams) -> dict[str, Any]:
 def context_sync(ctx: Context, params: ContextSyncParams) -> dict[str, Any]:
     """Take a context packet from a peer."""
     source = _source(ctx, params.source_agent, params.project_id)
-    if source.is_mesh and params.signature is not None:
-        inbox = Inbox(ctx, source.agent_id, params.keys)
-        changed = inbox.context(params, params.signature)
-        return result_of(inbox.skipped, changed, changed)
+    if source.is_mesh:
+        signature = _signed(params.signature, "signature")
+        inbox = OnceInbox(ctx, source.agent_id, params.keys)
+        return result_of(inbox.skipped, *inbox.context(params, signature))
     if _waits_for_project(source, params):
         return WAITS
     open_project(ctx, params.project_id)
@@ -168,6 +167,8 @@ def context_sync(ctx: Context, params: ContextSyncParams) -> dict[str, Any]:
 def repo_sync(ctx: Context, params: RepoSyncParams) -> dict[str, Any]:
     """Take a repository, and the peer's claim on it, from a peer."""
     source = _source(ctx, params.source_agent, params.project_id)
+    if source.is_mesh:
+        _signed(None, "registers of cacp/project/sync")
     if _waits_for_project(source, params):
         return WAITS
     created = all(member.name != params.repo.name for member in source.project.members)
@@ -176,7 +177,7 @@ def repo_sync(ctx: Context, params: RepoSyncParams) -> dict[str, Any]:
 
 
 def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
-    """The peer that sends: `source_agent` must be the authenticated caller (design §7).
+    """The peer that sends: registered here, and authenticated as `source_agent` (design §7).
 
     Foreign peers may send no credentials; where an unkeyed peer is taken at its word, a call
     that comes without any is taken at the word of its `source_agent`.
@@ -192,7 +193,12 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
         is_mesh = memo.get(("mesh", caller.agent_id))
         if is_mesh is None:
             known = peers.find(ctx.db, caller.agent_id)
-            is_mesh = known is not None and known.secret is not None
+            if known is None:
+                raise Forbidden(
+                    f"{caller.agent_id} is no peer here: register it by POST /peers/register",
+                    reason="unknown_peer",
+                )
+            is_mesh = known.secret is not None
             memo["mesh", caller.agent_id] = is_mesh
         return Source(ctx, caller.agent_id, caller.repo, project_id, is_mesh)
     check_canonical(source_agent, "source_agent")
@@ -208,17 +214,24 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
     return Source(itself, peer.agent_id, peer.repo_name or "", project_id)
 
 
+def _signed(said: T | None, member: str) -> T:
+    """What a member of the mesh vouches for. Raises Forbidden for a whole object without it: this
+    node would have to sign it in the other's name, which no third node believes."""
+    if said is None:
+        raise Forbidden(f"A member of a mesh signs what it says: send {member}", reason="unsigned")
+    return said
+
+
 def _waits_for_project(source: Source, params: BaseModel) -> bool:
     """Keep a call for a project that is unknown here, until it is fetched from its peer (§6)."""
     ctx = source.ctx
-    if projects.header(ctx.db, source.project_id) is not None or ctx.caller.project_id is not None:
+    if projects.header(ctx.db, source.project_id) is not None or ctx.caller.projects is not None:
         return False
-    if peers.find(ctx.db, source.agent_id) is None or mesh.count_aside(ctx.db) >= WAITING_MAX:
+    if peers.find(ctx.db, source.agent_id) is None:
         return False
     text = params.model_dump_json(by_alias=True, exclude_none=True)
-    name = sha256(f"{source.agent_id}{ctx.method}{text}".encode()).hexdigest()
-    mesh.put_aside(ctx.db, mesh.Aside(name, source.agent_id, ctx.method, text), due=0)
-    return True
+    message = deferred.Message(source.agent_id, ctx.method, text, text)
+    return defer(ctx, message, "project", source.project_id, due=0)
 
 
 def result_of(skipped: list[dict[str, Any]], created: bool, changed: bool) -> dict[str, Any]:
@@ -271,7 +284,7 @@ def _merge_header(source: Source, theirs: PeerProject) -> bool:
     }
     if not changed:
         return False
-    header = header._replace(**changed, stamp=ctx.after(header.stamp))
+    header = header._replace(**changed, stamp=ctx.after(header.stamp), signature=None)
     projects.update_header(ctx.db, header)
     ctx.record("project", theirs.project_id, theirs.project_id, header.status)
     return True
@@ -299,8 +312,9 @@ def _merge_repo(source: Source, theirs: PeerRepo) -> bool:
         ctx.record("repo", repo.repo_id, project_id, "added")
         source.members_changed()
         member = Member(repo.repo_id, repo.name, None)
-    if all(theirs.repo_id != one.repo_id for one in source.project.members):
-        projects.add_alias(ctx.db, project_id, theirs.repo_id, member.repo_id)
+    fresh_id = all(theirs.repo_id != one.repo_id for one in source.project.members)
+    if fresh_id and not projects.add_alias(ctx.db, project_id, theirs.repo_id, member.repo_id):
+        source.skip("repo", theirs.repo_id, f"Repo {member.name} has too many ids already")
     if theirs.agent_id is not None and same_agent(theirs.agent_id, source.agent_id):
         fresh |= _merge_claim(source, member, theirs)
     return fresh
@@ -359,13 +373,15 @@ def _merge_contract(source: Source, theirs: PeerContract) -> bool:
         return False
     theirs = _with_our_ids(source, theirs)
     ours = _ours(ctx, project_id, theirs.contract_id)
+    if ours is None and names_beginner(theirs.contract_id):
+        source.skip("contract", theirs.contract_id, "A node of the mesh began it, and brings it")
+        return False
     if theirs.version > (ours.version if ours else 0) + VERSION_JUMP_MAX:
         source.skip("contract", theirs.contract_id, "Its version is too far ahead")
         return False
-    kept = peers.exchanged(ctx.db, source.agent_id, theirs.contract_id)
-    exchange = Exchange.of(kept)
+    exchange = Exchange.of(peers.exchanged(ctx.db, source.agent_id, theirs.contract_id))
     try:
-        differences = contract_differences(ours, exchange, theirs, repo_id, digest)
+        differences = contract_differences(ours, exchange, theirs, repo_id, check_sendable)
     except (NotTheirs, Refusal) as error:
         source.skip("contract", theirs.contract_id, str(error))
         return False
@@ -398,9 +414,7 @@ def _apply(
         header = Header(theirs.type, theirs.name, _past(theirs.created_at, ctx.stamp))
         contracts.insert(ctx.db, project_id, theirs.contract_id, header, first)
         facts = {(first.kind, first.key): first}
-    # A version of before that is known here is no news, whoever made it.
-    new = [fact for fact in new if fact.kind != "version" or (fact.kind, fact.key) not in facts]
-    if current is not None and not new:
+    if current is not None and not (new := news(facts, new)):
         return False
     admitted = admissible(facts, new)
     if current is not None and not admitted:
@@ -459,6 +473,11 @@ def _merge_packet(source: Source, theirs: PeerPacket) -> bool:
     from_repo = source.our_id(theirs.from_repo)
     if from_repo != source.repo_id or not same_agent(theirs.from_agent, source.agent_id):
         source.skip("context", theirs.packet_id, "Another repo's packet: its own peer sends it")
+        return False
+    try:
+        check_sendable(theirs.content)
+    except Refusal as refusal:
+        source.skip("context", theirs.packet_id, refusal.message)
         return False
     packet = ContextPacket.model_construct(
         packet_id=theirs.packet_id,

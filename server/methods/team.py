@@ -5,13 +5,13 @@ from typing import Any
 
 import orjson
 
-from schemas.base import iso
+from schemas.base import iso, present
 from schemas.teamspace import MEMBERS_MAX, TeamParams, TeamResult, TeamRole
 from server.domain.acp import teams as authority
 from server.domain.agents import identity
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from server.methods.acp.guard import SENDING
-from server.methods.base import Context, check_unscoped, writes
+from server.methods.base import Context, writes
 from server.methods.handoff_offer import check_active, check_may_work
 from server.methods.handoff_steps import standing_task
 from server.store import handoffs, teams
@@ -22,7 +22,6 @@ from server.store.teams import Task
 def team(ctx: Context, params: TeamParams) -> dict[str, Any]:
     """Work with teamspaces: create, close, addMember, removeMember, changeRole; createTask, assign,
     block, unblock, completeTask; decide, registerArtifact; get, list and log."""
-    check_unscoped(ctx)
     return ACTIONS[params.action](ctx, params)
 
 
@@ -335,8 +334,7 @@ def _task_done(ctx: Context, name: str, params: TeamParams, **line: Any) -> dict
 
 
 def _log(ctx: Context, name: str, log: str, event: str, **line: Any) -> None:
-    given = {key: value for key, value in line.items() if value is not None}
-    entry = {"at": iso(ctx.stamp), "event": event, "actor": ctx.caller.agent_id, **given}
+    entry = {"at": iso(ctx.stamp), "event": event, "actor": ctx.caller.agent_id, **present(line)}
     teams.log(ctx.db, name, log, entry)
     ctx.record("teamspace", name, None, event)
 
@@ -364,7 +362,7 @@ def _shown(ctx: Context, name: str) -> dict[str, Any]:
 
 def _task_shown(task: Task) -> dict[str, Any]:
     owned = task.owned
-    return {
+    shown = {
         "taskId": task.task_id,
         "title": task.title,
         "kind": task.kind,
@@ -374,6 +372,7 @@ def _task_shown(task: Task) -> dict[str, Any]:
         "blockCode": task.block_code,
         "blockDetail": task.block_detail,
     }
+    return present(shown)
 
 
 ACTIONS: dict[str, Callable[[Context, TeamParams], dict[str, Any]]] = {

@@ -17,13 +17,14 @@ class Answer(NamedTuple):
     at: int
 
 
-def find(db: sqlite3.Connection, scope: str, now: int) -> Answer | None:
+def find(db: sqlite3.Connection, scope: str, sure: int) -> Answer | None:
+    """The answer for a key; `sure` is the time that is sure to have come, a stamp."""
     row = SQL.answer_for(db, scope=scope)
     answer = Answer(*row) if row else None
-    return answer if answer and answer.at > now - KEPT else None
+    return answer if answer and answer.at > sure - KEPT else None
 
 
-def keep(db: sqlite3.Connection, scope: str, params_hash: str, result: str, now: int) -> None:
-    """Keep an answer, and forget those that are older than a day."""
-    SQL.forget_answers(db, before=now - KEPT)
-    SQL.put_answer(db, scope=scope, params_hash=params_hash, result=result, at=now)
+def keep(db: sqlite3.Connection, scope: str, answer: Answer, sure: int) -> None:
+    """Keep an answer, and forget those that are surely older than a day."""
+    SQL.forget_answers(db, before=sure - KEPT)
+    SQL.put_answer(db, scope=scope, **answer._asdict())

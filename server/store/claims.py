@@ -1,6 +1,9 @@
 """Claims of agents on repos: the one that holds, and those that lost to an earlier one (§5)."""
 
 import sqlite3
+from collections.abc import Iterator
+
+import orjson
 
 from server.domain.agents import same_agent
 from server.domain.registers import Claim
@@ -28,6 +31,17 @@ def every(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[Claim]:
 def claimed_by(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
     """Whether the agent has claimed the repo, in vain or not."""
     return any(same_agent(one.agent_id, agent_id) for one in every(db, project_id, repo_id))
+
+
+def signers(db: sqlite3.Connection, project_id: str, own: str) -> Iterator[str]:
+    """The nodes that have signed a claim in a project, in vain or not; `own` is this node."""
+    for (kept,) in SQL.claim_signatures(db, project_id=project_id):
+        yield own if kept is None else orjson.loads(kept)["node"]
+
+
+def is_signed_by(db: sqlite3.Connection, project_id: str, node: str, own: str) -> bool:
+    """Whether a node has signed a claim in a project, in vain or not; `own` is this node."""
+    return any(same_agent(one, node) for one in signers(db, project_id, own))
 
 
 def settle(db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[Claim]) -> None:

@@ -28,11 +28,16 @@ _PUT_FACT: str = SQL.put_fact.sql
 
 
 class Header(NamedTuple):
-    """What never changes of a contract. `created_at` is a stamp."""
+    """What never changes of a contract. `created_at` is a stamp, `signature` as of a project's."""
 
     type: ContractType
     name: str
     created_at: int
+    signature: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """What of it is signed."""
+        return {"type": self.type, "name": self.name, "stamp": self.created_at}
 
 
 def facts_of(db: sqlite3.Connection, contract_id: str) -> Facts:
@@ -78,6 +83,7 @@ def insert(
             "updated_at": version.stamp,
             "document": document,
             "history": "[]",
+            "signature": header.signature,
         },
     )
 
@@ -113,7 +119,8 @@ def restamp(
     own = [_FACT.validate_json(body) for body, by in signed_facts(db, contract_id) if by is None]
     fresh = [one for fact in own if (one := _moved(fact, moved)) != fact]
     facts |= {(fact.kind, fact.key): fact for fact in fresh}
-    header = header._replace(created_at=moved(header.created_at))
+    if header.signature is None:
+        header = header._replace(created_at=moved(header.created_at))
     _write(db, project_id, contract_id, header, facts, fresh, {})
 
 
@@ -149,11 +156,22 @@ def _write(
         )
 
 
+def outline(db: sqlite3.Connection, project_id: str, contract_id: str) -> dict[str, Any]:
+    """The Contract without its content and what was implemented: what its facts go beside when they
+    are many."""
+    at = {"project_id": project_id, "contract_id": contract_id, "with_history": False}
+    row = db.execute(_DOCUMENT, at).fetchone()
+    return orjson.loads(row[0]) | {"content": {}, "implementations": []}  # type: ignore[no-any-return]
+
+
 def document(
-    db: sqlite3.Connection, project_id: str, contract_id: str, *, history: bool
+    db: sqlite3.Connection, project_id: str, contract_id: str, *, history: bool = True
 ) -> orjson.Fragment | None:
     """The Contract as JSON, ready to send; `history` says whether its versions go with it."""
-    row = db.execute(_DOCUMENT, {"project_id": project_id, "contract_id": contract_id}).fetchone()
+    row = db.execute(
+        _DOCUMENT,
+        {"project_id": project_id, "contract_id": contract_id, "with_history": history},
+    ).fetchone()
     if row is None:
         return None
     return _whole(*row) if history else orjson.Fragment(row[0])
@@ -198,8 +216,28 @@ def summaries(
     ]
 
 
+def conflicts(db: sqlite3.Connection, contract_id: str) -> list[tuple[VersionFact, VersionFact]]:
+    """Versions that lost a race, each with the current one. Contents are read of these alone: a
+    project may hold far more than its conflicts come to."""
+    rows = SQL.contract_versions(db, contract_id=contract_id)
+    read = (_FACT.validate_json(body) for (body,) in rows)
+    facts: Facts = {(fact.kind, fact.key): fact for fact in read}
+    lost = domain.conflicts_of(facts)
+    if not lost:
+        return []
+    current = _version_fact(db, contract_id, domain.current_of(facts).key)
+    return [(_version_fact(db, contract_id, one.key), current) for one in lost]
+
+
+def _version_fact(db: sqlite3.Connection, contract_id: str, key: str) -> VersionFact:
+    body = SQL.contract_fact(db, contract_id=contract_id, kind="version", key=key)
+    fact = _FACT.validate_json(body)
+    assert isinstance(fact, VersionFact)
+    return fact
+
+
 def updated(db: sqlite3.Connection, project_id: str) -> list[str]:
-    """Ids of the contracts of a project that have more than one version."""
+    """Ids of the contracts of a project that have more than one version, also of one number."""
     return [row[0] for row in SQL.updated_contracts(db, project_id=project_id)]
 
 
@@ -210,6 +248,13 @@ def _whole(document: str, history: str) -> orjson.Fragment:
 def signed_facts(db: sqlite3.Connection, contract_id: str) -> list[tuple[str, str | None]]:
     """Each fact as JSON with the signature that it came with, None for our own; oldest first."""
     return db.execute(_SIGNED, {"contract_id": contract_id}).fetchall()
+
+
+def signature_of(db: sqlite3.Connection, contract_id: str, at: FactKey) -> str | None:
+    """The signature that a fact came with, None for our own."""
+    return SQL.signature_of_fact(  # type: ignore[no-any-return]
+        db, contract_id=contract_id, kind=at[0], key=at[1]
+    )
 
 
 def _put_fact(
@@ -239,6 +284,8 @@ def renew_copy(
     work = domain.implementations_of(facts)
     SQL.update_contract(
         db,
+        type=header.type,
+        name=header.name,
         project_id=project_id,
         contract_id=contract_id,
         version=current.version,
@@ -247,6 +294,7 @@ def renew_copy(
         created_at=header.created_at,
         updated_at=updated_at,
         document=_document(contract_id, header, current, status, work, updated_at),
+        signature=header.signature,
     )
 
 

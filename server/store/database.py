@@ -18,7 +18,9 @@ import structlog
 from peers.timekeeper import Timekeeper
 from server.domain.clocks import Trouble
 from server.domain.errors import Unavailable
-from server.store import mesh
+from server.loops import Loops, Turns, cancel
+from server.store import deferred
+from server.store.metered import Count, metered
 from server.store.presence import Presence
 from server.store.stamps import Stamps
 
@@ -51,6 +53,8 @@ class Transaction:
     stamp: int
     now: int = 0
     """The node's time, corrected: microseconds since 1970. The stamp may be ahead of it."""
+    sure: int = 0
+    """The time that is sure to have come (`peers.clock`): what ends for good goes by it."""
     seen: int = 0
     """The largest stamp that came in from another node: what is written next is after it."""
     stored: int = 0
@@ -95,9 +99,14 @@ class Database:
     """
 
     def __init__(
-        self, path: Path, durability: Durability = "FULL", stamps: Stamps | None = None
+        self,
+        path: Path,
+        durability: Durability = "FULL",
+        stamps: Stamps | None = None,
+        loops: Loops | None = None,
     ) -> None:
         self.path = path
+        self._loops = loops or Loops()
         self._log = path.with_name(f"{path.name}-wal")
         self.durability = durability
         self.stamps = stamps or Stamps()
@@ -132,7 +141,7 @@ class Database:
         self._presence = Presence(self.path)
         self._writing = asyncio.create_task(self._write_loop(), name="cacp-writer")
         self._writing.add_done_callback(self._refuse_waiting)
-        self._checkpointing = asyncio.create_task(self._checkpoint_loop(), name="cacp-checkpoint")
+        self._checkpointing = self._loops.start("checkpoint", self._checkpoint_loop)
 
     async def _connect(self, opened: AsyncExitStack) -> None:
         self._writer = await _Connection(partial(connect, self.path, durability=self.durability))
@@ -152,9 +161,7 @@ class Database:
         self._closing = True
         self._wake.set()
         await asyncio.wait([self._writing])
-        self._checkpointing.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._checkpointing
+        await cancel([self._checkpointing])
         for _ in range(WIDE_READERS):
             await (await self._wide.get()).close()
         self._point.close()
@@ -182,10 +189,11 @@ class Database:
         except sqlite3.Error as error:
             raise self._noted(unavailable(error)) from error
 
-    async def read_wide(self, function: ReadFunction[T]) -> T:
-        """Run a read of many rows in a thread, on one consistent snapshot."""
+    async def read_wide(self, function: ReadFunction[T], count: Count | None = None) -> T:
+        """Run a read of many rows in a thread, on one consistent snapshot; `count` is told of each
+        how many bytes it has."""
         try:
-            return await self._on_wide(partial(_snapshot, function))
+            return await self._on_wide(partial(_snapshot, function, count))
         except sqlite3.Error as error:
             raise self._noted(unavailable(error)) from error
 
@@ -225,7 +233,7 @@ class Database:
 
     def time_trouble(self, name: Callable[[str], str] | None = None) -> Trouble | None:
         """What is wrong with the node's time, or what waits for it; as `Stamps.trouble`."""
-        return self.stamps.trouble(self.read(partial(mesh.deferred, now=self.now())), name)
+        return self.stamps.trouble(self.read(partial(deferred.ahead, now=self.now())), name)
 
     def files_are_lost(self) -> bool:
         """Whether what is written now would go with this process: the database, or its log, is not
@@ -359,7 +367,8 @@ class Database:
     ) -> "_Outcome":
         changes = connection.total_changes
         now = self.now()
-        transaction = Transaction(connection, self.stamps.next(now), now, clock=self.clock)
+        stamp, sure = self.stamps.next(now), self.clock.sure()
+        transaction = Transaction(connection, stamp, now, sure, clock=self.clock)
         try:
             value = function(transaction)
             self.stamps.saw(transaction.seen)
@@ -375,7 +384,7 @@ class Database:
 
     # --- the write-ahead log ------------------------------------------------------------------
 
-    async def _checkpoint_loop(self) -> None:
+    async def _checkpoint_loop(self) -> Turns:
         """Keep the log small: copy most of it back beside the writer, the rest between groups.
 
         Only when the writer itself copies the last pages does SQLite start the log anew.
@@ -386,8 +395,11 @@ class Database:
             try:
                 await self._on_wide(_checkpoint)
                 await self._writer.run(_checkpoint)
-            except Exception as error:
-                log.warning("checkpoint_failed", error=type(error).__name__)
+            except sqlite3.Error as error:
+                # It is still to be done.
+                self._log_is_large.set()
+                raise unavailable(error) from error
+            yield None
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,10 +472,13 @@ def copy_to(target: Path, connection: sqlite3.Connection) -> None:
         made.execute("PRAGMA journal_mode=DELETE")
 
 
-def _snapshot(function: ReadFunction[T], connection: sqlite3.Connection) -> T:
+def _snapshot(function: ReadFunction[T], count: Count | None, connection: sqlite3.Connection) -> T:
     connection.execute("BEGIN")
     try:
-        return function(connection)
+        if count is None:
+            return function(connection)
+        with metered(connection, count):
+            return function(connection)
     finally:
         _roll_back(connection)
 

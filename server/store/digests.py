@@ -1,4 +1,9 @@
-"""What this node holds, in digests (`peers.digest`). Follows `changes`: a write pays nothing."""
+"""What this node holds, in digests (`peers.digest`). Follows `changes`: a write pays nothing.
+
+A digest covers all that is signed of an entity, so that two nodes with equal digests show the same.
+Signatures are left out: who vouches for a thing may sign it anew. Mail and nodes' keys have none,
+for no two nodes hold the same of them.
+"""
 
 import sqlite3
 from collections.abc import Iterable
@@ -9,7 +14,9 @@ import orjson
 
 from peers import digest
 from peers.digest import Name
-from server.store import changes
+from server.domain.canonical import canonical
+from server.domain.errors import Refusal
+from server.store import changes, packets
 from server.store.sql import SQL
 
 # Run for each change: as text, without aiosql's own call.
@@ -92,11 +99,22 @@ def held(db: sqlite3.Connection) -> Held:
     return Held(root, *SQL.held_counts(db))
 
 
+def held_of(db: sqlite3.Connection, name: Name) -> str:
+    """The digest of an entity as it was counted."""
+    [found] = db.execute(_DIGEST, name._asdict()).fetchone() or [digest.NOTHING]
+    return str(found)
+
+
+def leaf_of(db: sqlite3.Connection, name: Name) -> str:
+    """The digest of an entity as it is stored now."""
+    return digest.leaf(name, _state(db, name))
+
+
 def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
     place = digest.place_of(name)
     at = name._asdict()
-    [before] = db.execute(_DIGEST, at).fetchone() or [digest.NOTHING]
-    now = digest.leaf(name, _state(db, name))
+    before = held_of(db, name)
+    now = leaf_of(db, name)
     if now == before:
         return
     db.execute(_PUT_DIGEST, {**at, "place": place, "digest": now})
@@ -109,7 +127,8 @@ def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
 
 
 def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
-    """The parts of an entity's state that every node that knows it all has alike."""
+    """The parts of an entity's state that every node that knows it all has alike; none of what is
+    not there."""
     if name.entity == "project":
         rows = [*SQL.project_state(db, project_id=name.project_id)]
         rows += SQL.repo_states(db, project_id=name.project_id)
@@ -117,12 +136,21 @@ def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
         return [orjson.dumps(row) for row in rows]
     if name.entity == "contract":
         return [
-            f"{kind}\n{key}\n{body}".encode()
+            f"{kind}\n{key}\n".encode() + _canonical(body)
             for kind, key, body in db.execute(_FACTS, name._asdict())
         ]
-    if name.entity in ("file", "file_request"):
-        state = SQL.file_state if name.entity == "file" else SQL.file_request_state
-        rows = [*state(db, project_id=name.project_id, entity_id=name.entity_id)]
-        return [orjson.dumps(row) for row in rows]
-    # A packet is immutable: that it is there is all.
-    return [b"packet"]
+    if name.entity == "context":
+        found = packets.signed(db, name.project_id, name.entity_id)
+        return [] if found is None else [_canonical(found[0])]
+    state = SQL.file_state if name.entity == "file" else SQL.file_request_state
+    rows = [*state(db, project_id=name.project_id, entity_id=name.entity_id)]
+    return [orjson.dumps(row) for row in rows]
+
+
+def _canonical(text: str) -> bytes:
+    """JSON as it is signed: on its way it may have come into another order."""
+    try:
+        return canonical(orjson.loads(text))
+    except (ValueError, Refusal):
+        # No node signed that: the row is damaged. It counts as what it is.
+        return text.encode()

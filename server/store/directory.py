@@ -46,6 +46,11 @@ def entries(db: sqlite3.Connection, *, now: int) -> list[Entry]:
     return [Entry(*row) for row in SQL.directory_entries(db, after=now - KEPT)]
 
 
+def agents(db: sqlite3.Connection) -> list[str]:
+    """Every agent that has an entry, without its version."""
+    return [agent for (agent,) in SQL.directory_agents(db)]
+
+
 def find(db: sqlite3.Connection, agent_id: str, *, now: int) -> Registered | None:
     """The entry of an agent, in whichever version it registered."""
     row = SQL.directory_listing(db, agent=identity(agent_id), after=now - KEPT)

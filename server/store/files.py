@@ -13,6 +13,7 @@ import orjson
 from schemas.base import iso, present
 from schemas.file import FileFact, FileRequestFact
 from server.domain.agents import identity
+from server.store import alarms
 from server.store.sql import SQL
 
 
@@ -145,22 +146,18 @@ def content(db: sqlite3.Connection, project_id: str, file: File) -> Content | No
     return Content(*row) if row else None
 
 
-def piece(
-    db: sqlite3.Connection, project_id: str, file: File, offset: int, size: int
-) -> bytes | None:
-    """At most `size` bytes of a file from `offset` on; None when its content is not here."""
-    found: bytes | None = SQL.piece_of_file(
-        db,
-        offset=offset,
-        size=size,
-        project_id=project_id,
-        file_id=file.file_id,
-        sha256=file.sha256,
-    )
-    return found
+def alarm_of(project_id: str, file_id: str) -> str:
+    """What an alarm for the content of a file is about."""
+    return f"file content {project_id}/{file_id}"
+
+
+def drop_content(db: sqlite3.Connection, project_id: str, file: File) -> None:
+    SQL.drop_file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
 
 
 def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: Content) -> None:
+    """Keep what was checked; what was wrong with it before is mended."""
+    alarms.end(db, "content_corrupt", alarm_of(project_id, file.file_id))
     SQL.put_file_content(
         db,
         project_id=project_id,

@@ -3,8 +3,11 @@
 import re
 import secrets
 import sqlite3
+from collections.abc import Iterable
 from hashlib import sha256
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import orjson
 
 from server.domain.agents import identity, same_agent
 from server.store.sql import SQL, Row
@@ -25,6 +28,8 @@ class Key(NamedTuple):
     trust: KeyTrust
     created_at: int
     revoked_at: int | None
+    projects: frozenset[str] | None = None
+    """The only projects that it is for; None for all."""
     human: bool = False
 
 
@@ -35,6 +40,8 @@ class Holder(NamedTuple):
     repo: str
     trust: KeyTrust
     revoked_at: int | None
+    projects: frozenset[str] | None = None
+    """The only projects that it is for; None for all."""
     human: bool = False
 
 
@@ -56,9 +63,11 @@ def add(
     repo: str,
     trust: KeyTrust = "verified",
     human: bool = False,
+    projects: Iterable[str] = (),
     now: int,
 ) -> str | None:
-    """Register `key` and return its id; None when it is registered, or revoked, already."""
+    """Register `key` and return its id; None when it is registered, or revoked, already. Without
+    `projects` it is for all."""
     key_id = f"key_{secrets.token_hex(6)}"
     added = SQL.insert_key(
         db,
@@ -70,18 +79,28 @@ def add(
         created_at=now,
         human=human,
     )
-    return key_id if added else None
+    if not added:
+        return None
+    for project_id in set(projects):
+        SQL.insert_key_project(db, key_id=key_id, project_id=project_id)
+    return key_id
 
 
 def holder(db: sqlite3.Connection, hashed: str) -> Holder | None:
     """Whom the key with this hash stands for, revoked or not."""
     row: Row | None = SQL.key_by_hash(db, hash=hashed)
-    return Holder._make([*row[:-1], bool(row[-1])]) if row else None
+    return Holder._make(_read(row)) if row else None
+
+
+def _read(row: Row) -> list[Any]:
+    """A row whose last columns are the projects, as JSON, and whether it is a human's."""
+    *rest, projects, human = row
+    return [*rest, frozenset(orjson.loads(projects)) or None, bool(human)]
 
 
 def every(db: sqlite3.Connection) -> list[Key]:
     """Every key that was ever made, oldest first."""
-    return [Key._make([*row[:-1], bool(row[-1])]) for row in SQL.all_keys(db)]
+    return [Key._make(_read(row)) for row in SQL.all_keys(db)]
 
 
 def revoke(db: sqlite3.Connection, key_id: str, *, now: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.acp import ACPMessageStatus
+from schemas.base import present
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity, same_agent
 from server.store import messages
@@ -133,13 +134,14 @@ def all_(db: sqlite3.Connection, address: str, after: int, limit: int) -> list[L
 
 def receipt(delivery: Delivery) -> dict[str, Any]:
     """The Receipt object."""
-    return {
+    shown = {
         "recipient": delivery.recipient,
         "status": delivery.status,
         "deliveredAt": delivery.delivered_at,
         "readAt": delivery.read_at,
         "error": delivery.error,
     }
+    return present(shown)
 
 
 def receipts(db: sqlite3.Connection, message_id: str) -> list[dict[str, Any]]:
@@ -156,7 +158,7 @@ def whole(db: sqlite3.Connection, message: Message) -> bytes:
 
 def reached(delivery: Delivery) -> dict[str, Any]:
     """The same as nodes tell each other (schemas.acp_mesh.Reached)."""
-    return {name: value for name, value in delivery._asdict().items() if name != "box_seq"}
+    return present(delivery._replace(box_seq=None)._asdict())
 
 
 # --- the registry of what was processed -------------------------
@@ -187,7 +189,8 @@ def dead(
     for id, recipient, document in SQL.archived_dead_letters(db, **asked):
         kept = orjson.loads(document)
         (told,) = (one for one in kept["receipts"] if one["recipient"] == recipient)
-        found.append((id, _dead(kept["message"], told, "inbox")))
+        # An older release kept what is absent as null.
+        found.append((id, _dead(kept["message"], present(told), "inbox")))
     return sorted(found, key=lambda one: one[0])[:limit]
 
 

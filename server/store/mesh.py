@@ -1,17 +1,12 @@
-"""Trust between nodes: pinned keys, homes of agents, invites, wanted peers; what is not due yet."""
+"""Trust between nodes: pinned keys, homes of agents, invites, wanted peers."""
 
 import secrets
 import sqlite3
 from typing import NamedTuple
 
 from server.domain.agents import identity
-from server.domain.clocks import Deferred
 from server.store import keys, peers
 from server.store.sql import SQL
-
-SOON = 60_000_000
-"""Microseconds: longer than until a project is asked for again."""
-_ACCEPTED = "accepted_until"
 
 # On the hot path: run as text, without aiosql's own call.
 _NODE_KEY: str = SQL.node_key.sql
@@ -42,15 +37,6 @@ class Wanted(NamedTuple):
     error: str | None
 
 
-class Aside(NamedTuple):
-    """A message that is deferred until its stamps are due. `params` is JSON."""
-
-    digest: str
-    source: str
-    method: str
-    params: str
-
-
 # --- keys and homes, by the agent without its version -------------------------------------------
 
 
@@ -70,7 +56,12 @@ def pin(
 def unpin(db: sqlite3.Connection, agent_id: str) -> None:
     """Forget a node's key and whom it speaks for, so that it may come with another key."""
     SQL.forget_node_key(db, agent=identity(agent_id))
-    SQL.forget_homes(db, node=identity(agent_id))
+    forget_homes(db, agent_id)
+
+
+def forget_homes(db: sqlite3.Connection, node: str) -> None:
+    """Forget whom a node speaks for: others may."""
+    SQL.forget_homes(db, node=identity(node))
 
 
 def is_known_by_key(db: sqlite3.Connection, agent_id: str, own: str) -> bool:
@@ -148,54 +139,3 @@ def want_failed(db: sqlite3.Connection, url: str, error: str) -> None:
 
 def want_done(db: sqlite3.Connection, url: str) -> bool:
     return bool(SQL.drop_wanted(db, url=url))
-
-
-# --- what is not due yet ------------------------------------------------------------------------
-
-
-def put_aside(db: sqlite3.Connection, message: Aside, due: int) -> bool:
-    """Keep a message until `due`, a stamp. False when it is kept already."""
-    return bool(SQL.put_aside(db, due=due, **message._asdict()))
-
-
-def due(db: sqlite3.Connection, now: int, limit: int = 100) -> list[Aside]:
-    return [Aside(*row) for row in SQL.due_messages(db, now=now, limit=limit)]
-
-
-def postpone(db: sqlite3.Connection, digest: str, due: int) -> None:
-    """Keep a message until another time, a stamp."""
-    SQL.postpone_aside(db, digest=digest, due=due)
-
-
-def drop_aside(db: sqlite3.Connection, digest: str) -> None:
-    SQL.drop_aside(db, digest=digest)
-
-
-def deferred(db: sqlite3.Connection, now: int) -> Deferred:
-    """What is deferred because of its stamps; what waits for its project is asked for sooner."""
-    return Deferred(*SQL.deferred(db, soon=now + SOON))
-
-
-def each_deferred(db: sqlite3.Connection, now: int, limit: int = 100) -> list[tuple[int, Aside]]:
-    """The same one by one, with when each is due."""
-    rows = SQL.each_deferred(db, soon=now + SOON, limit=limit)
-    return [(row[0], Aside(*row[1:])) for row in rows]
-
-
-def accept(db: sqlite3.Connection, now: int) -> int:
-    """Take in now what is deferred because of its stamps, and from now on what is stamped up to the
-    last of it and what corrects that; how many messages."""
-    found = deferred(db, now)
-    if found.messages:
-        SQL.put_meta(db, name=_ACCEPTED, value=str(max(found.until + SOON, accepted(db))))
-        SQL.accept_deferred(db, soon=now + SOON)
-    return found.messages
-
-
-def accepted(db: sqlite3.Connection) -> int:
-    """As of when an operator has what is deferred taken in; 0 when none ever did."""
-    return int(SQL.meta_value(db, name=_ACCEPTED) or 0)
-
-
-def count_aside(db: sqlite3.Connection) -> int:
-    return int(SQL.count_aside(db))

@@ -14,11 +14,14 @@ from server.store import schema
 from server.store.database import Durability, connect, copy_to, unavailable
 from server.store.place import make_folder, sync_folder
 from server.store.sql import SQL
-from server.store.wal import unreadable_commits
+from server.store.wal import HEADER_BYTES, unreadable_commits
 
 log = structlog.get_logger()
 
-SECRETS = ("keys", "tokens", "invites", "wanted_peers", "peers", "api_keys", "answers", "node")
+SECRETS = (
+    *("key_projects", "keys", "tokens", "invites", "wanted_peers", "peers", "api_keys"),
+    *("answers", "node"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,9 @@ def check_log(path: Path) -> None:
     """Raises Damaged when acknowledged writes are in the database's log that SQLite can't read, and
     would leave out without a word. Changes nothing."""
     wal = path.with_name(f"{path.name}-wal")
-    if not wal.exists() or not wal.stat().st_size:
+    if not wal.exists() or wal.stat().st_size <= HEADER_BYTES:
+        # Nothing is in it. Beside it may stand the journal of a first start that lost power, which
+        # SQLite plays back when it may write.
         return
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as reading:
         schema.elements(reading)
@@ -99,7 +104,7 @@ def copy(source: Path, target: Path, *, without_secrets: bool = False) -> None:
         copy_to(target, live)
     if without_secrets:
         with closing(sqlite3.connect(target, isolation_level=None)) as made:
-            for what in SECRETS:
+            for what in (*SECRETS, "undelivered"):
                 getattr(SQL, f"redact_{what}")(made)
             # What is deleted stands in free pages until they are written anew.
             made.execute("VACUUM")
@@ -107,12 +112,14 @@ def copy(source: Path, target: Path, *, without_secrets: bool = False) -> None:
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     known = tuple(schema.migrations())
+    if not schema.elements(connection):
+        _make(connection, known)
     had, repairs = _had(connection, known)
     missing = [one for one in known if one.name not in had]
     if had and (missing or repairs):
         first = f"{missing[0].number:04d}_{missing[0].name}" if missing else repairs[0].name
         _back_up(path, f"{path.name}.before-{first}")
-    if had:
+    if had > _recorded(connection):
         with _transaction(connection):
             for repair in repairs:
                 repair.run(connection)
@@ -126,6 +133,17 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
                 one.run(connection)
                 _record(connection, one)
     schema.check(schema.elements(connection), known)
+
+
+def _make(connection: sqlite3.Connection, known: tuple[schema.Migration, ...]) -> None:
+    """What all migrations make, at once."""
+    with _transaction(connection):
+        # Another process may have been faster.
+        if not schema.elements(connection):
+            for statement in schema.made(known).statements:
+                connection.execute(statement)
+            for one in known:
+                _record(connection, one)
 
 
 def _had(

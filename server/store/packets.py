@@ -41,6 +41,15 @@ def insert(
         )
 
 
+def replace(
+    db: sqlite3.Connection, project_id: str, packet: ContextPacket, signature: str | None
+) -> None:
+    """Put a packet in the place of another with its id."""
+    SQL.drop_packet_contracts(db, project_id=project_id, packet_id=packet.packet_id)
+    SQL.drop_packet(db, project_id=project_id, packet_id=packet.packet_id)
+    insert(db, project_id, packet, signature)
+
+
 def exists(db: sqlite3.Connection, project_id: str, packet_id: str) -> bool:
     return bool(SQL.packet_exists(db, project_id=project_id, packet_id=packet_id))
 

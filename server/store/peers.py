@@ -4,6 +4,7 @@ import sqlite3
 from typing import NamedTuple
 
 from server.domain.agents import same_agent
+from server.domain.places import Way
 from server.store.sql import SQL
 
 # On the hot path: run as text, without aiosql's own call.
@@ -73,12 +74,24 @@ def every(db: sqlite3.Connection) -> list[Peer]:
     return [Peer(*row) for row in SQL.all_peers(db)]
 
 
+def put_way(db: sqlite3.Connection, agent_id: str, came_by: Way) -> None:
+    """Remember what let a peer in; an operator, where nothing is said."""
+    SQL.put_peer_way(db, agent_id=agent_id, came_by=came_by)
+
+
+def count_by_way(db: sqlite3.Connection) -> dict[str, int]:
+    """How many peers there are, by what let them in."""
+    return dict(SQL.peers_by_way(db))
+
+
 def count(db: sqlite3.Connection) -> int:
     return int(SQL.peer_count(db))
 
 
 def remove(db: sqlite3.Connection, agent_id: str) -> bool:
-    """Forget a peer. False when there is none."""
+    """Forget a peer, what it had not taken, and what it has deferred. False when there is none."""
+    SQL.forget_undelivered_of(db, peer=agent_id)
+    SQL.drop_deferred_of(db, source=agent_id)
     return bool(SQL.remove_peer(db, agent_id=agent_id))
 
 
@@ -93,7 +106,8 @@ def take_back(db: sqlite3.Connection, agent_id: str) -> list[Peer]:
 
 
 def retry(db: sqlite3.Connection, agent_id: str) -> bool:
-    """Have the peer tried again at once. False when there is none."""
+    """Have the peer tried again at once, also with what was given up. False when there is none."""
+    SQL.forget_dropped(db, peer=agent_id)
     return bool(SQL.retry_peer(db, agent_id=agent_id))
 
 

@@ -40,6 +40,28 @@ def claim(path: Path) -> int | None:
     return descriptor
 
 
+def is_claimed(path: Path) -> bool:
+    """Whether a node runs on `path`; False where there are no such locks."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    path = path.resolve()
+    try:
+        descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder, for this user alone, and those above it, so that they outlast a power loss.
 

@@ -11,12 +11,16 @@ from schemas.contract import AgreementPolicy
 from server.store import contracts, packets
 from server.store.sql import SQL
 
+ALIASES_MAX = 100
+"""Ids that foreign peers give to one repo: as many as a node may have peers."""
+
 # On the hot path: run as text, without aiosql's own call.
 _MEMBERSHIP: str = SQL.membership.sql
 
 
 class Header(NamedTuple):
-    """A project's header register. `created_at` and `stamp` are stamps."""
+    """A project's header register. `created_at` and `stamp` are stamps. `signature` is JSON of
+    schemas.mesh.Signature, None while it is this node's own word, "" when it is nobody's."""
 
     project_id: str
     name: str
@@ -25,10 +29,17 @@ class Header(NamedTuple):
     agreement_policy: AgreementPolicy
     created_at: int
     stamp: int
+    signature: str | None = None
+
+    def body(self) -> dict[str, str | int]:
+        """What of it is signed."""
+        said = self._asdict()
+        return {name: said[name] for name in said if name not in ("project_id", "signature")}
 
 
 class Repo(NamedTuple):
-    """A repo of a project, with the claim on it."""
+    """A repo of a project, with the claim on it. `signature` is that of what the repo is, as of a
+    header."""
 
     repo_id: str
     name: str
@@ -40,6 +51,18 @@ class Repo(NamedTuple):
     agent_id: str | None = None
     agent_endpoint: str | None = None
     claimed_at: int | None = None
+    signature: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """What of it is signed."""
+        return {
+            "name": self.name,
+            "role": self.role,
+            "language": self.language,
+            "relevant_paths": orjson.loads(self.relevant_paths),
+            "url": self.url,
+            "stamp": self.stamp,
+        }
 
 
 class Member(NamedTuple):
@@ -81,6 +104,12 @@ def headers_before(
     """
     rows = SQL.project_headers_before(db, created_at=created_at, project_id=project_id, limit=limit)
     return [Header(*row) for row in rows]
+
+
+def headers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[Header]:
+    """Those of some projects that are known here, the newest first."""
+    found = [one for id in ids if (one := header(db, id)) is not None]
+    return sorted(found, key=lambda one: (one.created_at, one.project_id), reverse=True)
 
 
 def count(db: sqlite3.Connection) -> int:
@@ -162,9 +191,12 @@ def keep_lost_claim(
     )
 
 
-def add_alias(db: sqlite3.Connection, project_id: str, alias: str, repo_id: str) -> None:
-    """Remember the id that a peer of another make gave to a repo of ours."""
-    SQL.insert_alias(db, project_id=project_id, alias=alias, repo_id=repo_id)
+def add_alias(db: sqlite3.Connection, project_id: str, alias: str, repo_id: str) -> bool:
+    """Remember the id that a foreign peer gave to a repo of ours. False when the repo has as many
+    as it may have."""
+    known = resolve_alias(db, project_id, alias)
+    at = {"project_id": project_id, "alias": alias, "repo_id": repo_id}
+    return known is not None or bool(SQL.insert_alias(db, **at, most=ALIASES_MAX))
 
 
 def resolve_alias(db: sqlite3.Connection, project_id: str, alias: str) -> str | None:
@@ -211,6 +243,32 @@ def summary(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
         "createdAt": iso(header.created_at),
         "updatedAt": iso(updated_at),
     }
+
+
+def outline(
+    db: sqlite3.Connection, header: Header, after: str, limit: int
+) -> tuple[dict[str, Any], str | None]:
+    """A project with its contracts in short, by id, after the one named; and the last of these, if
+    others follow."""
+    members = repos(db, header.project_id)
+    contract_count, updated_at = _totals(db, header, members)
+    found = contracts.summaries(
+        db, header.project_id, after=after, status=None, type=None, limit=limit + 1
+    )
+    shown = {
+        "projectId": header.project_id,
+        "name": header.name,
+        "objective": header.objective,
+        "status": header.status,
+        "agreementPolicy": header.agreement_policy,
+        "repos": [repo_context(repo) for repo in members],
+        "contracts": found[:limit],
+        "contractCount": contract_count,
+        "contextCount": SQL.project_packet_count(db, project_id=header.project_id),
+        "createdAt": iso(header.created_at),
+        "updatedAt": iso(updated_at),
+    }
+    return shown, found[limit - 1]["contractId"] if len(found) > limit else None
 
 
 def _totals(db: sqlite3.Connection, header: Header, members: list[Repo]) -> tuple[int, int]:

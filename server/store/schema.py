@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import orjson
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 RECORD = "table migrations"
@@ -20,6 +22,9 @@ RECORD = "table migrations"
 
 Elements = frozenset[str]
 """What a schema consists of: `table peers`, `column peers.secret`, `index digests_by_place`."""
+
+LASTING = ("CREATE ", "INSERT ", "DELETE ")
+"""What of a dump makes anything: it deletes where SQLite counts, to set that too."""
 
 _ELEMENTS = """
 SELECT type || ' ' || name FROM sqlite_master
@@ -90,10 +95,20 @@ def elements(connection: sqlite3.Connection) -> Elements:
     return frozenset(one for (one,) in connection.execute(_ELEMENTS))
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the migrations make of an empty database."""
+
+    additions: dict[str, Elements]
+    """What each adds to the schema of today, by its name: what a later one takes away again is
+    nothing that a database must have."""
+    statements: tuple[str, ...]
+    """Make the same at once."""
+
+
 @cache
-def additions(known: tuple[Migration, ...]) -> dict[str, Elements]:
-    """What each migration adds to the schema of today, by its name: what a later one takes away
-    again is nothing that a database must have."""
+def made(known: tuple[Migration, ...]) -> Made:
+    """Run the migrations in memory."""
     added: dict[str, Elements] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
         before = elements(empty)
@@ -102,7 +117,8 @@ def additions(known: tuple[Migration, ...]) -> dict[str, Elements]:
             after = elements(empty)
             added[migration.name] = after - before
             before = after
-    return {name: those & before for name, those in added.items()}
+        lasting = tuple(one for one in empty.iterdump() if one.startswith(LASTING))
+    return Made({name: those & before for name, those in added.items()}, lasting)
 
 
 def deduce(found: Elements, known: tuple[Migration, ...]) -> tuple[set[str], list[Repair]]:
@@ -113,7 +129,7 @@ def deduce(found: Elements, known: tuple[Migration, ...]) -> tuple[set[str], lis
     """
     had: set[str] = set()
     repairs: list[Repair] = []
-    for name, added in additions(known).items():
+    for name, added in made(known).additions.items():
         lacking = added - found
         if lacking == added:
             continue
@@ -131,7 +147,7 @@ def deduce(found: Elements, known: tuple[Migration, ...]) -> tuple[set[str], lis
 def check(found: Elements, known: tuple[Migration, ...]) -> None:
     """Raises Damaged when a schema lacks anything that the migrations make. What an operator has
     added, an index say, is no harm."""
-    for name, added in additions(known).items():
+    for name, added in made(known).additions.items():
         if lacking := added - found:
             raise Damaged(f"The database lacks {_named(lacking)}, which {name} made")
 
@@ -142,6 +158,14 @@ def _named(lacking: Iterable[str]) -> str:
 
 
 def _run(sql: str, connection: sqlite3.Connection) -> None:
+    """Statements may call digest_of_parties(body of a version): what its key says of them."""
+    connection.create_function("digest_of_parties", 1, _digest_of_parties, deterministic=True)
     bare = re.sub(r"--[^\n]*", "", sql)
     for statement in filter(None, (part.strip() for part in bare.split(";"))):
         connection.execute(statement)
+
+
+def _digest_of_parties(body: str) -> str:
+    # SQLite's own functions cut a text at its first NUL.
+    parties = sorted({str(one).encode().hex() for one in orjson.loads(body)["parties"]})
+    return hashlib.sha256(",".join(parties).encode()).hexdigest()

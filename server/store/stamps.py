@@ -1,10 +1,14 @@
 """The stamps that a node gives out, one to a transaction, and what is wrong with them."""
 
+import sqlite3
 from collections.abc import Callable
 
-from peers.clock import tick
+from peers.clock import Sure, tick
 from peers.timekeeper import Timekeeper
 from server.domain.clocks import Deferred, Trouble, trouble
+from server.store.sql import SQL
+
+_SURE = "sure_time"
 
 
 class Stamps:
@@ -41,8 +45,21 @@ class Stamps:
         return trouble(
             self.clock.verdict,
             has_jumped=self.clock.has_jumped,
+            doubt=self.clock.doubt,
             newest=self.newest,
             deferred=deferred,
             now=self.clock.now(),
             name=name,
         )
+
+
+def kept(db: sqlite3.Connection) -> Sure | None:
+    """The time that the node was sure of when it last wrote that down, or that an operator has
+    confirmed since."""
+    found = SQL.meta_value(db, name=_SURE)
+    return None if found is None else Sure(*map(int, found.split()))
+
+
+def keep(db: sqlite3.Connection, sure: Sure) -> None:
+    """Write down what is sure; a running node goes on from what others write."""
+    SQL.put_meta(db, name=_SURE, value=f"{sure.time} {sure.doubted}")

@@ -5,20 +5,22 @@ that since its start is its own affair; and what a node without peers ever wrote
 """
 
 import sqlite3
+from collections import Counter
+from typing import NamedTuple
 
-from peers.clock import Shift, shift_of
+from peers.clock import AHEAD, Shift, shift_of
 from server.store import changes, claims, contracts, files, packets, projects
 from server.store.sql import SQL
 
 _GIVEN = "given"
 _ALL = "all"
+_REPAIRED = "repaired"
 
 
 def begin(db: sqlite3.Connection) -> int:
     """The last change that another node may have taken; all of those before this start, once this
     node has had a peer."""
-    known = SQL.meta_value(db, name=_GIVEN)
-    given = int(known) if known not in (None, _ALL) else changes.newest(db)
+    given = _given(db)
     changes.put_meta(db, _GIVEN, str(given))
     return given
 
@@ -35,12 +37,57 @@ def bring_back(db: sqlite3.Connection, *, node: str, given: int, now: int) -> Sh
     How it was moved; None when nothing was too far ahead.
     """
     changes.put_meta(db, _GIVEN, _ALL)
+    return _restamp(db, node, given, now)
+
+
+class Ahead(NamedTuple):
+    """What is stamped ahead of the time, of each kind how many: that nobody else has taken yet,
+    and that others may have."""
+
+    untaken: dict[str, int]
+    taken: dict[str, int]
+
+
+def ahead(db: sqlite3.Connection, *, node: str, now: int) -> Ahead:
+    """What `repair` would stamp anew, and what it would leave."""
+    reach = {"given": _given(db), "origin": node, "now": now}
+    newest, floor = SQL.reach_of_untaken(db, **reach)
+    mended = shift_of(newest or 0, floor or 0, now) is not None
+    untaken = Counter(row[0] for row in SQL.untaken_ahead(db, **reach)) if mended else Counter()
+    # A change is not ahead by a fault when it is by no more than clocks may differ.
+    taken = Counter(row[0] for row in SQL.taken_ahead(db, **reach | {"now": now + AHEAD}))
+    return Ahead(dict(untaken), dict(taken))
+
+
+def repair(db: sqlite3.Connection, *, node: str, now: int) -> Shift | None:
+    """Stamp anew what is ahead of the time and nobody else has taken; it may still be taken by
+    nobody. A running node sees it by `repaired`. How it was moved; None when nothing was too far
+    ahead."""
+    moved = _restamp(db, node, _given(db), now)
+    if moved is not None:
+        changes.put_meta(db, _REPAIRED, str(changes.newest(db)))
+    return moved
+
+
+def repaired(db: sqlite3.Connection) -> int:
+    """The last change of the last repair; 0 when there was none."""
+    return int(SQL.meta_value(db, name=_REPAIRED) or 0)
+
+
+def _given(db: sqlite3.Connection) -> int:
+    known = SQL.meta_value(db, name=_GIVEN)
+    return changes.newest(db) if known in (None, _ALL) else int(known)
+
+
+def _restamp(db: sqlite3.Connection, node: str, given: int, now: int) -> Shift | None:
     reach = {"given": given, "origin": node, "now": now}
     newest, floor = SQL.reach_of_untaken(db, **reach)
     moved = shift_of(newest or 0, floor or 0, now)
     if moved is None:
         return None
-    for entity, entity_id, project_id in SQL.untaken_ahead(db, **reach):
+    found = list(SQL.untaken_ahead(db, **reach))
+    SQL.put_back_changes(db, **reach)
+    for entity, entity_id, project_id in found:
         if entity == "contract":
             contracts.restamp(db, project_id, entity_id, moved.move)
         elif entity == "context":
@@ -68,9 +115,11 @@ def _restamp_project(db: sqlite3.Connection, project_id: str, moved: Shift) -> N
     if header is None:
         return
     stamp, created_at = moved.move(header.stamp), moved.move(header.created_at)
-    projects.update_header(db, header._replace(stamp=stamp, created_at=created_at))
+    if header.signature is None:
+        projects.update_header(db, header._replace(stamp=stamp, created_at=created_at))
     for repo in projects.repos(db, project_id):
-        projects.update_repo(db, project_id, repo._replace(stamp=moved.move(repo.stamp)))
+        if repo.signature is None:
+            projects.update_repo(db, project_id, repo._replace(stamp=moved.move(repo.stamp)))
         settled = [
             one
             if one.signature is not None

@@ -47,8 +47,8 @@ def _rendered(project: str, contract: str, header: Header, facts: domain.Facts) 
     """The copy that the store makes of these facts, on a database of its own."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
         scratch.execute(
-            "CREATE TABLE contracts (project_id, contract_id, version, status, proposed_by,"
-            " created_at, updated_at, document, history)"
+            "CREATE TABLE contracts (project_id, contract_id, type, name, version, status,"
+            " proposed_by, created_at, updated_at, document, history, signature)"
         )
         scratch.execute(
             "CREATE TABLE facts (contract_id, kind, key, project_id, stamp, body, signature,"

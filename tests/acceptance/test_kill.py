@@ -13,6 +13,7 @@ import pytest
 from tests.acceptance import ledger
 from tests.node import Node, RpcError, bearer
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.waiting import PATIENCE
 
 CLIENTS = 8
 WRITES = 5_000
@@ -72,7 +73,7 @@ class Client(threading.Thread):
         self.wrong: Exception | None = None
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.team.node.url, timeout=60, trust_env=False) as http:
+        with httpx.Client(base_url=self.team.node.url, timeout=PATIENCE, trust_env=False) as http:
             while True:
                 try:
                     self.step(http)

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tests.node import Node
+from tests.waiting import PATIENCE
 
 Json = dict[str, Any]
 
@@ -133,7 +134,9 @@ class Agent:
         headers = {"X-Agent-ID": self.id}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
-        self.http = httpx.Client(base_url=node.url, headers=headers, timeout=30, trust_env=False)
+        self.http = httpx.Client(
+            base_url=node.url, headers=headers, timeout=PATIENCE, trust_env=False
+        )
 
     def answer(self, method: str, params: Any = None) -> Json:
         request = {"jsonrpc": "2.0", "method": method, "params": params, "id": "request-123"}

@@ -162,7 +162,7 @@ def test_a_node_that_dies_of_it_has_all_that_it_acknowledged(tmp_path: Path) -> 
                 assert all_of(bert) == sent
         node.kill()
         node.start()
-        assert anna.send(bert)["held"] is None
+        assert anna.send(bert).get("held") is None
         check_whole(bert, set(sent))
 
 

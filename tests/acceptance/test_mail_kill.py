@@ -12,6 +12,7 @@ import pytest
 
 from tests.mail import Agent, agent
 from tests.node import Node, RpcError, bearer
+from tests.waiting import PATIENCE
 
 AGENTS = 4
 THREADS = 3
@@ -38,7 +39,7 @@ class Worker:
     wrong: Exception | None = None
 
     def run(self, steps: int) -> None:
-        with httpx.Client(base_url=self.agent.node.url, timeout=60, trust_env=False) as http:
+        with httpx.Client(base_url=self.agent.node.url, timeout=PATIENCE, trust_env=False) as http:
             for _ in range(steps):
                 try:
                     self.step(http)
@@ -108,7 +109,7 @@ def one_life(node: Node, workers: list[Worker], seconds: float | None) -> None:
 def check(node: Node, workers: list[Worker]) -> int:
     """What every agent was told is so; the number of messages."""
     for worker in workers:
-        with httpx.Client(base_url=node.url, timeout=60, trust_env=False) as http:
+        with httpx.Client(base_url=node.url, timeout=PATIENCE, trust_env=False) as http:
             while worker.asked is not None:
                 worker.step(http)
             while ids := [

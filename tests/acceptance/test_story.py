@@ -12,18 +12,17 @@ from typing import Any
 
 from tests.node import AGENT, REPO, Node
 from tests.team import FRONTEND, FRONTEND_AGENT, REPOS
+from tests.waiting import PATIENCE
 
 V1 = {"method": "GET", "path": "/api/v1/users/profile"}
 V2 = V1 | {"query": {"fields": "string"}}
-PATIENCE = 60.0
-"""Seconds; a watcher that has lost its node asks again after ever longer pauses."""
 
 
 def cacp(node: Node, *words: str) -> subprocess.CompletedProcess[str]:
     """A `cacp` command as a shell runs it, for this node."""
     command = [sys.executable, "-m", "cli.main", *words]
     env = node.env | {"CACP_URL": node.url}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def key_for(node: Node, agent: str, repo: str) -> str:

@@ -74,7 +74,7 @@ def script(path: Path) -> dict[str, Any]:
 
 
 def start(bench: Bench) -> "subprocess.Popen[bytes]":
-    verb = "resume" if (bench.state_dir / "state.json").exists() else "run"
+    verb = "resume" if (bench.state_dir / "run.json").exists() else "run"
     return subprocess.Popen(
         [PYTHON, "-c", CACP, "thread", verb, str(bench.root / "manifest.json"), "--plain"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=Path(__file__).parents[2],
@@ -82,7 +82,7 @@ def start(bench: Bench) -> "subprocess.Popen[bytes]":
 
 
 def end_state(bench: Bench) -> dict[str, Any]:
-    state = RunState.model_validate_json((bench.state_dir / "state.json").read_bytes())
+    state = RunState.model_validate_json((bench.state_dir / "run.json").read_bytes())
     tree = bench.tree()
     return {
         "run": state.run_status,

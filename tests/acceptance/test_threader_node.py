@@ -33,6 +33,8 @@ def test_a_contract_is_implemented_and_verified_by_a_run(
     packets = team.backend("context/list")["packets"]
     assert {packet["type"] for packet in packets} == {"decision", "implementation_status"}
     assert not (bench.state_dir / "outbox.refused.jsonl").exists()
-    (alert,) = team.node.call("acp/inbox", key=team.key)["messages"]
+    mails = team.node.call("acp/inbox", key=team.key)["messages"]
+    (alert,) = [mail for mail in mails if mail["topic"] != "run run-1 completed"]
+    assert len(mails) == 2, "and the run's end"
     assert (alert["type"], alert["topic"]) == ("status.blocked", "task B escalated")
     assert alert["payload"]["details"]["status"] == "escalated"

@@ -1,13 +1,17 @@
 """`cacp comply` as a user meets it."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from comply.files import suites
 from tests.cli.run import ROOT, cacp
 from tests.node import Node
+from tests.waiting import PATIENCE
 
 TEST = """{
   "title": "Answers",
@@ -21,19 +25,53 @@ def test_lint_names_file_and_line(tmp_path: Path) -> None:
     file.write_text(TEST)
     done = cacp("comply", "lint", str(file))
     assert done.exit_code == 1
-    assert f"{file}:4: error: steps.0.expect.messages.0.response.id: not a regex" in done.stdout
+    assert f"{file}:4: error: steps.0.expect.messages.0.response.id: ( is no regex" in done.stdout
     assert "1 files, 3 problems" in done.stderr
     file.write_text(TEST.replace('"("', '"1"'))
     assert cacp("comply", "lint", str(file)).exit_code == 0
     assert cacp("comply", "lint", str(file), "--strict").exit_code == 1
     warned = json.loads(cacp("comply", "lint", str(file), "--json").stdout)
     assert {one["level"] for one in warned} == {"warning"}
+    file.write_bytes(b"\xff")
+    done = cacp("comply", "lint", str(file))
+    assert (done.exit_code, done.stdout) == (
+        1,
+        f"{file}:1: error: can't be read: it is not UTF-8\n",
+    )
 
 
 def test_what_is_not_there_is_wrong_usage() -> None:
     done = cacp("comply", "lint", "nope")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("cacp: no suite, test or file nope")
+
+
+def test_a_file_that_is_no_test_is_an_error_of_its_own(node: Node, tmp_path: Path) -> None:
+    good = TEST.replace('"title"', '"transport": "http", "title"').replace('"("', '"."')
+    for name, text in (
+        ("a", TEST),
+        ("b", good.replace('"steps"', '"preconditions": [{"os": "x"}], "steps"')),
+        (
+            "c",
+            good.replace(
+                '"steps"', '"sandbox": {"files": [{"path": "x", "base64": "?"}]}, "steps"'
+            ),
+        ),
+        ("d", good.replace('"expect"', '"forbid": {"methods": []}}, {"expect"')),
+    ):
+        (tmp_path / f"{name}.jsont").write_text(text)
+    done = cacp("comply", "run", str(tmp_path), "--url", node.url)
+    assert done.exit_code == 3
+    suite = tmp_path.name
+    said = [line.partition(" ")[2] for line in done.stderr.splitlines() if "/4 " in line]
+    assert [line[: line.index(suite)].strip() for line in sorted(said)] == [
+        "ERROR",
+        "ERROR",
+        "FAIL",
+        "NA",
+    ]
+    assert "is no base64" in done.stdout
+    assert "asks for os, which this runner does not know" in done.stdout
 
 
 def test_list_and_explain() -> None:
@@ -43,6 +81,9 @@ def test_list_and_explain() -> None:
     assert all(test["docs"] and test["description"] for test in tests)
     explained = cacp("comply", "explain", "contract.agree").stdout
     assert "Clause: cacp-2.0.md#cacpcontractrespond" in explained
+    whole = json.loads(cacp("comply", "explain", "contract.agree", "--json").stdout)
+    assert whole["test"] == "cacp-2.0/contract.agree"
+    assert whole["steps"][0]["send"]["method"] == "cacp/project/create"
 
 
 def test_every_shipped_test_is_clean() -> None:
@@ -54,9 +95,11 @@ def test_run_reports_in_every_form(node: Node, frontend_key: str, tmp_path: Path
     files = [tmp_path / name for name in ("r.json", "r.xml", "r.html", "r.svg")]
     forms = zip(("--json", "--junit", "--html", "--badge"), map(str, files), strict=True)
     options = [word for pair in forms for word in pair]
-    who = ["--url", node.url, "--key2", frontend_key]
+    sync_key = node.key("aid://example.com/frontend@1.0.0", "frontend-app", "peer")
+    who = ["--url", node.url, "--key2", frontend_key, "--sync-key", sync_key]
     done = cacp("comply", "run", "cacp-2.0", "json-rpc-2.0", *who, *options)
-    assert done.exit_code == 0, done.stdout
+    assert done.exit_code == 4, done.stdout
+    assert done.stderr.endswith("cacp: 12 of 99 required tests not tested\n")
     assert "| Contract: agree " in done.stdout
     assert "PASS cacp-2.0/contract.agree" in done.stderr
     assert all(file.stat().st_size > 300 for file in files)
@@ -67,9 +110,9 @@ def test_run_reports_in_every_form(node: Node, frontend_key: str, tmp_path: Path
 
 def test_without_another_key_its_tests_are_not_applicable(node: Node) -> None:
     done = cacp("comply", "run", "contract.agree", "--url", node.url, "-q")
-    assert done.exit_code == 0
-    assert "- Not applicable: needs another agent: --key2" in done.stdout
-    assert done.stderr == ""
+    assert done.exit_code == 4
+    assert "- Not tested: needs another agent: --key2 (1)" in done.stdout
+    assert done.stderr == "cacp: nothing was tested\n"
 
 
 def test_a_baseline_takes_a_known_failure_and_refuses_a_stale_one(
@@ -95,8 +138,9 @@ def test_wrong_usage_and_nothing_that_answers() -> None:
     assert cacp("comply", "run").exit_code == 2
     assert cacp("comply", "run", "nope", "--url", "http://127.0.0.1:9").exit_code == 2
     done = cacp("comply", "run", "json-rpc-2.0", "--url", "http://127.0.0.1:9")
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert done.stderr == "cacp: nothing answers at http://127.0.0.1:9\n"
+    assert done.exit_code == 3
+    assert "- Not tested to the end: nothing answers at http://127.0.0.1:9\n" in done.stdout
+    assert done.stderr.endswith("cacp: 127.0.0.1:9: nothing answers at http://127.0.0.1:9\n")
 
 
 def test_an_agent_of_the_settings_is_tested(tmp_path: Path) -> None:
@@ -110,7 +154,10 @@ def test_an_agent_of_the_settings_is_tested(tmp_path: Path) -> None:
     run = ["comply", "run", *names, "--settings", str(settings), "--agent"]
     done = cacp(*run, "keeper")
     assert done.exit_code == 0, done.output
-    assert "## keeper Summary\n\n- Tests: 2 PASS\n- Time: 2 tests in " in done.stdout
+    assert (
+        "## keeper Summary\n\n- Required: 2 of 2 pass\n- Tests: 2 PASS\n- Time: 2 tests in "
+        in done.stdout
+    )
     missing = cacp(*run, "nobody")
     assert missing.exit_code == 2
     assert "no agent nobody in agent_servers; there are keeper" in missing.stderr
@@ -125,7 +172,9 @@ def test_a_command_is_tested() -> None:
     assert cacp("comply", "run", "--command", "'").exit_code == 2
 
 
-def test_record_writes_a_test(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", [None, signal.SIGTERM])
+def test_record_writes_a_test(ended: signal.Signals | None, tmp_path: Path) -> None:
+    """Whether the editor closes the agent's stdin, or ends it, as editors do."""
     settings, file = tmp_path / "agents.json", tmp_path / "hello.jsont"
     server = {
         "command": sys.executable,
@@ -146,8 +195,11 @@ def test_record_writes_a_test(tmp_path: Path) -> None:
         editor.stdin.write(frame)
         editor.stdin.flush()
         assert json.loads(editor.stdout.readline())["error"]["code"] == -32601
-        editor.stdin.close()
-        assert editor.wait(30) == 0
+        if ended is None:
+            editor.stdin.close()
+        else:
+            editor.send_signal(ended)
+        assert editor.wait(PATIENCE) == 0
     steps = json.loads(file.read_text())["steps"]
     assert steps[0]["send"]["method"] == "no/such/method"
     assert steps[1]["expect"]["messages"][0]["response"]["error"]["code"] == -32601

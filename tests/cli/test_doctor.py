@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 import shutil
 import socket
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,20 @@ from typing import Any
 import pytest
 
 from cli.doctor import clock_check, clocks_check
-from peers.clock import Reading
-from server.store import changes
+from peers.clock import GAP, Reading, Sure
+from server.store import changes, stamps
 from server.store.database import connect
 from server.store.migrate import prepare
 from server.store.peers import Peer
+from server.store.place import claim
 from tests.cli.run import cacp
 from tests.node import Node, free_port
 from tests.team import AGENT, REPO
+
+PEERS = (
+    "INSERT INTO peers"
+    " (agent_id, endpoint, repo_name, trust, registered_at, last_seen, secret, key_id) VALUES "
+)
 
 
 @pytest.fixture
@@ -159,6 +167,12 @@ def test_a_schema_that_the_next_start_renews(db: Path) -> None:
     assert "runs conflicts" in checks["schema"]["found"]
 
 
+def test_a_database_of_an_earlier_release_is_not_broken(db: Path) -> None:
+    execute(db, "DELETE FROM migrations WHERE name = 'undelivered'", "DROP TABLE undelivered")
+    status, checks = examined(db)
+    assert (status, checks["schema"]["state"]) == (0, "warning")
+
+
 def test_open_permissions_and_a_clock_that_is_behind_are_warnings(db: Path) -> None:
     db.chmod(0o644)
     execute(
@@ -174,7 +188,7 @@ def test_open_permissions_and_a_clock_that_is_behind_are_warnings(db: Path) -> N
 
 
 def test_peers(db: Path, node: Node) -> None:
-    insert = "INSERT INTO peers VALUES ('{0}', '{1}', NULL, 'verified', 1, 1, NULL, NULL, 0, 0)"
+    insert = PEERS + "('{0}', '{1}', NULL, 'verified', 1, 1, NULL, NULL)"
     execute(
         db,
         insert.format("near", node.url),
@@ -190,16 +204,16 @@ def test_peers(db: Path, node: Node) -> None:
 
 def test_an_agent_that_has_a_key_and_is_registered_without_it(db: Path, node: Node) -> None:
     """Of a database from before: today a key that is made ends such a registration."""
-    insert = "INSERT INTO peers VALUES ('{0}', '{1}', NULL, 'unkeyed', 1, 1, NULL, NULL, 0, 0)"
+    insert = PEERS + "('{0}', '{1}', NULL, 'unkeyed', 1, 1, NULL, NULL)"
     execute(
         db,
         insert.format("both", node.url),
         insert.format("away", node.url),
         insert.format("foreign", node.url),
-        "INSERT INTO peers VALUES ('beta', 'http://127.0.0.1:1', NULL, 'verified', 1, 1, 's', 'k',"
-        " 0, 0)",
+        PEERS + "('beta', 'http://127.0.0.1:1', NULL, 'verified', 1, 1, 's', 'k')",
         "INSERT INTO homes VALUES ('away', 'beta')",
-        "INSERT INTO keys VALUES ('k1', 'h', 'both', 'r', 'verified', 1, NULL, 0)",
+        "INSERT INTO keys (key_id, hash, agent_id, repo, trust, created_at)"
+        " VALUES ('k1', 'h', 'both', 'r', 'verified', 1)",
     )
     _, found = examined(db)
     assert [name for name in found if name.startswith("agent ")] == ["agent away", "agent both"]
@@ -259,10 +273,34 @@ def test_the_clocks_of_the_peers(
     assert mend in check.mend
 
 
+def test_a_node_of_this_database_on_another_port(db: Path) -> None:
+    held = claim(db)
+    assert held is not None
+    status, found = examined(db)
+    os.close(held)
+    assert (status, found["port"]["state"]) == (0, "warning")
+    assert "on another port" in found["port"]["found"]
+
+
+def test_who_has_most_deferred_is_named(db: Path) -> None:
+    execute(
+        db,
+        *(
+            "INSERT INTO set_aside (digest, due, source, method, params, reason)"
+            f" VALUES ('{number}', 0, '{source}', 'm', '{{}}', 'project')"
+            for number, source in enumerate(("alpha", "beta", "beta"))
+        ),
+    )
+    _, found = examined(db)
+    assert found["deferred"]["found"].startswith("3 messages from peers, 2 of them from beta")
+    assert "`cacp peers deferred`" in found["deferred"]["mend"]
+
+
 def test_what_waits_and_what_is_stamped_ahead(db: Path) -> None:
     execute(
         db,
-        "INSERT INTO set_aside VALUES ('d', 4000000000000000, 's', 'm', '{}')",
+        "INSERT INTO set_aside (digest, due, source, method, params, reason)"
+        " VALUES ('d', 4000000000000000, 's', 'm', '{}', 'stamp')",
         "INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at,"
         " stamp) VALUES ('p', 'n', 'o', 'planning', 'any', 1, 4000000000000000)",
     )
@@ -293,3 +331,29 @@ def test_a_log_that_can_not_be_read_to_its_end(db: Path) -> None:
         states[durability] = found["log"]["state"]
         assert "cacp backup" in found["log"]["mend"]
     assert states == {"FULL": "broken", "NORMAL": "warning"}
+
+
+def test_a_clock_that_is_far_from_where_the_node_left_it(db: Path) -> None:
+    with closing(sqlite3.connect(db)) as connection:
+        stamps.keep(connection, Sure(time.time_ns() // 1000 - 2 * GAP))
+        connection.commit()
+    status, examined_ = examined(db)
+    found = examined_["certainty"]
+    assert status == 0
+    assert found["state"] == "warning"
+    assert "6 d ahead of the last time that this node was sure of" in found["found"]
+    assert "cacp clock confirm" in found["mend"]
+
+
+def test_what_peers_have_not_taken_is_told_with_its_reason(db: Path) -> None:
+    execute(
+        db,
+        "INSERT INTO undelivered (peer, entity, project_id, entity_id, seq, tries, reason) VALUES"
+        " ('aid://example.com/beta@1.0.0', 'contract', 'p', 'c1', 1, 5, 'refuses: too large'),"
+        " ('aid://example.com/beta@1.0.0', 'contract', 'p', 'c2', 2, 1, 'refuses: too large')",
+    )
+    status, found = examined(db)
+    assert (status, found["undelivered"]["state"]) == (0, "warning")
+    assert found["undelivered"]["found"] == (
+        "2 not taken; the first by aid://example.com/beta@1.0.0: contract c1: refuses: too large"
+    )

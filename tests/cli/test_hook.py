@@ -13,6 +13,7 @@ from tests.cli.run import ROOT, environment_of
 from tests.mail import Agent
 from tests.node import Node, free_port
 from tests.pushing import Pushing
+from tests.waiting import PATIENCE
 
 GIVEN = {
     "session_id": "9e2f",
@@ -38,7 +39,7 @@ def run(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
     )
 
 

@@ -50,6 +50,7 @@ def test_create_in_json(run: Run) -> None:
         "repo": "frontend-app",
         "trust": "known",
         "human": False,
+        "projectIds": [],
         "registrationsEnded": [],
         "homeElsewhere": None,
     }
@@ -109,7 +110,16 @@ def test_list_shows_everything_but_the_key(run: Run) -> None:
     assert made["keyId"] in shown
     assert made["key"] not in shown
     (row,) = json.loads(run("list", "--json").stdout)
-    assert set(row) == {"keyId", "agentId", "repo", "trust", "createdAt", "revokedAt", "human"}
+    assert set(row) == {
+        "keyId",
+        "agentId",
+        "repo",
+        "trust",
+        "createdAt",
+        "revokedAt",
+        "human",
+        "projectIds",
+    }
     assert row["revokedAt"] is None
 
 
@@ -151,3 +161,31 @@ def test_wrong_usage_makes_nothing(run: Run, file: Path, words: list[str]) -> No
 @pytest.mark.parametrize("command", ["create", "list", "revoke"])
 def test_help_gives_an_example(run: Run, command: str) -> None:
     assert f"Example: cacp keys {command}" in run(command, "--help").stdout
+
+
+def test_a_persons_key_needs_no_repo(run: Run, file: Path) -> None:
+    done = run("create", AGENT, "--human")
+    assert done.exit_code == 0, done.stderr
+    assert "no repo, a human's" in done.stderr
+    with closing(connect(file)) as db:
+        holder = keys.holder(db, keys.hash_of(done.stdout.strip().encode()))
+    assert holder is not None
+    assert (holder.repo, holder.human) == ("", True)
+    [row] = [line for line in run("list").stdout.splitlines() if line.startswith("key_")]
+    assert row.split()[2] == "-"
+
+
+@pytest.mark.parametrize("trust", ["known", "peer"])
+def test_a_key_that_writes_nothing_is_no_persons(run: Run, file: Path, trust: str) -> None:
+    done = run("create", AGENT, "--human", "--trust", trust)
+    assert done.exit_code == 2
+    assert "could let no mail through" in " ".join(done.stderr.split())
+    assert not file.exists()
+
+
+def test_an_agents_key_needs_one(run: Run, file: Path) -> None:
+    done = run("create", AGENT)
+    assert done.exit_code == 2
+    assert "--repo" in done.stderr
+    assert "--human" in done.stderr
+    assert not file.exists()

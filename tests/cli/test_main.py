@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.cli.run import cacp, environment_of, process
+from tests.waiting import PATIENCE
 
 
 def test_help_lists_every_command_and_the_exit_statuses() -> None:
@@ -55,7 +56,9 @@ def test_help_imports_nothing_that_it_does_not_show() -> None:
         "heavy |= {'server', 'schemas.base', 'threader', 'jinja2'}\n"
         "print(*(heavy & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.stderr.strip() == ""
 
 

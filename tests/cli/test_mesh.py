@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 
 from tests.cli.run import ROOT, environment_of
-from tests.node import START_SECONDS, free_port
-from tests.waiting import eventually
+from tests.node import START_SECONDS, free_ports
+from tests.waiting import PATIENCE, eventually
 
 CACP = [sys.executable, "-m", "cli.main"]
 
@@ -56,7 +56,7 @@ def alive(pid: int) -> bool:
 
 def test_kill_one_go_on_start_it_again_and_all_become_equal(tmp_path: Path) -> None:
     """Issue 3, Done means."""
-    port = free_port()
+    port = free_ports(3)
     with running(tmp_path, port, "--json") as printed:
         eventually(lambda: up(last(printed())) == 3, 3 * START_SECONDS)
         nodes = last(printed())["nodes"]
@@ -68,7 +68,7 @@ def test_kill_one_go_on_start_it_again_and_all_become_equal(tmp_path: Path) -> N
             "method": "cacp/project/create",
             "params": {"name": "Demo", "objective": "o"},
         }
-        assert "result" in httpx.post(nodes[0]["url"], json=request, timeout=30).json()
+        assert "result" in httpx.post(nodes[0]["url"], json=request, timeout=PATIENCE).json()
         eventually(lambda: projects(last(printed())) == [1, 1, None])
         assert last(printed())["equal"] is False
         again = subprocess.Popen(
@@ -99,7 +99,7 @@ def projects(picture: dict[str, Any]) -> list[int | None]:
 
 def test_once_prints_the_equal_mesh_and_ends_it(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*CACP, "mesh", "--dir", str(tmp_path), "--port", str(free_port()), "--once"],
+        [*CACP, "mesh", "--dir", str(tmp_path), "--port", str(free_ports(3)), "--once"],
         env=environment_of(),
         cwd=ROOT,
         capture_output=True,

@@ -12,7 +12,7 @@ import pytest
 from cli.mesh_nodes import Box, Member
 from server.settings import load
 from tests.cli.run import ROOT
-from tests.node import free_port
+from tests.node import free_port, free_ports
 from tests.waiting import eventually
 
 
@@ -29,7 +29,7 @@ def test_a_members_file_is_all_that_a_node_needs(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(tmp_path: Path) -> None:
-    port = free_port()
+    port = free_ports(3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
         other.listen()
@@ -62,7 +62,7 @@ time.sleep(600)
 
 
 def test_a_node_ends_with_who_started_it_however_that_ends(tmp_path: Path) -> None:
-    port = free_port()
+    port = free_ports(3)
 
     def listens() -> bool:
         with socket.socket() as probe:

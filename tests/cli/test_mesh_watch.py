@@ -11,13 +11,13 @@ from tests.cli.run import cacp
 from tests.cli.test_watch import watching
 from tests.node import Node
 from tests.scenarios.mesh import Meshed, agent_of, peers, project
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 
 def until(lines: "queue.Queue[str]", what: str) -> Any:
     """The next event of this kind."""
     while True:
-        event = json.loads(lines.get(timeout=30))
+        event = json.loads(lines.get(timeout=PATIENCE))
         if event["what"] == what:
             return event
 
@@ -40,11 +40,11 @@ def test_lines_for_people(tmp_path: Path) -> None:
     with Node(tmp_path, repo="alpha") as node, watching(node, "--mesh") as lines:
         body = {"agentId": "aid://h/beta@1.0.0", "endpoint": "http://127.0.0.1:1"}
         node.http.post("/peers/register", json=body)
-        assert "beta has joined: at http://127.0.0.1:1" in lines.get(timeout=20)
+        assert "beta has joined: at http://127.0.0.1:1" in lines.get(timeout=PATIENCE)
         with Client(node.url) as client:
             assert look(client).name == "alpha"
         node.kill()
-        while "is gone; waiting for it" not in (line := lines.get(timeout=20)):
+        while "is gone; waiting for it" not in (line := lines.get(timeout=PATIENCE)):
             assert "beta" in line
 
 

@@ -95,8 +95,13 @@ def test_names_a_wrong_setting(
 
 
 def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    print_columns(("A", "LONG"), [["wide", "b"], ["c", ""]])
-    assert capsys.readouterr().out == "A     LONG\nwide  b\nc\n"
+    print_columns(("A", "LONG"), [["wide", "b"], ["c", ""]], none="none")
+    assert capsys.readouterr() == ("A     LONG\nwide  b\nc\n", "")
+
+
+def test_an_empty_list_says_so_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    print_columns(("A", "LONG"), [], none="none: `cacp a create` makes one")
+    assert capsys.readouterr() == ("", "none: `cacp a create` makes one\n")
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "a\x00", "a" * 201])

@@ -24,6 +24,7 @@ def test_a_node_joins_another_by_invite_and_is_removed(tmp_path: Path) -> None:
         Node(tmp_path / "alpha", repo="alpha", agent_id=agent_of("alpha")) as alpha,
         Node(tmp_path / "beta", repo="beta", agent_id=agent_of("beta")) as beta,
     ):
+        assert cacp("peers", url=alpha.url).stderr.startswith("none: `cacp peers add URL`")
         code = cacp("invite", "create", db=str(alpha.db)).stdout.strip()
         joined = cacp("join", alpha.url, code, db=str(beta.db))
         assert joined.exit_code == 0
@@ -57,6 +58,7 @@ def test_a_node_is_added_by_the_mesh_token(tmp_path: Path) -> None:
         (["peers", "add", "ftp://a.example"], 2),
         (["peers", "remove", "nobody"], 1),
         (["peers", "retry", "nobody"], 1),
+        (["peers", "drop", "nobody"], 1),
     ],
 )
 def test_what_can_not_be_is_one_line(tmp_path: Path, words: list[str], status: int) -> None:
@@ -133,3 +135,23 @@ def test_a_key_that_can_not_be_kept_is_one_line(
     assert done.exit_code in (1, 2)
     assert said in done.stderr
     assert not stdin or stdin not in done.stderr
+
+
+# --- what a peer has not taken ------------------------------------------------------------------
+
+
+def test_what_a_peer_has_not_taken_is_listed_and_given_up(tmp_path: Path) -> None:
+    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+        eventually(lambda: len(peers(node)) == 1)
+        refusal: dict[str, object] = {"code": -32000, "message": "no \x1b[31m"}
+        double.refuses = {"cacp/project/sync": refusal, "cacp/project/create": refusal}
+        made = project(node)
+        eventually(lambda: "undeliveredEntities" in peers(node)[0].get("sync", {}))
+        eventually(lambda: node.query("SELECT 1 FROM undelivered"))
+        listed = cacp("peers", url=node.url).stdout
+        [line] = [line for line in listed.splitlines() if made in line]
+        assert line.split()[:3] == [AGENT, "project", made]
+        assert "\x1b" not in listed
+        assert cacp("peers", "drop", AGENT, "no-such", db=str(node.db)).exit_code == 1
+        assert cacp("peers", "drop", AGENT, made, db=str(node.db)).stderr == "Given up: 1.\n"
+        eventually(lambda: peers(node)[0]["sync"]["undelivered"] == 0)

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.run import ROOT, environment_of, process
 from tests.node import Node
+from tests.waiting import PATIENCE
 
 
 def test_on_a_terminal_it_says_where_it_listens_and_what_to_try(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_attached_it_ends_with_its_standard_input(tmp_path: Path) -> None:
         env=environment_of(db=str(tmp_path / "n.db")),
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
-        timeout=30,
+        timeout=PATIENCE,
     )
     assert done.returncode in (0, -signal.SIGTERM)
 
@@ -70,7 +71,7 @@ def test_attached_to_what_cannot_be_read_it_does_not_stay(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
     )
     assert done.returncode in statuses
     assert said in done.stderr
@@ -120,7 +121,7 @@ def test_options_win_over_variables(tmp_path: Path, node: Node) -> None:
 
 
 def _read_until(terminal: int, wanted: str) -> str:
-    text, deadline = "", time.monotonic() + 20
+    text, deadline = "", time.monotonic() + PATIENCE
     while wanted not in text:
         assert time.monotonic() < deadline, text
         text += os.read(terminal, 4096).decode(errors="replace")

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.show import SAID_MAX
+from server.methods.project import OUTLINE_LIMIT
 from tests.cli.run import cacp
-from tests.node import Node
+from tests.node import Node, RpcError
 from tests.team import AGENT, FRONTEND, FRONTEND_AGENT, Team
 
 EVIL = "POST \x1b[2Jx [red]y[/red]"
@@ -101,7 +103,32 @@ def test_show_takes_a_unique_beginning(node: Node, team: Team) -> None:
     assert told["contract"]["contract_id"] == contract
     assert told["parties"]
     told = json.loads(cacp("show", team.project[:-2], "--json", url=node.url).stdout)
-    assert told["project"]["project_id"] == team.project
+    assert told["project"]["projectId"] == team.project
+    assert [one["contractId"] for one in told["project"]["contracts"]] == [contract]
+    assert told["packets"] == []
+
+
+def test_show_asks_for_no_project_as_a_whole(tmp_path: Path) -> None:
+    """It may be larger than one answer may, and its contracts more than a page has."""
+    with Node(tmp_path, answer_limit=2**20, requests_per_minute=0) as node:
+        team = Team.on(node, node.key(FRONTEND_AGENT, FRONTEND))
+        for number in range(3):
+            content = {"text": "x" * 400_000}
+            team.proposed(name=f"large {number}", content=content)
+        for number in range(OUTLINE_LIMIT):
+            team.proposed(name=f"small {number}", content={})
+        for number in range(SAID_MAX + 2):
+            team.frontend("context/askQuestion", question=f"Question {number}?")
+        with pytest.raises(RpcError, match="answer would be larger"):
+            team.backend("project/get")
+        shown = cacp("show", team.project, url=node.url)
+        assert shown.exit_code == 0, shown.stderr
+        for said in ("large 0", f"small {OUTLINE_LIMIT - 1}", f"Question {SAID_MAX + 1}?"):
+            assert said in shown.stdout
+        assert "What was said, 2 earlier left out" in shown.stdout
+        told = json.loads(cacp("show", team.project, "--json", url=node.url).stdout)
+        assert len(told["project"]["contracts"]) == OUTLINE_LIMIT + 3
+        assert len(told["packets"]) == SAID_MAX + 2
 
 
 @pytest.mark.parametrize(

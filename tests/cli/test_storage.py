@@ -41,6 +41,7 @@ def test_a_backup_without_secrets_holds_none(tmp_path: Path, team: Team) -> None
             " (agent_id, endpoint, trust, registered_at, last_seen, secret, key_id) VALUES"
             " ('p', 'http://p', 'verified', 1, 1, 'cacp_sk_of_a_peer', 'k')"
         )
+        db.execute("INSERT INTO undelivered VALUES ('p', 'contract', 'p', 'c', 1, 5, 'why', 0)")
         db.execute("INSERT INTO invites VALUES ('i', 'secret-of-an-invite', 1, 2, NULL, NULL)")
         db.execute("INSERT INTO wanted_peers VALUES ('http://w', 'invite-of-another', NULL)")
         db.execute("INSERT INTO peer_api_keys VALUES ('http://f', 'key-of-a-foreign-peer')")
@@ -59,6 +60,7 @@ def test_a_backup_without_secrets_holds_none(tmp_path: Path, team: Team) -> None
         assert secret.encode() not in redacted.read_bytes()
     with closing(sqlite3.connect(redacted)) as db:
         assert (contract,) in db.execute("SELECT contract_id FROM contracts").fetchall()
+        assert db.execute("SELECT * FROM undelivered").fetchall() == [], "it has no peers"
 
 
 def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:

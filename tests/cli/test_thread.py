@@ -1,6 +1,7 @@
 """`cacp thread`, as a user types it."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,39 @@ def test_scaffold_init_doctor(tmp_path: Path) -> None:
     assert any("claude" in finding["text"] for finding in findings)
 
 
+def test_doctor_probes_on_demand_only(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path)
+    bench.manifest["healer"] = None
+    bench.answer("probe", "Hello!\n")
+    assert invoke("doctor", bench.save()).exit_code == 0
+    assert bench.calls("probe") == 0
+    told = invoke("doctor", bench.save(), "--probe")
+    assert told.exit_code == 1
+    assert "BAD  worker: command: NO_SENTINEL: " in told.output
+    bench.answer("probe", "STATUS:ok\n")
+    found = invoke("doctor", bench.save(), "--probe", "--compat", "wire", "--json")
+    assert found.exit_code == 0
+    assert "answered by its contract" in json.loads(found.output)[-1]["text"]
+
+
+def test_a_budget_is_given_to_run_and_resume(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path)
+    used = '{"type": "turn.completed", "usage": {"input_tokens": 900, "output_tokens": 100}}\n'
+    for name in "AB":
+        bench.answer(name, used + result_block(name))
+    path = bench.save()
+    stopped = invoke("run", path, "--budget-tokens", "1000")
+    assert stopped.exit_code == 1
+    assert "ABORTED: 1 DONE, 1 PENDING: the budget of 1 k tokens is used up" in stopped.output
+    status = invoke("status", path)
+    assert "used: 1 k tokens (900 in, 100 out), cost not told; budget 1 k tokens" in status.output
+    (way_on,) = (line for line in status.output.splitlines() if "--budget-tokens" in line)
+    done = invoke(*shlex.split(way_on.strip().removeprefix("$ cacp thread ")))
+    assert done.exit_code == 0
+    assert "COMPLETED: 2 DONE" in done.output
+    assert invoke("run", path, "--fresh", "--budget-usd", "0").exit_code == 2
+
+
 def test_help_imports_little() -> None:
     """No command's imports are paid for by --help."""
     code = "import sys, cli.thread; print([m for m in sys.modules if m.startswith('threader')])"
@@ -133,3 +167,14 @@ def test_the_skill_is_printed_as_it_is_installed() -> None:
         in json.loads(invoke("skill", "codex", "--json").output)["text"]
     )
     assert invoke("skill", "emacs").exit_code == 2
+
+
+def test_retry_failed_stands_alone_or_with_a_glob(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"], healer=None)
+    bench.answer("A", result_block("A", status="BLOCKED"))
+    path = bench.save()
+    assert invoke("run", path).exit_code == 1
+    for number, args in enumerate((["--retry-failed"], ["--retry-failed", "A*", "--json"]), 2):
+        assert invoke("resume", path, *args).exit_code == 1
+        assert bench.calls("A") == number
+    assert "Z matches no task" in invoke("resume", path, "--retry-failed=Z").output

@@ -51,13 +51,15 @@ def test_a_lost_version_stands_beside_the_current_one() -> None:
         "timestamp": "2026-01-01T00:00:00+00:00",
         "changeNotes": "mine",
         "content": {"lost": "\x1b[31m"},
+        "parties": ["r2", "r1"],
+        "currentParties": ["r1"],
     }
     project = {"name": "P", "repos": [{"repo_id": "r2", "name": "frontend", "agent_id": None}]}
     told = {"parties": ["r2"], "timeline": [], "conflicts": [lost]}
     text = drawn(views.contract_story(contract, told, project, []))
     assert "Version 2 lost a race" in text
     assert "by frontend at" in text
-    assert ": mine" in text
+    assert ", for frontend, r1: mine" in text
     assert '"lost"' in text
     assert "nobody yet" in text
     assert "\x1b" not in text

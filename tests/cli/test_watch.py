@@ -19,6 +19,7 @@ from cli.watch import Event, lines_of, parse_events
 from tests.cli.run import ROOT, cacp, environment_of
 from tests.node import Node
 from tests.team import Team
+from tests.waiting import PATIENCE
 
 STREAM = ": hello\r\nretry: 5\r\n\r\nid: e:1\r\nevent: contract\r\ndata: a\u2028\r\ndata:b\r\n\r\n"
 
@@ -61,7 +62,7 @@ def watching(node: Node, *args: str) -> Iterator["queue.Queue[str]"]:
         yield lines
     finally:
         watch.send_signal(signal.SIGINT)
-        assert watch.wait(20) == 0
+        assert watch.wait(PATIENCE) == 0
         reader.join()
         stdout.close()
 
@@ -71,7 +72,7 @@ def test_changes_are_told_to_people(node: Node, team: Team) -> None:
     team.frontend("context/askQuestion", question="Why?", relatedContracts=[contract])
     team.frontend("contract/respond", contractId=contract, action="agree")
     with watching(node, "--after", "0", "--project", team.project) as lines:
-        told = [lines.get(timeout=20) for _ in range(5)]
+        told = [lines.get(timeout=PATIENCE) for _ in range(5)]
     assert ["GET /me" in line for line in told] == [False, False, True, False, True]
     assert "asks: Why?" in told[3]
     assert "respond         agreed" in told[4]
@@ -82,14 +83,14 @@ def test_json_goes_on_after_the_node_comes_back(tmp_path: Path) -> None:
     only = ("--json", "--kind", "project", "--after", "0")
     with Node(tmp_path) as node, watching(node, *only) as lines:
         node.call("cacp/project/create", name="One", objective="")
-        first = json.loads(lines.get(timeout=20))
+        first = json.loads(lines.get(timeout=PATIENCE))
         assert (first["entity"], first["outcome"]) == ("project", "created")
         node.kill()
-        assert "is gone; waiting for it" in lines.get(timeout=20)
+        assert "is gone; waiting for it" in lines.get(timeout=PATIENCE)
         node.start()
         second = node.call("cacp/project/create", name="Two", objective="")
-        assert "is back" in lines.get(timeout=20)
-        assert json.loads(lines.get(timeout=20))["entityId"] == second["projectId"]
+        assert "is back" in lines.get(timeout=PATIENCE)
+        assert json.loads(lines.get(timeout=PATIENCE))["entityId"] == second["projectId"]
 
 
 @pytest.mark.parametrize(("after", "said"), [("x", "not the id of an event of this stream")])

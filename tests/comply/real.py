@@ -2,7 +2,9 @@
 
     python -m tests.comply.real CACHE docs/comply-matrix.md
 
-What follows the marker in the page is judged by hand, and kept.
+Each agent that needs a model has a scripted one of its own (`cacp comply model`): nobody needs an
+account, and what an agent asks other hosts is refused. What follows the marker in the page is
+judged by hand, and kept.
 """
 
 import json
@@ -10,32 +12,31 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-SDK, OLDER_SDK = "agent-client-protocol==0.12.1", "@agentclientprotocol/sdk@1.9.0"
-"""The npm package has its example agent in releases before 2.0."""
-PACKAGES = (OLDER_SDK, "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33")
+from comply.files import SUITES
+from comply.source import SUFFIX
+from tests.comply.real_agents import AGENTS, SDK, Real
+
 MARKER = "<!-- Below: judged by hand. `make comply` keeps it. -->"
-OFFLINE = ("python-echo", "python-full", "typescript-example")
-LOCKED = ("gemini-cli", "opencode")
-WITHOUT_A_MODEL = (
-    *("required.initialize", "required.initialize.version", "required.error.method-not-found"),
-    *("required.error.invalid-params", "required.session.new", "required.session.distinct"),
-    *("required.extension.meta", "optional.session.unknown", "optional.session.load-unknown"),
-    *("optional.mcp.session", "optional.modes", "optional.modes.unknown"),
-    "optional.slash-commands",
-)
-"""The tests of the suite that send no prompt to a session."""
+JOBS, SECONDS = 2, 180
 HEAD = """# Real agents against the suite `acp`
 
-Made by `make comply`. The first three run as they are. Gemini CLI and OpenCode would need an
-account for a prompt, so they run the tests that need none.
+Made by `make comply` with the {tests} tests that the suite had then, without an account: who needs
+a model has the scripted one ([comply-model.md](comply-model.md)). So this shows the agents, not
+their models.
+
+| agent | package | how it was run | asked other hosts, in vain |
+|---|---|---|---|
 """
+CACP = (sys.executable, "-m", "cli.main", "comply")
 
 
-def fetch(cache: Path) -> Path:
-    """The packages, in the cache folder; the folder of the Python SDK's examples."""
-    for name in ("sdk", "npm", "home"):
+def fetch(cache: Path, agents: Sequence[Real]) -> None:
+    """The packages, in the cache folder. What is there stays."""
+    for name in ("sdk", "npm", "logs"):
         (cache / name).mkdir(parents=True, exist_ok=True)
     package, version = SDK.split("==")
     folder = cache / "sdk" / f"{package.replace('-', '_')}-{version}"
@@ -44,61 +45,74 @@ def fetch(cache: Path) -> Path:
         subprocess.run([sys.executable, "-m", "pip", *download], check=True)
         with tarfile.open(folder.with_name(folder.name + ".tar.gz")) as archive:
             archive.extractall(cache / "sdk", filter="data")
-    if not (cache / "npm" / "node_modules" / ".bin" / "opencode").exists():
+    packages = [one.package for one in agents if "==" not in one.package]
+    there, asked = cache / "npm" / "installed.json", json.dumps(packages)
+    if not there.exists() or there.read_text() != asked:
         given = ["--no-audit", "--no-fund", "--prefix", str(cache / "npm")]
-        subprocess.run(["npm", "install", *given, *PACKAGES], check=True)
-    return folder / "examples"
+        subprocess.run(["npm", "install", *given, *packages], check=True)
+        there.write_text(asked)
 
 
-def settings(cache: Path) -> Path:
-    """A file with `agent_servers`. The agents get a home of their own."""
-    examples, modules = fetch(cache), cache / "npm" / "node_modules"
-    home = cache / "home"
-    env = {"HOME": str(home)} | {
-        f"XDG_{name}_HOME": str(home / name.lower())
-        for name in ("CONFIG", "DATA", "CACHE", "STATE")
-    }
-    example = modules / "@agentclientprotocol/sdk/dist/examples/agent.js"
-    commands = {
-        "python-echo": [sys.executable, str(examples / "echo_agent.py")],
-        "python-full": [sys.executable, str(examples / "agent.py")],
-        "typescript-example": ["node", str(example)],
-        "gemini-cli": [str(modules / ".bin/gemini"), "--acp"],
-        "opencode": [str(modules / ".bin/opencode"), "acp"],
-    }
-    file = cache / "agents.json"
-    servers = {
-        name: {"command": command, "args": args, "env": env}
-        for name, (command, *args) in commands.items()
-    }
-    file.write_text(json.dumps({"agent_servers": servers}, indent=2))
-    return file
+@contextmanager
+def scripted(log: Path) -> Iterator[str]:
+    """A scripted model as long as this lasts; its URL."""
+    log.unlink(missing_ok=True)
+    command = [*CACP, "model", "--port", "0", "--log", str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
 
 
-def report(file: Path, agents: tuple[str, ...], tests: tuple[str, ...], jobs: int) -> str:
+def asked_others(log: Path) -> bool:
+    """Whether an agent asked its proxy, the model, for other hosts. The log names them."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return any(json.loads(line)["status"] == 403 for line in lines)
+
+
+def report(file: Path, agents: Sequence[Real]) -> str:
     """The Markdown report, without its title. Findings are no failure here."""
-    named = [word for name in agents for word in ("--agent", name)]
-    command = [sys.executable, "-m", "cli.main", "comply", "run", *tests, *named]
+    named = [word for one in agents for word in ("--agent", one.name)]
+    given = ["--settings", str(file), "-j", str(JOBS), "--timeout", str(SECONDS)]
     done = subprocess.run(
-        [*command, "--settings", str(file), "-j", str(jobs), "--timeout", "120"],
+        [*CACP, "run", "acp", *named, *given],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
         env=os.environ,
     )
-    if done.returncode not in (0, 1):
+    # An error of a single test is told in the report.
+    if not done.stdout:
         sys.exit(done.returncode)
     return done.stdout.partition("\n\n")[2].replace("\n## ", "\n### ")
 
 
+def how(agents: Sequence[Real], cache: Path) -> str:
+    """A row for each agent."""
+    rows = []
+    for one in agents:
+        others = "yes" if asked_others(cache / "logs" / f"{one.name}.jsonl") else "no"
+        rows.append(f"| {one.name} | `{one.package}` | {one.how} | {others} |\n")
+    return "".join(rows)
+
+
 def main(cache: Path, page: Path) -> None:
-    file = settings(cache.resolve())
-    offline = report(file, OFFLINE, ("acp",), 2)
-    locked = report(file, LOCKED, WITHOUT_A_MODEL, 1)
+    fetch(cache, AGENTS)
+    file = cache / "agents.json"
+    with ExitStack() as models:
+        servers = {}
+        for one in AGENTS:
+            log = cache / "logs" / f"{one.name}.jsonl"
+            url = models.enter_context(scripted(log)) if one.pointed else ""
+            servers[one.name] = one.server(cache, url)
+        file.write_text(json.dumps({"agent_servers": servers}, indent=2))
+        made = report(file, AGENTS)
+    head = HEAD.format(tests=len(list(SUITES.glob(f"acp/*{SUFFIX}"))))
     judged = page.read_text().partition(MARKER)[2] if page.exists() else "\n"
-    sections = [HEAD, "## Example agents\n", offline, "## Agents without an account\n", locked]
-    page.write_text("\n".join(sections) + f"\n{MARKER}{judged}")
+    page.write_text(f"{head}{how(AGENTS, cache)}\n## Verdicts\n\n{made}\n{MARKER}{judged}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]))

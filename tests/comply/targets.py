@@ -22,6 +22,9 @@ class Scripted:
     async def learn(self) -> None:
         self.learnt = True
 
+    def concerns(self, test: ComplianceTest) -> bool:
+        return test.protocol_version == 1
+
     async def open(self, case: Case) -> "ScriptedSession":
         return ScriptedSession()
 
@@ -34,6 +37,8 @@ class ScriptedSession:
         self.record = Record()
         self.variables: dict[str, Any] = {"a": "b"}
         self.turn = 0
+
+    async def start(self) -> None: ...
 
     async def act(self, step: Step) -> None:
         self.turn += 1

@@ -40,6 +40,9 @@ class Ours:
     def missing(self, test: ComplianceTest) -> None:
         return None
 
+    def concerns(self, test: ComplianceTest) -> bool:
+        return True
+
     async def open(self, case: Case) -> "OurRun":
         return OurRun([])
 
@@ -102,3 +105,19 @@ def test_what_is_not_for_a_command_is_said() -> None:
     assert outcome(made('{"send": {}}', "http"), "cat").verdict is Verdict.NA
     with pytest.raises(Unreachable, match="can't start /no/such: No such file"):
         asyncio.run(CommandTarget("/no/such").learn())
+
+
+@pytest.mark.parametrize(("line", "bound"), [("yes", "20000 lines"), ("cat /dev/zero", "16 MiB")])
+def test_a_flood_is_a_finding(line: str, bound: str) -> None:
+    output = '{"expect": {"messages": [{"output": {"status": 0}}]}}'
+    result = outcome(made(f'{{"run": {{"stdin": ""}}}}, {output}'), line)
+    assert (result.verdict, result.reason) == (
+        *(Verdict.FAIL,),
+        f"the command wrote more than {bound}",
+    )
+
+
+def test_what_a_command_leaves_behind_is_not_waited_for() -> None:
+    output = '{"expect": {"messages": [{"output": {"status": 0, "stdout": "^hi\\\\n$"}}]}}'
+    case = made(f'{{"run": {{"stdin": ""}}}}, {output}')
+    assert outcome(case, "sh -c 'sleep 600 & echo hi'").verdict is Verdict.PASS

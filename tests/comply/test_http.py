@@ -3,7 +3,7 @@
 import asyncio
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
 import httpx
@@ -12,13 +12,13 @@ import pytest
 from comply.files import SUITES, Case, load
 from comply.http import HttpTarget
 from comply.result import Result, Verdict
-from comply.run import Unreachable, run_case
+from comply.run import Unreachable, run_all, run_case
 from comply.source import SUFFIX, read
 from tests.comply.mutant import Mutant
 from tests.comply.mutations import MUTATIONS
 from tests.node import AGENT, REPO, Node
 from tests.scenarios.mesh import TOKEN
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 CASES = {
     f"{path.parent.name}/{case.id}": case
@@ -88,6 +88,7 @@ def callers(case: Case, known: HttpTarget, node: Node, peer: Node) -> HttpTarget
         if of_two_nodes(case):
             return replace(known, keys=second, repo2=SHOP[1])
         first = {"first": node.key(*BILLING)}
+        second["sync"] = node.key(*SHOP, trust="peer")
         return replace(known, keys=first | second, repo=BILLING[1], repo2=SHOP[1])
     number = uuid.uuid4().hex[:12]
 
@@ -111,7 +112,7 @@ def outcome(case: Case, target: HttpTarget, mutant: Mutant | None = None) -> Res
     """The test's result at the target, or at a mutant of it."""
 
     async def run() -> Result:
-        client = httpx.AsyncClient(transport=mutant or Mutant(), timeout=30)
+        client = httpx.AsyncClient(transport=mutant or Mutant(), timeout=PATIENCE)
         try:
             return await run_case(case, replace(target, client=client), 30, patience=0)
         finally:
@@ -136,9 +137,11 @@ def test_the_nodes_own_agent_may_be_a_caller(id: str, known: HttpTarget, node: N
     """With its key or at its word; but it is no peer of its own node."""
     case, own, shop = CASES[f"cacp-2.0/{id}"], node.key(AGENT, REPO), node.key(*SHOP)
     known = replace(known, repo2=SHOP[1])
-    for keys in ({"second": shop}, {"first": own, "second": shop}):
+    sync = node.key(*SHOP, trust="peer")
+    for keys in ({"second": shop, "sync": sync}, {"first": own, "second": shop, "sync": sync}):
         assert outcome(case, replace(known, keys=keys)).verdict is Verdict.PASS
-    swapped = replace(known, keys={"first": shop, "second": own}, repo=SHOP[1], repo2=REPO)
+    swapped = replace(known, keys={"first": shop, "second": own, "sync": own})
+    swapped = replace(swapped, repo=SHOP[1], repo2=REPO)
     result = outcome(case, swapped)
     assert result.verdict is Verdict.NA
     assert "the node's own agent" in result.reason
@@ -170,6 +173,70 @@ def hastened(case: Case, milliseconds: int) -> Case:
 
     text = re.sub(r'"timeoutMs": (\d+)', shorter, case.path.read_text())
     return Case(case.id, case.suite, case.path, read(text))
+
+
+@pytest.fixture(scope="module")
+def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node that others reach: nobody calls it without a key, and it calls no loopback."""
+    folder = tmp_path_factory.mktemp("exposed")
+    given = {"host": "0.0.0.0", "public_url": "https://node.example"}
+    with Node(folder, bootstrap_key_file=folder / "key", **given) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+def verdicts(node: Node, suites: set[str], keys: dict[str, str | None]) -> dict[Verdict, set[str]]:
+    """The reasons of a run of whole suites, by verdict."""
+    cases = [case for case in CASES.values() if case.suite in suites]
+
+    async def run() -> dict[Verdict, set[str]]:
+        target = HttpTarget(node.url, keys, repo=BILLING[1], repo2=SHOP[1])
+        await target.learn()
+        ran = await run_all(cases, target, jobs=8, seconds=PATIENCE, done=lambda _: None)
+        await target.close()
+        return {
+            verdict: {one.reason for one in ran if one.verdict is verdict}
+            for verdict in {one.verdict for one in ran}
+        }
+
+    return asyncio.run(run())
+
+
+def test_a_node_that_others_reach_keeps_the_rules_too(exposed: Node) -> None:
+    keys: dict[str, str | None] = {"first": exposed.key(*BILLING), "second": exposed.key(*SHOP)}
+    keys["sync"] = exposed.key(*SHOP, trust="peer")
+    found = verdicts(exposed, {"cacp-2.0", "json-rpc-2.0"}, keys)
+    assert found == {Verdict.PASS: {""}, Verdict.NA: {"needs a second node: --peer-url"}}
+
+
+def test_who_is_not_let_in_has_tested_nothing(exposed: Node) -> None:
+    every = {"cacp-2.0", "json-rpc-2.0", "acp-messages"}
+    found = verdicts(exposed, every, {})
+    assert found.keys() == {Verdict.PASS, Verdict.NA}
+    assert "needs a key: --key" in found[Verdict.NA]
+    found = verdicts(exposed, {"json-rpc-2.0"}, {"first": "cacp_sk_live_" + "x" * 32})
+    assert found == {Verdict.NA: {"the key of --key is not taken"}}
+
+
+def test_an_endpoint_that_is_given_is_told_to_the_node(exposed: Node) -> None:
+    """It is the node's to judge: loopback is none that this one calls."""
+    keys: dict[str, str | None] = {"first": exposed.key(*BILLING), "second": exposed.key(*SHOP)}
+    target = HttpTarget(exposed.url, keys, repo=BILLING[1], repo2=SHOP[1])
+    join = CASES["cacp-2.0/project.join"]
+
+    async def learnt(endpoint: str | None = None, endpoint2: str | None = None) -> HttpTarget:
+        given = replace(target, endpoint=endpoint, endpoint2=endpoint2)
+        learning = replace(given, client=httpx.AsyncClient())
+        await learning.learn()
+        await learning.close()
+        return learning
+
+    assert outcome(join, asyncio.run(learnt())).verdict is Verdict.PASS
+    own = asyncio.run(learnt(endpoint="https://a.invalid", endpoint2="https://b.invalid"))
+    assert (own.endpoint, own.endpoint2) == ("https://a.invalid", "https://b.invalid")
+    assert outcome(join, own).verdict is Verdict.PASS
+    near = asyncio.run(learnt(endpoint2="http://127.0.0.1:9102"))
+    assert outcome(join, near).verdict is Verdict.FAIL
 
 
 def made(*steps: str, more: str = "") -> Case:
@@ -266,3 +333,56 @@ def test_where_nothing_answers_it_is_said(url: str, problem: str) -> None:
 
     with pytest.raises(Unreachable, match=problem):
         asyncio.run(learn())
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
+
+
+async def beside(answer: bytes | None, work: Callable[[str], Awaitable[None]]) -> None:
+    """Do `work` with the URL of a server that says so again and again, or nothing."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(HEAD if answer else b"")
+            while not await reader.read(0) and not writer.is_closing():
+                writer.write(answer or b"")
+                await writer.drain()
+                await asyncio.sleep(0 if answer else 0.01)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    async with server:
+        await work(f"http://{host}:{port}")
+
+
+def test_a_server_that_never_answers_is_not_waited_for_in_each_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("comply.http.REQUEST_SECONDS", 0.1)
+
+    async def learn(url: str) -> None:
+        target = HttpTarget(url)
+        with pytest.raises(Unreachable, match=r"does not answer within 0\.1 s"):
+            await target.learn()
+        await target.close()
+
+    asyncio.run(beside(None, learn))
+
+
+def test_an_answer_without_an_end_is_a_finding() -> None:
+    async def ask(url: str) -> None:
+        target = HttpTarget(url)
+        await target.learn()
+        result = await run_case(made(LIST), target, PATIENCE)
+        await target.close()
+        assert (result.verdict, result.reason) == (
+            *(Verdict.FAIL,),
+            "the answer is larger than 16 MiB",
+        )
+
+    asyncio.run(beside(b" " * 65536, ask))

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from comply.mcp_report import McpReport
+from tests.waiting import until
 
 
 def test_every_copy_of_the_server_is_heard_until_the_report_closes(tmp_path: Path) -> None:
@@ -19,9 +20,7 @@ def test_every_copy_of_the_server_is_heard_until_the_report_closes(tmp_path: Pat
         writers = [(await asyncio.open_unix_connection(report.path))[1] for _ in range(2)]
         for number, writer in enumerate(writers):
             writer.write(json.dumps({"method": f"m{number}"}).encode() + b"\n")
-        async with asyncio.timeout(5):
-            while len(heard) < 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: len(heard) == 2)
         await report.close()
         for writer in writers:
             writer.close()

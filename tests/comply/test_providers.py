@@ -1,12 +1,15 @@
 """The client's side: real files and processes, jailed to the sandbox."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from comply.process import OUTPUT_BYTES
 from comply.providers import Providers, Refused
 from schemas.jsont import JsonObject, Policy
 
@@ -150,3 +153,97 @@ def test_a_terminal_is_killed_with_its_children(tmp_path: Path) -> None:
         return await providers.answer("terminal/wait_for_exit", made)
 
     assert use(tmp_path, work) == {"exitCode": None, "signal": "SIGKILL"}
+
+
+def test_what_is_allowed_is_allowed_once_whichever_comes_first(tmp_path: Path) -> None:
+    options = [
+        {"optionId": f"{word}_{how}", "name": "x", "kind": f"{word}_{how}"}
+        for how in ("always", "once")
+        for word in ("allow", "reject")
+    ]
+    for policy, wanted in (("yolo", "allow_once"), ("none", "reject_once")):
+        given = {"toolCall": {"toolCallId": "1"}, "options": options}
+        outcome = call(tmp_path, "session/request_permission", policy, **given)["outcome"]  # type: ignore[arg-type]
+        assert outcome == {"outcome": "selected", "optionId": wanted}
+
+
+def test_permission_is_asked_for_a_subject_in_the_second_version(tmp_path: Path) -> None:
+    call_ = {"toolCallId": "1", "kind": "read"}
+    given = {"subject": {"type": "tool_call", "toolCall": call_}, "options": OPTIONS}
+    outcome = call(tmp_path, "session/request_permission", "read", **given)["outcome"]
+    assert outcome == {"outcome": "selected", "optionId": "y"}
+
+
+def test_a_form_is_declined_and_an_address_refused_when_only_forms_are_offered(
+    tmp_path: Path,
+) -> None:
+    def ask(mode: str) -> Any:
+        offered: JsonObject = {"elicitation": {"form": {}}}
+        return use(
+            tmp_path, lambda one: one.answer("elicitation/create", {"mode": mode}), "yolo", offered
+        )
+
+    assert ask("form") == {"action": "decline"}
+    with pytest.raises(Refused, match="mode url is not offered"):
+        ask("url")
+    with pytest.raises(Refused, match="elicitation/create is not offered"):
+        call(tmp_path, "elicitation/create", mode="form")
+
+
+def test_a_promised_terminal_has_ended_and_printed_nothing(tmp_path: Path) -> None:
+    async def work(providers: Providers) -> Any:
+        providers.promised.add("made-up")
+        given = {"terminalId": "made-up"}
+        said = [
+            await providers.answer(f"terminal/{one}", given)
+            for one in ("output", "wait_for_exit", "kill", "release")
+        ]
+        with pytest.raises(Refused, match="no such terminal"):
+            await providers.answer("terminal/output", given)
+        return said
+
+    ended = {"exitCode": 0, "signal": None}
+    shown = {"output": "", "truncated": False, "exitStatus": ended}
+    assert use(tmp_path, work) == [shown, ended, {}, {}]
+
+
+def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path) -> None:
+    """A pipe would be waited for, and every other test with it."""
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(OUTPUT_BYTES + 1)
+    for method, name, said in (
+        ("fs/read_text_file", "pipe", "path is no file"),
+        ("fs/write_text_file", "pipe", "path is no file"),
+        ("fs/read_text_file", "large", "the file has more than 16 MiB"),
+    ):
+        with pytest.raises(Refused, match=said):
+            call(tmp_path, method, path=str(tmp_path / name), content="")
+
+
+def test_a_terminal_ends_though_its_children_hold_its_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comply.providers.LAST_SECONDS", 0.1)
+
+    async def work(providers: Providers) -> Any:
+        made = await providers.answer(
+            "terminal/create", {"command": "sh", "args": ["-c", "sleep 600 & echo $!"]}
+        )
+        status = await providers.answer("terminal/wait_for_exit", made)
+        pid = ""
+        while not pid:
+            pid = (await providers.answer("terminal/output", made))["output"]
+        os.kill(int(pid), signal.SIGKILL)
+        return status
+
+    assert use(tmp_path, work) == {"exitCode": 0, "signal": None}
+
+
+def test_a_terminal_keeps_no_more_than_is_bearable(tmp_path: Path) -> None:
+    async def work(providers: Providers) -> int:
+        given = {"command": "true", "outputByteLimit": 1 << 60}
+        made = await providers.answer("terminal/create", given)
+        return providers.terminals[made["terminalId"]].limit
+
+    assert use(tmp_path, work) == OUTPUT_BYTES

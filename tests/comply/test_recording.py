@@ -65,7 +65,7 @@ def recorded(folder: Path) -> list[Said]:
 def test_the_agent_passes_the_test_that_was_recorded_of_it(tmp_path: Path) -> None:
     text = to_test(recorded(tmp_path), "Hello")
     assert [one.text for one in lint(text) if one.level == "error"] == []
-    assert '"cwd": "${sandbox}"' in text
+    assert "/home/me/project" not in text
     assert '"sessionId": "${sessionId}"' in text
     case = Case("hello", "s", Path("hello.jsont"), read(text))
     result = asyncio.run(run_case(case, StdioTarget("agent", SERVER), 30))
@@ -78,3 +78,73 @@ def test_an_agent_that_does_not_start_is_said() -> None:
         pytest.raises(Unreachable, match="can't start /no/x"),
     ):
         asyncio.run(relay(AgentServer(command="/no/x"), nothing, io.BytesIO()))
+
+
+def said(*messages: Any) -> list[Said]:
+    """Messages by turns, each with who said it: `>` the editor, `<` the agent."""
+    return [(who == ">", {"jsonrpc": "2.0", **message}) for who, message in messages]
+
+
+OPENING = {"id": 1, "method": "session/new", "params": {"cwd": "/home/me", "mcpServers": []}}
+ASKING = {"id": "a", "method": "session/request_permission", "params": {"options": []}}
+OUTCOME = {"outcome": {"outcome": "selected", "optionId": "yes"}}
+READING = {"id": "b", "method": "fs/read_text_file", "params": {"path": "/home/me/a.txt"}}
+PROMPT = {"id": 2, "method": "session/prompt", "params": {"sessionId": "s-1", "prompt": []}}
+
+
+def test_a_recording_has_the_form_that_other_runners_read() -> None:
+    """The specification's steps and regexes of ECMAScript; no captures, which it does not have."""
+    test = json.loads(
+        to_test(
+            said(
+                (">", frame(0, "initialize", protocolVersion=1, clientCapabilities={"fs": {}})),
+                ("<", {"id": 0, "result": {"protocolVersion": 1}}),
+                (">", OPENING),
+                ("<", {"id": 1, "result": {"sessionId": "s-1"}}),
+                (">", PROMPT),
+                ("<", ASKING),
+                (">", {"id": "a", "result": OUTCOME}),
+                ("<", READING),
+                (">", {"id": "b", "result": {"content": "x"}}),
+                ("<", {"method": "session/update", "params": {}}),
+                ("<", {"id": 2, "result": {"stopReason": "end_turn", "text": "a/b (c) /home/me"}}),
+            ),
+            "Hello",
+        )
+    )
+    assert test["init"] == {"clientCapabilities": {"fs": {}}}
+    assert test["steps"] == [
+        {"newSession": {"mcpServers": [], "capture": "sessionId"}},
+        {
+            "send": {
+                "jsonrpc": "2.0",
+                **PROMPT,
+                "params": {"sessionId": "${sessionId}", "prompt": []},
+            }
+        },
+        {
+            "expect": {
+                "timeoutMs": 60000,
+                "messages": [
+                    {
+                        "clientRequest": {
+                            "method": "^session/request_permission$",
+                            "reply": {"result": OUTCOME},
+                        }
+                    },
+                    {"clientRequest": {"method": "^fs/read_text_file$"}},
+                    {"notification": {"method": "^session/update$"}},
+                    {
+                        "response": {
+                            "jsonrpc": r"^2\.0$",
+                            "id": 2,
+                            "result": {
+                                "stopReason": "^end_turn$",
+                                "text": r"^a/b \(c\) ${sandbox}$",
+                            },
+                        }
+                    },
+                ],
+            }
+        },
+    ]

@@ -62,12 +62,14 @@ def test_a_good_test_has_no_problems() -> None:
         ('"required"', '"urgent"', 4, "severity: should be required or optional"),
         ('"newSession"', '"newSesion"', 7, "steps.0: a step has exactly one of newSession"),
         ("${sessionId}", "${session}", 8, "${session} is set by no step"),
-        ("2000", '"2s"', 9, "steps.2.expect.timeoutMs: should be a whole number"),
-        ("^-32601$", "(", 10, "steps.2.expect.messages.0.response.error.code: not a regex"),
+        ("2000", '"2s"', 9, "steps.2.expect.timeoutMs: should be a number"),
+        ("^-32601$", "(", 10, "steps.2.expect.messages.0.response.error.code: ( is no regex"),
         ('"response"', '"respons"', 10, "steps.2.expect.messages.0: a message has exactly one of"),
         ('"title"', '"title": "x", "title"', 2, "'title' is here twice"),
         ('"timeoutMs"', '"timeout"', 9, "steps.2.expect.timeout: unknown, so ignored"),
         ('"description"', '"x"', 1, "description: says in plain words"),
+        ('"steps"', '"preconditions": [{"os": "x"}], "steps"', 6, "preconditions.0: only other"),
+        ('"steps"', '"preconditions": [{}], "steps"', 6, "preconditions.0: a precondition has"),
     ],
 )
 def test_a_problem_has_its_line(old: str, new: str, line: int, said: str) -> None:
@@ -88,6 +90,23 @@ def test_a_problem_has_its_line(old: str, new: str, line: int, said: str) -> Non
 def test_sandbox_files_are_checked(file: dict[str, str], said: str) -> None:
     test = json.loads(GOOD) | {"sandbox": {"files": [file]}}
     assert [one.text for one in lint(json.dumps(test)) if one.text.startswith(said)]
+
+
+def test_what_other_runners_take_is_taken() -> None:
+    """`timeoutMs` and `delayMs` are numbers, and each has a default or may be left out."""
+    steps = [{"expect": {"timeoutMs": 200.0, "messages": []}}, {"forbid": {"methods": ["x"]}}]
+    test = json.loads(GOOD) | {"steps": [*steps, {"delayMs": 0.5}]}
+    assert lint(json.dumps(test)) == []
+    first, second, third = read(json.dumps(test)).steps
+    assert first.expect is not None
+    assert second.forbid is not None
+    waits = (first.expect.timeout_ms, second.forbid.timeout_ms, third.delay_ms)
+    assert waits == (200, 5000, 0.5)
+
+
+def test_a_pattern_that_is_none_keeps_a_test_from_running() -> None:
+    with pytest.raises(NotATest, match=r"line 10: .*error\.code: \( is no regex of ECMAScript"):
+        read(GOOD.replace("^-32601$", "("))
 
 
 def test_unknown_fields_are_ignored_safely() -> None:

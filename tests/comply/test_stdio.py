@@ -4,35 +4,50 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import JsonValue
 
 from comply.files import SUITES, Case, load
-from comply.record import Frame
 from comply.result import Result, Verdict
 from comply.run import Unreachable, run_all, run_case
 from comply.settings import AgentServer
 from comply.source import SUFFIX, read
-from comply.stdio import PROTOCOL_VERSION, StdioTarget
+from comply.stdio import StdioTarget
 from schemas.jsont import JsonObject
+from tests.comply.sdk import check_messages, models
 
 AGENT = Path(__file__).with_name("agent.py")
 CASES = {case.id: case for case in map(load, sorted((SUITES / "acp").glob(f"*{SUFFIX}")))}
+
+
+def select(id: str, *values: str) -> JsonObject:
+    options: list[JsonValue] = [{"value": one, "name": one.title()} for one in values]
+    chosen: JsonObject = {"currentValue": values[0], "options": options}
+    return {"id": id, "name": id.title(), "type": "select", **chosen}
+
+
 OFFERS: JsonObject = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+    "sessionCapabilities": {
+        name: {} for name in ("list", "delete", "resume", "close", "additionalDirectories")
+    },
+    "auth": {"logout": {}},
+    "authMethods": [{"id": "login", "name": "Log in"}],
     "session": {
         "sessionId": "session-1",
+        "configOptions": [select("model", "small", "large"), select("effort", "low", "high")],
         "modes": {
             "currentModeId": "ask",
             "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
         },
     },
 }
+NEWEST_MCP = {"optional.mcp.discover"}
+"""What an agent is asked that speaks the newest revision of MCP in place of an older one."""
 MUTANTS = {
     "required.initialize": ["gone"],
     "required.initialize.version": ["any version"],
@@ -54,62 +69,69 @@ MUTANTS = {
     "optional.content.audio": ["audio"],
     "optional.content.image": ["image"],
     "optional.content.resource": ["resource"],
-    "optional.content.resource-link": ["resource_link"],
-    "optional.fs.read": ["relative path"],
+    "required.content.resource-link": ["resource_link"],
+    "required.capabilities.respect-boolean-disabled": ["boolean anyway"],
+    "required.capabilities.respect-elicitation-disabled": ["forms anyway"],
+    "required.capabilities.respect-updates-disabled": ["updates anyway"],
+    "required.cancel-request.unknown": ["cancels anything"],
+    "optional.authenticate": ["no login"],
+    "optional.authenticate.unknown": ["any login"],
+    "optional.cancel-request": ["own code"],
+    "optional.config": ["fixed option"],
+    "optional.config.boolean": ["unnamed option"],
+    "optional.config.complete": ["one option"],
+    "optional.config.unknown": ["any option"],
+    "optional.elicitation": ["empty form", "wants an answer"],
+    "optional.logout": ["stays in"],
+    "optional.session.close": ["works on"],
+    "optional.session.delete": ["keeps all"],
+    "optional.session.delete.unknown": ["delete once"],
+    "optional.session.directories": ["one folder"],
+    "optional.session.directories.list": ["first folder"],
+    "optional.session.list": ["every folder"],
+    "optional.session.list.cursor": ["any cursor"],
+    "optional.session.list.empty": ["every folder"],
+    "optional.session.resume": ["replays"],
+    "optional.session.resume.prompt": ["no way back"],
+    "optional.session.resume.unknown": ["any session"],
+    "optional.update.compaction": ["open compaction"],
+    "optional.update.config": ["unnamed option"],
+    "optional.update.notice": ["bare notice"],
+    "optional.update.session-info": ["odd title"],
+    "optional.update.usage": ["no room"],
+    "optional.fs.read": ["relative path", "own folder"],
     "optional.fs.write": ["empty file"],
     "optional.mcp.session": ["no mcp"],
     "optional.mcp.connect": ["no name"],
+    "optional.mcp.discover": ["newest, no name"],
     "optional.mcp.tool-call": ["other tool"],
     "optional.mcp.absent": ["shared server"],
-    "optional.modes": ["silent mode"],
+    "optional.modes": ["fixed mode"],
+    "optional.modes.change": ["first mode"],
     "optional.modes.unknown": ["any mode"],
     "optional.permission.allow": ["no way out"],
     "optional.permission.cancelled": ["not cancelled"],
     "optional.permission.deny": ["deaf"],
+    "optional.permission.once": ["trusting"],
     "optional.plan": ["empty plan"],
     "optional.session.load": ["no replay"],
     "optional.session.load-unknown": ["any session"],
     "optional.slash-commands": ["bare command"],
     "optional.terminal": ["no release"],
     "optional.tool-call": ["open call"],
-    "optional.tool-call.kind": ["own kind"],
+    "optional.tool-call.kind": ["own kind", "own status"],
 }
-
-
-@cache
-def models() -> dict[str, tuple[type[BaseModel], type[BaseModel] | None]]:
-    """What is said on the wire, as the official SDK has it: params, and result where there is one.
-
-    The SDK takes a second to import: only who runs these tests waits for it.
-    """
-    from acp import schema
-
-    return {
-        "initialize": (schema.InitializeRequest, schema.InitializeResponse),
-        "session/new": (schema.NewSessionRequest, schema.NewSessionResponse),
-        "session/load": (schema.LoadSessionRequest, schema.LoadSessionResponse),
-        "session/set_mode": (schema.SetSessionModeRequest, schema.SetSessionModeResponse),
-        "session/prompt": (schema.PromptRequest, schema.PromptResponse),
-        "session/cancel": (schema.CancelNotification, None),
-        "session/update": (schema.SessionNotification, None),
-        "session/request_permission": (
-            schema.RequestPermissionRequest,
-            schema.RequestPermissionResponse,
-        ),
-        "fs/read_text_file": (schema.ReadTextFileRequest, schema.ReadTextFileResponse),
-        "fs/write_text_file": (schema.WriteTextFileRequest, schema.WriteTextFileResponse),
-        "terminal/create": (schema.CreateTerminalRequest, schema.CreateTerminalResponse),
-        "terminal/output": (schema.TerminalOutputRequest, schema.TerminalOutputResponse),
-        "terminal/wait_for_exit": (
-            schema.WaitForTerminalExitRequest,
-            schema.WaitForTerminalExitResponse,
-        ),
-        "terminal/release": (schema.ReleaseTerminalRequest, schema.ReleaseTerminalResponse),
-    }
 
 
 def agent(*args: str) -> StdioTarget:
     return StdioTarget("agent", AgentServer(command=sys.executable, args=[str(AGENT), *args]))
+
+
+def tried(*args: str) -> StdioTarget:
+    """The agent, with all that an operator may allow."""
+    target = agent(*args)
+    target.server.authenticate, target.server.logout = "login", True
+    return target
 
 
 def outcome(case: Case, *args: str, seconds: float = 30) -> Result:
@@ -122,9 +144,9 @@ def test_every_shipped_test_has_a_mutant() -> None:
 
 def test_a_right_agent_passes_every_test_and_its_offers_are_the_reports_header() -> None:
     async def whole() -> tuple[StdioTarget, list[Result]]:
-        target = agent()
+        target = tried()
         await target.learn()
-        cases = list(CASES.values())
+        cases = [case for case in CASES.values() if case.id not in NEWEST_MCP]
         done = await run_all(cases, target, jobs=4, seconds=60, done=lambda result: None)
         return target, done
 
@@ -137,33 +159,9 @@ def test_a_right_agent_passes_every_test_and_its_offers_are_the_reports_header()
     assert spoken == set(models()), "each is held against the SDK's model at least once"
 
 
-def check_messages(frames: list[Frame]) -> Iterator[str]:
-    """Hold what both sides said against the official SDK's models; gives the methods met.
-
-    What was refused is left out: tests send wrong messages on purpose.
-    """
-    results = {
-        (not frame.sent, frame.message["id"]): frame.message["result"]
-        for frame in frames
-        if isinstance(frame.message, dict) and "result" in frame.message
-    }
-    for frame in frames:
-        message = frame.message
-        if not isinstance(message, dict) or frame.kind == "mcp":
-            continue
-        params, result = models().get(str(message.get("method")), (None, None))
-        if params is None or (result and (frame.sent, message["id"]) not in results):
-            continue
-        params.model_validate(message["params"])
-        if result is not None:
-            result.model_validate(results[frame.sent, message["id"]] or {})
-        yield str(message["method"])
-
-
-def test_our_protocol_version_is_the_latest_of_the_sdk() -> None:
-    from acp import PROTOCOL_VERSION as latest
-
-    assert latest == PROTOCOL_VERSION
+def test_an_agent_that_speaks_the_newest_mcp_has_started_its_server() -> None:
+    result = outcome(CASES["optional.mcp.discover"], "newest")
+    assert (result.verdict, result.reason) == (Verdict.PASS, "")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +169,7 @@ def test_our_protocol_version_is_the_latest_of_the_sdk() -> None:
 )
 def test_a_mutant_is_found(id: str, mutation: str) -> None:
     text = re.sub(r'"timeoutMs": \d{4,}', '"timeoutMs": 1500', CASES[id].path.read_text())
-    target = agent(mutation)
+    target = tried(mutation)
     target.offers = OFFERS
     case = Case(id, "acp", CASES[id].path, read(text))
     result = asyncio.run(run_case(case, target, 30))
@@ -236,6 +234,86 @@ def test_sandbox_files_are_written_as_text_and_as_bytes(tmp_path: Path) -> None:
     assert any(isinstance(one, dict) and one.get("result") == {"content": "hi"} for one in sent)
 
 
+def test_a_canned_reply_may_be_a_whole_answer_and_an_error() -> None:
+    def asked(reply: str) -> list[Any]:
+        window = f'{{"clientRequest": {{"method": "^fs/read"}}, "reply": {reply}}}'
+        turn = '{"response": {"id": 1}}'
+        result = outcome(made(f'{PROMPT}, {{"expect": {{"messages": [{window}, {turn}]}}}}'))
+        assert result.verdict is Verdict.PASS, result.reason
+        sent = [frame.message for frame in result.frames if frame.sent]
+        return [one for one in sent if isinstance(one, dict) and "method" not in one]
+
+    (found,) = asked('{"result": {"content": "canned"}}')
+    assert found["result"] == {"content": "canned"}
+    (refused,) = asked('{"error": {"code": -32000, "message": "no"}}')
+    assert (refused["error"], "result" in refused) == ({"code": -32000, "message": "no"}, False)
+
+
+def test_a_terminal_that_a_test_promises_can_be_asked_about() -> None:
+    """The test answers for what is created and printed; waiting and releasing is ours."""
+    made_up = '{"clientRequest": {"method": "create"}, "reply": {"result": {"terminalId": "t_1"}}}'
+    said = '{"output": "hello\\n", "truncated": false}'
+    shown = f'{{"clientRequest": {{"method": "output"}}, "reply": {said}}}'
+    turn = '{"expect": {"messages": [{"response": {"id": 1, "result": {"stopReason": "end"}}}]}}'
+    window = f'{{"expect": {{"messages": [{made_up}, {shown}]}}}}'
+    result = outcome(made(f"{PROMPT.replace('Read it', 'Run it')}, {window}, {turn}"))
+    assert result.verdict is Verdict.PASS, result.reason
+
+
+def test_the_answer_to_the_runners_own_request_can_be_expected_until_the_next_is_sent() -> None:
+    opened = '{"response": {"id": "^.*$", "result": {"sessionId": "^session-1$"}}}'
+    window = f'{{"expect": {{"timeoutMs": 50, "messages": [{opened}]}}}}'
+    assert outcome(made(window)).verdict is Verdict.PASS
+    done = '{"expect": {"messages": [{"response": {"result": {"stopReason": "end"}}}]}}'
+    later = outcome(made(f"{PROMPT}, {done}, {window}"))
+    assert (later.verdict, later.reason) == (Verdict.FAIL, "no response came within 50 ms")
+
+
+def test_a_permission_that_a_test_cancels_is_outstanding_when_it_does() -> None:
+    asked = '{"expect": {"messages": [{"clientRequest": {"method": "request_permission"}}]}}'
+    cancel = (
+        '{"send": {"jsonrpc": "2.0", "method": "session/cancel",'
+        ' "params": {"sessionId": "${sessionId}"}}}'
+    )
+    ended = '{"expect": {"messages": [{"response": {"id": 1, "result": {"stopReason": "^canc"}}}]}}'
+    prompt = PROMPT.replace("Read it", "Ask permission")
+    result = outcome(made(f"{prompt}, {asked}, {cancel}, {ended}"))
+    assert result.verdict is Verdict.PASS, result.reason
+
+
+def test_capabilities_that_a_test_gives_keep_the_rest_of_ours() -> None:
+    given = '"init": {"clientCapabilities": {"fs": {"readTextFile": false}, "x": {"y": 1}}},'
+    wanted = {"fs": {"readTextFile": False, "writeTextFile": True}, "terminal": True, "x": {"y": 1}}
+    result = outcome(made('{"delayMs": 0}', given))
+    first: Any = result.frames[0].message
+    assert first["params"]["clientCapabilities"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "reason"),
+    [
+        ('{"method": "^fs/read"}', '{"x": "${nope}"}', "${nope} is not set"),
+        ('{"method": "^${nope}"}', "1", "${nope} is not set"),
+        ('{"params": {"path": "^([^.]|[a-z])+$"}}', "1", "the regex ^([^.]|[a-z])+$ takes more"),
+    ],
+)
+def test_a_reply_that_can_not_be_made_is_an_error_of_the_test(
+    asked: str, reply: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comply.patterns.SECONDS", 0.05)
+    window = f'{{"clientRequest": {asked}, "reply": {reply}}}, {{"response": {{"id": 1}}}}'
+    result = outcome(made(f'{PROMPT}, {{"expect": {{"messages": [{window}]}}}}'))
+    assert result.verdict is Verdict.ERROR
+    assert result.reason.startswith(reason)
+
+
+def test_sandbox_files_that_can_not_be_written_are_an_error_of_the_test() -> None:
+    files = '"sandbox": {"files": [{"path": "a", "text": ""}, {"path": "a/b", "text": ""}]},'
+    result = outcome(made(PROMPT, files))
+    assert result.verdict is Verdict.ERROR
+    assert result.reason == "sandbox file a/b can't be written: File exists"
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
@@ -251,6 +329,40 @@ def test_what_does_not_apply_is_na(more: str, reason: str) -> None:
     result = outcome(made(PROMPT, more))
     assert result.verdict is Verdict.NA
     assert result.reason.startswith(reason)
+
+
+def complete() -> StdioTarget:
+    args = ["-m", "tests.comply.complete"]
+    env = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return StdioTarget("complete", AgentServer(command=sys.executable, args=args, env=env))
+
+
+LISTED = (
+    '{"send": {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}},'
+    ' {"expect": {"messages": [{"response": {"id": 1, "result":'
+    ' {"sessions": [{"sessionId": "^${sessionId}$"}]}}}]}}'
+)
+
+
+def test_a_capability_of_an_agent_on_the_sdk_is_there_though_it_be_an_empty_object() -> None:
+    asked = '{"agentCap": "sessionCapabilities.list"}'
+    target = complete()
+    asyncio.run(target.learn())
+    assert target.missing(made(LISTED, f'"preconditions": [{asked}],').test) is None
+    absent = made(LISTED, f'"preconditions": [{asked[:-1]}, "mustBe": false}}],')
+    assert target.missing(absent.test) == "sessionCapabilities.list is offered"
+
+
+@pytest.mark.soak
+def test_a_complete_agent_on_the_sdk_passes_every_test() -> None:
+    async def whole() -> list[Result]:
+        target = complete()
+        await target.learn()
+        cases = [*CASES.values(), made(LISTED)]
+        return await run_all(cases, target, jobs=2, seconds=60, done=lambda result: None)
+
+    results = asyncio.run(whole())
+    assert {one.key: one.reason for one in results if one.verdict is not Verdict.PASS} == {}
 
 
 @pytest.mark.soak

@@ -17,6 +17,7 @@ import orjson
 import pytest
 
 from peers.signing import SigningKey
+from server.budget import Budget
 from server.dispatch import Dispatcher, Origin
 from server.domain.acp.rules import Rules
 from server.domain.errors import HeldElsewhere, Refusal
@@ -68,7 +69,7 @@ class Office:
         self.newest = 0
         node = Node(AGENT, REPO, True, True, SigningKey(bytes(32)), acp=Rules(limits={}))
         self._dispatcher = Dispatcher(
-            METHODS, db, node, 100, lambda *_: None, asyncio.Event(), Alone()
+            METHODS, db, node, 100, lambda *_: None, asyncio.Event(), Alone(), Budget(2**26, 2**27)
         )
 
     async def call(
@@ -78,7 +79,8 @@ class Office:
         caller = Caller(agent, REPOS_OF[agent], "verified", "key")
         body = orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
         answer = await self._dispatcher.answer(body, Origin(caller, idempotency_key))
-        response = orjson.loads(answer or b"")
+        assert isinstance(answer, bytes)
+        response = orjson.loads(answer)
         if "error" in response:
             error = response["error"]
             raise RpcError(error["code"], error["message"], error.get("data"))

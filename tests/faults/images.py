@@ -35,6 +35,8 @@ class _File:
     """The sectors that the next sync brings to disk."""
     sizes: list[tuple[int, int]] = field(default_factory=lambda: [(-1, 0)])
     """The sizes that the file may have, and since when."""
+    cuts: list[int] = field(default_factory=list)
+    """When it was cut, as far as that may not be on disk."""
 
     def sector(self, number: int) -> bytes:
         return bytes(self.content[number * SECTOR : (number + 1) * SECTOR]).ljust(SECTOR, b"\0")
@@ -56,6 +58,7 @@ class _File:
             self.write(moment, size, bytes(beyond))
         del self.content[size:]
         self.sizes.append((moment, size))
+        self.cuts.append(moment)
 
     def sync(self, *, failed: bool) -> None:
         # What a failed sync leaves, the system takes for clean: a later one does not write it.
@@ -63,7 +66,14 @@ class _File:
             for number in self.dirty:
                 del self.open_sectors[number]
             del self.sizes[:-1]
+            self.cuts.clear()
         self.dirty.clear()
+
+    def on_the_side_of(self, moment: int, chosen: int) -> int:
+        """`chosen`, unless the file was cut between it and `moment`: then that. A file is cut as a
+        whole, in the journal of its file system: none has its former size, and holes in it."""
+        low, high = sorted((moment, chosen))
+        return moment if any(low < cut <= high for cut in self.cuts) else chosen
 
     @property
     def moments(self) -> set[int]:
@@ -130,13 +140,14 @@ class Disk:
     def _content(self, number: int, moment_of: "_Moments", dice: Random) -> bytes:
         file = self._files[number]
         content = bytearray(file.content)
+        sized = moment_of(number)
         for sector, states in file.open_sectors.items():
             start = sector * SECTOR
             content.extend(bytes(max(0, start + SECTOR - len(content))))
-            content[start : start + SECTOR] = _torn(
-                states, moment_of(number, sector), dice, fresh=start >= file.sizes[0][1]
-            )
-        size = _at(file.sizes, moment_of(number))
+            moment = file.on_the_side_of(sized, moment_of(number, sector))
+            fresh = start >= file.sizes[0][1]
+            content[start : start + SECTOR] = _torn(states, moment, file.cuts, dice, fresh=fresh)
+        size = _at(file.sizes, sized)
         return bytes(content[:size].ljust(size, b"\0"))
 
 
@@ -174,13 +185,17 @@ def _at(states: list[tuple[int, T]], moment: int) -> T:
     return next(value for since, value in reversed(states) if since <= max(moment, states[0][0]))
 
 
-def _torn(states: list[State], moment: int, dice: Random, *, fresh: bool) -> bytes:
-    """What a sector holds at a moment; one in ten is cut between it and the next state."""
+def _torn(
+    states: list[State], moment: int, whole: list[int], dice: Random, *, fresh: bool
+) -> bytes:
+    """What a sector holds at a moment; one in ten is cut between it and the next state, unless that
+    came to be by what is done as a `whole`."""
     place = max(at for at, (since, _) in enumerate(states) if since <= max(moment, states[0][0]))
     held = states[place][1]
     if fresh and place == 0 and dice.random() < 0.1:
         return dice.randbytes(SECTOR)
-    if place + 1 < len(states) and dice.random() < 0.1:
+    follows = place + 1 < len(states) and states[place + 1][0] not in whole
+    if follows and dice.random() < 0.1:
         cut = dice.randrange(SECTOR)
         return states[place + 1][1][:cut] + held[cut:]
     return held

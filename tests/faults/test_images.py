@@ -10,7 +10,7 @@ from tests.faults.images import SECTOR, Disk
 
 A = "a.db"
 BEGUN: list[Entry] = [Named(A, 1), Wrote(1, 0, b"0" * 2 * SECTOR), Synced(1, folder=True)]
-DICE = [Random(seed) for seed in range(200)]
+DICE = [Random(seed) for seed in range(1_000)]
 
 
 def images(*entries: Entry) -> list[dict[str, bytes]]:
@@ -41,6 +41,15 @@ def test_a_size_may_be_the_former_or_the_new_one() -> None:
     assert {len(image[A]) for image in images(Cut(1, 5))} == {5, 2 * SECTOR}
     longer = images(Wrote(1, 2 * SECTOR, b"1"))
     assert {len(image[A]) for image in longer} == {2 * SECTOR, 2 * SECTOR + 1}
+
+
+def test_a_file_is_cut_as_a_whole() -> None:
+    """With its former size it has its former content too, in all its parts."""
+    for image in images(Cut(1, 0)):
+        assert image[A] in (b"", b"0" * 2 * SECTOR)
+    written_anew = {image[A] for image in images(Cut(1, 0), Wrote(1, 0, b"1" * SECTOR))}
+    assert b"1" * SECTOR in written_anew
+    assert b"1" * SECTOR + b"0" * SECTOR not in written_anew
 
 
 def test_a_sync_that_failed_leaves_it_open_for_good() -> None:

@@ -90,7 +90,8 @@ def test_nothing_is_lost_in_thousands_of_power_losses(
     print(f"{durability}: {total}, {time.monotonic() - began:.0f} s")
 
 
-def test_a_migration_that_loses_power_is_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("each", [1, pytest.param(3, marks=pytest.mark.soak)])
+def test_a_migration_that_loses_power_is_run_again(tmp_path: Path, each: int) -> None:
     """At each sync of it: the next start brings the database up to date, with what it held."""
     path = tmp_path / "node" / DB
     path.parent.mkdir()
@@ -99,7 +100,7 @@ def test_a_migration_that_loses_power_is_run_again(tmp_path: Path) -> None:
         prepare(path)
     assert len(account.syncs()) > 3
     dice = Random(3)
-    for number, image in enumerate(left_at_syncs(account, dice, each=3)):
+    for number, image in enumerate(left_at_syncs(account, dice, each=each)):
         folder = tmp_path / str(number)
         images.write(image, folder)
         with shim.below(folder):

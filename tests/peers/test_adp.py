@@ -171,7 +171,12 @@ def test_it_stays_registered_with_a_line_for_each_change_of_state(
 
     async def run() -> bool | None:
         registration = Registration(attempt)
-        task = asyncio.create_task(registration.run())
+
+        async def turns() -> None:
+            async for _ in registration.run():
+                pass
+
+        task = asyncio.create_task(turns())
         await asyncio.wait_for(over.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -47,7 +47,7 @@ def test_descending_where_sums_differ_finds_exactly_what_differs(
     ]
     known = {name: digest.leaf(name, [state]) for name, state in ours.items()}
     expected = {name for name in theirs if theirs[name] != ours.get(name)}
-    found = digest.lacking(known, leaves)
+    found = list(digest.lacking(known, leaves))
     assert set(found) == expected
     kinds = [name.entity == "project" for name in found]
     assert kinds == sorted(kinds, reverse=True), "projects come before what is in them"

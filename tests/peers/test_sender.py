@@ -1,15 +1,19 @@
 """One peer's sender, on a log in memory and a peer that fails when it is told to (design §6)."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from peers import sender
+from peers.backoff import RETRIED_PER_SECOND
 from peers.client import CallError, Refused, Unreachable
 from peers.digest import Name
-from peers.sender import Page, Sender
+from peers.sender import HELD_SECONDS, Held, Page, Sender
+from tests.waiting import until
 
 
 class Story:
@@ -53,17 +57,34 @@ class Story:
         }
 
 
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await asyncio.sleep(0.005)
+async def _turns(sender: Sender) -> None:
+    async for _ in sender.run():
+        pass
 
 
 async def _run(story: Callable[[Story], Coroutine[None, None, None]]) -> None:
     one = Story()
-    task = asyncio.create_task(one.sender.run())
+    task = asyncio.create_task(_turns(one.sender))
     await story(one)
     task.cancel()
+
+
+def test_a_peer_that_asks_for_time_is_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost, and it is not asked again before."""
+    pauses: list[float] = []
+
+    async def story(one: Story) -> None:
+        async def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            one.refusal = None
+
+        monkeypatch.setattr(one.sender, "_pause", pause)
+        one.refusal = Refused("refuses", status=429, data={"retryAfter": 41})
+        one.write("a")
+        await until(lambda: one.told == [["a"]])
+
+    asyncio.run(_run(story))
+    assert pauses == [41.0]
 
 
 def test_changes_of_one_entity_go_together() -> None:
@@ -81,12 +102,19 @@ def test_changes_of_one_entity_go_together() -> None:
 def test_a_busy_log_is_sent_in_larger_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "LINGER_SECONDS", 0)
     monkeypatch.setattr(sender, "BUSY_SECONDS", 1)
+    lingers, linger = [], sender._linger
+
+    def lingering(sent: int) -> float:
+        lingers.append(sent)
+        return linger(sent)
+
+    monkeypatch.setattr(sender, "_linger", lingering)
 
     async def story(one: Story) -> None:
         one.write(*"abcdefg")
         await until(lambda: one.sender.cursor == 7)
         one.write("x")
-        await asyncio.sleep(0.05)
+        await until(lambda: lingers[-1:] == [7])
         one.write("y")
         await until(lambda: one.sender.cursor == 9)
         assert one.told[1:] == [["x", "y"]]
@@ -208,7 +236,7 @@ def test_what_changes_again_goes_at_once() -> None:
 
 
 def test_what_is_held_is_tried_when_the_operator_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "delay", lambda failures, chance: 3_600)
+    monkeypatch.setattr(sender, "retry_delay", lambda tries, among, chance: 3_600)
 
     async def story(one: Story) -> None:
         one.untaken = {"a": "it skips"}
@@ -227,7 +255,6 @@ def test_what_the_peer_has_lost_is_owed_though_nothing_changes() -> None:
     async def story(one: Story) -> None:
         one.write("a")
         await until(lambda: one.sender.cursor == 1)
-        await asyncio.sleep(0.1)
         one.untaken = {"a": "full"}
         one.sender.owe(lost, "holds it no more")
         await until(lambda: lost in one.sender.held and one.sender.held[lost].tries == 1)
@@ -238,5 +265,71 @@ def test_what_the_peer_has_lost_is_owed_though_nothing_changes() -> None:
         one.sender.wake()
         await until(lambda: not one.sender.held)
         assert one.told == [["a"], ["a"], ["a"]]
+
+    asyncio.run(_run(story))
+
+
+def test_what_was_held_before_a_restart_is_tried_once_more() -> None:
+    async def story(one: Story) -> None:
+        one.write("a", "b")
+        one.untaken = {"a": "it skips"}
+        one.sender.cursor = 2
+        one.sender.restore({Name("contract", "p", "a"): Held(1, "it skips", 4)})
+        await until(lambda: one.sender.retries >= 1)
+        assert one.told[0] == ["a"], "and nothing of what the peer has taken"
+        assert one.sender.held[Name("contract", "p", "a")].tries >= 5
+
+    asyncio.run(_run(story))
+
+
+def test_a_peer_that_takes_nothing_is_brought_it_ever_more_rarely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And looked for ever more rarely: a look goes through all of it."""
+    names = [str(number) for number in range(20_000)]
+    waits: list[float | None] = []
+    wait = asyncio.wait
+
+    def noting(*of: Any, timeout: float | None, **more: Any) -> Any:
+        waits.append(timeout)
+        return wait(*of, timeout=timeout, **more)
+
+    monkeypatch.setattr(asyncio, "wait", noting)
+
+    async def story(one: Story) -> None:
+        one.untaken = dict.fromkeys(names, "it skips")
+        held = {Name("contract", "p", id): Held(0, "it skips", 20) for id in names}
+        one.sender.restore(held)
+        begun = time.monotonic()
+        await until(lambda: one.sender.retries == len(names))
+        dues = [held.due - begun for held in one.sender.held.values()]
+        assert sum(1 / due for due in dues) < 2 * RETRIED_PER_SECOND
+        one.untaken["new"] = "it skips"
+        one.write("new")
+        await until(lambda: Name("contract", "p", "new") in one.sender.held)
+        count = len(waits)
+        await until(lambda: len(waits) > count)
+        assert (waits[-1] or 0.0) >= len(names) * HELD_SECONDS
+
+    asyncio.run(_run(story))
+
+
+def test_what_is_dropped_is_tried_no_more_until_it_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sender, "retry_delay", lambda tries, among, chance: 0.05)
+
+    async def story(one: Story) -> None:
+        one.untaken = {"a": "it skips", "b": "it skips"}
+        one.write("a", "b")
+        await until(lambda: one.sender.retries >= 2)
+        before = one.sender.held
+        one.sender.drop({Name("contract", "p", "a")})
+        assert one.sender.held is not before, "who keeps it sees that there is news"
+        one.told.clear()
+        await until(lambda: len(one.told) >= 3)
+        assert {id for page in one.told[1:] for id in page} == {"b"}
+        one.write("a")
+        await until(lambda: any("a" in page for page in one.told))
 
     asyncio.run(_run(story))

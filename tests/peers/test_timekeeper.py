@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peers.clock import SECOND, SETTLING, Reading
+from peers.clock import GAP, PROVING, SECOND, SETTLING, Reading, Sure
 from peers.timekeeper import JUMP, JUMP_KEPT, Timekeeper
 
 BEGIN = 1_800_000_000 * SECOND
@@ -25,6 +25,12 @@ class Machine:
         """A peer's clock, which is ahead of the truth by so much."""
         steady = self.keeper.steady()
         self.keeper.heard(peer, Reading(steady, self.time + ahead, steady))
+
+    def judge_again(self) -> None:
+        """A minute passes, and the node, which has no peer, looks at its clock."""
+        self.time += JUMP_KEPT
+        self.keeper.judge(())
+        self.keeper.trust(self.keeper.certainty())
 
     def wait(self, micros: int) -> int:
         """Let time pass; the node's time then, beside the truth."""
@@ -157,3 +163,49 @@ def test_the_machines_own_clocks_are_the_default() -> None:
     keeper = Timekeeper()
     before = time.time_ns() // 1000
     assert before <= keeper.now() <= time.time_ns() // 1000 + JUMP
+
+
+DAY = 24 * HOUR
+JUMPS = st.integers(-12, 12).map(lambda power: (1 if power > 0 else -1) * 7 ** abs(power) * SECOND)
+"""From seconds to centuries, in both directions."""
+
+
+@given(st.lists(st.tuples(JUMPS, st.integers(1, 50)), max_size=8))
+def test_however_a_clock_jumps_what_is_sure_is_never_far_ahead_of_the_truth(
+    jumps: list[tuple[int, int]],
+) -> None:
+    """A node alone, whose clock is set again and again, each time for minutes. No stamp follows a
+    jump within a minute, and nothing ends days before it is over."""
+    machine = Machine()
+    machine.keeper.trust(Sure(BEGIN))
+    for jumped, (jump, minutes) in enumerate(jumps, 1):
+        before = machine.keeper.now() - machine.time
+        machine.ahead = max(-BEGIN, jump)
+        follows = abs(machine.ahead - before) < JUMP
+        assert machine.wait(0) == (machine.ahead if follows else before)
+        for _ in range(minutes):
+            machine.judge_again()
+            sure = machine.keeper.sure()
+            assert sure <= machine.keeper.now()
+            assert sure - machine.time <= jumped * GAP
+    machine.ahead = 0
+    machine.wait(0)
+    for _ in range((PROVING + DAY) // JUMP_KEPT):
+        machine.judge_again()
+        if machine.keeper.doubt is None and not machine.keeper.has_jumped:
+            break
+    assert machine.keeper.sure() == machine.keeper.now() == machine.time, "it comes right"
+
+
+@given(JUMPS)
+def test_peers_hold_what_is_sure_too(jump: int) -> None:
+    machine = Machine()
+    machine.keeper.trust(Sure(BEGIN))
+    for peer in ("a", "b"):
+        machine.hear(peer, 0)
+    machine.ahead = max(-BEGIN, jump)
+    for _ in range(5):
+        machine.wait(JUMP_KEPT)
+        machine.keeper.judge(("a", "b"))
+        assert abs(machine.keeper.sure() - machine.time) <= 2 * SECOND
+    assert machine.keeper.doubt is None

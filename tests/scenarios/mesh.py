@@ -3,7 +3,7 @@
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.node import Node
 from tests.skew import SkewedNode
@@ -14,6 +14,12 @@ CONTENT: dict[str, Any] = {"method": "GET", "path": "/profile"}
 REPOS = [
     {"name": name, "role": "service", "language": "python"} for name in ("alpha", "beta", "gamma")
 ]
+
+
+class Queried(Protocol):
+    """Whatever has a node's file."""
+
+    def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]: ...
 
 
 class Meshed:
@@ -89,10 +95,11 @@ def status(node: Node, project_id: str, contract: str) -> str | None:
     return next((one["status"] for one in listed if one["contractId"] == contract), None)
 
 
-def state(node: Node) -> str:
+def state(node: Queried) -> str:
     """All that is synchronised, as text that is equal where the state is."""
     tables = {
-        "projects": "SELECT * FROM projects",
+        "projects": "SELECT project_id, name, objective, status, agreement_policy, created_at,"
+        " stamp FROM projects",
         "repos": "SELECT project_id, repo_id, name, role, language, relevant_paths, url, stamp,"
         " agent_id, agent_endpoint, claimed_at FROM repos",
         "lost": "SELECT project_id, repo_id, agent_id, claimed_at FROM claim_conflicts",

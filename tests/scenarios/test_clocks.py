@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from schemas.base import iso
 from tests.cli.run import cacp
+from tests.mail import agent
 from tests.node import Node
 from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project, propose, status
 from tests.skew import HOUR, SkewedNode
@@ -232,3 +234,38 @@ def repair(node: SkewedNode) -> None:
     """NTP is set up, and the node started again."""
     node.set_clock(0)
     node.restart()
+
+
+def test_a_start_a_year_ahead_ends_nothing_before_somebody_stands_by_the_clock(
+    mesh: Meshed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unread mail, answers for retries and offers outlive a wrong clock; callers are served."""
+    node = mesh.add("alpha")
+    anna, bert = agent(node, "anna"), agent(node, "bert")
+    kept = anna.send(bert, expires_at=in_(HOUR))["message"]["id"]
+    write = {"client_id": "once", "payload": {"summary": "once"}}
+    once = anna.send(bert, **write)["message"]["id"]
+    soon = anna.send(bert, expires_at=in_(5))["message"]["id"]
+    node.stop()
+    node.set_clock(365 * 24 * HOUR)
+    node.start()
+    assert reason(node) == "clock_unconfirmed"
+    assert "cacp clock confirm" in health(node)["detail"]
+    # What is over by the time that is sure ends as ever: the node has looked.
+    eventually(lambda: anna.receipts(soon)[bert.address] == "expired")
+    assert anna.send(bert, **write)["message"]["id"] == once, "a retry is still known"
+    assert {kept, once} <= set(bert.received())
+    assert node.query("SELECT count(*) FROM messages_archive") == [(0,)]
+    true = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: true() + 365 * 24 * HOUR * 1_000_000_000)
+    assert {check["name"]: check for check in doctor(node)}["certainty"]["state"] == "warning"
+    assert "confirmed" in cacp("clock", "confirm", db=str(node.settings["db"])).stderr
+    eventually(lambda: reason(node) is None)
+    node.restart()
+    eventually(lambda: node.query("SELECT count(*) FROM messages_archive") == [(3,)])
+    dead = {one["message"]["id"] for one in anna.call("deadLetters")["letters"]}
+    assert dead == {kept, once, soon}, "what nobody read is a dead letter"
+
+
+def in_(seconds: int) -> str:
+    return iso(time.time_ns() // 1000 + seconds * 1_000_000)

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from tests.node import Node
 from tests.scenarios.mesh import (
@@ -81,13 +82,18 @@ def test_versions_written_apart_are_both_kept(mesh: Meshed) -> None:
     shared = project(alpha)
     join(beta, shared, "beta")
     contract = propose(alpha, shared)
-    eventually(lambda: equal(alpha, beta) and status(beta, shared, contract) is not None)
+    both = ["alpha", "beta"]
+    other = propose(alpha, shared, parties=both)
+    eventually(lambda: equal(alpha, beta) and status(beta, shared, other) is not None)
     at = {"projectId": shared, "contractId": contract}
+    same: dict[str, Any] = {"projectId": shared, "contractId": other, "content": {"path": "/same"}}
     beta.stop()
     alpha.call("cacp/contract/update", **at, content={"path": "/alpha"})
+    alpha.call("cacp/contract/update", **same, parties=both)
     alpha.stop()
     beta.start()
     beta.call("cacp/contract/update", **at, content={"path": "/beta"})
+    beta.call("cacp/contract/update", **same, parties=[*both, "gamma"])
     alpha.start()
     eventually(lambda: equal(alpha, beta))
     for node in (alpha, beta):
@@ -95,6 +101,22 @@ def test_versions_written_apart_are_both_kept(mesh: Meshed) -> None:
         assert (lost["content"], lost["currentContent"]) == ({"path": "/alpha"}, {"path": "/beta"})
         told = node.query("SELECT entity_id FROM changes WHERE entity = 'conflict'")
         assert told[0] == (contract,)
+        [lost] = node.call("cacp/contract/conflicts", projectId=shared, contractId=other)[
+            "conflicts"
+        ]
+        assert lost["content"] == lost["currentContent"]
+        assert (len(lost["parties"]), len(lost["currentParties"])) == (3, 2)
+    gamma = mesh.add("gamma", alpha, beta)
+    eventually(lambda: equal(alpha, beta, gamma))
+    for ask in (
+        lambda node: node.get("/mesh").json()["conflicts"],
+        lambda node: node.call("cacp/contract/conflicts", projectId=shared),
+        lambda node: node.call("cacp/contract/get", **at),
+        lambda node: node.call("cacp/project/get", projectId=shared),
+    ):
+        # Who heard of it late holds the same, and so answers the same.
+        assert ask(alpha) == ask(beta) == ask(gamma)  # type: ignore[no-untyped-call]
+    assert gamma.get("/mesh").json()["conflicts"] == 2
 
 
 def test_of_two_claims_made_apart_the_earlier_holds(mesh: Meshed) -> None:

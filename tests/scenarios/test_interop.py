@@ -187,7 +187,7 @@ def walk(folder: Path, skew: float, walks: int) -> None:
             print(f"at {skew:+} s", node.log[-4_000:], peers(node))
             raise
         assert "Traceback" not in node.log
-        assert "mesh_task_failed" not in node.log
+        assert "loop_failed" not in node.log
         updated = node.query("SELECT max(stamp) FROM packets")[0][0]
         assert updated <= stamp_of(iso_now())
 

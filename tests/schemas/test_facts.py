@@ -1,6 +1,7 @@
 """Facts: their keys and how they travel (design §6, the table)."""
 
 from dataclasses import FrozenInstanceError
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -16,17 +17,18 @@ from schemas.facts import (
 )
 
 ANY: TypeAdapter[Fact] = TypeAdapter(Fact)
-PLACE: dict[str, Any] = {"version": 2, "digest": "d1", "stamp": 7}
+D1 = "d1" * 32
+PLACE: dict[str, Any] = {"version": 2, "digest": D1, "stamp": 7}
 AUTHOR: dict[str, Any] = {"repo_id": "api", "agent_id": "aid://example.com/api@1.0.0"}
 FACTS: list[tuple[Fact, str]] = [
     (
         VersionFact(**PLACE, **AUTHOR, content={"a": 1}, parties=("api",), policy="any"),
-        "2/d1",
+        f"2/{D1}/{sha256(b'api'.hex().encode()).hexdigest()}",
     ),
-    (ResponseFact(**PLACE, **AUTHOR, action="agree"), "2/d1/api"),
-    (RoundFact(**PLACE, number=2), "2/d1"),
-    (ImplementationFact(**PLACE, **AUTHOR, round=1, status="complete"), "2/d1/api/1"),
-    (VerificationFact(**PLACE, **AUTHOR, round=1, result="partial"), "2/d1/api/1/partial"),
+    (ResponseFact(**PLACE, **AUTHOR, action="agree"), f"2/{D1}/api"),
+    (RoundFact(**PLACE, number=2), f"2/{D1}"),
+    (ImplementationFact(**PLACE, **AUTHOR, round=1, status="complete"), f"2/{D1}/api/1"),
+    (VerificationFact(**PLACE, **AUTHOR, round=1, result="partial"), f"2/{D1}/api/1/partial"),
 ]
 
 
@@ -67,3 +69,32 @@ def test_what_is_no_fact_is_refused_where_it_is_wrong(
         ANY.validate_python(PLACE | sent)
     (error,) = refused.value.errors()
     assert (error["loc"], error["type"]) == (where, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "value"),
+    [
+        ("response", "comment", "x" * 20_001),
+        ("response", "agent_id", ""),
+        ("response", "repo_id", "x" * 201),
+        ("response", "digest", "x" * 1_000_000),
+        ("implementation", "test_endpoint", "x" * 20_001),
+        ("implementation", "notes", "x" * 20_001),
+        ("implementation", "files", ["x"] * 1_001),
+        ("implementation", "files", ["x" * 4_001]),
+        ("verification", "notes", "x" * 20_001),
+    ],
+)
+def test_a_fact_from_outside_keeps_the_limits_of_what_agents_write(
+    kind: str, member: str, value: Any
+) -> None:
+    """Else it is shown to agents in results that are not of the published shape."""
+    said: dict[str, dict[str, Any]] = {
+        "response": {"action": "agree"},
+        "implementation": {"round": 1, "status": "complete"},
+    }
+    whole = PLACE | AUTHOR | said.get(kind, {"round": 1, "result": "partial"}) | {"kind": kind}
+    assert ANY.validate_python(whole)
+    with pytest.raises(ValidationError) as refused:
+        ANY.validate_python(whole | {member: value})
+    assert member in refused.value.errors()[0]["loc"]

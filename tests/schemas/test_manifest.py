@@ -66,3 +66,15 @@ def test_mistakes_are_named(change: dict[str, Any], where: str) -> None:
 def test_bounds_are_ordered() -> None:
     with pytest.raises(ValidationError, match="must not exceed"):
         Bound(min=2, max=1)
+
+
+@pytest.mark.parametrize("value", ["5", True, "5s"])
+def test_a_number_is_a_number(value: object) -> None:
+    task = {**EXAMPLE["tasks"][0], "timeout_sec": value}
+    with pytest.raises(ValidationError, match="valid number"):
+        Manifest.model_validate({**EXAMPLE, "tasks": [task]})
+
+
+def test_a_priority_may_lie_between_two() -> None:
+    task = {**EXAMPLE["tasks"][0], "priority": 1.5}
+    assert Manifest.model_validate({**EXAMPLE, "tasks": [task]}).tasks[0].priority == 1.5

@@ -38,7 +38,7 @@ def test_a_pull_names_kinds_that_are_synchronised() -> None:
 
 
 def test_a_fact_comes_with_its_signature() -> None:
-    fact = {"kind": "round", "version": 1, "digest": "d", "stamp": 1, "number": 2}
+    fact = {"kind": "round", "version": 1, "digest": "ab" * 32, "stamp": 1, "number": 2}
     with pytest.raises(ValidationError):
         SignedFact.model_validate({"fact": fact})
     signed = {"fact": fact, "signature": {"node": "n", "value": "v"}}

@@ -24,12 +24,11 @@ def test_optional_fields_are_optional_and_unknown_ones_ignored() -> None:
 @pytest.mark.parametrize(
     "write",
     [
-        {"path": "a", "op": "delete", "content": "x"},
+        {"path": "a", "op": "delete", "encoding": "utf8", "content": "x"},
         {"path": "a", "op": "create", "encoding": "latin1", "content": "x"},
-        {"path": "a", "op": "create", "content": "x", "content_ref": "y"},
-        {"path": "a", "op": "create"},
-        {"path": "", "op": "create", "content": "x"},
-        {"path": "a", "op": "create", "content": "x", "sha256_before": "short"},
+        {"path": "a", "op": "create", "content": "x"},
+        {"path": "a", "op": "create", "encoding": "utf8"},
+        {"path": "", "op": "create", "encoding": "utf8", "content": "x"},
     ],
 )
 def test_writes_are_checked(write: dict[str, Any]) -> None:

@@ -42,3 +42,7 @@ def test_step_names_differ() -> None:
     step = {"name": "build", "cmd": "true", "timeout_sec": 1}
     with pytest.raises(ValidationError, match="build stands more than once"):
         VerifyRegistry.model_validate({"profiles": {"p": {"steps": [step, step]}}})
+
+
+def test_a_step_without_a_time_limit_has_ten_minutes() -> None:
+    assert VerifyStep.model_validate({"name": "build", "cmd": "true"}).timeout_sec == 600

@@ -1,12 +1,12 @@
 """The wire format is read in linear time, whatever the input. Measured, hence in the soak."""
 
 import contextlib
-import time
 from collections.abc import Callable
 
 import pytest
 
 from schemas.wire import WireError, parse
+from tests.growth import grows_linearly
 
 pytestmark = pytest.mark.soak
 
@@ -42,20 +42,11 @@ OPENED = [
 
 
 def assert_linear(text_of: Callable[[int], str]) -> None:
-    """Sixteen times the text takes some sixteen times as long; were it squared, 256 times."""
-
-    def seconds(size: int) -> float:
-        text = text_of(size)
-        started = time.process_time()
+    def read(size: int) -> None:
         with contextlib.suppress(WireError):
-            parse(text)
-        return time.process_time() - started
+            parse(text_of(size))
 
-    before = min(seconds(1 << 12) for _ in range(4))
-    for size in (1 << 16, 1 << 20):
-        now = seconds(size)
-        assert now < 64 * before + 0.05
-        before = now
+    assert grows_linearly(read, 1 << 15)
 
 
 @pytest.mark.parametrize(("head", "unit"), [("", unit) for unit in REPEATED] + OPENED)

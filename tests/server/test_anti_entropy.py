@@ -5,16 +5,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
 import pytest
 from structlog.testing import capture_logs
 
+from peers import digest
 from peers.client import CallError
 from peers.clock import Reading
+from peers.digest import Name
 from peers.signing import SigningKey
-from server.anti_entropy import Comparison
+from server.anti_entropy import EXACTLY, Comparison
 from server.identity import Caller
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context, Node, Session
 from server.store import changes, digests, peers
 from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare
@@ -38,6 +41,9 @@ class Direct:
         method = METHODS[name]
         whole = params | (newer or {}) | {"source_agent": self._caller.agent_id}
         given = method.params.model_validate(whole)
+        if method.waits:
+            session = Session(self._database, self._caller, self._node, name, asyncio.Event())
+            return orjson.loads(orjson.dumps(await method.run(session, given)))
 
         def run(one: Transaction) -> Any:
             context = Context(one.connection, self._caller, self._node, name, one.stamp, one)
@@ -88,12 +94,26 @@ def fill(path: Path, node: Node, other: str, packets: int) -> None:
         db.execute("COMMIT")
 
 
+def give_sums(of: Path, to: Path) -> None:
+    """Have one node believe that the other's sums are its own, as if they were."""
+    with closing(connect(to)) as db:
+        db.execute("ATTACH ? AS other", (str(of),))
+        db.execute("DELETE FROM main.digest_sums")
+        db.execute("INSERT INTO main.digest_sums SELECT * FROM other.digest_sums")
+
+
 def compare(
-    tmp_path: Path, ours: int, theirs: int, *, other_fetches: bool = False
+    tmp_path: Path,
+    ours: int,
+    theirs: int,
+    *,
+    other_fetches: bool = False,
+    exactly: int | None = None,
 ) -> tuple[list[str], list[Any]]:
     """The calls of one comparison, and what was taken in.
 
-    With `other_fetches`, one is begun before while much is fetched from another peer.
+    With `other_fetches`, one is begun before while much is fetched from another peer. With
+    `exactly`, the place from which on it is compared whatever the sums are, these are equal.
     """
 
     async def run() -> tuple[list[str], list[Any]]:
@@ -120,6 +140,8 @@ def compare(
             take_all,
             fetching,
         )
+        if exactly is not None:
+            comparison.places = digest.places(exactly)
         if other_fetches:
             async with fetching:
                 waiting = asyncio.create_task(comparison.round(heard.append))
@@ -139,6 +161,8 @@ def compare(
     beta = Node(BETA, "beta", True, True, SigningKey(bytes(32)))
     fill(tmp_path / "a.db", alpha, BETA, ours)
     fill(tmp_path / "b.db", beta, ALPHA, theirs)
+    if exactly is not None:
+        give_sums(tmp_path / "a.db", tmp_path / "b.db")
     return asyncio.run(run())
 
 
@@ -150,6 +174,17 @@ def test_equal_nodes_need_one_message(tmp_path: Path) -> None:
 def test_one_difference_needs_one_message_for_each_level(tmp_path: Path) -> None:
     calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1)
     assert calls == ["cacp/sync/digest"] * 4 + ["cacp/sync/pull"]
+
+
+@pytest.mark.parametrize(("before", "found"), [(0, True), (EXACTLY - 1, True), (EXACTLY, False)])
+def test_what_equal_sums_hide_is_found_when_its_place_has_its_turn(
+    tmp_path: Path, before: int, found: bool
+) -> None:
+    last = digest.place_of(Name("context", "p", f"packet {ENTITIES}"))
+    start = int(last, 16) - before
+    calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1, exactly=start % digest.PLACES)
+    assert ("cacp/sync/pull" in calls) == found
+    assert calls[0] == "cacp/sync/digest"
 
 
 def test_an_empty_node_needs_no_message_for_each_entity(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from server.domain.acp.pushes import Terms
 from server.domain.acp.routing import CHANNELS, capabilities
 from server.domain.acp.rules import Rules
 from server.identity import Caller
+from server.loops import Loops
 from server.methods.acp import mail
 from server.methods.acp.mail import Draft
 from server.methods.acp.push import Parcel
@@ -21,6 +22,7 @@ from server.store import pushes
 from server.store.database import Database
 from server.store.migrate import prepare
 from server.store.pushes import Webhook
+from tests.waiting import PATIENCE, until
 
 AGENT = "aid://example.com/anna@1.0.0"
 ANNA = "aid://example.com/anna"
@@ -68,10 +70,10 @@ async def run(
     await session.write(
         lambda ctx: pushes.put_webhook(ctx.db, ANNA, Webhook("w", "http://a.example", "2026"))
     )
-    courier = Courier(database, node, {"channel": hand})
+    courier = Courier(database, node, Loops(), {"channel": hand})
     courier.start()
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await play(session, courier)
     finally:
         await courier.stop()
@@ -81,11 +83,6 @@ async def run(
 async def post(session: Session) -> str:
     draft = Draft(type="knowledge.push", to=[AGENT], payload={"summary": "s"}, priority="high")
     return str((await session.write(lambda ctx: mail.post(ctx, draft)))["id"])
-
-
-async def until(holds: Callable[[], object]) -> None:
-    while not holds():
-        await asyncio.sleep(0.005)
 
 
 def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ from structlog.testing import capture_logs
 
 from peers.signing import SigningKey
 from server.duties import Duties
+from server.loops import Loops
 from server.methods import base
 from server.settings import Settings
-from server.store.database import Database
+from server.store.database import Database, connect
 from server.store.migrate import prepare
 from tests.desk import package
 from tests.mail import Agent, agent
 from tests.node import AGENT, Node
-from tests.waiting import PATIENCE, eventually
+from tests.scenarios.mesh import project
+from tests.waiting import eventually, until
 
 
 class Workq:
@@ -142,7 +145,7 @@ def test_a_required_file_is_looked_for_without_a_hash(
     handoff_id = offer(one, two, artifacts=[{"artifact_id": "notes", "ref": ref}])
     two.call("handoff", action="accept", handoff_id=handoff_id)
     eventually(lambda: state(one, handoff_id)["status"] == status)
-    notes = state(one, handoff_id)["resolutionNotes"]
+    notes = state(one, handoff_id).get("resolutionNotes")
     assert notes == ("missing_artifact: notes: there is no such file" if required else None)
 
 
@@ -155,7 +158,7 @@ def test_an_overdue_handoff_is_escalated_once_whatever_happens(busy: Node) -> No
     two.call("handoff", action="complete", handoff_id=done, summary="done")
     busy.kill()
     busy.restart()
-    eventually(lambda: state(one, late)["escalatedAt"])
+    eventually(lambda: state(one, late).get("escalatedAt"))
     assert steps(one, late).count("escalate") == 1
     assert "escalate" not in steps(three, done)
     told = [
@@ -238,7 +241,7 @@ def test_the_logs_are_written(busy: Node) -> None:
     assert (busy.folder / "teams" / name / "roles" / "ledger.jsonl").exists()
 
 
-def test_a_duty_that_is_refused_is_named(tmp_path: Path) -> None:
+def test_a_duty_that_fails_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cacp.db"
     own = base.Node(AGENT, "duties", True, True, SigningKey(bytes(32)))
 
@@ -246,15 +249,35 @@ def test_a_duty_that_is_refused_is_named(tmp_path: Path) -> None:
         database = Database(path)
         await database.open(prepare(path).last_stamp)
         await database.close()
-        duties = Duties(Settings(db=path), database, own)
+        duties = Duties(Settings(db=path), database, own, Loops())
         duties.start()
-        async with asyncio.timeout(PATIENCE):
-            while {line.get("duty") for line in lines} < {"escalate", "verify"}:
-                await asyncio.sleep(0.02)
+        await until(lambda: {line.get("loop") for line in lines} >= {"escalate", "verify"})
         await duties.stop()
 
     with capture_logs() as lines:
         asyncio.run(on_a_closed_database())
-    assert {(line["event"], line["reason"]) for line in lines if "duty" in line} == {
-        ("duty_refused", "storage_failed")
-    }
+    assert {line["event"] for line in lines if "loop" in line} == {"loop_failed"}
+
+
+def test_a_handoff_that_fails_holds_up_none_behind_it(tmp_path: Path) -> None:
+    """The first of two that are due can't be read."""
+
+    def write(sql: str, *values: object) -> None:
+        with closing(connect(node.db)) as other:
+            other.execute(sql, values)
+
+    with Node(tmp_path, handoff_sla_seconds=3_600, log_format="json") as node:
+        one, two = agent(node), agent(node)
+        first, second = offer(one, two), offer(two, one)
+        [(kept,)] = node.query("SELECT package_json FROM handoffs WHERE id = ?", first)
+        write("UPDATE handoffs SET package_json = '{' WHERE id = ?", first)
+        for at, handoff in enumerate((first, second)):
+            write("UPDATE handoff_control SET due_at = ? WHERE handoff_id = ?", at, handoff)
+        project(node)
+        eventually(lambda: f'"handoff": "{second}"' in node.log)
+        eventually(lambda: node.get("/health").json().get("reason") == "loop_failing")
+        assert "escalate" in node.get("/health").json()["detail"]
+        assert f'"handoff": "{first}"' not in node.log
+        write("UPDATE handoffs SET package_json = ? WHERE id = ?", kept, first)
+        eventually(lambda: f'"handoff": "{first}"' in node.log)
+        eventually(lambda: node.get("/health").json()["status"] == "healthy")

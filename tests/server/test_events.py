@@ -33,7 +33,8 @@ CHANGE = Change(7, 1_000_000, "node", "agent", "cacp/x/y", "contract", "c1", "p1
 
 
 def caller(project: str | None = None, *, human: bool = False) -> Caller:
-    return Caller("agent", "repo", "verified", "key", project, human)
+    only = None if project is None else frozenset({project})
+    return Caller("agent", "repo", "verified", "key", only, human)
 
 
 @pytest.mark.parametrize(

@@ -206,3 +206,30 @@ def test_the_exchange_is_bounded(tmp_path: Path, manifest: dict[str, Any]) -> No
         assert register(node, manifest).status_code == 201
         found = search(node, "shop react", limit=100)
         assert (len(found["results"]), found["total"]) == (100, ENTRIES_MAX)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason_given"),
+    [
+        (("aid://example.com/", "aid://EXAMPLE.com/"), "agent_id_not_canonical"),
+        (("@1.0.0", "\u200b@1.0.0"), "agent_id_not_canonical"),
+        (("@1.0.0", "\uff01@1.0.0"), "agent_id_not_canonical"),
+    ],
+)
+def test_without_a_key_nobody_is_listed_by_an_id_that_reads_as_anothers(
+    exchange: Node, manifest: dict[str, Any], change: tuple[str, str], reason_given: str
+) -> None:
+    register(exchange, manifest)
+    twin = {**manifest, "aid": manifest["aid"].replace(*change)}
+    assert reason(register(exchange, twin)) == reason_given
+    listed = search(exchange, manifest["name"])["results"]
+    assert twin["aid"] not in [one["aid"] for one in listed]
+
+
+def test_without_a_key_nobody_is_listed_beside_one_who_reads_the_same(
+    exchange: Node, manifest: dict[str, Any]
+) -> None:
+    """Who has a key may have any id; what reads as it, in canonical form, is taken by it."""
+    odd = manifest["aid"].replace("aid://example", "aid://Example")
+    exchange.key(odd, "shop")
+    assert reason(register(exchange, manifest)) == "looks_like_another"

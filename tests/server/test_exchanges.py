@@ -18,6 +18,7 @@ from server.exchanges import (
     Ours,
     held,
     holds_repo,
+    lacking,
     may_read_parts,
     our_ids,
     sending,
@@ -141,6 +142,20 @@ def test_only_packets_of_the_peers_own_are_heard(db: sqlite3.Connection) -> None
     ]
     found = unheard(PEER, "p", shown(context_history=said), db)
     assert [name.entity_id for name in found] == ["p", "1", "2"]
+
+
+def test_what_a_peer_shows_otherwise_than_it_is_held_it_lacks(db: sqlite3.Connection) -> None:
+    def told(*contracts: dict[str, Any]) -> dict[Name, str]:
+        return lacking("p", shown(contracts=list(contracts)), db)
+
+    same, unknown = theirs(), theirs(contract_id="unknown")
+    assert told() == told(same) == told(same, unknown) == {}
+    less = told(theirs(status="negotiating"))
+    assert list(less) == [CONTRACT]
+    assert less == told(theirs(status="negotiating", updated_at="2027-01-01T00:00:00"))
+    assert less != told(theirs(status="agreed"))
+    assert told(theirs(version=2)) == {}, "that is not ours to replace"
+    assert told(theirs(name="x" * 300)) == {}, "it was not merged"
 
 
 def test_what_the_peer_has_taken_is_the_last_word(db: sqlite3.Connection) -> None:

@@ -97,6 +97,8 @@ def test_it_comes_in_pieces_and_is_kept(tmp_path: Path) -> None:
         assert found is not None
         assert (found.data, found.used_at is not None) == (CONTENT, True)
         assert (fetcher.fetched, fetcher.failed) == (1, 0)
+        # Whose turns they were is not remembered: peers name as many holders as they like.
+        assert not fetcher._at_once
 
     play(tmp_path, story, beta=beta)
     assert [(one["offset"], one["relay"]) for one in beta.asked] == [(0, False), (PIECE_MAX, False)]

@@ -1,6 +1,7 @@
 """What a foreign peer can't show, has forgotten, or never told; and what it costs (design §6)."""
 
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,60 @@ def test_a_version_of_a_peer_that_lost_is_kept_and_both_are_told(tmp_path: Path)
         eventually(lambda: (double.contract(shared, contract) or {})["version"] == 3)
         eventually(lambda: waiting(node) == 0)
         assert node.call("cacp/contract/get", **place)["content"] == {"path": "/3"}
+
+
+def test_what_a_peer_has_lost_in_a_race_of_its_own_is_sent_to_it_again(tmp_path: Path) -> None:
+    """It reads its copy, takes our start, and writes its own step over both: it tells that whole,
+    as ever, and nothing else would show that our start is gone from it."""
+    settings = {"repo": "alpha", "sync_seconds": 1}
+    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+        shared = shared_by(node, double)
+        contract = propose(node, shared)
+        eventually(lambda: settled(node, contract))
+        double.change(node.url, shared, contract, status="agreed")
+        before = deepcopy(double.contract(shared, contract))
+        assert before is not None
+        place = {"projectId": shared, "contractId": contract}
+        node.call("cacp/implementation/start", **place)
+        eventually(lambda: workers(double, shared, contract) == 1 and waiting(node) == 0)
+        own = double.own_repo(shared)["repo_id"]
+        begun = {"repo_id": own, "agent_id": AGENT, "status": "in_progress"}
+        stale = before["implementations"]
+        double.change(node.url, shared, contract, implementations=[*stale, begun])
+        assert workers(double, shared, contract) == 1
+        eventually(lambda: workers(double, shared, contract) == 2)
+        ours = node.call("cacp/contract/get", **place)["implementations"]
+        assert [one["status"] for one in ours] == ["in_progress", "in_progress"]
+
+
+def workers(double: Double, project_id: str, contract_id: str) -> int:
+    """Of how many repos the peer knows that they have begun."""
+    found = double.contract(project_id, contract_id)
+    assert found is not None
+    return sum(one["status"] != "pending" for one in found["implementations"])
+
+
+def test_a_peer_that_never_shows_a_contract_as_it_is_is_not_written_to_for_ever(
+    tmp_path: Path,
+) -> None:
+    """It drops what it doesn't know: that is sent once more for what it showed, then it is so."""
+    settings = {"repo": "alpha", "sync_seconds": 1}
+    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+        shared = shared_by(node, double)
+        contract = propose(node, shared)
+        eventually(lambda: settled(node, contract))
+
+        def forgets() -> None:
+            known = double.contract(shared, contract)
+            assert known is not None
+            known["implementations"] = []
+            double.meanwhile["cacp/contract/sync"] = forgets
+
+        double.meanwhile["cacp/contract/sync"] = forgets
+        place = {"projectId": shared, "contractId": contract}
+        double.change(node.url, shared, contract, status="agreed")
+        node.call("cacp/implementation/start", **place)
+        eventually(lambda: double.calls.count("cacp/contract/sync") >= 2)
+        double.calls.clear()
+        eventually(lambda: double.calls.count("cacp/project/get") >= 5)
+        assert double.calls.count("cacp/contract/sync") <= 1

@@ -8,7 +8,7 @@ import pytest
 
 from peers.client import Client, Refused, Unreachable
 from peers.signing import SigningKey
-from server.foreign_peer import ForeignPeer
+from server.foreign_peer import ForeignPeer, NotServed
 from server.methods.base import Node
 from server.store.peers import Peer
 from tests.double import AGENT, REPO, Double, card_of
@@ -98,3 +98,18 @@ def test_a_method_that_it_does_not_know_is_known_as_such_until_it_is_met_again()
             return [*found, at.knows("cacp/project/list")]
 
         assert ask(double, knows) == [True, False, True]
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 502, 503, 504])
+@pytest.mark.parametrize("ask_for", ["listed", "project", "contract"])
+def test_what_is_not_about_the_question_is_no_refusal_of_it(status: int, ask_for: str) -> None:
+    calls: dict[str, Callable[[ForeignPeer], Awaitable[Any]]] = {
+        "listed": lambda at: at.listed(),
+        "project": lambda at: at.project("p"),
+        "contract": lambda at: at.contract("p", "c"),
+    }
+    with Double() as double:
+        for method in ("cacp/project/list", "cacp/project/get", "cacp/contract/get"):
+            double.refuses[method] = {"http": status, "message": "no"}
+        with pytest.raises(NotServed, match=str(status)):
+            ask(double, calls[ask_for])

@@ -1,14 +1,27 @@
 """POST /peers/hello and /peers/confirm, and who tries to get in otherwise (design §7)."""
 
+import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
 
+from peers.timekeeper import Timekeeper
+from schemas.mesh import Hello, Introduction
+from server.domain.errors import Unauthenticated
+from server.domain.places import PLACES
+from server.handshake import Handshakes
+from server.settings import load
 from server.store import mesh as store
-from server.store.database import connect
+from server.store import peers
+from server.store.database import Database, connect
+from server.store.migrate import prepare
+from server.store.stamps import Stamps
 from tests.node import Node
 from tests.stranger import TOKEN, Stranger
 
@@ -21,6 +34,7 @@ def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         assert "Traceback" not in node.log
 
 
+YEAR = 365 * 24 * 3_600_000_000
 JSON = {"content-type": "application/json"}
 
 
@@ -66,6 +80,31 @@ def test_a_fisher_learns_nothing_of_the_token(alpha: Node) -> None:
     sent = fisher.hello()
     assert TOKEN not in sent.text
     assert TOKEN.encode().hex() not in sent.text
+
+
+def test_who_knows_the_token_does_not_fill_every_place(tmp_path: Path) -> None:
+    """One member can come under any number of names: the operators' places stay free."""
+    with Node(tmp_path, repo="alpha", mesh_token=TOKEN) as node:
+        with closing(connect(node.db)) as db:
+            for number in range(PLACES["token"]):
+                name = f"aid://x/m{number}"
+                peers.put(db, name, "http://127.0.0.1:1", "r", "verified", 1)
+                peers.put_way(db, name, "token")
+        late = Stranger(node, "late")
+        refused = late.confirm(late.hello())
+        assert (refused.status_code, reason(refused)) == (403, "peer_limit")
+        said = refused.json()["error"]
+        assert "by the mesh token" in said["message"]
+        assert said["data"]["limit"] == PLACES["token"]
+        with closing(connect(node.db)) as db:
+            now = time.time_ns() // 1000
+            invite_id, code = store.invite(db, now=now, expires_at=now + 60_000_000)
+        late.register(code.partition(".")[2], invite_id)
+        assert late.agent in listed(node)
+        given = {"agentId": "aid://x/here", "endpoint": "http://127.0.0.1:9"}
+        assert node.http.post("/peers/register", json=given).status_code == 200
+        ways = dict(node.query("SELECT came_by, count(*) FROM peers GROUP BY came_by"))
+        assert ways == {"token": PLACES["token"], "invite": 1, "operator": 1}
 
 
 def test_a_confirmation_is_good_once(alpha: Node) -> None:
@@ -139,3 +178,31 @@ def test_an_invite_is_good_once(tmp_path: Path) -> None:
         assert first.call("cacp/sync/digest", prefixes=[""])
         for id in (invite, revoked, "inv_unknown"):
             assert reason(Stranger(node, "gamma").hello(secret, id)) == "unknown_secret"
+
+
+def test_an_invite_ends_by_the_nodes_time_not_its_machines(tmp_path: Path) -> None:
+    """A majority says that the machine's clock is a year behind."""
+    machine = time.time_ns() // 1000
+    over = machine + YEAR // 2
+
+    async def ask() -> str:
+        stamps = Stamps()
+        stamps.clock = Timekeeper(lambda: machine + YEAR, lambda: 0)
+        prepare(tmp_path / "cacp.db")
+        database = Database(tmp_path / "cacp.db", stamps=stamps)
+        await database.open(0)
+        invite, _ = await database.write(
+            lambda to: store.invite(to.connection, now=machine, expires_at=over)
+        )
+        node = SimpleNamespace(agent_id="aid://example.com/node@1.0.0")
+        shakes = Handshakes(load(db=tmp_path / "cacp.db"), database, cast(Any, node))
+        introduction = cast(Any, Introduction).model_construct(nonce="0" * 64)
+        hello = Hello.model_construct(introduction=introduction, secret_id=invite)
+        try:
+            with pytest.raises(Unauthenticated) as refused:
+                await shakes.hello(hello)
+        finally:
+            await database.close()
+        return str(refused.value.data["reason"])
+
+    assert asyncio.run(ask()) == "unknown_secret"

@@ -14,6 +14,7 @@ from server import health
 from server.health import Checkup
 from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare
+from server.store.undelivered import STUCK_TRIES
 from tests.node import Node, RpcError
 from tests.waiting import eventually
 
@@ -35,6 +36,21 @@ async def test_a_node_that_reads_and_writes_is_healthy(path: Path) -> None:
     database = Database(path)
     await database.open(0)
     assert await Checkup(database).examine() == health.Health("healthy")
+    await database.close()
+
+
+async def test_what_peers_do_not_take_is_told_once_it_is_no_passing_trouble(path: Path) -> None:
+    database = Database(path)
+    await database.open(0)
+    row = "INSERT INTO undelivered VALUES ('beta', 'contract', 'p', ?, 1, ?, 'why', 0)"
+    await database.write(lambda to: to.connection.execute(row, ("c1", STUCK_TRIES - 1)) and None)
+    assert await Checkup(database).examine() == health.Health("healthy")
+    await database.write(lambda to: to.connection.execute(row, ("c2", STUCK_TRIES)) and None)
+    found = await Checkup(database).examine()
+    assert (found.status, found.reason) == ("degraded", "undelivered")
+    assert found.detail is not None
+    assert found.detail.startswith("1 entity was refused by 1 peer, or can't be sent")
+    assert "`cacp peers drop` gives up" in found.detail
     await database.close()
 
 
@@ -163,7 +179,7 @@ def test_a_locked_database_is_unhealthy_and_recovers_without_a_restart(tmp_path:
             assert response.json()["reason"] == "storage_locked"
             assert node.call("cacp/project/get", projectId=project), "reads go on"
             other.execute("ROLLBACK")
-        assert node.get("/health").json()["status"] == "healthy"
+            eventually(lambda: node.get("/health").json()["status"] == "healthy")
         assert node.get("/ready").status_code == 200
         assert node.call("cacp/project/create", name="n", objective="o")
 

@@ -10,7 +10,16 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from server.http import BODY_RATE, BODY_SECONDS, HEAD_SECONDS, HttpProtocol
+from server.connections import Connections
+from server.http import (
+    BODY_RATE,
+    BODY_SECONDS,
+    HEAD_SECONDS,
+    SEND_RATE,
+    SEND_SECONDS,
+    HttpProtocol,
+)
+from server.notices import Notices
 from tests.server.test_http import CALL, HEAD, LENGTH, get, refused
 from tests.waiting import PATIENCE
 
@@ -215,3 +224,49 @@ def test_a_slow_sender_does_not_keep_the_node_from_stopping() -> None:
         return await caller.hears()
 
     refused(served(trickle), 408)
+
+
+# --- who does not take its answer ---------------------------------------------------------------
+
+LARGE = b"x" * 24_000_000
+"""More than the system keeps for a connection."""
+
+
+async def asks(caller: Caller) -> float:
+    """Have the node send `LARGE`, and take none of it; how long the node waits at first."""
+    await caller.sends(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+    await comes_to(lambda: caller.other.flow.write_paused)
+    # What the caller's system keeps for it comes to it, and it reads no more.
+    for _ in range(1000):
+        await asyncio.sleep(0)
+    return SEND_SECONDS + caller.other._one_piece.taken / SEND_RATE
+
+
+def test_who_does_not_take_its_answer_is_not_waited_for() -> None:
+    ended = Connections(10, 10, Notices())
+
+    async def ask(caller: Caller) -> bytes:
+        caller.other._admission = ended
+        seconds = await asks(caller)
+        await caller.waits(SEND_SECONDS)
+        assert caller.is_heard
+        await caller.waits(seconds - SEND_SECONDS)
+        assert not caller.is_heard
+        return b""
+
+    served(ask)
+    assert ended.ended == 1
+
+
+def test_who_takes_its_answer_steadily_has_all_of_it() -> None:
+    async def take(caller: Caller) -> bytes:
+        await asks(caller)
+        heard = b""
+        while len(heard) < len(LARGE):
+            part = asyncio.ensure_future(caller._reader.read(len(LARGE)))
+            await comes_to(part.done)
+            heard += part.result()
+            await caller.waits(len(part.result()) / SEND_RATE)
+        return heard
+
+    assert served(take).endswith(LARGE[:1000])

@@ -363,11 +363,20 @@ def test_an_agent_id_has_bounds(node: Node, claimed: bytes) -> None:
 
 def test_a_token_narrows_a_caller_to_one_project(node: Node) -> None:
     headers = {b"authorization": node.key(), b"x-project-token": node.token(BACKEND)}
-    assert node.identify(headers) == Caller(BACKEND, "backend-api", "verified", "key", "p")
+    assert node.identify(headers).projects == frozenset({"p"})
+
+
+def test_a_token_stays_within_the_projects_of_its_key(node: Node) -> None:
+    token = {b"x-project-token": node.token(BACKEND)}
+    some = {b"authorization": node.key(projects=["q", "p"]), **token}
+    assert node.identify(some).projects == frozenset({"p"})
+    with pytest.raises(Forbidden) as refusal:
+        node.identify({b"authorization": node.key(projects=["q", "r"]), **token})
+    assert refusal.value.data == {"reason": "other_project", "projectIds": ["q", "r"]}
 
 
 def test_a_token_narrows_the_nodes_own_agent_too(node: Node) -> None:
-    assert node.identify({**HOST, b"x-project-token": node.token(OWN)}).project_id == "p"
+    assert node.identify({**HOST, b"x-project-token": node.token(OWN)}).projects == frozenset({"p"})
 
 
 def test_a_token_is_no_key(node: Node) -> None:
@@ -408,7 +417,7 @@ def test_a_token_needs_all_its_claims(node: Node, missing: str) -> None:
 
 def test_a_token_is_what_pyjwt_makes_of_the_claims(node: Node) -> None:
     headers = with_token(node, jwt.encode(sound_claims(), node.secret, algorithm="HS256"))
-    assert node.identify(headers).project_id == "p"
+    assert node.identify(headers).projects == frozenset({"p"})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,11 +14,11 @@ from pydantic import ValidationError
 from peers.signing import SigningKey
 from schemas.sync import ContextSyncParams, SyncResult
 from server.domain.errors import Conflict, NotFound
-from server.incoming import Incoming
+from server.incoming import Incoming, is_fault
 from server.methods import METHODS
 from server.methods.base import Context, Method, Node
 from server.store import changes, peers, projects
-from server.store.database import Database, Transaction
+from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare
 from server.store.peers import Peer
 from tests.node import Node as Running
@@ -126,7 +127,7 @@ def test_what_fails_after_it_wrote_leaves_nothing_and_the_others_all(
     taken(tmp_path / "node.db", work)
 
 
-def test_a_fault_of_our_own_is_raised_once_the_others_are_taken(
+def test_a_fault_of_our_own_is_told_from_what_is_refused_and_the_others_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(ctx: Context, params: ContextSyncParams) -> None:
@@ -136,8 +137,13 @@ def test_a_fault_of_our_own_is_raised_once_the_others_are_taken(
     monkeypatch.setitem(METHODS, "x", faulty)
 
     async def work(incoming: Incoming, database: Database, beta: Peer) -> None:
+        faulty = packet(str(uuid4())) | {"method": "x"}
+        wrong = packet(str(uuid4())) | {"params": {}}
+        outcomes = await incoming.take_all(beta, [faulty, wrong, project()])
+        assert [is_fault(one) for one in outcomes] == [True, False, False]
+        assert isinstance(outcomes[1], ValidationError)
         with pytest.raises(ValueError, match="a fault"):
-            await incoming.take_all(beta, [project(), packet(str(uuid4())) | {"method": "x"}])
+            await incoming.take(beta, faulty)
         assert len(database.read(lambda db: projects.headers_before(db, 2**63 - 1, "", 10))) == 1
 
     taken(tmp_path / "node.db", work)
@@ -194,3 +200,18 @@ def test_a_batch_may_hold_other_calls_and_notifications(beta: Stranger) -> None:
     assert answers[2]["error"]["code"] == -32600
     held = {row[0] for row in beta.node.query("SELECT project_id FROM projects")}
     assert held >= {one["params"]["project"]["project_id"] for one in (told, silently)}
+
+
+def test_what_breaks_the_node_fails_alone_and_is_in_the_log(tmp_path: Path) -> None:
+    with Running(tmp_path, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as node:
+        beta = Stranger(node, "beta").register()
+        damaged = project()
+        assert pushed(beta, [damaged])[0]["result"] == {"status": "created"}
+        with closing(connect(node.db)) as db:
+            db.execute("UPDATE projects SET stamp = 'damaged'")
+        answers = pushed(beta, [project(), damaged, project()])
+        created = {"status": "created"}
+        assert [one.get("result") for one in answers] == [created, None, created]
+        assert answers[1]["error"]["data"]["reason"] == "internal_error"
+        assert answers[1]["error"]["data"]["id"] in node.log
+        assert "TypeError" in node.log

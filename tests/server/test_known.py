@@ -58,13 +58,13 @@ def test_an_agent_that_adp_lists_may_read_and_nothing_else(host: Node, reader: N
     key = granted["key"]
     [project] = host.call("cacp/project/list", key=key)["projects"]
     assert project["name"] == "Profiles"
-    for method, params in {
-        "cacp/project/create": {"name": "Mine", "objective": "o"},
-        "cacp/peer/announce": {"agentId": READER, "endpoint": reader.url},
+    for reason, (method, params) in {
+        "insufficient_trust": ("cacp/project/create", {"name": "Mine", "objective": "o"}),
+        "not_a_peer": ("cacp/peer/announce", {"agentId": READER, "endpoint": reader.url}),
     }.items():
         with pytest.raises(RpcError) as refused:
             host.call(method, key=key, **params)
-        assert refused.value.reason == "insufficient_trust"
+        assert refused.value.reason == reason
     headers = {**bearer(key), "x-agent-id": READER}
     assert host.http.get("/peers", headers=headers).status_code == 200
     headers["x-agent-id"] = "aid://example.com/other@1.0.0"
@@ -172,3 +172,10 @@ def test_grants_are_bounded() -> None:
     assert grants.holder(first, 1.0) == READER
     grants.grant(READER, now=0.0)
     assert (grants.holder(first, 1.0), grants.holder(last, 1.0)) == (None, READER)
+
+
+def test_nobody_becomes_known_by_an_id_that_reads_as_anothers(host: Node, reader: Node) -> None:
+    for odd in ("aid://Example.com/reader@1.0.0", "aid://example.com/reader\u200b@1.0.0"):
+        assert refusal(host, odd) == (400, "agent_id_not_canonical")
+    host.key("aid://Example.com/reader@1.0.0", "shop")
+    assert refusal(host, READER) == (403, "looks_like_another")

@@ -12,8 +12,20 @@ from peers.digest import Name
 from peers.signing import SigningKey
 from server.links import MADE_AT_ONCE, MeshLink
 from server.methods.base import Node as Self
-from server.outbox import Composer
+from server.outbox import Composer, Made
 from server.store.peers import Peer
+
+ERRORS: dict[str, dict[str, Any]] = {
+    "wrong": {"code": -32602, "message": "no", "data": {"reason": "invalid_params"}},
+    "breaks": {
+        "code": -32000,
+        "message": "Server error 1f: something broke",
+        "data": {"reason": "internal_error", "id": "1f"},
+    },
+    "full": {"code": -32000, "message": "no room", "data": {"reason": "storage_full"}},
+    "unknown": {"code": -32601, "message": "Method not found"},
+    "orphan": {"code": -32602, "message": "no claim", "data": {"kind": "claim"}},
+}
 
 
 class Taking:
@@ -26,7 +38,7 @@ class Taking:
 
     async def post(self, url: str, body: bytes, *, key: str | None) -> Any:
         requests = orjson.loads(body)
-        if len(requests) > self.most:
+        if len(requests) > self.most or any("huge" in one["params"] for one in requests):
             raise Refused("refuses (HTTP 413)", status=413)
         self.batches.append([one["params"] for one in requests])
         return [self._answer(one) for one in requests]
@@ -36,6 +48,8 @@ class Taking:
             error = {"code": -32602, "message": "no", "data": {"kind": "claim"}}
             self.lacks.remove(request["params"])
             return {"id": request["id"], "error": error}
+        if request["params"] in ERRORS:
+            return {"id": request["id"], "error": ERRORS[request["params"]]}
         return {"id": request["id"], "result": {"status": "created"}}
 
 
@@ -45,13 +59,27 @@ class Composing:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, bytes | None]]:
+    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, Made]]:
         self.asked.append(len(names))
-        return [(name, orjson.dumps({"method": "m", "params": name.entity_id})) for name in names]
+        return [(name, self._made(name.entity_id)) for name in names]
+
+    def _made(self, entity_id: str) -> Made:
+        if entity_id.startswith("unsendable"):
+            return Made((), "can't be signed")
+        pieces = 3 if entity_id.startswith("large") else 1
+        return Made(
+            tuple(orjson.dumps({"method": "m", "params": entity_id}) for _ in range(pieces))
+        )
 
 
 def delivered(names: list[str], most: int, lacks: set[str]) -> tuple[Taking, Composing]:
     taking, composing = Taking(most, lacks), Composing()
+    untaken(names, taking, composing)
+    return taking, composing
+
+
+def untaken(names: list[str], taking: Taking, composing: Composing) -> dict[str, str]:
+    """What the peer does not take, each with why."""
     node = Self("aid://x/a@1", "a", True, True, SigningKey(bytes(32)))
     peer = Peer("aid://x/b@1", "http://x", "b", "verified", 1, 1, secret="s")
 
@@ -59,8 +87,8 @@ def delivered(names: list[str], most: int, lacks: set[str]) -> tuple[Taking, Com
         raise AssertionError
 
     link = MeshLink(cast(Client, taking), node, peer, cast(Composer, composing), rejoin)
-    asyncio.run(link.deliver({Name("contract", "p", name): 1 for name in names}))
-    return taking, composing
+    found = asyncio.run(link.deliver({Name("contract", "p", name): 1 for name in names}))
+    return {name.entity_id: reason for name, reason in found.items()}
 
 
 def test_a_peer_that_takes_smaller_batches_gets_them() -> None:
@@ -108,3 +136,26 @@ def test_few_messages_of_a_backlog_are_made_at_once() -> None:
 def test_what_lacked_its_project_is_sent_again_after_it() -> None:
     taking, _ = delivered(["a", "b", "c"], 10, {"b"})
     assert taking.batches == [["a", "b", "c"], ["p"], ["b"]]
+
+
+# --- what can't be sent or is refused -----------------------------------------------------------
+
+
+def test_what_is_refused_for_good_is_told_and_the_others_are_taken() -> None:
+    taking = Taking(100, set())
+    names = ["a", "wrong", "huge", "breaks", "unsendable", "unknown", "orphan", "large", "b"]
+    assert untaken(names, taking, Composing()) == {
+        "wrong": "refuses: no",
+        "huge": "refuses (HTTP 413)",
+        "breaks": "something breaks in the peer when it takes this; its log says what",
+        "unsendable": "can't be signed",
+        "orphan": "refuses: no claim",
+    }
+    sent = [name for batch in taking.batches for name in batch]
+    assert sent.count("large") == 3
+    assert {"a", "b", "p"} <= set(sent)
+
+
+def test_what_is_the_fault_of_the_peers_disk_is_sent_again_with_all_after_it() -> None:
+    with pytest.raises(Refused, match="no room"):
+        untaken(["a", "full", "b"], Taking(100, set()), Composing())

@@ -6,19 +6,24 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import AsyncExitStack, closing
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from typing import Any, cast
 
 import httpx
 import pytest
 
+from server.domain.errors import Unavailable
 from server.identity import issue_token
+from server.loops import Loops
+from server.mcp_endpoint import McpEndpoint
 from server.store import tokens
 from server.store.database import connect
 from server.tools import TOOLS
 from tests.agents import ERAS, Refused, over_http, run
 from tests.node import AGENT, Node, bearer
 from tests.team import CONTENT, FRONTEND, FRONTEND_AGENT, REPO, REPOS, Team
+from tests.waiting import PATIENCE, until
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -286,7 +291,7 @@ def test_a_token_narrows_to_its_project(node: Node, team: Team) -> None:
         )
     )
     assert told["result"]["isError"]
-    assert "Your project token is for project" in told["result"]["content"][0]["text"]
+    assert "Your key or project token is for project" in told["result"]["content"][0]["text"]
 
 
 def test_a_session_id_gives_nobodys_identity(node: Node, team: Team) -> None:
@@ -420,5 +425,52 @@ def test_text_of_other_agents_stays_data(node: Node, team: Team) -> None:
 def test_a_node_starts_without_the_sdk() -> None:
     """The SDK is imported at the first request to /mcp (design §9)."""
     code = "import sys, server.serve; print([m for m in sys.modules if m.split('.')[0] == 'mcp'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+class Manager:
+    """The SDK's manager, as it may fail: before it runs, or when `end` says so."""
+
+    def __init__(self, problem: str = "", end: asyncio.Event | None = None) -> None:
+        self.problem = problem
+        self.end = end
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        if self.problem:
+            raise RuntimeError(self.problem)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._fail())
+            yield
+
+    async def _fail(self) -> None:
+        await (self.end or asyncio.Event()).wait()
+        raise RuntimeError("it ended")
+
+
+def test_a_manager_that_fails_is_named_and_tried_again() -> None:
+    """Nobody waits for it for ever, and nobody is given one that is broken."""
+
+    async def play() -> None:
+        end = asyncio.Event()
+        loops = Loops(lambda: 0.0)
+        endpoint = McpEndpoint(*(cast(Any, None),) * 3, loops)
+        good, last = Manager(end=end), Manager()
+        made = iter([Manager("it can not start"), good, last])
+        endpoint._make = cast(Any, lambda: next(made))  # type: ignore[method-assign]
+        with pytest.raises(Unavailable, match="tries again"):
+            await endpoint._served()
+        assert (loops.failing, loops.failures["mcp"]) == (["mcp"], 1)
+        await until(lambda: endpoint._manager is cast(Any, good))
+        assert await endpoint._served() is cast(Any, good)
+        await until(lambda: loops.failing == [])
+        end.set()
+        await until(lambda: endpoint._manager is cast(Any, last))
+        assert loops.failures["mcp"] == 2
+        await endpoint.stop()
+        assert loops.failing == []
+
+    asyncio.run(play())

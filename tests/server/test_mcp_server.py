@@ -10,6 +10,7 @@ from server import mcp_server
 from server.mcp_server import describe, make_server
 from server.tools import TOOLS, Call, CallFailed, Json
 from tests.agents import Agent, Refused
+from tests.waiting import PATIENCE
 
 
 def client(call: Call) -> Client:
@@ -77,7 +78,7 @@ def test_a_call_that_waits_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) 
             enough.set()
 
     async def play() -> None:
-        async with asyncio.timeout(30), client(call) as one:
+        async with asyncio.timeout(PATIENCE), client(call) as one:
             await one.call_tool("cacp_project_list", {"wait": 30}, progress_callback=tick)
 
     asyncio.run(play())

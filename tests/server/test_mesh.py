@@ -1,21 +1,27 @@
 """The node's side of the mesh on a real node; tests/scenarios tells what it does for a mesh."""
 
+import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
-from peers.client import CallError, Refused, Unreachable
-from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unavailable
-from server.mesh import may_pass
-from server.methods.peer import PEERS_MAX
-from server.store.database import connect
-from tests.double import AGENT, Double
+from peers.digest import Name
+from peers.sender import Held, Sender
+from peers.signing import SigningKey
+from server.domain.places import PEERS_MAX
+from server.loops import Loops
+from server.mesh import Mesh
+from server.methods.base import Node as Methods
+from server.settings import Settings
+from server.store import peers as registered
+from server.store.database import Database
+from server.store.migrate import prepare
 from tests.node import Node, free_port
-from tests.scenarios.mesh import Meshed, agent_of, equal, holds, peers, project
+from tests.scenarios.mesh import Meshed, agent_of, equal, peers, project
 from tests.stranger import TOKEN, Stranger
 from tests.waiting import eventually
 
@@ -92,77 +98,6 @@ def test_ten_thousand_registrations_leave_a_node_as_it_was(tmp_path: Path) -> No
         check_unharmed(node)
 
 
-# --- what is deferred ---------------------------------------------------------------------------
-
-
-def test_a_deferred_message_outlasts_what_may_pass(tmp_path: Path) -> None:
-    """Its peer can't say what the project is: it is told once, and asked again."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        eventually(lambda: len(peers(node)) == 1)
-        shared = unheard_of(node, double)
-        double.refuses["cacp/project/get"] = {"code": -32000, "message": "Server error: busy"}
-        tell(node, double, shared)
-        eventually(lambda: "deferred_waits" in node.log)
-        hurry(node)
-        eventually(lambda: double.calls.count("cacp/project/get") >= 2)
-        assert node.get("/mesh").json()["deferred"] == 1
-        assert node.log.count("deferred_waits") == 1
-        double.refuses.clear()
-        hurry(node)
-        eventually(lambda: holds(node, shared))
-        eventually(lambda: node.get("/mesh").json()["deferred"] == 0)
-        listed = node.call("cacp/contract/list", projectId=shared)["contracts"]
-        assert [one["name"] for one in listed] == ["Theirs"]
-
-
-def test_a_deferred_message_is_dropped_when_it_is_refused_for_good(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        eventually(lambda: len(peers(node)) == 1)
-        tell(node, double, "nowhere")
-        eventually(lambda: "deferred_refused" in node.log)
-        eventually(lambda: node.get("/mesh").json()["deferred"] == 0)
-        assert "cacp_deferred_dropped_total 1.0" in node.get("/metrics").text
-        assert f'"peer": "{AGENT}"' in node.log
-
-
-@pytest.mark.parametrize(
-    ("error", "passes"),
-    [
-        (Unreachable("down"), True),
-        (Refused("refuses (HTTP 503)", status=503), True),
-        (Refused("refuses: Server error", status=200, code=-32000), True),
-        (Refused("refuses: no key", status=401), True),
-        (Refused("refuses: Project p not found", status=200, code=-32602), False),
-        (Unavailable("The disk is full"), True),
-        (RateLimited("Too many calls"), True),
-        (InvalidInput("no"), False),
-        (Forbidden("no"), False),
-        (ValueError("no"), False),
-    ],
-)
-def test_what_may_pass(error: CallError, passes: bool) -> None:
-    assert may_pass(error) is passes
-
-
-def unheard_of(node: Node, double: Double) -> str:
-    """A project of the peer that this node has not heard of."""
-    refused = node.url + "/nowhere"
-    return double.create(refused, "alpha")
-
-
-def tell(node: Node, double: Double, project_id: str) -> None:
-    contract = double.contract_of()
-    told = double.send(node.url, "cacp/contract/sync", projectId=project_id, contract=contract)
-    assert told["result"]["status"] == "skipped"
-
-
-def hurry(node: Node) -> None:
-    """Have what waits be due now."""
-    db = connect(node.db)
-    db.execute("UPDATE set_aside SET due = 0")
-    db.close()
-
-
 def flood(node: Node, numbers: Iterable[int]) -> Counter[int]:
     """How many registrations of agents that nobody knows got which status."""
     answers = (
@@ -199,3 +134,39 @@ def check_unharmed(node: Node) -> None:
     project(node)
     assert node.get("/health").json()["status"] == "healthy"
     assert "Traceback" not in node.log
+
+
+def test_who_moves_forgets_nothing_that_was_not_taken(tmp_path: Path) -> None:
+    """Its sender does not go on between what is written down of it and its end."""
+    beta, refused = agent_of("beta"), Name("contract", "p", "c")
+
+    async def run() -> None:
+        settings = Settings(db=tmp_path / "node.db", agent_id=agent_of("alpha"), repo="alpha")
+        prepare(settings.db)
+        database = Database(settings.db)
+        await database.open(1)
+
+        async def register(endpoint: str) -> None:
+            await database.write(
+                lambda to: registered.put(to.connection, beta, endpoint, None, "unkeyed", 1)
+            )
+
+        node = Methods(agent_of("alpha"), "alpha", True, True, SigningKey(b"k" * 32))
+        mesh = Mesh(settings, database, node, Loops())
+        await register("http://127.0.0.1:1")
+        await mesh._match()
+        running, keep = mesh._tasks[beta], mesh._progress.keep
+
+        async def keep_while_it_goes_on(senders: Mapping[str, Sender]) -> None:
+            await keep(senders)
+            if not all(task.done() for task in running):
+                senders[beta].cursor, senders[beta].held = 9, {refused: Held(9, "no")}
+
+        mesh._progress.keep = keep_while_it_goes_on  # type: ignore[method-assign]
+        await register("http://127.0.0.1:2")
+        await mesh._match()
+        assert mesh.senders[beta].cursor < 9 or refused in mesh.senders[beta].held
+        await mesh.stop()
+        await database.close()
+
+    asyncio.run(run())

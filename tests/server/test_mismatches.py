@@ -4,9 +4,11 @@ import asyncio
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from server.mismatches import MOST, Mismatches
+import structlog.testing
+
+from server.mismatches import CALLERS_MAX, MOST, Mismatches
 from server.store.database import Database
 from server.store.migrate import prepare
 from tests.node import Node, bearer
@@ -48,6 +50,41 @@ def test_what_is_left_out_is_counted_in_the_next(tmp_path: Path) -> None:
     details = asyncio.run(noted(tmp_path / "cacp.db"))
     assert len(details) == MOST.most + 2
     assert [one.get("leftOut") for one in details[-2:]] == [None, 3]
+
+
+def test_callers_who_have_been_quiet_long_are_forgotten(tmp_path: Path) -> None:
+    async def note() -> int:
+        prepared = prepare(tmp_path / "cacp.db")
+        database = Database(tmp_path / "cacp.db", "NORMAL")
+        await database.open(prepared.last_stamp)
+        mismatches = Mismatches(database, lambda: 0.0)
+        for number in range(CALLERS_MAX + 5):
+            mismatches.note(f"caller {number}", None, None, "no")
+        await mismatches.stop()
+        await database.close()
+        return len(mismatches._noted)
+
+    assert asyncio.run(note()) == CALLERS_MAX
+
+
+def test_what_can_not_be_audited_is_named_and_counted(tmp_path: Path) -> None:
+    """By a fault of the node's own too: it is not for the stop to fail by it."""
+
+    async def note() -> tuple[dict[str, int], list[dict[str, Any]]]:
+        prepared = prepare(tmp_path / "cacp.db")
+        database = Database(tmp_path / "cacp.db", "NORMAL")
+        await database.open(prepared.last_stamp)
+        mismatches = Mismatches(database)
+        with structlog.testing.capture_logs() as logged:
+            mismatches.note(IMPOSTOR, "victim", None, cast(Any, object()))
+            await mismatches.stop()
+        await database.close()
+        return mismatches._left_out, [dict(one) for one in logged if one["log_level"] == "error"]
+
+    left_out, [problem] = asyncio.run(note())
+    assert left_out == {IMPOSTOR: 1}
+    assert (problem["event"], problem["caller"]) == ("mismatch_not_audited", IMPOSTOR)
+    assert isinstance(problem["exc_info"], TypeError)
 
 
 async def noted(path: Path) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from peers.digest import Name
 from peers.signing import SigningKey, verify
@@ -16,7 +17,7 @@ from server.domain.authorship import statement
 from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context, Node
-from server.outbox import KEPT_BYTES, Composer, Outbox
+from server.outbox import KEPT_BYTES, PIECE_BYTES, Composer, Made, Outbox
 from server.store import contracts, mesh, peers
 from server.store.database import Database, connect
 from server.store.migrate import prepare
@@ -49,11 +50,23 @@ def contract(db: sqlite3.Connection) -> Name:
     return Name("contract", shared, made["contractId"])
 
 
+def pieces(db: sqlite3.Connection, name: Name) -> list[Any]:
+    [(named, made)] = Outbox(db, NODE).messages([name], 1)
+    assert (named, made.problem) == (name, None)
+    return [orjson.loads(text) for text in made.texts]
+
+
 def message(db: sqlite3.Connection, name: Name) -> Any:
-    [(named, text)] = Outbox(db, NODE).messages([name], 1)
-    assert named == name
-    assert text is not None
-    return orjson.loads(text)
+    [only] = pieces(db, name)
+    return only
+
+
+UNSIGNED = {"repo_id", "claims", "signature"}
+"""Of a repo in the registers, what is not what it is."""
+
+
+def holds(said: bytes, by: Any) -> bool:
+    return verify(NODE.key.public, said, by["value"], by["path"])
 
 
 def test_a_contract_goes_whole_with_signed_facts_beside(
@@ -66,8 +79,11 @@ def test_a_contract_goes_whole_with_signed_facts_beside(
     assert params["contract"]["status"] == "proposed"
     [one] = params["facts"]
     said = statement("fact", contract.entity_id, one["fact"])
-    assert verify(NODE.key.public, said, one["signature"]["value"])
+    assert holds(said, one["signature"])
     assert one["signature"]["node"] == AGENT
+    called = {"type": "custom", "name": "n", "stamp": params["createdAt"]}
+    said = statement("contract", contract.entity_id, called)
+    assert holds(said, params["headerSignature"])
     METHODS[sent["method"]].params.model_validate(params, by_alias=True)
 
 
@@ -77,6 +93,8 @@ def test_a_project_goes_with_its_registers_and_signed_claims(
     sent = message(db, Name("project", contract.project_id, contract.project_id))
     [alpha, beta] = sent["params"]["registers"]["repos"]
     [claim] = alpha["claims"]
+    said = {name: one for name, one in beta.items() if name not in UNSIGNED}
+    assert holds(statement("repo", contract.project_id, said), beta["signature"])
     assert (claim["agent_id"], beta["claims"]) == (AGENT, [])
     assert sent["params"]["project"]["contracts"] == [], "they go one by one"
     METHODS[sent["method"]].params.model_validate(sent["params"], by_alias=True)
@@ -86,10 +104,19 @@ def test_what_others_signed_goes_on_as_it_came_with_their_keys(
     db: sqlite3.Connection, contract: Name
 ) -> None:
     mesh.pin(db, FOREIGN, "their key")
+    project = Name("project", contract.project_id, contract.project_id)
     kept = {"node": FOREIGN, "value": "v", "unkeyed": False}
     db.execute("UPDATE facts SET signature = ?", (orjson.dumps(kept).decode(),))
     params = message(db, contract)["params"]
     assert params["facts"][0]["signature"] == kept
+    for table in ("contracts", "repos"):
+        db.execute(f"UPDATE {table} SET signature = ?", (orjson.dumps(kept).decode(),))
+    assert message(db, contract)["params"]["headerSignature"] == kept
+    [repo, _] = message(db, project)["params"]["registers"]["repos"]
+    assert repo["signature"] == kept
+    for table in ("contracts", "repos"):
+        db.execute(f"UPDATE {table} SET signature = ''")
+    assert message(db, contract)["params"]["headerSignature"] is None
     assert params["keys"] == {FOREIGN: "their key"}
 
 
@@ -98,7 +125,9 @@ def test_the_word_of_an_unkeyed_peer_is_passed_on_as_that(
 ) -> None:
     peers.put(db, FOREIGN, "http://x", "alpha", "unkeyed", 1)
     db.execute("UPDATE facts SET body = replace(body, ?, ?)", (AGENT, FOREIGN))
-    assert message(db, contract)["params"]["facts"][0]["signature"]["unkeyed"] is True
+    params = message(db, contract)["params"]
+    assert params["facts"][0]["signature"]["unkeyed"] is True
+    assert params["headerSignature"]["unkeyed"] is True
 
 
 def test_a_file_and_a_request_go_signed_and_without_content(
@@ -121,9 +150,7 @@ def test_a_file_and_a_request_go_signed_and_without_content(
 
 def test_what_is_not_there_is_not_sent(db: sqlite3.Connection) -> None:
     for kind in ("project", "contract", "context", "file", "file_request"):
-        assert Outbox(db, NODE).messages([Name(kind, "p", "x")], 1) == [
-            (Name(kind, "p", "x"), None)
-        ]
+        assert pieces(db, Name(kind, "p", "x")) == []
     assert contracts.signed_facts(db, "x") == []
 
 
@@ -132,7 +159,7 @@ def test_a_batch_is_signed_once_and_each_of_it_holds_alone(
 ) -> None:
     project = Name("project", contract.project_id, contract.project_id)
     made = Outbox(db, NODE).messages([project, contract], 10_000)
-    sent = [orjson.loads(text or b"") for _, text in made]
+    sent = [orjson.loads(text) for _, one in made for text in one.texts]
     [claim] = sent[0]["params"]["registers"]["repos"][0]["claims"]
     [fact] = sent[1]["params"]["facts"]
     by, other = fact["signature"], claim["signature"]
@@ -146,6 +173,115 @@ def test_no_more_is_made_at_once_than_fits(db: sqlite3.Connection, contract: Nam
     project = Name("project", contract.project_id, contract.project_id)
     made = Outbox(db, NODE).messages([contract, project], 10)
     assert [name for name, _ in made] == [contract], "one at least"
+
+
+# --- what is large goes in pieces ---------------------------------------------------------------
+
+
+def respond(db: sqlite3.Connection, contract: Name, stamp: int, suggested: Any) -> None:
+    call(
+        db,
+        "contract/respond",
+        stamp,
+        projectId=contract.project_id,
+        contractId=contract.entity_id,
+        action="request_change",
+        suggestedChange=suggested,
+    )
+
+
+def test_a_large_contract_goes_in_pieces_of_which_each_stands_alone(
+    db: sqlite3.Connection, contract: Name
+) -> None:
+    for version in range(1, 5):
+        respond(db, contract, 10 * version, {"text": "x" * 400_000})
+        call(
+            db,
+            "contract/update",
+            10 * version + 1,
+            projectId=contract.project_id,
+            contractId=contract.entity_id,
+            content={"text": "y" * 300_000},
+        )
+    sent = pieces(db, contract)
+    assert max(len(orjson.dumps(one)) for one in sent) < PIECE_BYTES + 10_000
+    facts = [fact for one in sent for fact in one["params"]["facts"]]
+    assert sorted(one["fact"]["kind"] for one in facts) == ["response"] * 4 + ["version"] * 5
+    kinds = [one["fact"]["kind"] for one in facts]
+    assert kinds == sorted(kinds, reverse=True), "nothing is said of a version before it"
+    for one in sent:
+        METHODS[one["method"]].params.model_validate(one["params"], by_alias=True)
+        assert one["params"]["facts"], "each holds by itself"
+        assert one["params"]["contract"]["contract_id"] == contract.entity_id
+        assert one["params"]["source_agent"] == AGENT
+    for fact in facts:
+        said = statement("fact", contract.entity_id, fact["fact"])
+        by = fact["signature"]
+        assert verify(NODE.key.public, said, by["value"], by["path"])
+
+
+def test_a_project_of_large_repos_goes_in_pieces(db: sqlite3.Connection, contract: Name) -> None:
+    for number in range(600):
+        repo: Any = {"name": f"small {number}", "role": "r", "language": "l"}
+        call(db, "project/addRepo", 100 + number, projectId=contract.project_id, repo=repo)
+    for number in range(4):
+        paths = ["p" * 4_000] * 60
+        repo = {"name": f"r{number}", "role": "r", "language": "l", "relevantPaths": paths}
+        call(db, "project/addRepo", 10 + number, projectId=contract.project_id, repo=repo)
+    sent = pieces(db, Name("project", contract.project_id, contract.project_id))
+    assert len(sent) > 1
+    assert max(len(orjson.dumps(one)) for one in sent) < PIECE_BYTES + 10_000
+    names = []
+    for one in sent:
+        METHODS[one["method"]].params.model_validate(one["params"], by_alias=True)
+        parts = [repo["name"] for repo in one["params"]["registers"]["repos"]]
+        assert [repo["name"] for repo in one["params"]["project"]["repos"]] == parts
+        names += parts
+    assert len(set(names)) == len(names) == 606
+
+
+# --- what can't be sent -------------------------------------------------------------------------
+
+
+def nested(levels: int) -> Any:
+    content: Any = {}
+    for _ in range(levels - 1):
+        content = {"a": content}
+    return content
+
+
+def test_what_can_not_be_signed_is_told_and_the_others_are_made(
+    db: sqlite3.Connection, contract: Name
+) -> None:
+    """A row of an earlier release, which took more than can be signed."""
+    project = Name("project", contract.project_id, contract.project_id)
+    db.execute(
+        "UPDATE facts SET body = json_set(body, '$.content', json(?))",
+        (orjson.dumps(nested(70)).decode(),),
+    )
+    made = Outbox(db, NODE).messages([contract, project], 10_000)
+    assert [name for name, _ in made] == [contract, project]
+    assert made[0][1].texts == ()
+    assert made[0][1].problem is not None
+    assert made[0][1].problem.startswith("can't be signed: fact[2].content.a.a")
+    assert "nested deeper than 66 levels" in made[0][1].problem
+    [text] = made[1][1].texts
+    [claim] = orjson.loads(text)["params"]["registers"]["repos"][0]["claims"]
+    assert claim["signature"]["value"], "what is sent is signed"
+
+
+def test_a_row_that_is_damaged_is_told_and_named_in_the_log(
+    db: sqlite3.Connection, contract: Name
+) -> None:
+    project = Name("project", contract.project_id, contract.project_id)
+    db.execute("UPDATE facts SET body = '{'")
+    with capture_logs() as lines:
+        made = dict(Outbox(db, NODE).messages([contract, project], 10_000))
+    assert (
+        made[contract].problem == "can't be composed: JSONDecodeError, see not_composed in the log"
+    )
+    assert len(made[project].texts) == 1
+    assert [line["event"] for line in lines] == ["not_composed"]
 
 
 # --- one composer for all peers -----------------------------------------------------------------
@@ -199,7 +335,21 @@ def test_what_has_changed_since_is_made_anew(
         await composer.messages({contract: None})
         assert composer.made == 3, "as it is now"
         nobody = Name("contract", "p", "x")
-        assert await composer.messages({nobody: 1}) == [(nobody, None)]
+        assert await composer.messages({nobody: 1}) == [(nobody, Made(()))]
+
+    composing(tmp_path / "cacp.db", story)
+
+
+def test_what_can_not_be_made_is_tried_each_time(
+    tmp_path: Path, db: sqlite3.Connection, contract: Name
+) -> None:
+    async def story(composer: Composer) -> None:
+        db.execute("UPDATE facts SET body = replace(body, '1.5', '1e300')")
+        [(_, bad)] = await composer.messages({contract: 1})
+        assert bad.problem is not None
+        db.execute("UPDATE facts SET body = replace(body, '1e300', '1.5')")
+        [(_, good)] = await composer.messages({contract: 1})
+        assert (good.problem, len(good.texts)) == (None, 1)
 
     composing(tmp_path / "cacp.db", story)
 

@@ -1,22 +1,29 @@
 """Expiry and retention on a node that runs; it goes on after a restart where it was."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from peers.signing import SigningKey
 from schemas.base import iso
 from server.identity import Caller
-from server.methods.acp import mail
+from server.loops import Loops
+from server.methods.acp import age, mail
 from server.methods.acp.mail import Draft
 from server.methods.base import Node, Session
 from server.postmaster import Postmaster
 from server.store import messages
 from server.store.database import Database
 from server.store.migrate import prepare
+from tests.waiting import until
 
 AGENT = "aid://example.com/anna@1.0.0"
 NODE = Node(AGENT, "mail", True, True, SigningKey(bytes(32)))
 SECOND = 1_000_000
+PENDING = "SELECT id FROM messages WHERE status = 'pending' ORDER BY id"
 
 
 async def statuses(path: Path, *, send: bool) -> list[str]:
@@ -40,11 +47,9 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
                 )
             )
     else:
-        postmaster = Postmaster(database, NODE)
+        postmaster = Postmaster(database, NODE, Loops())
         postmaster.start()
-        async with asyncio.timeout(20):
-            while session.read(lambda ctx: messages.next_expiry(ctx.db)) is not None:
-                await asyncio.sleep(0.02)
+        await until(lambda: session.read(lambda ctx: messages.next_expiry(ctx.db)) is None)
         await postmaster.stop()
     found = session.read(
         lambda ctx: messages.found(
@@ -64,3 +69,56 @@ def test_what_expired_while_the_node_was_down_expires_when_it_is_up(tmp_path: Pa
     path = tmp_path / "cacp.db"
     assert asyncio.run(statuses(path, send=True)) == ["pending"] * 3
     assert asyncio.run(statuses(path, send=False)) == ["expired"] * 3
+
+
+def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> None:
+    """It is named as long as it is so, and ends once it is mended."""
+    path = tmp_path / "cacp.db"
+    asyncio.run(statuses(path, send=True))
+    with closing(sqlite3.connect(path)) as db:
+        [(first, policy)] = db.execute("SELECT id, policy_json FROM messages ORDER BY id LIMIT 1")
+        db.execute("UPDATE messages SET policy_json = '{' WHERE id = ?", (first,))
+        db.commit()
+
+    async def run() -> None:
+        database = Database(path)
+        await database.open(prepare(path).last_stamp)
+        loops = Loops()
+        postmaster = Postmaster(database, NODE, loops)
+        postmaster.start()
+
+        def left() -> list[str]:
+            found = database.read(lambda db: db.execute(PENDING).fetchall())
+            return [message_id for (message_id,) in found]
+
+        await until(lambda: left() == [first])
+        await until(lambda: loops.failing == ["postmaster"])
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE messages SET policy_json = ? WHERE id = ?", (policy, first))
+            db.commit()
+        await until(lambda: left() == [] and loops.failing == [])
+        await postmaster.stop()
+        await database.close()
+
+    asyncio.run(run())
+
+
+def test_messages_that_stay_as_they_are_are_no_endless_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cacp.db"
+    asyncio.run(statuses(path, send=True))
+    idle = age.EXPIRE._replace(end=lambda ctx, message_id: 0)
+    monkeypatch.setattr(age, "EXPIRE", idle)
+
+    async def run() -> None:
+        database = Database(path)
+        await database.open(prepare(path).last_stamp)
+        loops = Loops()
+        postmaster = Postmaster(database, NODE, loops)
+        postmaster.start()
+        await until(lambda: loops.failing == ["postmaster"])
+        await postmaster.stop()
+        await database.close()
+
+    asyncio.run(run())

@@ -135,10 +135,13 @@ def test_a_peer_of_another_major_version_is_refused(mesh: Node, peer: Peer) -> N
     assert listed(mesh, theirs) == []
 
 
-def test_an_agent_with_a_key_registers_with_it(mesh: Node, peer: Peer) -> None:
-    """Design §7: an agent id is pinned to its key."""
-    key = mesh.key(peer["agentId"], peer["repoName"])
+def test_a_peer_with_a_key_registers_with_it(mesh: Node, peer: Peer) -> None:
+    """Design §7: an agent id is pinned to its key; an operator has made it for a peer."""
+    agents = mesh.key(peer["agentId"], peer["repoName"])
+    key = mesh.key(peer["agentId"], peer["repoName"], trust="peer")
     assert register(mesh, peer).status_code == 403
+    assert register(mesh, peer, bearer(agents)).status_code == 403
+    assert listed(mesh, peer) == []
     assert register(mesh, peer, bearer(key)).status_code == 200
     [found] = listed(mesh, peer)
     assert found["trust"] == "verified"
@@ -191,7 +194,7 @@ def test_a_registration_without_a_repo_name(mesh: Node) -> None:
 def test_a_known_caller_registers_nobody(mesh: Node, peer: Peer) -> None:
     key = mesh.key(peer["agentId"], peer["repoName"], trust="known")
     response = register(mesh, peer, bearer(key))
-    assert response.json()["error"]["data"]["reason"] == "insufficient_trust"
+    assert response.json()["error"]["data"]["reason"] == "not_a_peer"
 
 
 def test_a_peer_of_another_make_registers_itself_by_its_own_name(mesh: Node, peer: Peer) -> None:

@@ -1,17 +1,20 @@
 """Start and stop of a node process (issue: SIGTERM drains; design §7: no credential, no start)."""
 
+import asyncio
 import json
 import re
+import signal
 import socket
 import stat
-import time
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
 
-from server.serve import listen_on
+from server.serve import admission, http_server, listen_on
+from server.settings import Settings
 from tests.node import Node, bearer
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 
 def refusal(node: Node) -> str:
@@ -120,24 +123,49 @@ def test_exposed_with_a_bootstrap_key_file_it_starts_and_takes_its_key(tmp_path:
         assert node.get("/peers", key=key).status_code == 200
 
 
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+    except OSError:
+        return False
+    return True
+
+
 def test_sigterm_lets_an_open_request_finish(node: Node) -> None:
     body = b'{"jsonrpc":"2.0","method":"cacp/project/create","id":1,"params":'
     body += b'{"name":"n","objective":"o"}}'
     head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with node, socket.create_connection(("127.0.0.1", node.port), timeout=10) as slow:
+    with node, socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as slow:
         slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:-5])
-        time.sleep(0.1)
+        assert node.get("/health").status_code == 200, "what came before it is there, too"
         assert node.process is not None
         node.process.terminate()
-        time.sleep(0.2)
+        eventually(lambda: not listens(node.port))
         slow.sendall(body[-5:])
         answer = b"".join(iter(lambda: slow.recv(65536), b""))
         assert b" 200 OK" in answer
         assert b'"created"' in answer
-        node.process.wait(20)
+        node.process.wait(PATIENCE)
         assert node.query("SELECT count(*) FROM projects") == [(1,)]
         assert '"stopped"' in node.log
         node.start()
+
+
+@pytest.mark.anyio
+async def test_it_is_told_of_a_stop_and_does_not_look_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle node wakes for nothing, and one that is told to stop begins at once."""
+    settings = Settings(db=tmp_path / "a.db")
+    server = http_server(Starlette(), settings, admission(settings))
+    monkeypatch.setattr(asyncio, "sleep", pytest.fail)
+    waiting = asyncio.create_task(server.main_loop())
+    done, _ = await asyncio.wait([waiting], timeout=0.1)
+    assert not done
+    server.handle_exit(signal.SIGTERM, None)
+    async with asyncio.timeout(PATIENCE):
+        await waiting
+        await server.main_loop()
 
 
 def test_a_stop_folds_the_log_into_the_database(node: Node) -> None:

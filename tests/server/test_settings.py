@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.settings import Settings, is_loopback, load, misspelt
+from server.domain.endpoints import is_loopback
+from server.settings import Settings, load, misspelt
 
 
 @pytest.fixture(autouse=True)

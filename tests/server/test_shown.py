@@ -29,7 +29,7 @@ def test_projects_in_short() -> None:
 def test_a_project_in_short(team: Team) -> None:
     contract = team.proposed()
     team.frontend("context/askQuestion", question="Is it cached?")
-    text = shown.project({}, team.backend("project/get"))
+    text = shown.project({}, team.backend("project/get", summary=True))
     assert text.startswith("# Project `User Auth`\n")
     assert f"- `{FRONTEND}` (`frontend`, `typescript`): held by `{FRONTEND_AGENT}`" in text
     assert f"contractId `{contract}`, api_endpoint, version 1, proposed, by `backend-api`" in text

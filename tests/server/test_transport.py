@@ -15,7 +15,16 @@ from server.domain.errors import InvalidInput, RateLimited
 from server.identity import Caller, Identity
 from server.limits import Limits
 from server.notices import Notices
-from server.transport import Gate, LastResort, idempotency_key, is_json
+from server.transport import (
+    PEER_SHARE,
+    PIECE,
+    Gate,
+    InPieces,
+    LastResort,
+    idempotency_key,
+    is_json,
+    respond,
+)
 from tests.node import Node, bearer
 
 LIST = json.dumps({"jsonrpc": "2.0", "method": "cacp/project/list", "params": {}, "id": 1})
@@ -242,7 +251,7 @@ def test_what_breaks_in_the_middle_of_an_answer_breaks_it_off() -> None:
         answer_of(broken)
 
 
-def test_a_batch_counts_for_each_of_its_calls_but_a_peers_for_one() -> None:
+def test_a_batch_counts_for_each_of_its_calls_and_a_peers_for_its_own_rate() -> None:
     """Design §7: requests per caller. A peer's batch carries what others were counted for."""
     limits = Limits(60)
     gate = Gate(cast(Identity, None), limits, Notices())
@@ -252,3 +261,68 @@ def test_a_batch_counts_for_each_of_its_calls_but_a_peers_for_one() -> None:
     limits.check("peer", 0.0)
     with pytest.raises(RateLimited):
         limits.check("agent", 0.0)
+
+
+# --- a large body -------------------------------------------------------------------------------
+
+
+def sent(answer: Callable[[Send], Awaitable[None]]) -> tuple[list[bytes], int]:
+    """The body's pieces, and how often others had their turns meanwhile."""
+    pieces: list[bytes] = []
+    turns = 0
+
+    async def run() -> None:
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                pieces.append(bytes(message.get("body", b"")))
+                assert message.get("more_body", False) or not pieces[-1] or len(pieces) == 1
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        await answer(send)
+        beside.cancel()
+
+    asyncio.run(run())
+    return pieces, turns
+
+
+def test_a_large_answer_is_sent_in_pieces_with_turns_for_others_in_between() -> None:
+    parts = [b"[", b"x" * (3 * PIECE), b",", *[b"y" * 1000] * 200, b"]"]
+    pieces, turns = sent(lambda send: respond(send, 200, parts))
+    assert b"".join(pieces) == b"".join(parts)
+    assert max(map(len, pieces)) <= PIECE
+    assert turns >= 6
+
+
+def test_a_public_document_is_sent_in_pieces_too() -> None:
+    document = b"d" * (4 * PIECE + 1)
+
+    async def answer(send: Send) -> None:
+        scope = {"type": "http", "method": "GET"}
+        await InPieces(document)(scope, cast(Receive, None), send)
+
+    pieces, turns = sent(answer)
+    assert b"".join(pieces) == document
+    assert max(map(len, pieces)) <= PIECE
+    assert turns >= 4
+
+
+def test_a_small_answer_is_sent_at_once() -> None:
+    pieces, turns = sent(lambda send: respond(send, 200, b"{}"))
+    assert (pieces, turns) == ([b"{}"], 0)
+
+
+def test_a_peer_does_not_have_any_number_of_messages_taken() -> None:
+    """Its batches counted as one request each, whatever was in them."""
+    gate = Gate(cast(Identity, None), Limits(60), Notices())
+    peer, other = (Caller(name, "r", "peer", "key") for name in ("peer", "other"))
+    gate.charge(peer, 99 * PEER_SHARE)
+    with pytest.raises(RateLimited) as refusal:
+        gate.charge(peer, 99)
+    assert refusal.value.data["retryAfter"] > 0
+    gate.charge(other, 99)

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.heal_decision import HealDecision
 from schemas.manifest import Manifest
-from schemas.run_state import HealingRound, HistoryRecord, RunStatus
+from schemas.run_state import HealerFailure, HealingRound, HistoryRecord, RunStatus
 from schemas.v2 import FailureClass
 from threader.course import Course, new_state
 from threader.healing import review
@@ -121,8 +121,10 @@ class Story:
             window = self.course.open_window()
             if window is None or state.run_status is not RunStatus.RUNNING:
                 break
-            self._attempt_all()
-            if not window.needs_heal:
+            if window.needs_heal:
+                self._heal()
+            else:
+                self._attempt_all()
                 verdict = self.course.close_pass(NOW, healer=self.healer)
                 self.lines.append(
                     f"  {verdict.text}; rate {verdict.failure_rate:.2f}, "
@@ -130,10 +132,8 @@ class Story:
                 )
                 for task_id, reason in verdict.escalations.items():
                     self.lines.append(f"  escalated {task_id}: {reason}")
-            else:
-                verdict = None
-            if verdict is not None and verdict.action is Action.HEAL:
-                self._heal()
+                if verdict.action is Action.ABORT:
+                    break
         if state.run_status is RunStatus.RUNNING:
             self.course.finish()
         self.lines.append(
@@ -171,17 +171,25 @@ class Story:
         number = len(course.state.healing_rounds) + 1
         self.lines.append(f"heal {number}: {word} for {' '.join(scope)}")
         decision = heal_of(word)
+        if decision is None:
+            failure = HealerFailure(
+                window=window.number,
+                failed_task_ids=scope,
+                note="no decision",
+                log_path=f"logs/@healer.{number}.log",
+                timestamp=NOW,
+            )
+            if course.no_decision(failure):
+                self.lines.append("  the window goes on without the healer")
+            return
         round_ = HealingRound(
             round_number=number,
             scope="batch",
             window_task_ids=list(window.task_ids),
             failed_task_ids=scope,
-            decision=decision.decision if decision else "INVALID",
+            decision=decision.decision,
             timestamp=NOW,
         )
-        if decision is None:
-            course.refuse_heal(round_)
-            return
         grant = review(decision, course.manifest, scope, course.next_patch())
         assert not isinstance(grant, list), grant
         course.apply_heal(round_, decision, grant)

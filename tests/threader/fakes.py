@@ -47,7 +47,9 @@ args = parser.parse_args()
 prompt = args.prompt or sys.stdin.read()
 text = ask(prompt)
 result = {"type": "result", "subtype": "success", "is_error": False, "result": text,
-          "session_id": "s", "num_turns": 1, "total_cost_usd": 0.01}
+          "session_id": "s", "num_turns": 1, "total_cost_usd": 0.01,
+          "usage": {"input_tokens": 20, "cache_creation_input_tokens": 80,
+                    "cache_read_input_tokens": 700, "output_tokens": 200}}
 if args.output_format == "text":
     print(text)
 elif args.output_format == "json":
@@ -119,7 +121,8 @@ else:
     part("step_start")
     part("tool_use", tool="read", state={"output": "<<<TASK_RESULT_V2>>>\\n{}"})
     part("text", text=text)
-    part("step_finish", reason="stop")
+    part("step_finish", reason="stop", cost=0.01, tokens={"input": 20, "output": 150,
+         "reasoning": 50, "cache": {"read": 700, "write": 80}})
 """
 )
 
@@ -172,7 +175,13 @@ class Fake(acp.Agent):
         for start in range(0, len(text), 40):
             chunk = acp.update_agent_message_text(text[start:start + 40])
             await self.conn.session_update(session_id=session_id, update=chunk)
-        return acp.PromptResponse(stop_reason="end_turn")
+        cost = acp.schema.Cost(amount=0.01, currency="USD")
+        context = acp.schema.UsageUpdate(
+            session_update="usage_update", used=900, size=200000, cost=cost)
+        await self.conn.session_update(session_id=session_id, update=context)
+        usage = acp.schema.Usage(total_tokens=1000, input_tokens=100, output_tokens=200,
+                                 cached_read_tokens=700)
+        return acp.PromptResponse(stop_reason="end_turn", usage=usage)
 asyncio.run(acp.run_agent(Fake()))
 """
 )

@@ -1,6 +1,7 @@
 """A run under signals, to its report."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,25 @@ def test_a_folder_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     opened, _ = resume_run(load_project(bench.save()))
     (bench.root / "answers" / "A.sh").unlink()
     assert drive(opened, plain=True, compat=None, as_json=False)[0] == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_outlives_the_reader_of_its_output(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    as_json: bool,
+) -> None:
+    bench = Bench(tmp_path / "p", ["A", "B"])
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as output:
+        monkeypatch.setattr("sys.stdout", output)
+        code, summary = drive(bench.open(), plain=True, compat=None, as_json=as_json)
+    assert (code, summary["tasks"]) == (0, {"DONE": 2})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("the output cannot be written any more (Broken pipe)")
 
 
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:

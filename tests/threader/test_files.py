@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from threader.errors import RunLocked
-from threader.files import RunLock, remove_tree, sole_user, sync_folder, tail, write_atomic
+from threader.files import (
+    RunLock,
+    is_newer,
+    remove_tree,
+    sole_user,
+    sync_folder,
+    tail,
+    write_atomic,
+)
 
 
 def test_write_atomic_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -65,3 +73,23 @@ def test_a_held_lock_may_be_held_again_and_goes_with_the_first(tmp_path: Path) -
             pass
     with other.held():
         pass
+
+
+def test_looking_at_a_lock_does_not_take_it(tmp_path: Path) -> None:
+    lock, watcher = RunLock(tmp_path / "lock"), RunLock(tmp_path / "lock")
+    assert watcher.holder() is None
+    with lock.held():
+        assert watcher.holder() == str(os.getpid())
+    assert watcher.holder() is None
+    lock.acquire()
+    lock.release()
+
+
+def test_what_is_newer(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.touch()
+    assert not is_newer(new, old)
+    new.touch()
+    os.utime(old, ns=(1, 1))
+    assert is_newer(new, old)
+    assert not is_newer(old, new)

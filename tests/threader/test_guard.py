@@ -17,7 +17,7 @@ def test_changed_removed_and_replaced_files_come_back(tmp_path: Path) -> None:
     files[0].chmod(0o600)
     (work / "free.txt").write_text("free")
     guard = Guard(work, ["LOCK.*"], tmp_path / "displaced")
-    assert guard.restore() == []
+    assert guard.restore() == {}
     files[0].write_text("leaked")
     files[1].unlink()
     files[2].unlink()
@@ -28,7 +28,7 @@ def test_changed_removed_and_replaced_files_come_back(tmp_path: Path) -> None:
     assert files[0].stat().st_mode & 0o777 == 0o600
     assert (work / "free.txt").read_text() == "changed"
     assert (tmp_path / "displaced" / "0-.env").read_text() == "leaked"
-    assert guard.restore() == []
+    assert guard.restore() == {}
 
 
 def test_a_worker_that_edits_a_protected_file_by_itself(tmp_path: Path) -> None:
@@ -37,13 +37,16 @@ def test_a_worker_that_edits_a_protected_file_by_itself(tmp_path: Path) -> None:
     bench.script("A", "echo KEY=2 > .env")
     state = asyncio.run(bench.run())
     assert bench.tree()[".env"] == "KEY=1\n"
-    assert "put back" in state.tasks["A"].history[0].notes[0]
+    note = state.tasks["A"].history[0].notes[0]
+    assert note.endswith(
+        "it was put back, and what it had become is kept as backups/@displaced/0-.env"
+    )
 
 
 def test_what_cannot_be_kept_stops_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.key")
     (tmp_path / "gone.key").symlink_to("nowhere")
-    assert Guard(tmp_path, [], tmp_path / "displaced").restore() == []
+    assert Guard(tmp_path, [], tmp_path / "displaced").restore() == {}
 
 
 def test_a_file_whose_times_were_set_back_is_looked_at(tmp_path: Path) -> None:
@@ -53,5 +56,5 @@ def test_a_file_whose_times_were_set_back_is_looked_at(tmp_path: Path) -> None:
     info = secret.stat()
     secret.write_text("A=2")
     os.utime(secret, ns=(info.st_atime_ns, info.st_mtime_ns))
-    assert guard.restore() == [".env"]
+    assert list(guard.restore()) == [".env"]
     assert secret.read_text() == "A=1"

@@ -75,10 +75,11 @@ def test_what_is_refused_changes_nothing(tmp_path: Path, item: dict[str, Any], s
     good = patch("shared_context", "A rule.", path="shared.md")
     bench.answer("healer", heal_block(patches=[good, item]))
     state = run(bench)
-    assert state.healing_rounds[0].decision == "INVALID"
-    assert says in (state.healing_rounds[0].note or "")
+    assert state.healing_rounds == []
+    assert says in state.healer_failures[0].note
+    assert says in (bench.state_dir / "prompts" / "@healer.2.md").read_text()
     assert (bench.root / "shared.md").read_text() == "Shared.\n", "all or nothing"
-    assert state.tasks["A"].status is TaskStatus.ESCALATED
+    assert bench.calls("healer") == 2
 
 
 def test_the_healer_is_shown_the_failures_and_their_logs(tmp_path: Path) -> None:
@@ -105,9 +106,59 @@ def test_escalate_and_not_fixable(tmp_path: Path) -> None:
     assert bench.calls("A") == 1
 
 
-def test_a_healer_that_crashes_uses_up_its_rounds(tmp_path: Path) -> None:
+def test_a_healer_that_crashes_is_no_round_and_escalates_nobody(tmp_path: Path) -> None:
     bench = failing_bench(tmp_path)
+    bench.answer("A", result_block("A", status="FAILED", summary="unclear"))
     bench.manifest["healer"] = {"adapter": "command", "command": ["/bin/false"]}
     state = run(bench)
-    assert [item.decision for item in state.healing_rounds] == ["INVALID", "INVALID"]
-    assert state.tasks["A"].status is TaskStatus.ESCALATED
+    assert state.healing_rounds == []
+    assert "exit code 1; NO_SENTINEL" in state.healer_failures[0].note
+    assert state.tasks["A"].status is TaskStatus.FAILED
+    assert state.tasks["A"].worker_attempts == 2, "retry policy goes on without it"
+
+
+def test_what_the_healer_changes_by_itself_is_told(tmp_path: Path) -> None:
+    bench = failing_bench(tmp_path)
+    (bench.workspace / ".env").write_text("KEY=1")
+    bench.script("healer", "echo x > src.py; echo KEY=2 > .env")
+    bench.answer("healer", heal_block())
+    state = run(bench)
+    told = " ".join(state.healing_rounds[0].changes)
+    assert "files changed while it ran: .env, src.py" in told
+    assert "protected file .env; it was put back" in told
+    assert (bench.workspace / ".env").read_text() == "KEY=1"
+
+
+def test_a_hint_that_holds_a_block_is_not_the_workers_answer(tmp_path: Path) -> None:
+    """A worker that prints its prompt and dies has not answered."""
+    bench = failing_bench(tmp_path)
+    hint = f"Answer with:\n{result_block('A')}"
+    bench.answer("healer", heal_block(patches=[patch("contract_hint", hint)]))
+    bench.answer("A", result_block("A", status="FAILED"), "")
+    bench.script("A", 'cat "$CACP_PROMPT_FILE"; exit 1')
+    (bench.root / "answers" / "A.1.sh").write_text("true")
+    state = run(bench)
+    assert state.tasks["A"].status is not TaskStatus.DONE
+
+
+def test_max_attempts_of_one_is_one(tmp_path: Path) -> None:
+    bench = failing_bench(tmp_path)
+    bench.manifest["tasks"][0]["retry_policy"] = {"max_attempts": 1}
+    bench.answer("healer", heal_block())
+    run(bench)
+    assert (bench.calls("A"), bench.calls("healer")) == (1, 0)
+
+
+def test_the_healer_reads_text_and_not_the_json_around_it(tmp_path: Path) -> None:
+    bench = failing_bench(tmp_path)
+    told = '{"type":"assistant","message":{"content":[{"type":"text","text":"TypeError: broke"}]}}'
+    bench.answer("A", told + "\n", result_block("A"))
+    bench.script("A", '[ $n != 1 ] || { cat "$file"; exit 1; }')
+    (bench.root / "answers" / "A.1.sh").write_text('cat "$file"; exit 1')
+    bench.answer("healer", heal_block())
+    state = run(bench)
+    first = state.tasks["A"].history[0].failure_signature
+    assert first == "transient_infra:exit_typeerror_broke"
+    prompt = (bench.state_dir / "prompts" / "@healer.1.md").read_text()
+    assert "TypeError: broke" in prompt
+    assert '{"type"' not in prompt

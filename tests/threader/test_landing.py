@@ -3,10 +3,13 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from schemas.run_state import TaskStatus
-from tests.threader.projects import Bench, result_block, write
+from tests.threader.projects import Bench, events_of, result_block, write
 from threader.landing import protected_patterns
 from threader.load import load_project
+from threader.run import Interrupted
 
 
 def test_one_tasks_rollback_never_erases_anothers_writes(tmp_path: Path) -> None:
@@ -65,3 +68,38 @@ def test_a_prompt_whose_name_is_a_glob_is_protected_as_it_stands(tmp_path: Path)
     bench.answer("A", result_block("A", writes=[write("[a].md", "x" * 10, "replace")]))
     state = asyncio.run(bench.run())
     assert state.tasks["A"].last_failure_signature == "write_rejected:protected_file"
+
+
+def test_a_persons_edit_during_verification_is_kept_and_told(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", [{"id": "A", "verify_profile": "red"}], healer=None)
+    (bench.workspace / "a.txt").write_text("was\n")
+    bench.profile("red", ("test", "echo mine > a.txt; false"))
+    bench.answer("A", result_block("A", writes=[write("a.txt", "task\n", "replace")]))
+    state = asyncio.run(bench.run())
+    assert bench.tree() == {"a.txt": "was\n"}
+    notes = state.tasks["A"].history[0].notes
+    assert any("a.txt was edited" in note for note in notes)
+    kept = [(copy.path, copy.place) for copy in state.tasks["A"].history[0].kept]
+    assert kept == [("a.txt", "backups/A.1/0.edited")]
+    assert (bench.state_dir / "backups" / "A.1" / "0.edited").read_text() == "mine\n"
+
+
+def test_a_stop_tells_of_edits_that_it_kept(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", [{"id": "A", "verify_profile": "slow"}])
+    bench.profile("slow", ("test", "echo mine > a.txt; touch ../verifying; sleep 60"))
+    bench.answer("A", result_block("A", writes=[write("a.txt", "task\n")]))
+    opened = bench.open()
+    events = events_of(opened)
+
+    async def main() -> None:
+        running = asyncio.create_task(opened.go())
+        while not (bench.root / "verifying").exists():
+            await asyncio.sleep(0.01)
+        opened.stop.set()
+        with pytest.raises(Interrupted):
+            await running
+
+    asyncio.run(main())
+    assert bench.tree() == {}
+    assert any("kept as backups/A.1/0.edited" in event.text for event in events)
+    assert [copy.path for copy in opened.store.load().kept] == ["a.txt"]

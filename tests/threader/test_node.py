@@ -6,21 +6,23 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.threader.projects import Bench, heal_block, result_block, write
+from threader.doctor import examine
 from threader.drive import drive
 from threader.errors import RunLocked
 from threader.load import load_project
-from threader.node import Outbox
-from threader.reports import Call
+from threader.node import NodeReporter, Port
+from threader.outbox import Outbox
+from threader.run import Event
 from threader.session import resume_run, start_run
 
 
 class Node(ThreadingHTTPServer):
-    """Keeps what it is told; the first `fails` calls get a 503."""
+    """Keeps what it takes. The first `fails` calls get a 503, `refusals` are errors by method."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Handler)
@@ -28,6 +30,9 @@ class Node(ThreadingHTTPServer):
         self.headers: list[dict[str, str]] = []
         self.methods = ["cacp/context/share"]
         self.fails = 0
+        self.stranger = False
+        self.key: str | None = None
+        self.refusals: dict[str, list[dict[str, Any]]] = {}
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}).start()
 
     def stop(self) -> None:
@@ -46,21 +51,31 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_GET(self) -> None:
+        if self.server.stranger:
+            self._answer(404, {"detail": "Not Found"})
+            return
         self._answer(200, self.server.methods)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.stranger:
+            self._answer(404, {"detail": "Not Found"})
+            return
         if self.server.fails:
             self.server.fails -= 1
             self._answer(503, {"error": "busy"})
             return
+        if self.server.key and self.headers["Authorization"] != f"Bearer {self.server.key}":
+            error = {"code": -32001, "message": "This key is not valid"}
+            self._answer(200, {"jsonrpc": "2.0", "id": 1, "error": error})
+            return
+        if refusals := self.server.refusals.get(body["method"]):
+            error = refusals.pop(0)
+            self._answer(200, {"jsonrpc": "2.0", "id": 1, "error": error})
+            return
         self.server.heard.append(body)
         self.server.headers.append(dict(self.headers.items()))
-        if body["method"] == "cacp/implementation/verify":
-            error = {"code": -32602, "message": "no", "data": {"reason": "illegal_transition"}}
-            self._answer(200, {"jsonrpc": "2.0", "id": 1, "error": error})
-        else:
-            self._answer(200, {"jsonrpc": "2.0", "id": 1, "result": {}})
+        self._answer(200, {"jsonrpc": "2.0", "id": 1, "result": {}})
 
     def log_message(self, format: str, *args: object) -> None:
         return None
@@ -114,9 +129,11 @@ def test_a_run_is_told_in_order(
     assert node.heard[1]["params"]["files"] == ["a.txt"]
     assert node.headers[0]["Authorization"] == "Bearer cacp_sk_test"
     assert len({headers["Idempotency-Key"] for headers in node.headers}) == len(node.headers)
-    refused = (bench.state_dir / "outbox.refused.jsonl").read_text()
-    assert "illegal_transition" in refused
-    assert "does not offer acp/send" in refused
+    summary = Outbox(bench.state_dir).summary()
+    assert (summary["delivered"], summary["waiting"], summary["refused"]) == (6, 0, 2)
+    assert summary["problems"] == [
+        "2 reports were refused for good: the node does not offer acp/send"
+    ]
     assert "cacp_sk_test" not in (bench.state_dir / "outbox.jsonl").read_text()
 
 
@@ -124,7 +141,11 @@ def test_acp_messages_go_out_where_the_node_offers_them(tmp_path: Path, node: No
     node.methods.append("acp/send")
     run(make(tmp_path, node.server_port))
     messages = [body for body in node.heard if body["method"] == "acp/send"]
-    assert [body["params"]["type"] for body in messages] == ["status.blocked"]
+    assert [body["params"]["topic"] for body in messages] == [
+        "task B escalated",
+        "run run-1 completed",
+    ]
+    assert {body["params"]["type"] for body in messages} == {"status.blocked"}
 
 
 def test_a_busy_node_is_asked_again(tmp_path: Path, node: Node) -> None:
@@ -141,7 +162,7 @@ def test_reports_wait_for_a_node_that_is_away(tmp_path: Path) -> None:
     bench = make(tmp_path, port)
     assert run(bench) == 1
     outbox = Outbox(bench.state_dir)
-    assert (len(outbox.calls), outbox.delivered) == (7, 0)
+    assert (len(outbox.calls), len(outbox.pending())) == (8, 8)
     later = Node(port)
     try:
         opened, _ = resume_run(load_project(bench.save()))
@@ -151,17 +172,67 @@ def test_reports_wait_for_a_node_that_is_away(tmp_path: Path) -> None:
         later.stop()
 
 
-def test_the_outbox_survives_a_torn_line(tmp_path: Path) -> None:
-    outbox = Outbox(tmp_path)
-    assert outbox.put([Call("a", "m", {}), Call("b", "m", {"x": 1})])
-    assert not outbox.put([Call("a", "m", {})])
-    outbox.settle()
-    with (tmp_path / "outbox.jsonl").open("ab") as file:
-        file.write(b'{"key": "torn')
-    again = Outbox(tmp_path)
-    assert again.next() == Call("b", "m", {"x": 1})
-    assert again.put([Call("c", "m", {})])
-    assert [call.key for call in Outbox(tmp_path).calls] == ["a", "b", "c"]
+def test_what_is_no_node_has_taken_nothing(tmp_path: Path, node: Node) -> None:
+    """Such as a proxy that has lost it: an answer without a result delivers no report."""
+    node.stranger = True
+    bench = make(tmp_path, node.server_port)
+    run(bench)
+    summary = Outbox(bench.state_dir).summary()
+    assert (summary["delivered"], summary["waiting"], summary["refused"]) == (0, 8, 0)
+    assert summary["problems"] == ["8 reports wait: what answers at its address is no node"]
+
+
+EARLY = {
+    "code": -32602,
+    "message": "every party must complete its implementation first",
+    "data": {"reason": "illegal_transition", "from": "agreed"},
+}
+
+
+def test_what_comes_too_early_is_sent_again_in_order(tmp_path: Path, node: Node) -> None:
+    node.refusals = {"cacp/implementation/complete": [EARLY], "cacp/implementation/verify": [EARLY]}
+    bench = make(tmp_path, node.server_port)
+    run(bench)
+    opened, _ = resume_run(load_project(bench.save()))
+    drive(opened, plain=True, compat=None, as_json=False)
+    contract = [name for name in told(node) if "implementation" in name]
+    assert [name.rpartition("/")[2] for name in contract] == ["start", "complete", "verify"]
+    assert Outbox(bench.state_dir).summary()["waiting"] == 0
+
+
+def test_a_rejected_key_loses_nothing_and_is_told(
+    tmp_path: Path, node: Node, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node.methods.append("acp/send")
+    node.key = "right"
+    monkeypatch.setenv("THREADER_TEST_KEY", "wrong")
+    bench = make(tmp_path, node.server_port)
+    run(bench)
+    wait = "8 reports wait: the node answers: This key is not valid"
+    assert wait in capsys.readouterr().err
+    assert wait in (bench.state_dir / "report.md").read_text()
+    project = load_project(bench.save())
+    assert any(wait in finding.text for finding in examine(project) if not finding.ok)
+    monkeypatch.setenv("THREADER_TEST_KEY", "right")
+    drive(resume_run(project)[0], plain=True, compat=None, as_json=False)
+    assert len(told(node)) == 8
+    assert Outbox(bench.state_dir).summary()["problems"] == []
+    assert all(finding.ok for finding in examine(project) if "node" in finding.text)
+
+
+def test_a_run_that_waits_long_is_mailed_once(tmp_path: Path, node: Node) -> None:
+    node.methods.append("acp/send")
+    bench = make(tmp_path, node.server_port)
+    manifest = load_project(bench.save()).manifest
+    assert manifest.node is not None
+    opened = bench.open()
+    opened.store.prepare()
+    port = cast(Port, None)
+    reporter = NodeReporter(manifest, manifest.node, opened.store.folder, port, "")
+    for kind in ("paused", "blocked", "blocked"):
+        reporter(Event(kind, "rate limited"), opened.state)
+    (call,) = reporter.outbox.pending()
+    assert call.params["topic"] == "run run-1 waits for its provider"
 
 
 def test_a_run_that_starts_over_reports_anew(tmp_path: Path, node: Node) -> None:

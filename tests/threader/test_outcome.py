@@ -8,6 +8,7 @@ from schemas.manifest import ManifestPolicy
 from schemas.run_state import TaskState, TaskStatus
 from schemas.task_result import TaskResult
 from tests.threader.builders import make_manifest
+from threader.outage import Outage, OutageKind
 from threader.outcome import (
     Ending,
     Failure,
@@ -53,7 +54,6 @@ def rules(**task: Any) -> Rules:
         (Ending.NOT_STARTED, None, NO_FENCE, "no such file", "transient_infra:not started"),
         (Ending.EXITED, 0, NO_FENCE, "prose", "contract_error:no_sentinel"),
         (Ending.EXITED, 1, NO_FENCE, "ValueError: x", "transient_infra:exit ValueError"),
-        (Ending.EXITED, 0, NO_FENCE, "429 Too Many Requests", "transient_infra:exit"),
         (Ending.EXITED, 0, result("BLOCKED"), "", "blocked_external:said so"),
         (Ending.EXITED, 0, result("FAILED"), "", "prompt_gap:said so"),
         (Ending.EXITED, 0, result("FAILED", failure_class="real_bug"), "", "real_bug:said so"),
@@ -128,8 +128,33 @@ def test_another_signature_starts_the_count_again() -> None:
     assert task.signature_repeats == 0
 
 
+def test_an_outage_is_no_attempt() -> None:
+    outage = Outage(OutageKind.NETWORK, "fetch failed")
+    failure = classify_execution(Ending.TIMED_OUT, None, NO_FENCE, "", outage)
+    assert failure is not None
+    before = TaskState(worker_attempts=1, contract_retries=1, hints=["mind the fence"])
+    task = settle(before, "A", failure, rules())
+    assert (task.status, task.last_failure_signature) == ("PENDING", "transient_infra:network")
+    assert (task.worker_attempts, task.contract_retries) == (1, 1)
+    assert task.hints == ["mind the fence"], "the next attempt is this one"
+
+
+def test_a_result_counts_whatever_trouble_it_took() -> None:
+    outage = Outage(OutageKind.NETWORK, "fetch failed")
+    assert classify_execution(Ending.EXITED, 0, result("DONE"), "", outage) is None
+
+
 def test_a_broken_block_is_no_overload_whatever_its_words() -> None:
     parsed = ParserFailure(ParserErrorCode.INVALID_JSON, "line 1")
     failure = classify_execution(Ending.EXITED, 0, parsed, "I added the rate limit")
     assert failure is not None
     assert failure.parser_error
+
+
+def test_a_tasks_own_max_attempts_holds_whatever_the_healer_resets() -> None:
+    twice = rules(retry_policy={"max_attempts": 2})
+    task = settle(TaskState(), "A", Failure("timeout", "x"), twice)
+    assert (task.status, task.healable) == (TaskStatus.FAILED, True)
+    task = settle(reset(task, []), "A", Failure("timeout", "y"), twice)
+    assert task.status is TaskStatus.ESCALATED
+    assert task.escalation_reason == "its max_attempts (2) are used up"

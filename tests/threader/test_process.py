@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.threader.projects import is_alive
+from tests.waiting import until
 from threader.outcome import Ending
 from threader.process import MARKER, Exit, kill_leftovers, run_process
 
@@ -34,8 +34,11 @@ def test_output_is_combined_in_order(tmp_path: Path) -> None:
 
 def test_a_timeout_kills_the_whole_group(tmp_path: Path) -> None:
     script = "trap '' TERM; sleep 60 & echo $! > child; wait; sleep 60"
-    ended = sh(tmp_path, script, timeout=0.3)
-    assert ended.ending is Ending.TIMED_OUT
+    for seconds in (0.3, 3, 30):
+        ended = sh(tmp_path, script, timeout=seconds)
+        assert ended.ending is Ending.TIMED_OUT
+        if (tmp_path / "child").exists():
+            break
     assert not is_alive(int((tmp_path / "child").read_text()))
 
 
@@ -72,8 +75,8 @@ def test_cancelling_kills(tmp_path: Path) -> None:
                 timeout_sec=60,
             )
         )
-        while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
-            await asyncio.sleep(0.01)
+        child = tmp_path / "child"
+        await until(lambda: child.exists() and child.read_text())
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -95,5 +98,4 @@ def test_leftovers_are_found_by_their_marker_wherever_they_went(tmp_path: Path) 
 
     asyncio.run(start())
     assert kill_leftovers(marker) >= 1
-    time.sleep(0.1)
     assert kill_leftovers(marker) == 0

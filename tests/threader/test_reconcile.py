@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from schemas.run_state import RunState, RunStatus, TaskStatus, WindowState
-from tests.threader.builders import NOW, make_manifest
+from schemas.run_state import RunState, RunStatus, TaskStatus, Usage, WindowState
+from tests.threader.builders import NOW, make_manifest, record
+from threader.budget import spent_in
 from threader.course import new_state
 from threader.reconcile import differences, fresh, reconcile, resume
 
@@ -93,3 +94,14 @@ def test_fresh_keeps_history() -> None:
     task = done_state().tasks["A"]
     again = fresh(task)
     assert (again.status, again.runs, again.revision) == ("PENDING", 1, task.revision + 1)
+
+
+def test_what_was_spent_on_a_task_that_is_gone_stays_spent() -> None:
+    state = new_state(make_manifest(["A", "B"]), NOW)
+    usage = Usage(input_tokens=10, output_tokens=5, cost_usd=1.0)
+    worked = {"usage": usage, "duration_sec": 1.0, "exit_code": 0}
+    for name in "AB":
+        state.tasks[name].history = [record(name).model_copy(update=worked)]
+    before = spent_in(state)
+    reconcile(state, make_manifest(["A"]))
+    assert (spent_in(state), state.aside.cost_usd) == (before, 1.0)

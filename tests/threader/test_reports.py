@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from schemas.acp_payloads import PAYLOADS
 from schemas.manifest import Manifest
-from schemas.run_state import LearnedRule, RunState, TaskStatus
+from schemas.run_state import LearnedRule, RunState, RunStatus, TaskStatus
 from tests.threader.builders import NOW, make_manifest, record
 from threader.course import new_state
-from threader.reports import all_calls
+from threader.reports import all_calls, paused_calls
 
 NODE = {"url": "http://n", "project_id": "p", "agent_id": "a", "escalate_to": "boss"}
 
@@ -66,3 +67,24 @@ def test_without_a_node_there_is_nothing_to_tell() -> None:
     state = new_state(manifest, NOW)
     state.tasks["A"].runs = 1
     assert list(all_calls(manifest, state)) == []
+
+
+def test_the_end_is_mailed_whatever_it_is() -> None:
+    manifest, state = make()
+    models: dict[str, Any] = {str(kind): model for kind, model in PAYLOADS.items()}
+    for status, done, kind in (
+        (RunStatus.COMPLETED, True, "status.complete"),
+        (RunStatus.COMPLETED, False, "status.blocked"),
+        (RunStatus.ABORTED, False, "status.blocked"),
+    ):
+        state.run_status = status
+        state.abort_reason = "no convergence" if status is RunStatus.ABORTED else None
+        for task in state.tasks.values():
+            task.status = TaskStatus.DONE if done else TaskStatus.FAILED
+        mail = list(all_calls(manifest, state))[-1]
+        assert (mail.method, mail.params["type"]) == ("acp/send", kind)
+        models[kind].model_validate(mail.params["payload"])
+    assert "no convergence" in mail.params["payload"]["summary"]
+    PAYLOADS["status.blocked"].model_validate(
+        next(paused_calls(manifest.node, state, "rate limited")).params["payload"]  # type: ignore[arg-type]
+    )

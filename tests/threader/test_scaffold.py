@@ -14,6 +14,7 @@ from cli.thread import app
 from schemas.run_state import TaskStatus
 from threader.errors import ThreaderError
 from threader.load import load_project
+from threader.probe import probe_all
 from threader.scaffold import init, scaffold, skill
 from threader.session import start_run
 
@@ -38,6 +39,15 @@ def test_the_example_runs_through_failures_and_heals_to_its_end(tmp_path: Path) 
     )  # fmt: skip
     assert tests.returncode == 0, tests.stderr
     assert "skipped" not in tests.stderr
+
+
+def test_the_example_answers_a_probe(tmp_path: Path) -> None:
+    scaffold(tmp_path / "demo")
+    found = probe_all(load_project(tmp_path / "demo" / "manifest.json"), 120)
+    assert [(item.ok, item.text.split(" ")[0]) for item in found] == [
+        (True, "worker:"),
+        (True, "healer:"),
+    ]
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

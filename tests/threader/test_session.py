@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from schemas.manifest import Budget
 from schemas.run_state import TaskStatus
 from tests.threader.projects import Bench, result_block
 from threader.errors import NoSuchRun, RunExists, RunLocked, ThreaderError
 from threader.load import load_project
+from threader.overview import overview, overview_lines
+from threader.report import write_report
 from threader.run import Interrupted
 from threader.session import load_state, resume_run, start_run
 from threader.transaction import Transaction
@@ -83,9 +86,56 @@ def test_starting_over_undoes_what_a_crash_left_half_done(tmp_path: Path) -> Non
     crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
     crashed.begin(changes)
     crashed.apply(changes)
-    (bench.state_dir / "state.json").write_text("{")
+    (bench.state_dir / "run.json").write_text("{")
     asyncio.run(start_run(load_project(bench.save()), fresh=True).go())
     assert bench.tree() == {}
+
+
+def crash_with_an_edit(bench: Bench) -> None:
+    """Half an attempt of A is on disk, and somebody has edited the file that it wrote."""
+    asyncio.run(bench.run())
+    changes = [FileChange("half.txt", None, b"half")]
+    crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
+    crashed.begin(changes)
+    crashed.apply(changes)
+    (bench.workspace / "half.txt").write_text("mine")
+
+
+def test_what_a_crash_kept_of_a_persons_edit_stays_known(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    crash_with_an_edit(bench)
+    project = load_project(bench.save())
+    for _ in range(2):
+        asyncio.run(resume_run(project)[0].go())
+    state = load_state(project)
+    assert [(copy.path, copy.place) for copy in state.kept] == [
+        ("half.txt", "backups/A.2/0.edited")
+    ]
+    told = "\n".join(overview_lines(overview(project, state)))
+    assert "half.txt was edited" in told
+    assert f"$ diff -uN {bench.workspace}/half.txt {bench.state_dir}/backups/A.2/0.edited" in told
+    for page in write_report(project, state):
+        assert "half.txt was edited" in page.read_text()
+
+
+def test_a_run_that_starts_over_knows_what_the_old_one_kept(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    crash_with_an_edit(bench)
+    project = load_project(bench.save())
+    asyncio.run(start_run(project, fresh=True).go())
+    (copy,) = load_state(project).kept
+    assert (bench.state_dir / copy.place).read_text() == "mine"
+
+
+def test_a_budget_that_is_given_stays_until_the_manifest_is_reconciled(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    project = load_project(bench.save())
+    asyncio.run(start_run(project, budget=Budget(usd=3)).go())
+    opened, _ = resume_run(project, budget=Budget(tokens=7))
+    assert opened.state.budget == Budget(tokens=7, usd=3)
+    bench.manifest["policy"] = {"budget": {"usd": 9}}
+    opened, _ = resume_run(load_project(bench.save()), reconciling=True)
+    assert opened.state.budget == Budget()
 
 
 def test_a_state_that_moved_on_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
@@ -112,3 +162,21 @@ def test_a_retry_while_the_window_waits_for_the_healer(tmp_path: Path) -> None:
     opened, _ = resume_run(load_project(bench.save()), retry=["A"])
     assert asyncio.run(opened.go()).tasks["A"].status is TaskStatus.DONE
     assert bench.calls("healer") <= 1
+
+
+def test_all_that_failed_starts_afresh_by_a_glob(tmp_path: Path) -> None:
+    names = ["WP-1", "WP-2", "X-1"]
+    bench = Bench(tmp_path / "p", [*names], policy={"heal_schedule": "off"})
+    for name in names:
+        failed = result_block(name, status="FAILED", failure_class="real_bug")
+        bench.answer(name, failed, result_block(name))
+    asyncio.run(bench.run())
+    project = load_project(bench.save())
+    with pytest.raises(ThreaderError, match=r"Z\* matches no task"):
+        resume_run(project, retry_failed="Z*")
+    opened, _ = resume_run(project, retry_failed="WP-*")
+    done = asyncio.run(opened.go()).tasks
+    assert [done[name].status for name in names] == ["DONE", "DONE", "ESCALATED"]
+    opened, _ = resume_run(project, retry_failed="*")
+    asyncio.run(opened.go())
+    assert [bench.calls(name) for name in names] == [2, 2, 2]

@@ -56,3 +56,15 @@ def test_strip_ansi() -> None:
 
 def test_one_line_has_nothing_that_steers_a_terminal() -> None:
     assert one_line(" a\n\tb\x1b[31mc\x1b]0;title\x07\x00\u202ed") == "a bcd"
+
+
+def test_codes_of_errors_tell_failures_apart() -> None:
+    found = {
+        signature("build_error", f"error[{code}]: line 12 of /tmp/x/a.rs")
+        for code in ("E0425", "E0433", "TS2304")
+    }
+    assert found == {
+        "build_error:error_e0425_line_of_a_rs",
+        "build_error:error_e0433_line_of_a_rs",
+        "build_error:error_ts2304_line_of_a_rs",
+    }

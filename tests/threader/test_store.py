@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from schemas.run_state import RunState, TaskStatus, WindowState
+from schemas.state import State
 from tests.threader.builders import NOW, make_manifest
 from threader.course import new_state
 from threader.errors import NoSuchRun, ThreaderError
@@ -25,7 +26,19 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     state.tasks["T1"].status = TaskStatus.DONE
     store.write_state(state, ["T1"])
     assert store.load() == state
-    assert RunState.model_validate(orjson.loads(store.state_path.read_bytes())) == state
+    assert RunState.model_validate(orjson.loads(store.run_path.read_bytes())) == state
+    shown = State.model_validate_json(store.state_path.read_bytes())
+    assert [task.status for task in shown.tasks.values()] == ["PENDING", "DONE", "PENDING"]
+
+
+def test_the_state_of_an_older_runner_is_read(tmp_path: Path) -> None:
+    store, state = make(tmp_path)
+    store.state_path.write_text(state.model_dump_json())
+    assert store.exists()
+    assert store.load() == state
+    store.write_state(state, [])
+    assert store.load() == state
+    State.model_validate_json(store.state_path.read_bytes())
 
 
 def test_newer_checkpoints_win_and_older_ones_do_not(tmp_path: Path) -> None:

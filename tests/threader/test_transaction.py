@@ -42,7 +42,25 @@ def test_commit_keeps_and_rollback_restores(root: Path, tmp_path: Path) -> None:
     transaction.apply(CHANGES)
     assert (root / "src/deep/er/new.py").read_text() == "fresh\n"
     assert (root / "src/old.py").stat().st_mode & 0o777 == 0o755
-    transaction.rollback()
+    assert transaction.rollback() == []
+    assert snapshot(root) == before
+
+
+def test_what_a_person_edited_meanwhile_is_kept_as_a_copy(root: Path, tmp_path: Path) -> None:
+    before = snapshot(root)
+    transaction = Transaction(root, tmp_path / "backups" / "A.1")
+    transaction.begin(CHANGES)
+    transaction.apply(CHANGES)
+    (root / "src/old.py").write_text("mine\n")
+    (root / "src/deep/er/new.py").write_text("mine too\n")
+    [(key, notes)] = recover(tmp_path / "backups", lambda key: False).items()
+    assert key == "A.1"
+    assert notes[1].text == (
+        "src/old.py was edited while a task's writes stood in it; "
+        "that is kept as backups/A.1/0.edited"
+    )
+    assert (transaction.folder / "0.edited").read_text() == "mine\n"
+    assert (transaction.folder / "1.edited").read_text() == "mine too\n"
     assert snapshot(root) == before
 
 
@@ -56,10 +74,10 @@ def test_recover_after_a_crash(root: Path, tmp_path: Path, applied: int, committ
     transaction.apply(CHANGES[:applied])
     (root / "src" / temporary_name("old.py")).write_text("half")
     undone = recover(tmp_path / "b", lambda key: committed and key == "A.1")
-    assert undone == ([] if committed else ["A.1"])
+    assert undone == ({} if committed else {"A.1": []})
     if not committed:
         assert snapshot(root) == before
-    assert recover(tmp_path / "b", lambda key: False) == []
+    assert recover(tmp_path / "b", lambda key: False) == {}
 
 
 def test_a_folder_swapped_for_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from schemas.run_state import RunState
-from tests.threader.builders import NOW, make_manifest
+from schemas.run_state import RunState, Usage
+from tests.threader.builders import NOW, make_manifest, record
 from tests.threader.projects import Bench, heal_block, result_block
 from threader.course import new_state
+from threader.interruptions import paused
 from threader.run import Event
 from threader.view import LiveView, PlainView, time_left
 
@@ -36,6 +37,19 @@ def test_the_live_view_tells_the_run(tmp_path: Path) -> None:
     for part in ("▸ A", "1 running", "heal rounds 1/8", "failure rate 100%", "left", "COMPLETED"):
         assert part in told
     assert "prompt_gap:b_odd" in told, "text from workers is no markup"
+
+
+def test_the_live_view_tells_what_is_used_and_waited_for() -> None:
+    state = new_state(make_manifest(["A"]), NOW)
+    usage = Usage(input_tokens=1500, output_tokens=500, cost_usd=0.5)
+    worked = {"usage": usage, "duration_sec": 1.0}
+    state.tasks["A"].history = [record("A").model_copy(update=worked)]
+    paused(state, NOW, "rate limited [429]")
+    out = io.StringIO()
+    console = Console(file=out, width=100, color_system=None)
+    console.print(LiveView(console, state).render())
+    assert "run-1  RUNNING  2 k tokens  $0.50" in out.getvalue()
+    assert "waits since 15:21:00 UTC: rate limited [429]" in out.getvalue()
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """`isolation: worktree`: a tree per task, merged in order and verified again."""
 
 import asyncio
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ import pytest
 from schemas.run_state import RunState, TaskStatus
 from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.errors import NotReady
+from threader.load import load_project
+from threader.run import Event
+from threader.session import resume_run
+from threader.worktree import WorktreeSite
 
 
 def git(bench: Bench, *args: str) -> str:
@@ -178,3 +183,167 @@ def test_the_variables_of_a_git_hook_do_not_mislead(
     bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert run(bench).tasks["A"].status is TaskStatus.DONE
+
+
+def test_a_persons_edit_of_a_merged_file_is_kept(tmp_path: Path) -> None:
+    bench = make(tmp_path, [{"id": "A", "verify_profile": "red"}], healer=None)
+    bench.profile(
+        "red", ("test", 'case "$PWD" in */worktrees/*) ;; *) echo mine > base.txt; false;; esac')
+    )
+    bench.answer("A", result_block("A", writes=[write("base.txt", "one\nA\nthree\n", "replace")]))
+    state = run(bench)
+    assert bench.tree() == {"base.txt": "one\ntwo\nthree\n"}
+    notes = [note for record in state.tasks["A"].history for note in record.notes]
+    assert any("base.txt was edited" in note for note in notes)
+    assert (bench.state_dir / "backups" / "A.1" / "0.edited").read_text() == "mine\n"
+
+
+def test_the_healer_works_in_a_tree_of_its_own(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"])
+    bench.answer("A", result_block("A", status="FAILED"), result_block("A"))
+    bench.script("healer", 'pwd > "$here/where"; echo meddled > base.txt; git commit -qam x')
+    bench.answer("healer", heal_block())
+    state = run(bench)
+    assert (bench.root / "where").read_text().strip().endswith("/worktrees/@healer")
+    assert bench.tree() == {"base.txt": "one\ntwo\nthree\n"}
+    assert "edited files by itself" in state.healing_rounds[0].changes[0]
+    assert git(bench, "worktree", "list").count("\n") == 1
+    assert state.tasks["A"].status is TaskStatus.DONE
+
+
+def test_a_run_merges_only_into_the_branch_it_began_on(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"])
+    began = git(bench, "branch", "--show-current").strip()
+    bench.script("A", f"[ $n != 1 ] || git -C {bench.workspace} checkout -q -b elsewhere")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "x")]))
+    with pytest.raises(NotReady, match=f"merges into {began}, and the workspace is on elsewhere"):
+        run(bench)
+    assert git(bench, "log", "--format=%s", "--all").split("\n").count("Merge task A") == 0
+    project = load_project(bench.save())
+    with pytest.raises(NotReady, match=f"`git -C {bench.workspace} checkout {began}` and resume"):
+        asyncio.run(resume_run(project)[0].go())
+    git(bench, "checkout", "-q", began)
+    state = asyncio.run(resume_run(project)[0].go())
+    assert state.tasks["A"].status is TaskStatus.DONE
+    assert git(bench, "log", "-1", "--format=%s", began).strip() == "Merge task A"
+
+
+def test_a_merge_that_a_persons_edit_forbids_leaves_the_edit_alone(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"], healer=None, policy={"max_worker_attempts_per_task": 1})
+    mine = f"cd {bench.workspace}; echo mine > base.txt; echo new > a.txt"
+    bench.script("A", mine)
+    writes = [write("base.txt", "one\nA\nthree\n", "replace"), write("a.txt", "a")]
+    bench.answer("A", result_block("A", writes=writes))
+    state = run(bench)
+    assert state.tasks["A"].last_failure_class == "merge_conflict"
+    assert bench.tree() == {"base.txt": "mine\n", "a.txt": "new\n"}
+
+
+def test_another_gits_lock_is_waited_for_told_and_costs_no_attempt(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"], healer=None)
+    lock = bench.workspace / ".git" / "index.lock"
+    bench.script("A", f"touch {lock}")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    opened = bench.open()
+    told: list[str] = []
+
+    def listen(event: Event, _: RunState) -> None:
+        told.append(event.kind)
+        if event.kind == "waiting":
+            assert "another git holds index.lock" in event.text
+            lock.unlink()
+
+    opened.listeners.append(listen)
+    state = asyncio.run(opened.go())
+    assert state.tasks["A"].status is TaskStatus.DONE
+    assert (state.tasks["A"].runs, bench.calls("A")) == (1, 1)
+    assert told.index("waiting") < told.index("resumed")
+    (held,) = state.interruptions
+    assert (held.kind, bool(held.ended)) == ("lock", True)
+    assert state.tasks["A"].history[0].commit == git(bench, "rev-parse", "HEAD").strip()
+
+
+def test_a_lock_that_stays_stops_the_run_and_counts_nothing(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A"], healer=None, policy={"git_lock_sec": 0.1})
+    lock = bench.workspace / ".git" / "index.lock"
+    bench.script("A", f"[ $n != 1 ] || touch {lock}")
+    bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
+    opened = bench.open()
+    with pytest.raises(NotReady, match="another git has held"):
+        asyncio.run(opened.go())
+    assert opened.store.load().interruptions[-1].cause.startswith("another git has held")
+    project = load_project(bench.save())
+    with pytest.raises(NotReady, match="another git has held"):
+        asyncio.run(resume_run(project)[0].go())
+    assert lock.exists(), "it is somebody else's"
+    lock.unlink()
+    state = asyncio.run(resume_run(project)[0].go())
+    assert (state.tasks["A"].status, state.tasks["A"].attempts) == ("DONE", 1)
+    assert bench.tree()["a.txt"] == "a"
+    assert git(bench, "status", "--porcelain") == ""
+
+
+COMMIT = "git -c user.name=p -c user.email=p@localhost commit -qam 'a person'"
+
+
+@pytest.mark.parametrize(
+    "theirs", ["sed -i s/A/person/ base.txt", "echo person >> base.txt; echo person > other.txt"]
+)
+def test_a_persons_commit_is_never_dropped_with_the_merge(tmp_path: Path, theirs: str) -> None:
+    once = {"max_worker_attempts_per_task": 1}
+    task = {"id": "A", "verify_profile": "red"}
+    bench = make(tmp_path, [task], healer=None, policy=once)
+    (bench.workspace / "other.txt").write_text("other\n")
+    git(bench, "add", ".")
+    git(bench, "commit", "-qm", "other")
+    commit = f"{theirs}; {COMMIT}; false"
+    bench.profile("red", ("test", f'case "$PWD" in */worktrees/*) ;; *) {commit};; esac'))
+    bench.answer("A", result_block("A", writes=[write("base.txt", "one\nA\nthree\n", "replace")]))
+    if "sed" in theirs:
+        # Their commit builds on the merge: only they can say what is to stay.
+        with pytest.raises(NotReady, match=r"cannot take back the merge of A\.1"):
+            run(bench)
+        assert bench.tree()["base.txt"] == "one\nperson\nthree\n"
+        merge = git(bench, "log", "--merges", "--format=%H").strip()
+        with pytest.raises(NotReady, match="or revert the merge"):
+            asyncio.run(resume_run(load_project(bench.save()))[0].go())
+        git(bench, "reset", "-q", "--hard", f"{merge}^1")
+        git(bench, "commit", "-q", "--allow-empty", "-m", "a person")
+        bench.profile("red", ("test", "true"))
+        resumed = asyncio.run(resume_run(load_project(bench.save()))[0].go())
+        assert resumed.tasks["A"].status is TaskStatus.DONE
+    else:
+        assert run(bench).tasks["A"].last_failure_class == "test_error"
+        assert bench.tree() == {
+            "base.txt": "one\ntwo\nthree\nperson\n",
+            "other.txt": "person\n",
+        }
+    assert "a person" in git(bench, "log", "--format=%s")
+    assert git(bench, "status", "--porcelain") == ""
+
+
+def test_a_commit_made_in_the_midst_of_a_merge(tmp_path: Path) -> None:
+    """git then stops with the index of before, which `git merge --abort` does not get over."""
+    bench = make(tmp_path, ["A"])
+    began = git(bench, "branch", "--show-current").strip()
+    git(bench, "checkout", "-q", "-b", "theirs")
+    (bench.workspace / "mine.txt").write_text("mine\n")
+    git(bench, "add", ".")
+    git(bench, "commit", "-qm", "a person")
+    git(bench, "checkout", "-q", "-b", "task", began)
+    (bench.workspace / "base.txt").write_text("task\n")
+    (bench.workspace / "new.txt").write_text("task\n")
+    git(bench, "add", ".")
+    git(bench, "commit", "-qm", "A")
+    git(bench, "checkout", "-q", began)
+    head, commit = git(bench, "rev-parse", "HEAD", "task").split()
+    git(bench, "merge", "-q", "--no-ff", "--no-commit", "task")
+    (bench.workspace / "mine.txt").write_text("mine\n")
+    git(bench, "update-ref", f"refs/heads/{began}", "theirs")
+    backup = bench.state_dir / "backups" / "A.1"
+    backup.mkdir(parents=True)
+    (backup / "merge.json").write_text(json.dumps({"head": head, "commit": commit}))
+    site = WorktreeSite(load_project(bench.save()), bench.state_dir)
+    assert asyncio.run(site.recover(lambda _: False)) == {"A.1": []}
+    assert bench.tree() == {"base.txt": "one\ntwo\nthree\n", "mine.txt": "mine\n"}
+    assert git(bench, "status", "--porcelain") == ""

@@ -96,6 +96,35 @@ def test_shrinkage_rule(rules: WriteRules, before: int, after: int, fine: bool) 
         assert plan(allowed, item)
 
 
+def test_inline_content_counts_before_staged(rules: WriteRules) -> None:
+    (rules.staging / "big.txt").write_text("staged")
+    both = write("a.txt", "inline", content_ref="big.txt")
+    assert plan(rules, both)[0].after == b"inline"
+    assert plan(rules, {**both, "content": ""})[0].after == b"staged"
+
+
+def test_a_digest_may_be_spelled_in_capitals_and_only_a_digest_is_checked(
+    rules: WriteRules,
+) -> None:
+    (rules.workspace / "a.txt").write_text("old")
+    digest = hashlib.sha256(b"old").hexdigest()
+    for given in (digest.upper(), f"SHA256:{digest.upper()}", "sha256:example"):
+        assert plan(rules, write("a.txt", "new", "replace", sha256_before=given))
+    wrong = "sha256:" + "A" * 64
+    assert refused(rules, write("a.txt", "new", "replace", sha256_before=wrong)) == "stale_base"
+
+
+def test_small_steps_are_no_way_around_the_shrinkage_rule(rules: WriteRules) -> None:
+    """The whole effect of a result counts, not each write for itself."""
+    (rules.workspace / "a.txt").write_text("x" * 500)
+    steps = [write("a.txt", "x" * size, "replace") for size in (300, 170, 85)]
+    assert refused(rules, *steps) == "shrinkage"
+    back = write("a.txt", "y" * 400, "append")
+    assert len(plan(rules, *steps, back)[0].after) == 485
+    fresh = [write("b.txt", "x" * 500), write("b.txt", "x", "replace")]
+    assert plan(rules, *fresh)[0].after == b"x", "what the result made itself it may make smaller"
+
+
 def test_staged_content(rules: WriteRules, tmp_path: Path) -> None:
     (rules.staging / "big.txt").write_text("large")
     (rules.staging / "binary").write_bytes(b"\xff\xfe")
@@ -112,7 +141,7 @@ def test_staged_content(rules: WriteRules, tmp_path: Path) -> None:
 
 def test_lone_surrogates_are_refused(rules: WriteRules) -> None:
     with pytest.raises(WriteRefused) as caught:
-        plan_writes([Write(path="a", op="create", content="\ud800")], rules)
+        plan_writes([Write(path="a", op="create", encoding="utf8", content="\ud800")], rules)
     assert caught.value.signal == "not_utf8"
 
 
@@ -122,5 +151,5 @@ def test_what_the_file_system_refuses_is_a_refused_write(rules: WriteRules) -> N
     assert refused(rules, write("n" * 256, "x")) == "unusable_path"
     assert refused(rules, write("loop/x", "x")) in ("unusable_path", "path_escape")
     for reference in ("loop", "n" * 256):
-        item = {"path": "a", "op": "create", "content_ref": reference}
+        item = {"path": "a", "op": "create", "encoding": "utf8", "content_ref": reference}
         assert refused(rules, item) in ("unusable_path", "bad_content_ref")

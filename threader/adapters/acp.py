@@ -55,10 +55,12 @@ class AcpClient:
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         content = getattr(update, "content", None)
+        cost = getattr(update, "cost", None)
         self.note(
             update=update.session_update,
             text=getattr(content, "text", None),
             title=getattr(update, "title", None),
+            **({"cost": cost.model_dump()} if cost else {}),
         )
 
     async def request_permission(
@@ -125,7 +127,8 @@ class AcpAdapter(Adapter):
             work = self._session(process, ctx, log)
             ending = await limited(work, log, invocation.timeout_sec, ctx.max_log_bytes)
         except (RequestError, ConnectionError, EOFError) as error:
-            os.write(log, f"\nthe session failed: {error}\n".encode())
+            more = f" {error.data}" if isinstance(error, RequestError) and error.data else ""
+            os.write(log, f"\nthe session failed: {error}{more}\n".encode())
             ending, failed = Ending.EXITED, True
         finally:
             await asyncio.shield(stop_group(process))
@@ -147,7 +150,8 @@ class AcpAdapter(Adapter):
             session = await connection.new_session(cwd=str(ctx.cwd), mcp_servers=[])
             prompt = text_block(ctx.prompt_path.read_text())
             answer = await connection.prompt(session_id=session.session_id, prompt=[prompt])
-            client.note(stop_reason=answer.stop_reason)
+            usage = answer.usage and answer.usage.model_dump()
+            client.note(stop_reason=answer.stop_reason, usage=usage)
         finally:
             with suppress(ConnectionError):
                 await connection.close()

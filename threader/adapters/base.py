@@ -12,7 +12,9 @@ from typing import ClassVar, TypeVar
 
 from schemas.heal_decision import HealDecision
 from schemas.manifest import AdapterSpec, Manifest
+from schemas.run_state import Usage
 from schemas.task_result import TaskResult
+from threader.adapters.usage import find_usage
 from threader.parsing import Buffer, Parsed, ParserFailure, parse_decision, parse_result
 from threader.process import MARKER, Exit, run_process
 
@@ -83,6 +85,8 @@ class Adapter(ABC):
     """One CLI. Contracts are read by the shared parser, from `transcript`."""
 
     id: ClassVar[str]
+    is_agent: ClassVar[bool] = True
+    """Whether it is the CLI of an agent: its errors are the provider's, not any program's."""
     capabilities: ClassVar[Capabilities] = Capabilities()
     default_command: ClassVar[tuple[str, ...]] = ()
     default_prompt: ClassVar[str] = "stdin"
@@ -93,6 +97,11 @@ class Adapter(ABC):
     @property
     def command(self) -> list[str]:
         return list(self.spec.command or self.default_command)
+
+    @property
+    def tells_usage(self) -> bool:
+        """Whether its log may tell what was used: False where it never does."""
+        return True
 
     @abstractmethod
     def arguments(self, ctx: RunContext) -> list[str]:
@@ -144,13 +153,20 @@ class Adapter(ABC):
     def extract_decision(self, artifact: ExecutionArtifact) -> Parsed[HealDecision] | ParserFailure:
         return self._read(artifact, parse_decision)
 
+    def usage(self, artifact: ExecutionArtifact) -> Usage | None:
+        """What the CLI tells of tokens and money; None when it tells nothing."""
+        return self._raw(artifact, find_usage)
+
     def _read(self, artifact: ExecutionArtifact, reader: Callable[[Buffer], Result]) -> Result:
+        return self._raw(artifact, lambda log: reader(self.transcript(log)))
+
+    @staticmethod
+    def _raw(artifact: ExecutionArtifact, reader: Callable[[Buffer], Result]) -> Result:
         with ExitStack() as stack:
             file = stack.enter_context(artifact.log_path.open("rb"))
             if os.fstat(file.fileno()).st_size == 0:
                 return reader(b"")
-            log = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            return reader(self.transcript(log))
+            return reader(stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
     def healthcheck(self, environ: Mapping[str, str], cwd: Path) -> AdapterHealth:
         """Whether the executable can be found from `cwd`; nothing is run."""

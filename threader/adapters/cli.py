@@ -3,17 +3,24 @@
 from typing import ClassVar
 
 from threader.adapters.base import Adapter, RunContext
-from threader.adapters.streams import claude_text, opencode_text, transcript
+from threader.adapters.streams import any_text, claude_text, opencode_text, transcript
 from threader.parsing import Buffer
 
 
 class CommandAdapter(Adapter):
-    """Any program: the prompt on stdin (or as the last argument), the answer on stdout."""
+    """Any program: the prompt on stdin (or as the last argument), the answer on stdout.
+
+    With an `output` of JSON, what it writes are the events of a CLI that we know.
+    """
 
     id = "command"
+    is_agent = False
 
     def arguments(self, ctx: RunContext) -> list[str]:
         return []
+
+    def transcript(self, log: Buffer) -> Buffer:
+        return log if self.spec.output == "text" else transcript(log, any_text)
 
 
 class ClaudeAdapter(Adapter):
@@ -29,6 +36,10 @@ class ClaudeAdapter(Adapter):
         if self.spec.model:
             argv += ["--model", self.spec.model]
         return argv
+
+    @property
+    def tells_usage(self) -> bool:
+        return self.spec.output != "text"
 
     def transcript(self, log: Buffer) -> Buffer:
         return log if self.spec.output == "text" else transcript(log, claude_text)
@@ -47,6 +58,10 @@ class AgentAdapter(Adapter):
             argv += ["--model", self.spec.model]
         return argv
 
+    @property
+    def tells_usage(self) -> bool:
+        return False
+
     def transcript(self, log: Buffer) -> Buffer:
         return log if self.spec.output == "text" else transcript(log, claude_text)
 
@@ -62,6 +77,10 @@ class OpencodeAdapter(Adapter):
         if self.spec.model:
             argv += ["--model", self.spec.model]
         return argv
+
+    @property
+    def tells_usage(self) -> bool:
+        return self.spec.output != "text"
 
     def transcript(self, log: Buffer) -> Buffer:
         return log if self.spec.output == "text" else transcript(log, opencode_text)

@@ -7,11 +7,13 @@ number of times; silence is bounded; it is done when a complete contract stands 
 import asyncio
 import fcntl
 import os
+import re
 import struct
 import termios
 import time
 from contextlib import suppress
 
+from schemas.manifest import AdapterSpec
 from threader.adapters.base import (
     HEALER,
     Adapter,
@@ -37,6 +39,9 @@ ROWS, COLUMNS = 50, 8_000
 """Wide, so that no program wraps a line of JSON."""
 
 QUIET_SEC = 0.3
+SETTLED_SEC = 1.0
+"""So long must a program be quiet, after it has shown something, to be taken for ready."""
+
 SCREEN = 4_000
 ENTER = "\r"
 
@@ -49,6 +54,17 @@ def plain(log: bytes) -> bytes:
     """Terminal output as text: no control sequences, one kind of line end."""
     text = strip_ansi(log.decode("utf-8", "replace")).replace("\r\n", "\n").replace("\r", "\n")
     return text.encode("utf-8", "replace")
+
+
+def is_ready(screen: str, spec: AdapterSpec, *, quiet: float, waited: float) -> bool:
+    """Whether the prompt may be typed; both times in seconds. What is typed earlier may be lost:
+    a program that takes over the terminal throws away what came before.
+    """
+    if waited >= spec.ready_sec:
+        return True
+    if spec.ready is not None:
+        return re.search(spec.ready, screen) is not None
+    return bool(screen.strip()) and quiet >= SETTLED_SEC
 
 
 class _Terminal:
@@ -115,6 +131,10 @@ class InteractiveAdapter(Adapter):
     def environment(self, ctx: RunContext) -> dict[str, str]:
         return {"TERM": "xterm-256color", **super().environment(ctx)}
 
+    @property
+    def tells_usage(self) -> bool:
+        return False
+
     def transcript(self, log: Buffer) -> Buffer:
         return plain(log[0 : len(log)])
 
@@ -170,7 +190,7 @@ class InteractiveAdapter(Adapter):
         """Until the child ends or has answered. Raises _Idle when it is stuck."""
         fence = HEAL_FENCE if ctx.task_id == HEALER else RESULT_FENCE
         rescues = 0
-        silent_since = time.monotonic()
+        began = silent_since = time.monotonic()
         while not terminal.closed and process.returncode is None:
             if not await terminal.quiet(QUIET_SEC):
                 silent_since = time.monotonic()
@@ -178,18 +198,21 @@ class InteractiveAdapter(Adapter):
             if self._complete(ctx, fence):
                 return
             keys = self._answer(terminal.screen())
+            now = time.monotonic()
+            quiet = now - silent_since
             if keys is None and typed:
-                typed = False
-                terminal.clear()
-                await terminal.type(f"Read the file {ctx.prompt_path} and do what it says.{ENTER}")
+                if is_ready(terminal.screen(), self.spec, quiet=quiet, waited=now - began):
+                    typed, silent_since = False, now
+                    terminal.clear()
+                    told = f"Read the file {ctx.prompt_path} and do what it says."
+                    await terminal.type(told + ENTER)
                 continue
-            waited = time.monotonic() - silent_since >= self.spec.idle_sec
-            if keys is None and not waited:
+            if keys is None and quiet < self.spec.idle_sec:
                 continue
             if rescues >= self.spec.max_rescues:
                 raise _Idle
             rescues += 1
-            silent_since = time.monotonic()
+            silent_since = now
             terminal.clear()
             await terminal.type(keys if keys is not None else ENTER)
         await process.wait()

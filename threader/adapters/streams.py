@@ -5,30 +5,36 @@ the user asked are not the model's text, so an echoed contract in them counts fo
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import orjson
 
+from threader.outage import fault
 from threader.parsing import Buffer
 
 MAX_LINE = 64 * 1024 * 1024
 
 
 def _lines(log: Buffer) -> Iterator[bytes]:
-    start = 0
-    while start < len(log):
+    """The lines that may be objects; others are passed over without being looked at."""
+    opening = -1 if log[0:1] == b"{" else log.find(b"\n{")
+    if opening < 0 and log[0:1] != b"{":
+        return
+    while True:
+        start = opening + 1
         end = log.find(b"\n", start)
         end = len(log) if end < 0 else end
         if end - start <= MAX_LINE:
             yield log[start:end]
-        start = end + 1
+        opening = log.find(b"\n{", end)
+        if opening < 0:
+            return
 
 
-def _objects(log: Buffer) -> Iterator[dict[str, object]]:
+def objects(log: Buffer) -> Iterator[dict[str, object]]:
     """JSON objects that stand on a line each, or one that is the whole output."""
     found = False
     for line in _lines(log):
-        if not line.lstrip().startswith(b"{"):
-            continue
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -39,7 +45,7 @@ def _objects(log: Buffer) -> Iterator[dict[str, object]]:
     start = log.find(b"{", 0)
     if not found and start >= 0 and len(log) - start <= MAX_LINE:
         try:
-            value = orjson.loads(log[start : len(log)])
+            value = orjson.loads(log[start : log.rfind(b"}") + 1])
         except orjson.JSONDecodeError:
             return
         if isinstance(value, dict):
@@ -79,10 +85,39 @@ def opencode_text(event: dict[str, object]) -> Iterator[str]:
             yield text
 
 
+def codex_text(event: dict[str, object]) -> Iterator[str]:
+    """`codex exec --json`: items of type `agent_message`, once they are complete."""
+    item = event.get("item")
+    if event.get("type") == "item.completed" and isinstance(item, dict):
+        text = item.get("text")
+        if item.get("type") == "agent_message" and isinstance(text, str):
+            yield text
+
+
+def gemini_text(event: dict[str, object]) -> Iterator[str]:
+    """`gemini --output-format json`: the response."""
+    response = event.get("response")
+    if isinstance(response, str):
+        yield response
+
+
+def any_text(event: dict[str, object]) -> Iterator[str]:
+    """The events of every CLI we know, whichever it is."""
+    for texts in (claude_text, opencode_text, codex_text, gemini_text):
+        yield from texts(event)
+
+
+def _delta(event: dict[str, object]) -> str | None:
+    """A piece of a message, as `gemini --output-format stream-json` writes it."""
+    content = event.get("content")
+    spoken = event.get("type") == "message" and event.get("role") == "assistant"
+    return content if spoken and isinstance(content, str) else None
+
+
 def acp_text(log: Buffer) -> bytes:
     """An Agent Client Protocol session: message chunks, joined as they came."""
     parts: list[str] = []
-    for event in _objects(log):
+    for event in objects(log):
         text = event.get("text")
         if event.get("update") == "agent_message_chunk" and isinstance(text, str):
             parts.append(text)
@@ -95,8 +130,49 @@ def transcript(log: Buffer, texts: Callable[[dict[str, object]], Iterator[str]])
     A part equal to the one before it is left out: a final summary is no second block.
     """
     parts: list[str] = []
-    for event in _objects(log):
+    open_ended = False
+    for event in objects(log):
+        piece = _delta(event)
+        if piece is not None and open_ended:
+            parts[-1] += piece
+        elif piece is not None:
+            parts.append(piece)
+        open_ended = piece is not None
         for text in texts(event):
             if not parts or parts[-1].strip() != text.strip():
                 parts.append(text)
     return "\n".join(parts).encode("utf-8", "replace") + b"\n"
+
+
+def _readable(event: dict[str, object]) -> str | None:
+    """What a person would read of an event; None when it is no event of a CLI we know."""
+    texts = [*any_text(event), *filter(None, [_delta(event)])]
+    item = event.get("item")
+    if not texts and isinstance(item, dict) and isinstance(item.get("text"), str):
+        texts.append(item["text"])
+    if event.get("update") == "agent_message_chunk" and isinstance(event.get("text"), str):
+        texts.append(str(event["text"]))
+    if not texts and (told := fault(event)):
+        texts.append(told)
+    if texts:
+        return "\n".join(texts)
+    return "" if "type" in event or "update" in event else None
+
+
+def readable(tail: str) -> str:
+    """The end of a log as text: events of JSON give what the model or the CLI says in them.
+
+    Lines of text stay as they are, and so does JSON that no CLI we know writes.
+    """
+    lines: list[str] = []
+    for line in tail.splitlines():
+        event = None
+        if line.lstrip().startswith("{"):
+            with suppress(orjson.JSONDecodeError):
+                event = orjson.loads(line)
+        text = _readable(event) if isinstance(event, dict) else None
+        if text is None:
+            lines.append(line)
+        elif text and (not lines or lines[-1] != text):
+            lines.append(text)
+    return "\n".join(lines)

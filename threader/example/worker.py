@@ -97,29 +97,36 @@ def code(task: str, prompt: str) -> str:
     return text
 
 
+def report(task: str, summary: str, writes: list[dict[str, str]]) -> None:
+    result = {
+        "contract_version": "2.0",
+        "task_id": task,
+        "status": "DONE",
+        "summary": summary,
+        "changed_files": [write["path"] for write in writes],
+        "writes": [{**write, "encoding": "utf8"} for write in writes],
+    }
+    print(
+        "<<<TASK_RESULT_V2>>>", json.dumps(result, indent=1), "<<<END_TASK_RESULT_V2>>>", sep="\n"
+    )
+
+
 def main() -> None:
     task = os.environ["CACP_TASK_ID"]
     prompt = sys.stdin.read()
     print(f"Reading the task {task} and looking at the repository.", flush=True)
     time.sleep(0.4 + len(task) % 3 * 0.3)
+    if task == "probe":
+        report(task, "ready", [])
+        return
     if task == "catalog":
         write = {"path": str(CATALOG), "op": "replace", "content": catalog(prompt)}
     else:
         write = {"path": f"shop/{task}.py", "op": "create", "content": code(task, prompt)}
-    result = {
-        "contract_version": "2.0",
-        "task_id": task,
-        "status": "DONE",
-        "summary": f"Wrote {write['path']} as asked.",
-        "changed_files": [write["path"]],
-        "writes": [{**write, "encoding": "utf8"}],
-    }
     if task == "receipt" and "contract" not in prompt.partition("# Mind for this attempt")[2]:
         print("I have written shop/receipt.py. Let me know if you need anything else!")
         return
-    print(
-        "<<<TASK_RESULT_V2>>>", json.dumps(result, indent=1), "<<<END_TASK_RESULT_V2>>>", sep="\n"
-    )
+    report(task, f"Wrote {write['path']} as asked.", [write])
 
 
 if __name__ == "__main__":

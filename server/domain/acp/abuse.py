@@ -29,7 +29,7 @@ _TOO_LATE = """
 """
 _TOO_EARLY = "rate_limited circuit_open approval_limit"
 # Whoever has no key may call by any name: it must not be able to silence who has that name.
-_NOT_PROVEN = "insufficient_trust"
+_NOT_PROVEN = "insufficient_trust not_a_peer"
 
 ABUSE = frozenset(_ABUSE.split())
 MISTAKES = frozenset(

@@ -1,5 +1,9 @@
-"""What time does to messages: they expire, and move to the archive (acp-canonical §4.1, §12.7)."""
+"""What time does to messages: they expire, and move to the archive (acp-canonical §4.1, §12.7).
 
+All of it goes by the time that is sure (`Context.sure`): what a wrong clock ended stays ended."""
+
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 
 from schemas.acp import ACPPolicy, ACPPriority
@@ -17,40 +21,45 @@ nodes that have to do with it can be told."""
 OLD = "it was as old as messages are kept"
 
 
-class Aged(NamedTuple):
-    """So many messages; for how many recipients they are dead letters now."""
+class Ageing(NamedTuple):
+    """What time does to messages: `find` names some whose time has come, so many at most; `end`
+    sees to one of them and says for how many recipients it is a dead letter now."""
 
-    messages: int
-    dead: int
-
-
-def expire(ctx: Context, limit: int) -> Aged:
-    """Expire messages whose time is over, `limit` of them at most."""
-    due = messages.due(ctx.db, iso(ctx.stamp), limit)
-    return Aged(len(due), sum(_expire(ctx, one, "its time was over") for one in due))
+    name: str
+    find: Callable[[Context, int], list[str]]
+    end: Callable[[Context, str], int]
 
 
-def lapse(ctx: Context, limit: int) -> Aged:
-    """Expire messages that are about to be purged and that nobody has read, `limit` of them at
-    most."""
+def _due(ctx: Context, limit: int) -> list[str]:
+    return messages.due(ctx.db, iso(ctx.sure), limit)
+
+
+def _about_to_be_purged(ctx: Context, limit: int) -> list[str]:
     early = min(DAY, ctx.node.acp.retention // 10)
-    old = messages.unread(ctx.db, iso(ctx.stamp - ctx.node.acp.retention + early), limit)
-    return Aged(len(old), sum(_expire(ctx, one, OLD, final=True) for one in old))
+    return messages.unread(ctx.db, iso(ctx.sure - ctx.node.acp.retention + early), limit)
 
 
-def retain(ctx: Context, limit: int) -> Aged:
-    """Move messages that are older than is kept to the archive, `limit` of them at most. What did
-    not arrive is a dead letter still, and can be replayed from there."""
-    before = iso(ctx.stamp - ctx.node.acp.retention)
-    old = messages.old(ctx.db, before, limit)
-    dead = 0
-    for message_id in old:
-        dead += _expire(ctx, message_id, OLD, final=True)
-        message = messages.find(ctx.db, message_id)
-        if message is not None:
-            _archive(ctx, message)
-    messages.forget(ctx.db, before)
-    return Aged(len(old), dead)
+def _old(ctx: Context, limit: int) -> list[str]:
+    return messages.old(ctx.db, _kept_since(ctx), limit)
+
+
+def _retire(ctx: Context, message_id: str) -> int:
+    """Move a message to the archive. What did not arrive is a dead letter still, and can be
+    replayed from there."""
+    dead = _expire(ctx, message_id, OLD, final=True)
+    message = messages.find(ctx.db, message_id)
+    if message is not None:
+        _archive(ctx, message)
+    return dead
+
+
+def forget(ctx: Context) -> None:
+    """Forget what is kept beside messages, for as long as these."""
+    messages.forget(ctx.db, _kept_since(ctx))
+
+
+def _kept_since(ctx: Context) -> str:
+    return iso(ctx.sure - ctx.node.acp.retention)
 
 
 def _archive(ctx: Context, message: Message) -> None:
@@ -76,3 +85,9 @@ def _expire(ctx: Context, message_id: str, why: str, *, final: bool = False) -> 
     if ended and course.is_audited(message):
         course.audit(ctx, "expired", message.id)
     return ended
+
+
+EXPIRE = Ageing("expired", _due, partial(_expire, why="its time was over"))
+LAPSE = Ageing("lapsed", _about_to_be_purged, partial(_expire, why=OLD, final=True))
+"""Those that nobody has read."""
+RETAIN = Ageing("archived", _old, _retire)

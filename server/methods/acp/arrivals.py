@@ -49,10 +49,17 @@ def agents(ctx: Context, params: AgentsParams) -> dict[str, Any]:
     source = ctx.caller.agent_id
     homes.take(ctx, source, params.listed)
     own = homes.own_directory(ctx)
-    return {"listed": None if own is None else own.model_dump()}
+    return {} if own is None else {"listed": own.model_dump()}
 
 
-@writes("acp/sync/mail", MailParams, MailResult, access="sync", large=True)
+@writes(
+    "acp/sync/mail",
+    MailParams,
+    MailResult,
+    access="sync",
+    large=True,
+    weight=lambda params: len(params.messages) + len(params.receipts),
+)
 def mail(ctx: Context, params: MailParams) -> dict[str, Any]:
     """Take messages for agents here from the node of their senders, and receipts from the node of
     their recipients. What came before changes nothing; the answer says how far each message is."""
@@ -121,7 +128,7 @@ def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
     row = known
     if row is None:
         row, joined = _checked(ctx, letter)
-        if letters.is_over(letter, ctx.stamp, ctx.node.acp.retention):
+        if letters.is_over(letter, ctx.sure, ctx.node.acp.retention):
             return [_end(one, "expired", "its time was over before it came") for one in wanted]
         if new:
             _enter(ctx, row, joined, letter)
@@ -147,9 +154,9 @@ def _archived(
         {
             "recipient": one["recipient"],
             "status": one["status"],
-            "delivered_at": one["deliveredAt"],
-            "read_at": one["readAt"],
-            "error": one["error"],
+            "delivered_at": one.get("deliveredAt"),
+            "read_at": one.get("readAt"),
+            "error": one.get("error"),
         }
         for one in kept["receipts"]
         if one["recipient"] in wanted

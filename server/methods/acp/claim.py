@@ -4,12 +4,12 @@ from functools import partial
 from typing import Any
 
 from schemas.acp_calls import ClaimParams, ClaimResult
-from schemas.base import iso
+from schemas.base import iso, present
 from server.domain.untrusted import inline
 from server.methods.acp import course, push
 from server.methods.acp.guard import LOOKING
 from server.methods.acp.inbox import markdown
-from server.methods.base import Context, Session, check_unscoped, waits
+from server.methods.base import Context, Session, waits
 from server.store import mailboxes, messages, posting, pushes
 from server.store.mailboxes import Box
 from server.store.pushes import Due, Target
@@ -33,7 +33,6 @@ async def claim(session: Session, params: ClaimParams) -> dict[str, Any]:
 
 
 def _is_due(ctx: Context, params: ClaimParams) -> bool:
-    check_unscoped(ctx)
     if ctx.node.acp.capabilities["session"] != "available":
         return False
     target = Target("session", course.address_of(ctx))
@@ -82,7 +81,7 @@ def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, An
             text = _named(envelopes[0])
     target = Target("session", address)
     left = pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent) if shown else []
-    return {
+    result = {
         "address": address,
         "messages": envelopes,
         "counts": _box(ctx).counts(),
@@ -90,6 +89,7 @@ def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, An
         "text": text,
         "capabilities": ctx.node.acp.capabilities,
     }
+    return present(result)
 
 
 def _text(ctx: Context, envelopes: list[dict[str, Any]]) -> str:

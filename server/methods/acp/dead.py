@@ -24,7 +24,7 @@ from server.methods.acp.course import address_of
 from server.methods.acp.guard import LOOKING, SENDING
 from server.methods.acp.mail import Draft
 from server.methods.acp.send import posted, sent_before
-from server.methods.base import Context, check_unscoped, reads, writes
+from server.methods.base import Context, reads, writes
 from server.store import mailboxes, messages, pushes
 
 
@@ -40,7 +40,6 @@ def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
     """What the caller sent that expired or failed, for each recipient, oldest first and from the
     archive too, and what could not be pushed on a channel but is in the inbox; for a human's key,
     also what is critical, gated or for human audit of anybody's."""
-    check_unscoped(ctx)
     rows = mailboxes.dead(
         ctx.db,
         address_of(ctx),
@@ -59,7 +58,6 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     """Send a dead letter of one's own again, as a new message in its thread, to those that it did
     not reach. Doing so again answers the same message. One that only could not be pushed on a
     channel is no new message: it is pushed again."""
-    check_unscoped(ctx)
     message = messages.find(ctx.db, params.message_id)
     if message is None:
         kept = messages.archived(ctx.db, params.message_id)

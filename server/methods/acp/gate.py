@@ -5,11 +5,12 @@ from typing import Any
 import orjson
 
 from schemas.acp_calls import ApprovalsParams, ApprovalsResult, ApproveParams, ApproveResult
+from schemas.base import present
 from schemas.plain import one_line
 from server.domain.errors import Forbidden
 from server.methods.acp import course, mail
 from server.methods.acp.guard import LOOKING, SENDING
-from server.methods.base import Context, check_unscoped, reads, writes
+from server.methods.base import Context, reads, writes
 from server.methods.handoff import decided_by_human
 from server.methods.handoff_held import check_decided_here
 from server.store import handoffs, mailboxes, messages
@@ -66,7 +67,7 @@ def approvals(ctx: Context, params: ApprovalsParams) -> dict[str, Any]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    return {
+    shown = {
         "id": message.id,
         "kind": "message",
         "from": message.from_agent,
@@ -77,6 +78,7 @@ def _message(message: Message) -> dict[str, Any]:
         "since": message.created_at,
         "expiresAt": message.expires_at,
     }
+    return present(shown)
 
 
 def _handoff(found: Handoff) -> dict[str, Any]:
@@ -93,7 +95,6 @@ def _handoff(found: Handoff) -> dict[str, Any]:
 
 
 def _check_human(ctx: Context, does: str) -> None:
-    check_unscoped(ctx)
     if not ctx.caller.human:
         raise Forbidden(
             f"Only a human {does}: call with a key that was made by `cacp keys create --human`",

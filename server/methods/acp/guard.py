@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from server.domain.acp import breaker, rates
 from server.domain.acp.abuse import is_abuse
-from server.domain.errors import NodeAway, Refusal, Unavailable
+from server.domain.errors import Busy, NodeAway, Refusal, Unavailable
 from server.methods.acp.course import address_of, audit, sender_breaker
 from server.methods.base import Context
 from server.store import senders
@@ -21,7 +21,7 @@ class AcpGuard:
     reason: str = "schema_invalid"
 
     def explain(self, refusal: Refusal) -> Refusal:
-        if not isinstance(refusal, Unavailable) or isinstance(refusal, NodeAway):
+        if not isinstance(refusal, Unavailable) or isinstance(refusal, NodeAway | Busy):
             return refusal
         return Unavailable(
             f"{refusal.message}. ACP is degraded: nothing was changed. Go on with your work, and "

@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 
 from schemas.acp_calls import AckParams, AckResult, InboxParams, InboxResult
-from schemas.base import iso
+from schemas.base import iso, present
 from server.domain import untrusted
 from server.domain.errors import InvalidInput, Unavailable
 from server.domain.untrusted import Author
 from server.methods.acp import course
 from server.methods.acp.guard import LOOKING
-from server.methods.base import Context, Session, check_unscoped, waits, writes
+from server.methods.base import Context, Session, waits, writes
 from server.store import changes, mailboxes, messages, posting
 from server.store.mailboxes import Box, Letter
 
@@ -26,7 +26,6 @@ class Page:
     """What a caller is shown of its box."""
 
     def __init__(self, ctx: Context, params: InboxParams) -> None:
-        check_unscoped(ctx)
         self.address = course.address_of(ctx)
         self.epoch = changes.epoch(ctx.db)
         self.after, self.restarted = _after(params.cursor, self.epoch)
@@ -55,12 +54,14 @@ class Page:
             "address": self.address,
             "messages": envelopes,
             "deliveries": [
-                {
-                    "messageId": letter.message.id,
-                    "seq": letter.seq,
-                    "status": letter.status,
-                    "vouchedBy": source,
-                }
+                present(
+                    {
+                        "messageId": letter.message.id,
+                        "seq": letter.seq,
+                        "status": letter.status,
+                        "vouchedBy": source,
+                    }
+                )
                 for letter, source in zip(self.letters, sources, strict=True)
             ],
             "cursor": f"{self.epoch}:{last}",
@@ -94,6 +95,7 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
         if page.letters or left <= 0 or session.stopping.is_set():
             break
         await _until_more(session, page, next_commit, until)
+        session.check_still()
     if page.has_new:
         try:
             shown = await session.write(partial(_shown, params=params))
@@ -128,7 +130,6 @@ def ack(ctx: Context, params: AckParams) -> dict[str, Any]:
 
 def acknowledge(ctx: Context, message_ids: list[str]) -> list[dict[str, str]]:
     """Mark messages as read, and enter them as processed (§12.5); the Acked of each."""
-    check_unscoped(ctx)
     address = course.address_of(ctx)
     return [
         {"messageId": message_id, "outcome": _acknowledged(ctx, address, message_id)}
@@ -166,7 +167,7 @@ def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> lis
     most = params.limit + 1
     if params.show == "all":
         return mailboxes.all_(ctx.db, address, after, most)
-    return mailboxes.unread(ctx.db, address, after, iso(ctx.stamp), most)
+    return mailboxes.unread(ctx.db, address, after, iso(ctx.sure), most)
 
 
 def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:

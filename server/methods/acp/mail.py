@@ -58,7 +58,7 @@ from server.methods.acp.course import (
     sender_breaker,
 )
 from server.methods.acp.thread import Joined
-from server.methods.base import Context, check_unscoped, new_id
+from server.methods.base import Context, new_id
 from server.store import mailboxes, messages, senders
 from server.store.messages import Message
 
@@ -121,7 +121,6 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> Ready:
     `hop_limit`, `round_limit`, `approval_limit`), Conflict (`client_id_reused`, `sequence_taken`)
     and RateLimited (`rate_limited`, `circuit_open`).
     """
-    check_unscoped(ctx)
     sender = address_of(ctx)
     found = _breaker(ctx, sender) if charged else CLOSED
     client_id = None

@@ -149,7 +149,7 @@ def breaker_name(target: Target) -> str:
 def _over(ctx: Context, one: Due, target: Target) -> bool:
     """Whether the message is no more to be pushed; then it isn't."""
     expires_at = one.message.expires_at
-    if expires_at is None or stamp_of(expires_at) > ctx.now:
+    if expires_at is None or stamp_of(expires_at) > ctx.sure:
         return False
     pushes.end(ctx.db, one.message.id, target.address, "expired")
     return True

@@ -3,11 +3,11 @@
 from typing import Any
 
 from schemas.acp_calls import QueryParams, QueryResult
-from schemas.base import iso, stamp_of
+from schemas.base import iso, present, stamp_of
 from server.domain.agents import identity
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import LOOKING
-from server.methods.base import Context, check_unscoped, reads
+from server.methods.base import Context, reads
 from server.store import mailboxes, messages, posting
 from server.store.messages import Message
 
@@ -17,7 +17,6 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
     """Messages that the caller sent or was sent, newest first, by agent, thread, type, status,
     topic or time; each with its receipts, which tell delivered from read. A human's key sees also
     what is critical, gated or for human audit."""
-    check_unscoped(ctx)
     rows = messages.found(
         ctx.db,
         address=address_of(ctx),
@@ -42,12 +41,13 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
 
 
 def _found(ctx: Context, message: Message) -> dict[str, Any]:
-    return {
+    found = {
         "message": messages.envelope(message),
         "receipts": mailboxes.receipts(ctx.db, message.id),
         "held": message.held,
         "vouchedBy": posting.source(ctx.db, message.id),
     }
+    return present(found)
 
 
 def _time(text: str | None) -> str | None:

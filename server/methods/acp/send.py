@@ -6,6 +6,7 @@ import orjson
 
 from schemas.acp import CONTEXT_MAX, ACPContext, ACPGivenContext, ACPMessageType, ACPPolicy
 from schemas.acp_calls import Common, RespondParams, SendParams, SendResult, StatusParams
+from schemas.base import present
 from server.domain.acp import policy
 from server.domain.agents import identity
 from server.domain.errors import InvalidInput, Refusal, TooLarge
@@ -13,7 +14,7 @@ from server.methods.acp import mail
 from server.methods.acp.course import address_of
 from server.methods.acp.guard import SENDING
 from server.methods.acp.mail import Draft
-from server.methods.base import Context, check_unscoped, writes
+from server.methods.base import Context, writes
 from server.store import mailboxes, messages
 from server.store.mailboxes import Delivery
 from server.store.messages import Message
@@ -40,7 +41,6 @@ def send(ctx: Context, params: SendParams) -> dict[str, Any]:
 def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     """Answer a message, in its thread, with its topic, team and confidentiality. An answer to one's
     own message goes to those that it went to."""
-    check_unscoped(ctx)
     _refuse_steps(params.type)
     parent = mail.seen(ctx, params.message_id)
     to = _answered(ctx, parent, to_all=params.to_all)
@@ -99,13 +99,14 @@ def _sent(
     *,
     duplicate: bool,
 ) -> dict[str, Any]:
-    return {
+    result = {
         "message": envelope,
         "receipts": [mailboxes.receipt(one) for one in deliveries],
         "duplicate": duplicate,
         "held": message.held,
         "capabilities": ctx.node.acp.capabilities,
     }
+    return present(result)
 
 
 def _common(params: Common) -> dict[str, Any]:

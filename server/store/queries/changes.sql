@@ -43,6 +43,14 @@ SELECT DISTINCT entity, entity_id, project_id FROM changes
 WHERE seq > :given AND origin = :origin AND at > :now AND project_id IS NOT NULL
   AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
 
+-- name: taken_ahead(given, origin, now)
+SELECT DISTINCT entity, entity_id, project_id FROM changes
+WHERE (seq <= :given OR origin <> :origin) AND at > :now AND project_id IS NOT NULL
+  AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
+
+-- name: put_back_changes(given, origin, now)!
+UPDATE changes SET at = :now WHERE seq > :given AND origin = :origin AND at > :now;
+
 -- name: is_untaken(given, origin)$
 SELECT EXISTS (
     SELECT 1 FROM changes WHERE seq > :given AND origin = :origin AND project_id IS NOT NULL

@@ -18,3 +18,8 @@ VALUES (:project_id, :repo_id, :agent_id, :agent_endpoint, :claimed_at, :renewed
 
 -- name: drop_lost_claims(project_id, repo_id)!
 DELETE FROM claim_conflicts WHERE project_id = :project_id AND repo_id = :repo_id;
+
+-- name: claim_signatures(project_id)
+SELECT claim_signature FROM repos WHERE project_id = :project_id AND agent_id IS NOT NULL
+UNION ALL
+SELECT signature FROM claim_conflicts WHERE project_id = :project_id;

@@ -10,6 +10,12 @@ INSERT INTO packet_contracts (project_id, contract_id, stamp, packet_id)
 VALUES (:project_id, :contract_id, :stamp, :packet_id)
 ON CONFLICT DO NOTHING;
 
+-- name: drop_packet(project_id, packet_id)!
+DELETE FROM packets WHERE project_id = :project_id AND packet_id = :packet_id;
+
+-- name: drop_packet_contracts(project_id, packet_id)!
+DELETE FROM packet_contracts WHERE project_id = :project_id AND packet_id = :packet_id;
+
 -- name: restamp_packet(stamp, document, project_id, packet_id)!
 UPDATE packets SET stamp = :stamp, document = :document
 WHERE project_id = :project_id AND packet_id = :packet_id;

@@ -1,9 +1,10 @@
--- name: contract_document(project_id, contract_id)^
-SELECT document, history FROM contracts
+-- name: contract_document(project_id, contract_id, with_history)^
+-- A history may be megabytes: it is not read unless it is asked for.
+SELECT document, CASE WHEN :with_history THEN history END FROM contracts
 WHERE project_id = :project_id AND contract_id = :contract_id;
 
 -- name: contract_header(project_id, contract_id)^
-SELECT type, name, created_at FROM contracts
+SELECT type, name, created_at, signature FROM contracts
 WHERE project_id = :project_id AND contract_id = :contract_id;
 
 -- name: contract_history_size(project_id, contract_id)$
@@ -30,18 +31,28 @@ SELECT project_id FROM facts WHERE contract_id = :contract_id LIMIT 1;
 SELECT body FROM facts WHERE contract_id = :contract_id;
 
 -- name: updated_contracts(project_id)
-SELECT contract_id FROM contracts WHERE project_id = :project_id AND version > 1
+SELECT contract_id FROM contracts WHERE project_id = :project_id AND (version > 1 OR (
+    SELECT count(*) FROM facts
+    WHERE facts.contract_id = contracts.contract_id AND kind = 'version') > 1)
 ORDER BY contract_id;
 
--- name: insert_contract(project_id, contract_id, type, name, version, status, proposed_by, created_at, updated_at, document, history)!
-INSERT INTO contracts (project_id, contract_id, type, name, version, status, proposed_by,
-                       created_at, updated_at, document, history)
-VALUES (:project_id, :contract_id, :type, :name, :version, :status, :proposed_by,
-        :created_at, :updated_at, :document, :history);
+-- name: contract_versions(contract_id)
+SELECT json_set(body, '$.content', json_object()) FROM facts
+WHERE contract_id = :contract_id AND kind = 'version';
 
--- name: update_contract(version, status, proposed_by, created_at, updated_at, document, project_id, contract_id)!
-UPDATE contracts SET version = :version, status = :status, proposed_by = :proposed_by,
-                     created_at = :created_at, updated_at = :updated_at, document = :document
+-- name: contract_fact(contract_id, kind, key)$
+SELECT body FROM facts WHERE contract_id = :contract_id AND kind = :kind AND key = :key;
+
+-- name: insert_contract(project_id, contract_id, type, name, version, status, proposed_by, created_at, updated_at, document, history, signature)!
+INSERT INTO contracts (project_id, contract_id, type, name, version, status, proposed_by,
+                       created_at, updated_at, document, history, signature)
+VALUES (:project_id, :contract_id, :type, :name, :version, :status, :proposed_by,
+        :created_at, :updated_at, :document, :history, :signature);
+
+-- name: update_contract(type, name, version, status, proposed_by, created_at, updated_at, document, signature, project_id, contract_id)!
+UPDATE contracts SET type = :type, name = :name, version = :version, status = :status, proposed_by = :proposed_by,
+                     created_at = :created_at, updated_at = :updated_at, document = :document,
+                     signature = :signature
 WHERE project_id = :project_id AND contract_id = :contract_id;
 
 -- name: update_history(history, project_id, contract_id)!
@@ -56,3 +67,6 @@ ON CONFLICT (contract_id, kind, key) DO UPDATE SET stamp = excluded.stamp, body 
 
 -- name: signed_facts(contract_id)
 SELECT body, signature FROM facts WHERE contract_id = :contract_id ORDER BY stamp, kind, key;
+
+-- name: signature_of_fact(contract_id, kind, key)$
+SELECT signature FROM facts WHERE contract_id = :contract_id AND kind = :kind AND key = :key;

@@ -34,13 +34,14 @@ FROM repos WHERE project_id = :project_id;
 SELECT 'lost', repo_id, agent_id, agent_endpoint, claimed_at, coalesce(renewed_at, claimed_at)
 FROM claim_conflicts WHERE project_id = :project_id;
 
--- When a contract was made is told by its first version, but where a foreign peer says otherwise.
+-- A version's key goes without its parties, which the body has: so a node of a release whose keys had
+-- none counts the same.
 -- name: fact_states(project_id, entity_id)
-SELECT kind, key, body FROM facts WHERE contract_id = :entity_id
+SELECT kind, CASE kind WHEN 'version' THEN substr(key, 1, length(key) - 65) ELSE key END, body
+FROM facts WHERE contract_id = :entity_id
 UNION ALL
-SELECT 'created', '', created_at FROM contracts
-WHERE project_id = :project_id AND contract_id = :entity_id AND created_at <> (
-    SELECT min(stamp) FROM facts WHERE contract_id = :entity_id AND kind = 'version');
+SELECT 'contract', '', json_array(type, name, created_at) FROM contracts
+WHERE project_id = :project_id AND contract_id = :entity_id;
 
 -- name: file_state(project_id, entity_id)
 SELECT 'file', name, content_type, size, sha256, purpose, related_contracts, from_repo, from_agent,
@@ -51,8 +52,48 @@ FROM files WHERE project_id = :project_id AND file_id = :entity_id;
 SELECT 'request', requested_by, from_agent, description, suggested_format, stamp
 FROM file_requests WHERE project_id = :project_id AND request_id = :entity_id;
 
+-- What lost a race is told by the facts, so that nodes which hold the same count the same: versions
+-- that are neither current nor an ancestor of it (server.domain.contract.conflicts_of), and claims.
+-- Of versions with one content the earliest is shown (versions_of).
 -- name: held_counts()^
+WITH RECURSIVE
+versions AS (
+    SELECT contract_id, key, stamp, json_extract(body, '$.version') AS version,
+           json_extract(body, '$.digest') AS digest, json_extract(body, '$.parent') AS parent
+    FROM facts WHERE kind = 'version' AND contract_id IN (
+        SELECT contract_id FROM facts WHERE kind = 'version'
+        GROUP BY contract_id HAVING count(*) > 1)
+),
+shown AS MATERIALIZED (
+    SELECT contract_id, version, stamp, digest, parent FROM (
+        SELECT *, row_number() OVER (
+            PARTITION BY contract_id, version, digest ORDER BY stamp, key) AS place
+        FROM versions)
+    WHERE place = 1
+),
+links AS MATERIALIZED (
+    -- The nearest version below with the digest of the parent: of one digest each is looked at once.
+    SELECT contract_id, version, digest, before, parent FROM (
+        SELECT *, max(older) OVER (
+            PARTITION BY contract_id, place ORDER BY version, older IS NULL DESC
+            ROWS UNBOUNDED PRECEDING) AS before
+        FROM (SELECT *, parent AS place, NULL AS older FROM shown WHERE parent IS NOT NULL
+              UNION ALL
+              SELECT *, digest, version FROM shown))
+    WHERE older IS NULL AND before IS NOT NULL
+),
+line AS (
+    SELECT contract_id, version, digest FROM (
+        SELECT *, row_number() OVER (
+            PARTITION BY contract_id ORDER BY version DESC, stamp DESC, digest DESC) AS place
+        FROM shown)
+    WHERE place = 1
+    UNION ALL
+    SELECT line.contract_id, links.before, links.parent
+    FROM line JOIN links USING (contract_id, version, digest)
+)
 SELECT (SELECT count(*) FROM projects), (SELECT count(*) FROM contracts),
        (SELECT count(*) FROM packets), (SELECT count(*) FROM files),
-       (SELECT count(*) FROM changes WHERE entity = 'conflict'),
+       (SELECT count(*) FROM versions) - (SELECT count(*) FROM line)
+         + (SELECT count(*) FROM claim_conflicts),
        (SELECT count(*) FROM set_aside);

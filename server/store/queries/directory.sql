@@ -19,3 +19,6 @@ SELECT count(*) FROM directory WHERE renewed_at > :after;
 
 -- name: forget_directory(before)!
 DELETE FROM directory WHERE renewed_at <= :before;
+
+-- name: directory_agents()
+SELECT agent FROM directory;

@@ -29,14 +29,11 @@ ORDER BY stamp, file_id LIMIT 1;
 -- name: put_file_content(project_id, file_id, sha256, size, used_at, content)!
 INSERT INTO file_contents (project_id, file_id, sha256, size, used_at, content)
 VALUES (:project_id, :file_id, :sha256, :size, :used_at, :content)
-ON CONFLICT (project_id, file_id, sha256) DO UPDATE SET used_at = excluded.used_at;
+ON CONFLICT (project_id, file_id, sha256) DO UPDATE SET used_at = excluded.used_at,
+                                                        content = excluded.content;
 
 -- name: file_content(project_id, file_id, sha256)^
 SELECT content, used_at FROM file_contents
-WHERE project_id = :project_id AND file_id = :file_id AND sha256 = :sha256;
-
--- name: piece_of_file(offset, size, project_id, file_id, sha256)$
-SELECT substr(content, :offset + 1, :size) FROM file_contents
 WHERE project_id = :project_id AND file_id = :file_id AND sha256 = :sha256;
 
 -- name: touch_file_content(used_at, project_id, file_id, sha256)!

@@ -3,11 +3,17 @@ INSERT INTO keys (key_id, hash, agent_id, repo, trust, created_at, human)
 VALUES (:key_id, :hash, :agent_id, :repo, :trust, :created_at, :human)
 ON CONFLICT (hash) DO NOTHING;
 
+-- name: insert_key_project(key_id, project_id)!
+INSERT INTO key_projects (key_id, project_id) VALUES (:key_id, :project_id);
+
 -- name: key_by_hash(hash)^
-SELECT agent_id, repo, trust, revoked_at, human FROM keys WHERE hash = :hash;
+SELECT agent_id, repo, trust, revoked_at,
+       (SELECT json_group_array(project_id) FROM key_projects WHERE key_id = keys.key_id), human
+FROM keys WHERE hash = :hash;
 
 -- name: all_keys()
-SELECT key_id, agent_id, repo, trust, created_at, revoked_at, human
+SELECT key_id, agent_id, repo, trust, created_at, revoked_at,
+       (SELECT json_group_array(project_id) FROM key_projects WHERE key_id = keys.key_id), human
 FROM keys ORDER BY created_at, key_id;
 
 -- name: revoke_key(revoked_at, key_id)!

@@ -55,32 +55,6 @@ UPDATE wanted_peers SET error = :error WHERE url = :url;
 -- name: drop_wanted(url)!
 DELETE FROM wanted_peers WHERE url = :url;
 
--- name: put_aside(digest, due, source, method, params)!
-INSERT INTO set_aside (digest, due, source, method, params)
-VALUES (:digest, :due, :source, :method, :params) ON CONFLICT DO NOTHING;
-
--- name: due_messages(now, limit)
-SELECT digest, source, method, params FROM set_aside WHERE due <= :now ORDER BY due LIMIT :limit;
-
--- name: postpone_aside(digest, due)!
-UPDATE set_aside SET due = :due WHERE digest = :digest;
-
--- name: drop_aside(digest)!
-DELETE FROM set_aside WHERE digest = :digest;
-
--- name: deferred(soon)^
-SELECT count(*), coalesce(max(due), 0) FROM set_aside WHERE due > :soon;
-
--- name: each_deferred(soon, limit)
-SELECT due, digest, source, method, params FROM set_aside WHERE due > :soon
-ORDER BY due, digest LIMIT :limit;
-
--- name: accept_deferred(soon)!
-UPDATE set_aside SET due = 0 WHERE due > :soon;
-
--- name: count_aside()$
-SELECT count(*) FROM set_aside;
-
 -- name: backlog(cursor, origin)$
 SELECT count(*) FROM (
     SELECT DISTINCT entity, entity_id FROM changes

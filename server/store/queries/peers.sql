@@ -34,6 +34,12 @@ SELECT agent_id, endpoint, repo_name, trust, registered_at, last_seen, secret, k
        retries, (SELECT api_key FROM peer_api_keys AS k WHERE k.endpoint = rtrim(peers.endpoint, '/'))
 FROM peers ORDER BY registered_at, agent_id;
 
+-- name: put_peer_way(agent_id, came_by)!
+UPDATE peers SET came_by = :came_by WHERE agent_id = :agent_id;
+
+-- name: peers_by_way()
+SELECT came_by, count(*) FROM peers GROUP BY came_by;
+
 -- name: peer_count()$
 SELECT count(*) FROM peers;
 

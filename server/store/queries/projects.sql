@@ -1,18 +1,21 @@
--- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp)!
-INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at, stamp)
-VALUES (:project_id, :name, :objective, :status, :agreement_policy, :created_at, :stamp);
+-- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp, signature)!
+INSERT INTO projects
+    (project_id, name, objective, status, agreement_policy, created_at, stamp, signature)
+VALUES
+    (:project_id, :name, :objective, :status, :agreement_policy, :created_at, :stamp, :signature);
 
--- name: update_project_header(name, objective, status, agreement_policy, created_at, stamp, project_id)!
+-- name: update_project_header(name, objective, status, agreement_policy, created_at, stamp, signature, project_id)!
 UPDATE projects SET name = :name, objective = :objective, status = :status,
-                    agreement_policy = :agreement_policy, created_at = :created_at, stamp = :stamp
+                    agreement_policy = :agreement_policy, created_at = :created_at, stamp = :stamp,
+                    signature = :signature
 WHERE project_id = :project_id;
 
 -- name: project_header(project_id)^
-SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
+SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature
 FROM projects WHERE project_id = :project_id;
 
 -- name: project_headers_before(created_at, project_id, limit)
-SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
+SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature
 FROM projects
 WHERE (created_at, project_id) < (:created_at, :project_id)
 ORDER BY created_at DESC, project_id DESC
@@ -24,11 +27,15 @@ SELECT count(*) FROM projects;
 -- name: project_counts(project_id)^
 SELECT count(*), max(updated_at) FROM contracts WHERE project_id = :project_id;
 
+-- name: project_packet_count(project_id)$
+SELECT count(*) FROM packets WHERE project_id = :project_id;
+
 -- name: project_packet_time(project_id)$
 SELECT max(stamp) FROM packets WHERE project_id = :project_id;
 
 -- name: project_repos(project_id)
-SELECT repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at
+SELECT repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at,
+       signature
 FROM repos WHERE project_id = :project_id ORDER BY stamp, repo_id;
 
 -- name: projects_held_by(agent_id)
@@ -40,15 +47,15 @@ FROM projects p LEFT JOIN repos r ON r.project_id = p.project_id
 WHERE p.project_id = :project_id
 ORDER BY r.stamp, r.repo_id;
 
--- name: insert_repo(project_id, repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at)!
+-- name: insert_repo(project_id, repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint, claimed_at, signature)!
 INSERT INTO repos (project_id, repo_id, name, role, language, relevant_paths, url, stamp,
-                   agent_id, agent_endpoint, claimed_at, renewed_at)
+                   agent_id, agent_endpoint, claimed_at, renewed_at, signature)
 VALUES (:project_id, :repo_id, :name, :role, :language, :relevant_paths, :url, :stamp,
-        :agent_id, :agent_endpoint, :claimed_at, :claimed_at);
+        :agent_id, :agent_endpoint, :claimed_at, :claimed_at, :signature);
 
--- name: update_repo(name, role, language, relevant_paths, url, stamp, project_id, repo_id)!
+-- name: update_repo(name, role, language, relevant_paths, url, stamp, signature, project_id, repo_id)!
 UPDATE repos SET name = :name, role = :role, language = :language, url = :url, stamp = :stamp,
-                 relevant_paths = :relevant_paths
+                 relevant_paths = :relevant_paths, signature = :signature
 WHERE project_id = :project_id AND repo_id = :repo_id;
 
 -- name: update_claim(agent_id, agent_endpoint, claimed_at, project_id, repo_id)!
@@ -64,8 +71,11 @@ INSERT INTO claim_conflicts (project_id, repo_id, agent_id, agent_endpoint, clai
 VALUES (:project_id, :repo_id, :agent_id, :agent_endpoint, :claimed_at, :claimed_at)
 ON CONFLICT DO NOTHING;
 
--- name: insert_alias(project_id, alias, repo_id)!
-INSERT INTO repo_aliases (project_id, alias, repo_id) VALUES (:project_id, :alias, :repo_id)
+-- name: insert_alias(project_id, alias, repo_id, most)!
+INSERT INTO repo_aliases (project_id, alias, repo_id)
+SELECT :project_id, :alias, :repo_id
+WHERE (SELECT count(*) FROM repo_aliases
+       WHERE project_id = :project_id AND repo_id = :repo_id) < :most
 ON CONFLICT DO NOTHING;
 
 -- name: alias_repo(project_id, alias)$

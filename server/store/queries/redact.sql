@@ -1,5 +1,8 @@
 -- What lets somebody in, or speaks in the node's name.
 
+-- name: redact_key_projects()!
+DELETE FROM key_projects;
+
 -- name: redact_keys()!
 DELETE FROM keys;
 
@@ -15,6 +18,10 @@ DELETE FROM wanted_peers;
 -- name: redact_peers()!
 -- Whole: without the key that it is called with, a row would read as a foreign peer's.
 DELETE FROM peers;
+
+-- name: redact_undelivered()!
+-- Of those peers.
+DELETE FROM undelivered;
 
 -- name: redact_answers()!
 DELETE FROM idempotency;

@@ -30,3 +30,18 @@ def test_each_verdict_has_its_element() -> None:
 
 def test_a_known_failure_is_none() -> None:
     assert kinds(junit(subjects(), frozenset({"suite/cancel"})))["agent-one"][1] == "skipped"
+    gap = frozenset({"suite/cancel NA"})
+    assert kinds(junit(subjects(), gap))["agent-one"][1] == "failure"
+
+
+def test_a_failure_has_its_stderr_and_a_subject_that_was_not_tested_its_error() -> None:
+    one, other = subjects()
+    one.results[1].log, other.problem = "boom\x00", "it is gone"
+    root = ET.fromstring(junit([one, other]))
+    assert [case.findtext("system-err") for case in root[0]] == [None, "boom", None]
+    run = root[1][0]
+    assert (run.attrib["name"], run[0].tag, run[0].attrib["message"]) == (
+        *("run", "error"),
+        "it is gone",
+    )
+    assert (root[1].attrib["tests"], root[1].attrib["errors"]) == ("4", "2")

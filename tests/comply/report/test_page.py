@@ -21,3 +21,25 @@ def test_what_a_subject_says_is_no_markup_and_nothing_is_loaded() -> None:
     text = page(subjects())
     assert "<script" not in text
     assert "src=" not in text
+
+
+def test_a_message_that_breaks_the_protocol_is_marked() -> None:
+    made = subjects()
+    made[0].results[1].frames[1].breach = "params.x is missing <b>"
+    assert '<p class="FAIL">params.x is missing &lt;b&gt;</p>' in page(made)
+
+
+def test_it_says_how_much_was_tested() -> None:
+    one, other = subjects()
+    other.problem = "it is <gone>"
+    text = page([one, other])
+    assert '<span class="FAIL">1 of 2 pass, 1 fail</span>' in text
+    assert '<span class="PARTIAL">1 of 2 pass, 1 not tested</span>' in text
+    assert "Not tested to the end: it is &lt;gone&gt;" in text
+    assert "<li>1 not tested: modes is not offered</li>" in text
+
+
+def test_why_a_test_is_na_stands_beside_it_where_there_is_room() -> None:
+    one, other = subjects()
+    assert '<span class="reason">modes is not offered</span>' in page([one])
+    assert 'class="reason"' not in page([one, other])

@@ -1,5 +1,6 @@
 """Random contracts: sets of facts, and histories that several replicas play and merge."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -144,25 +145,27 @@ def versions() -> st.SearchStrategy[VersionFact]:
     ).map(lambda fact: replace(fact, content=contents[fact.digest]))
 
 
-def _others() -> st.SearchStrategy[Fact]:
+def others(repos: Sequence[str] = tuple(PARTIES)) -> st.SearchStrategy[Fact]:
+    """What is said of versions, by these repos."""
+    authored = _authored() | {"repo_id": st.sampled_from(repos)}
     rounds = {"round": st.integers(1, 3)}
     return st.one_of(
         st.builds(
             ResponseFact,
-            **_authored(),
+            **authored,
             action=st.sampled_from(["agree", "request_change", "reject"]),
             suggested_change=st.none(),
         ),
         st.builds(RoundFact, **_places(), number=st.integers(1, 3)),
         st.builds(
             ImplementationFact,
-            **_authored(),
+            **authored,
             **rounds,
             status=st.sampled_from(["in_progress", "complete", "needs_revision"]),
         ),
         st.builds(
             VerificationFact,
-            **_authored(),
+            **authored,
             **rounds,
             result=st.sampled_from(["success", "failure", "partial"]),
             details=st.none(),
@@ -175,5 +178,5 @@ def fact_sets() -> st.SearchStrategy[list[Fact]]:
     return st.builds(
         lambda first, rest: [first, *rest],
         versions(),
-        st.lists(versions() | _others(), max_size=14),
+        st.lists(versions() | others(), max_size=14),
     )

@@ -1,5 +1,7 @@
 """Trust levels (CACP 2.0, Trust Levels; design §7)."""
 
+from typing import get_args
+
 import pytest
 
 from server.domain.access import GRANTS, Access, Trust, check
@@ -8,7 +10,6 @@ from server.domain.errors import Forbidden
 ALLOWED: list[tuple[Trust, Access]] = [
     ("verified", "read"),
     ("verified", "write"),
-    ("verified", "sync"),
     ("known", "read"),
     ("peer", "read"),
     ("peer", "sync"),
@@ -18,10 +19,10 @@ ALLOWED: list[tuple[Trust, Access]] = [
 ]
 REFUSED: list[tuple[Trust, Access]] = [
     ("known", "write"),
-    ("known", "sync"),
     ("peer", "write"),
     ("unkeyed", "write"),
 ]
+NO_PEERS: list[tuple[Trust, Access]] = [("verified", "sync"), ("known", "sync")]
 AT_HOME_ELSEWHERE: list[tuple[Trust, Access]] = [("visitor", "write"), ("visitor", "sync")]
 
 
@@ -41,6 +42,18 @@ def test_refuses_and_says_what_is_missing(trust: Trust, access: Access) -> None:
     }
 
 
+@pytest.mark.parametrize(("trust", "access"), NO_PEERS)
+def test_an_agents_key_does_not_sync(trust: Trust, access: Access) -> None:
+    """Design §7: `*/sync` only with a peer's key; an agent's key is none."""
+    with pytest.raises(Forbidden, match="--trust peer") as refusal:
+        check(trust, access)
+    assert refusal.value.data["reason"] == "not_a_peer"
+
+
+def test_the_nodes_own_agent_carries_what_a_peer_without_a_key_sends() -> None:
+    check("verified", "sync", is_own=True)
+
+
 @pytest.mark.parametrize(("trust", "access"), AT_HOME_ELSEWHERE)
 def test_a_visitor_is_told_where_to_write(trust: Trust, access: Access) -> None:
     with pytest.raises(Forbidden, match="Your home is another node") as refusal:
@@ -49,5 +62,5 @@ def test_a_visitor_is_told_where_to_write(trust: Trust, access: Access) -> None:
 
 
 def test_every_level_and_access_is_decided() -> None:
-    decided = {*ALLOWED, *REFUSED, *AT_HOME_ELSEWHERE}
-    assert {(trust, access) for trust in GRANTS for access in GRANTS["verified"]} == decided
+    decided = {*ALLOWED, *REFUSED, *NO_PEERS, *AT_HOME_ELSEWHERE}
+    assert {(trust, access) for trust in GRANTS for access in get_args(Access)} == decided

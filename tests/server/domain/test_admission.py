@@ -1,12 +1,13 @@
 """What a foreign peer may write of a contract (design §6)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from schemas.facts import ResponseFact, RoundFact, VerificationFact
 from server.domain import contract
-from server.domain.admission import admissible
+from server.domain.admission import admissible, news
 from server.domain.contract import Party
 from tests.server.domain.histories import IOS, WEB
 from tests.server.domain.test_contract import story_in
@@ -16,6 +17,15 @@ def said(facts: contract.Facts, who: Party, **more: Any) -> dict[str, Any]:
     current = contract.current_of(facts)
     place = {"version": current.version, "digest": current.digest, "stamp": 90}
     return place | {"repo_id": who.repo_id, "agent_id": who.agent_id} | more
+
+
+def test_a_content_that_is_known_is_no_news_whoever_it_binds() -> None:
+    facts = story_in("agreed").facts
+    current = contract.current_of(facts)
+    heard = replace(current, parties=(*current.parties, "late"), stamp=90)
+    agreed = ResponseFact(**said(facts, WEB, action="agree"))
+    second = replace(heard, version=2, parent=current.digest)
+    assert news(facts, [heard, agreed, second]) == [agreed, second]
 
 
 @pytest.mark.parametrize("status", ["proposed", "agreed", "verified"])

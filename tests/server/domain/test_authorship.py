@@ -1,7 +1,14 @@
 """Who may speak for whom (design §6, Authorship)."""
 
+from typing import Any
+
+import pytest
+
 from schemas.mesh import Signature
-from server.domain.authorship import may_speak, statement
+from server.domain import authorship
+from server.domain.authorship import check_record, check_sendable, may_speak, statement
+from server.domain.canonical import MAX_DEPTH, digest
+from server.domain.errors import InvalidInput, TooLarge
 
 ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@2.0.0"
 AGENT = "aid://example.com/frontend@1.0.0"
@@ -36,3 +43,45 @@ def test_a_statement_is_of_its_kind_and_place() -> None:
     made = {statement(kind, place, body) for kind in ("fact", "claim") for place in ("p", "q")}
     assert len(made) == 4
     assert statement("fact", "p", {"a": 2, "b": 1}) == statement("fact", "p", body)
+
+
+# --- what is accepted can be said ---------------------------------------------------------------
+
+
+def nested(levels: int) -> Any:
+    content: Any = []
+    for _ in range(levels - 1):
+        content = [content]
+    return content
+
+
+@pytest.mark.parametrize("member", ["content", "suggested_change", "details"])
+def test_content_as_deep_as_may_be_can_be_signed_where_it_stands(member: str) -> None:
+    deepest = nested(MAX_DEPTH)
+    assert check_sendable(deepest) == digest(deepest)
+    assert statement("fact", "p", {member: deepest})
+    with pytest.raises(InvalidInput, match=r"^content(\[0\]){64} is nested deeper than 64 levels"):
+        check_sendable(nested(MAX_DEPTH + 1))
+    with pytest.raises(InvalidInput, match=rf"^fact\[2\]\.{member}.* nested deeper than 66 levels"):
+        statement("fact", "p", {member: nested(MAX_DEPTH + 1)})
+
+
+def test_a_number_that_has_no_canonical_form_is_told_with_its_place() -> None:
+    with pytest.raises(InvalidInput, match=r"^suggestedChange\.max is 9007199254740992"):
+        check_sendable({"max": 2**53}, "suggestedChange")
+
+
+def test_what_is_too_large_to_be_sent_is_told_with_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(authorship, "SENT_MAX", 100)
+    assert check_sendable({"a": "x" * 92})
+    with pytest.raises(TooLarge) as error:
+        check_sendable({"a": "x" * 93})
+    assert error.value.message == (
+        "content has 101 bytes as it is sent to other nodes, 100 at most"
+    )
+    assert error.value.data == {"reason": "too_large", "limit": 100, "path": "content"}
+    check_record({"a": ["x" * 40] * 2}, "params")
+    with pytest.raises(TooLarge, match=r"^params has"):
+        check_record({"a": ["x" * 40] * 3}, "params")

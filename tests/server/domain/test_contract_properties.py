@@ -109,7 +109,7 @@ def test_every_version_is_current_an_ancestor_or_a_conflict(facts: list[Fact]) -
     held = join({}, facts)
     line = [*contract.ancestors_of(held), contract.current_of(held)]
     places = [fact.key for fact in [*line, *contract.conflicts_of(held)]]
-    assert sorted(places) == sorted(fact.key for fact in contract.versions_of(held))
+    assert sorted(places) == sorted(key for kind, key in held if kind == "version")
     for parent, child in pairwise(line):
         assert parent.version < child.version
         assert parent.digest == child.parent
@@ -136,7 +136,7 @@ def test_work_of_an_older_round_needs_revision(facts: list[Fact]) -> None:
     number = contract.round_of(held, current)
     rounds: dict[str, int] = {}
     for fact in held.values():
-        if isinstance(fact, ImplementationFact) and fact.key.startswith(current.key):
+        if isinstance(fact, ImplementationFact) and fact.key.startswith(current.place):
             rounds[fact.repo_id] = max(fact.round, rounds.get(fact.repo_id, 0))
     works = contract.implementations_of(held)
     assert {work.repo_id: work.round for work in works} == rounds
@@ -232,7 +232,7 @@ class ContractMachine(RuleBasedStateMachine):
 
     def is_of_own_version(self, step: Step) -> bool:
         current = contract.current_of(self.facts)
-        said = self.facts.get(("response", f"{current.key}/{current.repo_id}"))
+        said = self.facts.get(("response", f"{current.place}/{current.repo_id}"))
         # To agree takes a request back, the author's own too, and may be said again.
         has_asked = isinstance(said, ResponseFact) and said.action != "reject"
         return step.action == "agree" and step.who.repo_id == current.repo_id and not has_asked
@@ -243,7 +243,7 @@ class ContractMachine(RuleBasedStateMachine):
         number = contract.round_of(self.facts, current)
         begun = any(
             isinstance(fact, ImplementationFact)
-            and fact.key == f"{current.key}/{fact.repo_id}/{number}"
+            and fact.key == f"{current.place}/{fact.repo_id}/{number}"
             for fact in self.facts.values()
         )
         return step.action == "failure" and number > 1 and not begun

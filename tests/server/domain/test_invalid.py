@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from schemas.acp import ACPParams
 from schemas.acp_calls import SendParams
 from schemas.handoff import HandoffParams
+from schemas.sync import ContractSyncParams, ProjectSyncParams
 from schemas.teamspace import TeamParams
 from server.domain.errors import InvalidInput
 from server.domain.invalid import invalid_input
@@ -51,3 +52,16 @@ def test_a_pattern_is_told_in_words(
     with pytest.raises(ValidationError) as error:
         params.model_validate(given)
     assert invalid_input(error.value).data["errors"][0]["problem"].startswith(problem)
+
+
+def test_what_is_wrong_in_many_ways_is_named_at_the_first() -> None:
+    """A register may have thousands of claims, each with thousands of members that are none."""
+    claim = {"signature": {str(number): number for number in range(50)}}
+    repo = {"claims": [claim] * 50}
+    given = {"registers": {"repos": [repo] * 50}, "project": {}, "facts": [claim] * 50}
+    for params in (ProjectSyncParams, ContractSyncParams):
+        with pytest.raises(ValidationError) as error:
+            params.model_validate(given)
+        assert error.value.error_count() < 100
+    found = invalid_input(error.value).data["errors"]
+    assert len(found) <= 20

@@ -1,10 +1,15 @@
 """Claims and registers end the same on every node (design §5, §6)."""
 
+from itertools import permutations
+from typing import Any, NamedTuple
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server.domain.agents import identity
-from server.domain.registers import Claim, later, settle
+from server.domain.identifiers import founded_by
+from server.domain.registers import Claim, Weight, gives_way, later, settle, weight_on_repo
 
 CLAIMS = st.lists(
     st.builds(
@@ -47,3 +52,75 @@ def test_of_two_values_one_stays(one: tuple[int, str, str], other: tuple[int, st
     assert later(one, other) + later(other, one) == (one != other)
     if other[0] > one[0]:
         assert later(one, other)
+
+
+# --- what a repo is -------------------------------------------------------------------------------
+
+FOUNDER, HOLDER, MEMBER, OTHER = (f"aid://x/{name}@1" for name in ("f", "h", "m", "o"))
+PROJECT = founded_by(FOUNDER, UUID("0198f5c2-7d1e-7c43-9b7a-3d0a6c1f2e4b"))
+
+
+class Held(NamedTuple):
+    """A repo as a node holds it: who has claimed it, by the node that signed, and what it is."""
+
+    claims: tuple[Claim, ...]
+    node: str | None
+    body: dict[str, Any]
+
+
+BODIES = st.builds(lambda stamp, role: {"stamp": stamp, "role": role}, st.integers(1, 3), st.text())
+NODES = st.sampled_from([FOUNDER, HOLDER, MEMBER, OTHER])
+CLAIM = st.builds(
+    lambda node, at: Claim(node, None, at, at, node),
+    st.sampled_from([HOLDER, MEMBER, OTHER]),
+    st.integers(1, 3),
+)
+HELD = st.builds(Held, st.lists(CLAIM, max_size=2).map(tuple), st.none() | NODES, BODIES)
+
+
+def weight(claims: list[Claim], node: str | None) -> Weight:
+    holder = claims[0].signature if claims else None
+    return weight_on_repo(PROJECT, node, holder, [str(one.signature) for one in claims])
+
+
+def joined(ours: Held, theirs: Held) -> Held:
+    """What a node holds after it was told of what another holds."""
+    claims = settle([*ours.claims, *theirs.claims])
+    weights = weight(claims, ours.node), weight(claims, theirs.node)
+    kept = theirs if gives_way(ours.body, theirs.body, weights) else ours
+    return Held(tuple(claims), kept.node, kept.body)
+
+
+def test_of_what_a_repo_is_the_founders_word_counts_most_then_the_holders() -> None:
+    claims = settle([Claim(HOLDER, None, 1, 1, HOLDER), Claim(MEMBER, None, 2, 2, MEMBER)])
+    found = [weight(claims, node) for node in (None, OTHER, MEMBER, HOLDER, FOUNDER)]
+    assert found == [Weight.OTHERS, *Weight]
+    early, late = {"stamp": 1, "role": "a"}, {"stamp": 9, "role": "b"}
+    assert gives_way(early, late, (Weight.MEMBER, Weight.HOLDER)), "dating it back gains nothing"
+    assert not gives_way(early, late, (Weight.HOLDER, Weight.HOLDER))
+
+
+@given(st.lists(CLAIM, max_size=3), st.lists(st.tuples(NODES, BODIES), min_size=1, max_size=4))
+def test_of_words_that_come_in_any_order_the_same_stays(
+    claims: list[Claim], words: list[tuple[str, dict[str, Any]]]
+) -> None:
+    ends = []
+    for order in permutations(words):
+        held = Held(tuple(settle(claims)), None, {"stamp": 10, "role": ""})
+        for node, body in order:
+            held = joined(held, Held((), node, body))
+        ends.append(held.body)
+    assert all(end == ends[0] for end in ends)
+
+
+@given(st.lists(HELD, min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_nodes_that_tell_each_other_what_they_hold_end_equal(
+    nodes: list[Held], chance: Any
+) -> None:
+    """Though claims come meanwhile, and with them whose word counts."""
+    pairs = [(one, other) for one in range(len(nodes)) for other in range(len(nodes))]
+    for _ in range(6):
+        chance.shuffle(pairs)
+        for one, other in pairs:
+            nodes[one] = joined(nodes[one], nodes[other])
+    assert all((node.claims, node.body) == (nodes[0].claims, nodes[0].body) for node in nodes)

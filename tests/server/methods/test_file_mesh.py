@@ -187,11 +187,15 @@ def test_only_a_peer_in_its_own_name_may_tell_and_fetch(
     made = share(alpha, shared, CONTENT)
     at = {"projectId": shared, "fileId": made, "sha256": hashlib.sha256(CONTENT).hexdigest()}
     agent_key = alpha.key("aid://example.com/agent@1.0.0", "agent")
-    for key, source in ((beta.key, agent_of(alpha)), (agent_key, beta.agent), (None, beta.agent)):
+    for key, source, reason in (
+        (beta.key, agent_of(alpha), "unknown_peer"),
+        (agent_key, beta.agent, "not_a_peer"),
+        (None, beta.agent, "unknown_peer"),
+    ):
         params = at | {"source_agent": source}
         body = {"jsonrpc": "2.0", "method": "cacp/sync/file", "params": params, "id": 1}
         answer = alpha.http.post("/", json=body, headers=bearer(key)).json()
-        assert answer["error"]["data"]["reason"] == "unknown_peer"
+        assert answer["error"]["data"]["reason"] == reason
     theirs = file(beta, shared)
     signature = beta.signed("file", shared, theirs)
     error = beta.refused(

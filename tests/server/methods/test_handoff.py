@@ -151,10 +151,10 @@ def test_the_coordinator_takes_a_task_back(desk: Desk) -> None:
 def test_after_a_revocation_the_handoff_before_goes_on(desk: Desk) -> None:
     first = desk.accepted()
     second = desk.accepted(BEN, CLEO)
-    assert desk.handoff(ANA, "get", handoff_id=first)["handoff"]["dueAt"] is None
+    assert "dueAt" not in desk.handoff(ANA, "get", handoff_id=first)["handoff"]
     desk.handoff(COORDINATOR, "revoke", handoff_id=second, detail="Cleo is away")
     assert (desk.status(first), desk.status(second)) == ("activated", "closed")
-    assert desk.handoff(BEN, "get", handoff_id=first)["handoff"]["dueAt"] is not None
+    assert desk.handoff(BEN, "get", handoff_id=first)["handoff"]["dueAt"]
     desk.handoff(BEN, "complete", handoff_id=first, summary="done")
 
 
@@ -254,7 +254,7 @@ def test_what_comes_from_outside_is_approved_first(desk: Desk) -> None:
     done = desk.handoff(CLEO, "approve", handoff_id=handoff_id)["handoff"]
     assert done["status"] == "accepted"
     tasks = desk.team(ANA, "get", team="core")["tasks"]
-    assert ("theirs", BEN) in [(one["taskId"], one["owner"]) for one in tasks]
+    assert ("theirs", BEN) in [(one["taskId"], one.get("owner")) for one in tasks]
 
 
 def test_a_reviewer_approves_guarded_classes_only(desk: Desk) -> None:

@@ -98,7 +98,7 @@ def test_a_node_speaks_for_its_own_agents_only(
     assert own.value.reason == "unknown_peer"
     with pytest.raises(RpcError) as other:
         ann.call("sync/handoff", source_agent=beta.agent, agent=BOB, call=call)
-    assert other.value.reason == "unknown_peer"
+    assert other.value.reason == "not_a_peer"
     assert ann.call("handoff", action="get", handoff_id=handoff)["handoff"]["status"] == "proposed"
     outcomes = alpha.query("SELECT outcome FROM acp_audit WHERE actor = ?", gamma.agent)
     assert ("refused",) in outcomes

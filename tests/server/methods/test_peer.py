@@ -46,7 +46,7 @@ def listed(node: Node, peer: Peer) -> list[Any]:
 
 
 def test_announce(mesh: Node, peer: Peer) -> None:
-    key = mesh.key(peer["agentId"], peer["repoName"])
+    key = mesh.key(peer["agentId"], peer["repoName"], "peer")
     assert announce(mesh, peer, key) == {
         "status": "acknowledged",
         "myAgentId": AGENT,
@@ -70,7 +70,7 @@ def test_announcing_again_renews_the_peer(mesh: Node, peer: Peer) -> None:
 
 def test_an_agent_announces_only_itself(mesh: Node, peer: Peer) -> None:
     """Design §7: an agent id is pinned to its key."""
-    key = mesh.key(peer["agentId"], peer["repoName"])
+    key = mesh.key(peer["agentId"], peer["repoName"], "peer")
     with refused(-32003, "other_agent"):
         announce(mesh, peer, key, agentId="aid://example.com/mobile@1.0.0")
     with refused(-32003, "key_needed"):
@@ -152,7 +152,7 @@ def test_a_key_takes_an_id_back_from_who_registered_it_first(mesh: Node, peer: P
 def test_who_registers_with_its_key_ends_what_came_without(mesh: Node, peer: Peer) -> None:
     other = peer | {"agentId": peer["agentId"].replace("1.0.0", "2.0.0")}
     announce(mesh, other)
-    key = mesh.key(peer["agentId"], peer["repoName"])
+    key = mesh.key(peer["agentId"], peer["repoName"], "peer")
     announce(mesh, peer, key)
     assert listed(mesh, other) == []
     assert [one["trust"] for one in listed(mesh, peer)] == ["verified"]
@@ -187,5 +187,8 @@ def test_an_unkeyed_peer_is_taken_at_its_word_for_sync_only(mesh: Node, peer: Pe
 
     assert "result" in call("cacp/project/list")
     assert "result" in call("cacp/peer/announce", **peer)
+    renamed = peer | {"repoName": "another-app"}
+    assert "result" in call("cacp/peer/announce", **renamed)
+    assert listed(mesh, peer)[0]["repoName"] == "another-app"
     error = call("cacp/project/create", name="n", objective="o")["error"]
     assert (error["code"], error["data"]["reason"]) == (-32003, "insufficient_trust")

@@ -97,14 +97,9 @@ def packet_of(**more: Any) -> dict[str, Any]:
 def test_a_sync_is_taken_from_its_source_agent_only(shared: Team) -> None:
     """Design §7: source_agent must be the authenticated peer."""
     packet = packet_of(from_repo="x")
+    headers = bearer(shared.node.key("aid://example.com/keyed@1.0.0", "keyed", "peer"))
     with refused(-32003, "source_agent_mismatch"):
-        send(
-            shared.node,
-            "context/sync",
-            headers=bearer(shared.key),
-            projectId=shared.project,
-            packet=packet,
-        )
+        send(shared.node, "context/sync", headers=headers, projectId=shared.project, packet=packet)
     with refused(-32003, "unknown_peer"):
         send(
             shared.node,
@@ -338,11 +333,17 @@ def test_a_peers_packet_is_taken_once(shared: Team) -> None:
     assert found == packet | {"timestamp": "2026-01-01T12:00:00.500000+00:00"}
 
 
+def test_a_packet_that_could_not_be_passed_on_is_passed_over(shared: Team) -> None:
+    deep = packet_of(content=json.loads('{"a":' * 64 + "{}" + "}" * 64))
+    deep["from_repo"] = shared.repo_id(MOBILE)
+    said = send(shared.node, "context/sync", projectId=shared.project, packet=deep)["reason"]
+    assert "nested deeper than 64 levels" in said
+
+
 def test_a_packet_of_another_repo_is_passed_over(shared: Team) -> None:
     packet = packet_of(from_repo=shared.repo_id(REPO))
-    result = send(shared.node, "context/sync", projectId=shared.project, packet=packet)
-    assert result["status"] == "skipped"
-    assert shared.backend("context/list") == {"packets": []}
+    sent = send(shared.node, "context/sync", projectId=shared.project, packet=packet)["status"]
+    assert (sent, shared.backend("context/list")) == ("skipped", {"packets": []})
 
 
 # --- cacp/project/sync --------------------------------------------------------------------------

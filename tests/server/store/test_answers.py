@@ -7,7 +7,7 @@ from server.store.answers import KEPT, Answer
 
 
 def test_an_answer_is_kept_for_24_hours(db: sqlite3.Connection) -> None:
-    answers.keep(db, "scope", "hash", '{"a":1}', 1_000)
+    answers.keep(db, "scope", Answer("hash", '{"a":1}', 1_000), 1_000)
     assert answers.find(db, "scope", 1_000 + KEPT - 1) == Answer("hash", '{"a":1}', 1_000)
     assert answers.find(db, "scope", 1_000 + KEPT) is None
     assert answers.find(db, "other", 1_000) is None
@@ -15,12 +15,20 @@ def test_an_answer_is_kept_for_24_hours(db: sqlite3.Connection) -> None:
 
 
 def test_older_answers_are_forgotten_when_one_is_kept(db: sqlite3.Connection) -> None:
-    answers.keep(db, "old", "hash", "1", 1_000)
-    answers.keep(db, "new", "hash", "2", 1_001 + KEPT)
+    answers.keep(db, "old", Answer("hash", "1", 1_000), 1_000)
+    answers.keep(db, "new", Answer("hash", "2", 1_001 + KEPT), 1_001 + KEPT)
     assert db.execute("SELECT scope FROM idempotency").fetchall() == [("new",)]
 
 
 def test_a_key_may_be_used_anew_once_its_answer_is_too_old(db: sqlite3.Connection) -> None:
-    answers.keep(db, "scope", "hash", "1", 1_000)
-    answers.keep(db, "scope", "another", "2", 1_000 + KEPT)
+    answers.keep(db, "scope", Answer("hash", "1", 1_000), 1_000)
+    answers.keep(db, "scope", Answer("another", "2", 1_000 + KEPT), 1_000 + KEPT)
     assert answers.find(db, "scope", 1_000 + KEPT) == Answer("another", "2", 1_000 + KEPT)
+
+
+def test_what_is_not_surely_too_old_is_kept_and_answered_with(db: sqlite3.Connection) -> None:
+    """The clock is a year ahead; what is sure is a moment after the first call."""
+    first = Answer("hash", "1", 1_000)
+    answers.keep(db, "first", first, 1_000)
+    answers.keep(db, "second", Answer("hash", "2", 365 * KEPT), 2_000)
+    assert answers.find(db, "first", 3_000) == first

@@ -41,6 +41,14 @@ def contract(db: sqlite3.Connection, project: Project) -> str:
     return "c1"
 
 
+def test_an_outline_names_a_contract_without_its_content(
+    db: sqlite3.Connection, project: Project, contract: str
+) -> None:
+    whole = read(db, project, contract, history=False)
+    outline = contracts.outline(db, project.project_id, contract)
+    assert outline == whole | {"content": {}, "implementations": []}
+
+
 def add(db: sqlite3.Connection, project: Project, contract: str, *facts: Any) -> None:
     known = contracts.facts_of(db, contract)
     contracts.add(db, project.project_id, contract, HEADER, known, facts)

@@ -18,7 +18,7 @@ from server.store.database import Database, Transaction, WriteFunction, connect
 from server.store.migrate import prepare
 from tests.faults import shim
 from tests.faults.shim import Call, Fault
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.anyio
 
@@ -256,14 +256,15 @@ async def test_a_folder_that_was_replaced_does_not_end_the_writer(tmp_path: Path
 
 
 async def test_nobody_waits_for_a_writer_that_has_ended(path: Path) -> None:
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     def slow(transaction: Transaction) -> None:
+        begun.set()
         go_on.wait(PATIENCE)
 
     async with opened(path) as db:
         waiting = asyncio.ensure_future(gather(db, slow, put("a")))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(begun.wait, PATIENCE)
         end_writer()
         assert await asyncio.wait_for(waiting, PATIENCE) == [Unavailable, Unavailable]
         go_on.set()
@@ -381,9 +382,17 @@ async def test_the_write_ahead_log_stays_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "WAL_CHECKPOINT", 1024 * 1024)
+    copied: list[None] = []
+    checkpoint = database._checkpoint
+    monkeypatch.setattr(database, "_checkpoint", lambda on: copied.append(checkpoint(on)))
     async with opened(path) as db:
         for number in range(40):
+            before = len(copied)
             await db.write(put("large", str(number) * 200_000))
+            if db.log_bytes > database.WAL_CHECKPOINT:
+                # Beside the writer, then by it: a machine that is slow here writes on meanwhile.
+                await until(lambda before=before: len(copied) == before + 2)  # type: ignore[misc]
+        assert copied
         assert db.log_bytes < 4 * 1024 * 1024
 
 
@@ -411,7 +420,8 @@ async def test_close_waits_for_the_group_that_is_being_written(path: Path) -> No
     write = asyncio.ensure_future(db.write(slow))
     await asyncio.to_thread(begun.wait, PATIENCE)
     closing_ = asyncio.ensure_future(db.close())
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
+    assert not closing_.done()
     go_on.set()
     await closing_
     assert await asyncio.wait_for(write, PATIENCE) == "done"

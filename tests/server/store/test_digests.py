@@ -1,13 +1,35 @@
 """Digests follow the log of changes (design §6, Anti-entropy)."""
 
+import shutil
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from peers import digest
 from peers.digest import Name
-from server.store import changes, digests, projects
+from schemas.base import iso
+from schemas.context import ContextPacket
+from schemas.facts import ResponseFact, VersionFact
+from server.domain import contract as domain
+from server.domain.registers import Claim
+from server.store import changes, claims, contracts, digests, files, packets, projects
+from server.store.database import connect
+from server.store.files import File, Request
 from server.store.projects import Header
+from server.store.sql import SQL
+from tests.growth import grows_linearly
+from tests.server.domain.histories import versions
 from tests.server.store.conftest import PROJECT, repo
 
+AGENT = "aid://example.com/a@1.0.0"
 NAME = Name("project", PROJECT, PROJECT)
 PLACE = digest.place_of(NAME)
 
@@ -23,6 +45,18 @@ def changed(db: sqlite3.Connection, entity: str, entity_id: str) -> None:
         entity_id=entity_id,
         project_id=PROJECT,
         outcome="x",
+    )
+
+
+def packet(packet_id: str, stamp: int = 5, **content: Any) -> ContextPacket:
+    return ContextPacket(
+        packet_id=packet_id,
+        from_repo="r",
+        from_agent=AGENT,
+        timestamp=iso(stamp),
+        type="question",
+        content=content,
+        related_contracts=[],
     )
 
 
@@ -53,6 +87,7 @@ def test_it_counts_page_by_page_and_each_change_once(
     db: sqlite3.Connection, project: Header
 ) -> None:
     for number in range(70):
+        packets.insert(db, PROJECT, packet(f"packet {number}"))
         changed(db, "context", f"packet {number}")
     assert digests.is_behind(db)
     assert [digests.catch_up(db), digests.catch_up(db)] == [False, True]
@@ -61,7 +96,7 @@ def test_it_counts_page_by_page_and_each_change_once(
     assert digests.catch_up(db)
     changed(db, "context", "packet 7")
     assert digests.catch_up(db)
-    assert sums(db) == before, "a packet is immutable"
+    assert sums(db) == before, "nothing is other than it was"
 
 
 def test_what_is_not_synchronised_does_not_count(db: sqlite3.Connection, project: Header) -> None:
@@ -77,4 +112,184 @@ def test_what_is_held_is_one_digest_and_counts(db: sqlite3.Connection, project: 
     changed(db, "conflict", "c")
     digests.catch_up(db)
     found = digests.held(db)
-    assert (found.digest, found.conflicts) == (digests.leaves_at(db, PLACE)[NAME], 1)
+    # That a conflict was heard of is no more than that: the facts tell how many there are.
+    assert (found.digest, found.conflicts) == (digests.leaves_at(db, PLACE)[NAME], 0)
+
+
+@given(st.lists(versions(), min_size=1, max_size=8))
+def test_conflicts_are_counted_as_the_facts_tell_them(found: list[VersionFact]) -> None:
+    """In SQL as in the domain, whatever was written apart and in whichever order it came."""
+    facts = domain.join({}, found)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for sql in TABLES:
+            db.execute(sql)
+        for (kind, key), fact in facts.items():
+            body = orjson.dumps(fact).decode()
+            db.execute("INSERT INTO facts VALUES ('c', ?, ?, ?, ?)", (kind, key, fact.stamp, body))
+        assert SQL.held_counts(db)[4] == len(domain.conflicts_of(facts))
+
+
+def counted(versions: int) -> int:
+    """The conflicts of a contract whose versions all have one content."""
+    content = orjson.dumps({"digest": "d", "parent": "d"}).decode()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for sql in TABLES:
+            db.execute(sql)
+        db.execute(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < :versions) "
+            "INSERT INTO facts "
+            "SELECT 'c', 'version', n, n, json_set(:content, '$.version', n) FROM n",
+            {"versions": versions, "content": content},
+        )
+        return int(SQL.held_counts(db)[4])
+
+
+def test_what_is_held_is_counted_at_the_cost_of_each_version() -> None:
+    """Also where a party has written the same content again and again."""
+    assert counted(100) == 0
+    assert grows_linearly(counted, 400)
+
+
+TABLES = [
+    "CREATE TABLE facts (contract_id, kind, key, stamp, body)",
+    *(
+        f"CREATE TABLE {name} (id)"
+        for name in ("projects", "contracts", "packets", "files", "claim_conflicts", "set_aside")
+    ),
+]
+
+
+# --- equal content, equal digests; different content, different digests --------------------------
+
+Write = Callable[[sqlite3.Connection], None]
+WORDS = st.text("abcé\U0001f600", min_size=1, max_size=4)
+CONTENT = st.dictionaries(WORDS, st.none() | st.integers(0, 9) | WORDS | st.floats(0, 1))
+
+
+def reordered(content: dict[str, Any], chance: Random) -> dict[str, Any]:
+    names = list(content)
+    chance.shuffle(names)
+    return {name: content[name] for name in names}
+
+
+def a_packet(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
+    def write(db: sqlite3.Connection) -> None:
+        one = packet(f"p{number}", 5, word=word, c=reordered(content, chance))
+        packets.insert(db, PROJECT, one, signature=chance.choice([None, '{"node":"n"}']))
+        changed(db, "context", f"p{number}")
+
+    return write
+
+
+def a_contract(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
+    def write(db: sqlite3.Connection) -> None:
+        said = reordered(content, chance)
+        version = VersionFact(
+            version=1,
+            digest="d" * 64,
+            stamp=2,
+            content=said,
+            parties=("r",),
+            policy="any",
+            repo_id="r",
+            agent_id=AGENT,
+        )
+        answer = ResponseFact(
+            version=1,
+            digest="d" * 64,
+            stamp=3,
+            action="reject",
+            suggested_change=said,
+            repo_id="r",
+            agent_id=AGENT,
+        )
+        at, header = f"c{number}", contracts.Header("custom", word, 2)
+        contracts.insert(db, PROJECT, at, header, version)
+        facts = contracts.facts_of(db, at)
+        contracts.add(db, PROJECT, at, header, facts, [answer])
+        changed(db, "contract", at)
+
+    return write
+
+
+def a_file(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
+    def write(db: sqlite3.Connection) -> None:
+        text = orjson.dumps(sorted(content)).decode()
+        said = File(f"f{number}", word, "t", 1, "ab", text, "[]", "r", "a", None, 5)
+        files.put(db, PROJECT, said)
+        files.put_request(db, PROJECT, Request(f"q{number}", "r", "a", word, None, 6))
+        changed(db, "file", f"f{number}")
+        changed(db, "file_request", f"q{number}")
+
+    return write
+
+
+def a_repo(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
+    def write(db: sqlite3.Connection) -> None:
+        one = repo(f"repo{number}", stamp=7)._replace(role=word, url=str(sorted(content)))
+        projects.insert_repo(db, PROJECT, one)
+        claim = Claim(AGENT, None, 8, 8 + len(content))
+        claims.settle(db, PROJECT, one.repo_id, [claim])
+        changed(db, "repo", one.repo_id)
+
+    return write
+
+
+KINDS = (a_packet, a_contract, a_file, a_repo)
+HISTORY = st.lists(st.tuples(st.sampled_from(KINDS), WORDS, CONTENT), min_size=1, max_size=8)
+
+
+def held(path: Path, history: list[Any], chance: Random) -> str:
+    """The digest of all, after these were written in any order."""
+    writes = [make(at, word, content, chance) for at, (make, word, content) in enumerate(history)]
+    chance.shuffle(writes)
+    with closing(connect(path)) as db:
+        db.execute("BEGIN")
+        header = Header(PROJECT, "n", "o", "planning", "any", 1, 1)
+        projects.insert(db, header, [])
+        changed(db, "project", PROJECT)
+        for write in writes:
+            write(db)
+            if chance.random() < 0.3:
+                digests.catch_up(db)
+        while not digests.catch_up(db):
+            pass
+        found = digests.held(db).digest
+        db.execute("ROLLBACK")
+        return found
+
+
+@pytest.fixture(scope="module")
+def empty(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copy(prepared, tmp_path_factory.mktemp("digests")))
+
+
+@given(HISTORY, st.randoms(use_true_random=False))
+def test_equal_content_has_equal_digests_in_whatever_order_it_came(
+    empty: Path, history: list[Any], chance: Random
+) -> None:
+    """Order of arrival, order of members and signatures are no content."""
+    assert held(empty, history, chance) == held(empty, history, chance)
+
+
+@given(HISTORY, st.data())
+def test_whatever_differs_differs_in_its_digest(empty: Path, history: list[Any], data: Any) -> None:
+    """An id alone says nothing: equal digests are equal content."""
+    at = data.draw(st.integers(0, len(history) - 1))
+    make, word, content = history[at]
+    changed_one = [*history[:at], (make, word + "x", content), *history[at + 1 :]]
+    chance = Random(0)
+    assert held(empty, history, chance) != held(empty, changed_one, chance)
+
+
+def test_a_row_that_no_node_can_have_signed_counts_as_it_is(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    packets.insert(db, PROJECT, packet("p"))
+    changed(db, "context", "p")
+    assert digests.catch_up(db)
+    before = digests.held(db).digest
+    db.execute("UPDATE packets SET document = '{damaged'")
+    changed(db, "context", "p")
+    assert digests.catch_up(db)
+    assert digests.held(db).digest != before

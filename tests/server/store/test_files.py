@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from server.store import files
+from server.store import alarms, files
 from server.store.files import Content, File, Request
 from server.store.projects import Header
 from server.store.sql import SQL
@@ -45,11 +45,21 @@ def test_a_file_and_its_content_come_back_as_they_were(
     files.put_content(db, PROJECT, file("f1"), Content(content, None))
     assert files.find(db, PROJECT, "f1") == file("f1")
     assert files.content(db, PROJECT, file("f1")) == (content, None)
-    assert files.piece(db, PROJECT, file("f1"), 0, 2) == b"\x00\x01"
-    assert files.piece(db, PROJECT, file("f1"), 254, 9) == b"\xfe\xff"
-    assert files.piece(db, PROJECT, file("f1"), 256, 9) == b""
-    assert files.piece(db, PROJECT, file("f2"), 0, 9) is None
     assert files.find(db, "other", "f1") is files.find(db, PROJECT, "f2") is None
+
+
+def test_content_that_is_put_again_mends_what_was_damaged(
+    db: sqlite3.Connection, project: Header
+) -> None:
+    files.put_content(db, PROJECT, file("f1"), Content(b"right", None))
+    db.execute("UPDATE file_contents SET content = x'00'")
+    about = files.alarm_of(PROJECT, "f1")
+    alarms.begin(db, alarms.Alarm("content_corrupt", about, "d", 1))
+    files.put_content(db, PROJECT, file("f1"), Content(b"right", None))
+    assert files.content(db, PROJECT, file("f1")) == (b"right", None)
+    assert alarms.every(db) == []
+    files.drop_content(db, PROJECT, file("f1"))
+    assert files.content(db, PROJECT, file("f1")) is None
 
 
 def test_content_of_another_digest_is_not_the_files(

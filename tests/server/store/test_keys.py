@@ -30,6 +30,15 @@ def test_a_key_is_found_by_its_hash_and_kept_nowhere(db: sqlite3.Connection) -> 
     assert key not in "\n".join(db.iterdump())
 
 
+def test_a_key_may_be_for_some_projects(db: sqlite3.Connection) -> None:
+    key = keys.new_key()
+    keys.add(db, key, agent_id=AGENT, repo="b", projects=["p", "q", "p"], human=True, now=1)
+    found = keys.holder(db, keys.hash_of(key.encode()))
+    assert found is not None
+    assert (found.projects, found.human) == (frozenset({"p", "q"}), True)
+    assert [one.projects for one in keys.every(db)] == [frozenset({"p", "q"})]
+
+
 def test_an_unknown_key_has_no_holder(db: sqlite3.Connection) -> None:
     assert keys.holder(db, keys.hash_of(b"cacp_sk_unknown")) is None
 

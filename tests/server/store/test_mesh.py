@@ -3,7 +3,7 @@
 import sqlite3
 
 from server.store import keys, mesh
-from server.store.mesh import Aside, NodeKey, Wanted
+from server.store.mesh import NodeKey, Wanted
 
 ALPHA = "aid://example.com/alpha@1.0.0"
 
@@ -44,15 +44,6 @@ def test_a_wanted_peer_keeps_its_invite_and_its_error(db: sqlite3.Connection) ->
     assert mesh.wanted(db) == [Wanted("http://a", "inv_1.x", None)]
     assert mesh.want_done(db, "http://a")
     assert mesh.wanted(db) == []
-
-
-def test_what_is_put_aside_comes_when_it_is_due(db: sqlite3.Connection) -> None:
-    message = Aside("d", ALPHA, "cacp/contract/sync", "{}")
-    assert mesh.put_aside(db, message, 10)
-    assert not mesh.put_aside(db, message, 12), "it is there already"
-    assert (mesh.due(db, 9), mesh.due(db, 10), mesh.count_aside(db)) == ([], [message], 1)
-    mesh.drop_aside(db, "d")
-    assert mesh.count_aside(db) == 0
 
 
 def test_an_agent_is_known_by_its_key_or_by_its_nodes(db: sqlite3.Connection) -> None:

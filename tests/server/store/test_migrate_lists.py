@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from server.store import digests, files
+from server.store import digests, files, keys
 from server.store.files import File, Request
 from server.store.schema import migrations
 
@@ -24,7 +24,7 @@ def test_packets_from_before_are_listed_by_their_own_time(tmp_path: Path) -> Non
                     " ('p', 'b', 'question', 9, '{}');"
                     "INSERT INTO packet_contracts VALUES ('p', 'c', 7, 'a'), ('p', 'c', 9, 'b');"
                 )
-            db.executescript(one.sql)
+            one.run(db)
         expected = [("a", 1_700_000_000_000_042), ("b", 9)]
         for table in ("packets", "packet_contracts"):
             rows = db.execute(f"SELECT packet_id, stamp FROM {table} ORDER BY 1")
@@ -51,7 +51,7 @@ def test_files_from_before_are_whole_and_known_to_all(tmp_path: Path) -> None:
                     " (6, 'o', 'bob', 'm', 'file_request', 'r2', 'p', 'open');"
                     "INSERT INTO meta VALUES ('digest_cursor', '4');"
                 )
-            db.executescript(one.sql)
+            one.run(db)
         file = File("f", "a.png", "image/png", 2, "ab", "For: x", "[]", "backend", "agent", "r1", 5)
         assert files.find(db, "p", "f") == file
         assert files.content(db, "p", file) == (b"\x00\xff", None)
@@ -62,7 +62,12 @@ def test_files_from_before_are_whole_and_known_to_all(tmp_path: Path) -> None:
         assert digests.is_behind(db)
         assert digests.catch_up(db)
         counted = db.execute("SELECT entity, entity_id FROM digests ORDER BY 2").fetchall()
-        assert counted == [("file", "f"), ("file_request", "r1"), ("file_request", "r2")]
+        assert counted == [
+            ("file", "f"),
+            ("project", "p"),
+            ("file_request", "r1"),
+            ("file_request", "r2"),
+        ]
 
 
 def test_dead_letters_that_were_archived_before_are_listed(tmp_path: Path) -> None:
@@ -99,7 +104,7 @@ def test_dead_letters_that_were_archived_before_are_listed(tmp_path: Path) -> No
                     "INSERT INTO peers (agent_id, endpoint, trust, registered_at, last_seen)"
                     " VALUES ('aid://x/node@1.0.0', 'http://x', 'verified', 1, 1)"
                 )
-            db.executescript(one.sql)
+            one.run(db)
         rows = db.execute(
             "SELECT id, message_id, recipient, sender, open_to_humans FROM archived_dead_letters"
             " WHERE message_id <> 'm4' ORDER BY id"
@@ -109,3 +114,17 @@ def test_dead_letters_that_were_archived_before_are_listed(tmp_path: Path) -> No
             (3, "m1", "aid://x/r2", "aid://x/a", 0),
             (4, "m2", "aid://x/r0", "aid://x/b", 1),
         ]
+
+
+def test_keys_from_before_stay_with_their_project(tmp_path: Path) -> None:
+    """0029: or a key for one project would be one for all."""
+    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
+        for one in migrations():
+            if one.name == "key_projects":
+                db.executescript(
+                    "INSERT INTO keys (key_id, hash, agent_id, repo, trust, created_at, project_id)"
+                    " VALUES ('k1', 'h1', 'a', 'r', 'verified', 1, 'p'),"
+                    " ('k2', 'h2', 'a', 'r', 'verified', 2, NULL);"
+                )
+            one.run(db)
+        assert [one.projects for one in keys.every(db)] == [frozenset({"p"}), None]

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from server.store import peers
+from server.store import deferred, peers
 from server.store.peers import Peer
 
 AGENT = "aid://example.com/frontend@1.0.0"
@@ -34,6 +34,16 @@ def test_registrations_without_a_key_are_taken_back(db: sqlite3.Connection) -> N
     assert [one.agent_id for one in peers.take_back(db, AGENT)] == [AGENT, other]
     assert peers.take_back(db, AGENT) == []
     assert [one.endpoint for one in peers.every(db)] == ["http://c", "http://d"]
+
+
+def test_what_a_peer_has_deferred_goes_with_it(db: sqlite3.Connection) -> None:
+    """Nothing of it would be taken, and it makes no health degraded."""
+    for number, agent in enumerate((AGENT, "peer-7")):
+        peers.put(db, agent, "http://a", None, "verified", 1)
+        message = deferred.Message(agent, "cacp/contract/sync", "{}", str(number))
+        deferred.put(db, message, "predecessor", "c", due=10, now=0)
+    assert peers.remove(db, AGENT)
+    assert [one.source for one in deferred.due(db, 10)] == ["peer-7"]
 
 
 def test_nobody_is_there_at_first(db: sqlite3.Connection) -> None:

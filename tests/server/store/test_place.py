@@ -9,7 +9,7 @@ import pytest
 
 from server.domain.errors import Unavailable
 from server.store.migrate import prepare
-from server.store.place import claim
+from server.store.place import claim, is_claimed
 
 
 def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
@@ -52,3 +52,14 @@ def test_the_names_of_new_folders_are_brought_to_disk(
     if isinstance(made, int):
         os.close(made)
     assert synced >= {tmp_path.stat().st_ino, (tmp_path / "deep").stat().st_ino}
+
+
+def test_whether_a_node_runs_on_a_file_is_seen_from_outside(tmp_path: Path) -> None:
+    path = tmp_path / "node.db"
+    assert not is_claimed(path)
+    held = claim(path)
+    assert held is not None
+    assert is_claimed(path)
+    os.close(held)
+    assert not is_claimed(path)
+    assert claim(path) is not None, "to look takes nothing"

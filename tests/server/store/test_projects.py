@@ -76,6 +76,14 @@ def test_ids_from_elsewhere_are_kept_as_aliases(db: sqlite3.Connection, project:
     assert projects.resolve_alias(db, "other", "theirs") is None
 
 
+def test_a_repo_has_so_many_aliases_and_no_more(db: sqlite3.Connection, project: Header) -> None:
+    """A peer that gives it another id with each call fills nothing."""
+    backend = repo_id_for(PROJECT, "backend-api")
+    taken = [projects.add_alias(db, PROJECT, f"id {n}", backend) for n in range(150)]
+    assert taken == [True] * projects.ALIASES_MAX + [False] * (150 - projects.ALIASES_MAX)
+    assert projects.add_alias(db, PROJECT, "id 0", backend), "what is known stays"
+
+
 def test_a_claim_that_came_later_is_kept(db: sqlite3.Connection, project: Header) -> None:
     """Design §5: of two claims made apart the other becomes a conflict record."""
     backend = repo_id_for(PROJECT, "backend-api")

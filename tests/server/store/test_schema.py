@@ -8,10 +8,10 @@ import pytest
 from server.store.schema import (
     Damaged,
     Migration,
-    additions,
     check,
     deduce,
     elements,
+    made,
     migrations,
 )
 
@@ -24,7 +24,26 @@ SECOND = frozenset({"column a.z", "table b", "column b.x"})
 
 
 def test_each_migration_adds_its_own() -> None:
-    assert additions(KNOWN) == {"first": FIRST, "second": SECOND}
+    assert made(KNOWN).additions == {"first": FIRST, "second": SECOND}
+
+
+def test_what_they_make_is_made_at_once_too() -> None:
+    """Rows, triggers and rows of SQLite's own, too: all but what is gone again."""
+    more = Migration(
+        3,
+        "third",
+        "CREATE TABLE c (n INTEGER PRIMARY KEY AUTOINCREMENT, b TEXT REFERENCES a (x));"
+        " INSERT INTO c (b) VALUES ('it''s'), (NULL); DELETE FROM c WHERE n = 2;"
+        " CREATE UNIQUE INDEX c_b ON c (b); DROP TABLE b; ALTER TABLE a RENAME COLUMN y TO w;"
+        " CREATE VIEW v AS SELECT x FROM a;",
+    )
+    steps, once = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    with closing(steps), closing(once):
+        for one in (*KNOWN, more):
+            one.run(steps)
+        for statement in made((*KNOWN, more)).statements:
+            once.execute(statement)
+        assert list(once.iterdump()) == list(steps.iterdump())
 
 
 def test_what_a_database_has_had_is_told_by_what_is_there() -> None:
@@ -53,5 +72,5 @@ def test_elements_leave_out_what_is_sqlites_own() -> None:
 def test_migrations_from_before_the_record_are_told_by_what_they_add() -> None:
     """Later ones may change rows only: their names are recorded."""
     known = tuple(migrations())
-    assert all(additions(known)[one.name] for one in known[:10])
+    assert all(made(known).additions[one.name] for one in known[:10])
     assert len({one.name for one in known}) == len(known)

@@ -1,9 +1,13 @@
 """The stamps that a node gives out (design §6, Stamps)."""
 
+import sqlite3
+
+from peers.clock import GAP, Sure
 from server.domain.clocks import Deferred
-from server.store.stamps import Stamps
+from server.store.stamps import Stamps, keep, kept
 
 HOUR = 3_600_000_000
+NOW = 1_800_000_000_000_000
 
 
 def test_they_go_on_after_what_is_on_disk_and_what_was_seen() -> None:
@@ -31,3 +35,18 @@ def test_what_is_stored_ahead_is_trouble() -> None:
     found = stamps.trouble(Deferred())
     assert found is not None
     assert found.reason == "stamps_ahead"
+
+
+def test_what_is_sure_is_kept(db: sqlite3.Connection) -> None:
+    assert kept(db) is None
+    for one in (Sure(NOW), Sure(NOW - HOUR, doubted=5)):
+        keep(db, one)
+        assert kept(db) == one
+
+
+def test_a_clock_in_doubt_is_trouble() -> None:
+    stamps = Stamps()
+    stamps.clock.trust(Sure(stamps.clock.now() - 2 * GAP))
+    found = stamps.trouble(Deferred())
+    assert found is not None
+    assert found.reason == "clock_unconfirmed"

@@ -118,8 +118,15 @@ def test_what_another_node_may_have_is_left_as_it_is(db: sqlite3.Connection) -> 
 def test_what_others_have_signed_is_left_as_it_is(db: sqlite3.Connection) -> None:
     write(db, NOW + HOUR)
     db.execute("UPDATE facts SET signature = '{}' WHERE kind = 'response'")
-    db.execute("UPDATE packets SET signature = '{}'")
+    for table in ("packets", "projects", "repos", "contracts"):
+        db.execute(f"UPDATE {table} SET signature = '{{}}'")
     assert bring_back(db)
+    for told in (
+        "stamp > ? FROM projects",
+        "stamp > ? FROM repos",
+        "created_at > ? FROM contracts",
+    ):
+        assert db.execute(f"SELECT {told}", (NOW,)).fetchone() == (1,)
     facts = contracts.facts_of(db, CONTRACT).values()
     ahead = [fact.kind for fact in facts if fact.stamp > NOW]
     assert ahead == ["response"]
@@ -149,3 +156,33 @@ def test_it_is_known_over_starts_what_nobody_has(db: sqlite3.Connection) -> None
 def test_a_file_of_a_release_before_counts_as_taken(db: sqlite3.Connection) -> None:
     record(db, "project", PROJECT, NOW)
     assert untaken.begin(db) == changes.newest(db)
+
+
+def test_a_repair_tells_what_it_mends_and_finds_nothing_the_second_time(
+    db: sqlite3.Connection,
+) -> None:
+    untaken.begin(db)
+    write(db, NOW + HOUR)
+    record(db, "file", "theirs", NOW + HOUR, origin="aid://example.com/other")
+    found = untaken.ahead(db, node=NODE, now=NOW)
+    assert found == ({"project": 1, "contract": 1, "context": 1}, {"file": 1})
+    assert untaken.repaired(db) == 0
+    assert untaken.repair(db, node=NODE, now=NOW) is not None
+    assert max(stamps(db)) == NOW
+    repaired = untaken.repaired(db)
+    assert repaired == changes.newest(db), "a running node sees that there was one"
+    assert untaken.ahead(db, node=NODE, now=NOW) == ({}, {"file": 1})
+    assert untaken.repair(db, node=NODE, now=NOW) is None
+    assert untaken.repaired(db) == repaired
+    assert untaken.is_any(db, NODE), "no other has it yet"
+
+
+def test_what_a_peer_may_have_is_not_repaired(db: sqlite3.Connection) -> None:
+    untaken.begin(db)
+    write(db, NOW + HOUR)
+    untaken.bring_back(db, node=NODE, given=changes.newest(db), now=NOW)
+    before = stamps(db)
+    found = untaken.ahead(db, node=NODE, now=NOW)
+    assert found == ({}, {"project": 1, "contract": 1, "context": 1})
+    assert untaken.repair(db, node=NODE, now=NOW) is None
+    assert stamps(db) == before

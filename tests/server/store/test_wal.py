@@ -149,6 +149,27 @@ def test_no_log_and_an_empty_one_lose_nothing(tmp_path: Path) -> None:
     check_log(path)
 
 
+def test_a_first_start_that_lost_power_is_no_damage(tmp_path: Path) -> None:
+    """While a database becomes one with a log: the journal that undoes that stands beside a log in
+    which nothing is yet, and only who may write can read it."""
+    (tmp_path / "live").mkdir()
+    path = tmp_path / "live" / "a.db"
+    prepare(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        db.execute("PRAGMA cache_size=1")
+        db.execute("BEGIN")
+        for number in range(ROWS):
+            db.execute("INSERT INTO meta VALUES (?, ?)", (f"half {number}", "x" * 3_000))
+        shutil.copytree(tmp_path / "live", tmp_path / "left")
+    left = tmp_path / "left" / "a.db"
+    assert left.with_name("a.db-journal").stat().st_size
+    log_of(left).write_bytes(bytes(HEADER_BYTES))
+    prepare(left)
+    with reading(left) as db:
+        assert db.execute("SELECT 1 FROM meta WHERE name LIKE 'half%'").fetchall() == []
+
+
 @pytest.mark.parametrize("cut", range(HEADER_BYTES + 1))
 @pytest.mark.parametrize("times", [0, 255], ids=["once", "a carry"])
 def test_a_header_that_was_torn_while_the_log_began_anew_is_no_loss(

@@ -5,11 +5,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from schemas.manifest import AdapterSpec
 from tests.threader.adapters.test_cli import context
 from tests.threader.projects import result_block
 from threader.adapters.base import ExecutionArtifact
-from threader.adapters.interactive import InteractiveAdapter, plain
+from threader.adapters.interactive import InteractiveAdapter, is_ready, plain
 from threader.outcome import Ending
 from threader.parsing import Parsed
 
@@ -23,6 +26,7 @@ def play(
         "command": [sys.executable, str(tmp_path / "cli.py")],
         "idle_sec": 0.5,
         "max_rescues": 1,
+        "ready_sec": 0.5,
         **fields,
     }
     adapter = InteractiveAdapter(AdapterSpec.model_validate(spec))
@@ -67,3 +71,57 @@ def test_time_runs_out_and_starts_fail_here_too(tmp_path: Path) -> None:
 
 def test_plain() -> None:
     assert plain(b"\x1b[1mone\x1b[0m\r\ntwo\rthree\xff") == "one\ntwo\nthree\ufffd".encode()
+
+
+SLOW = """
+import termios
+time.sleep(1)
+termios.tcflush(0, termios.TCIFLUSH)
+print({shown!r}, flush=True)
+time.sleep({then})
+termios.tcflush(0, termios.TCIFLUSH)
+print('> ', end='', flush=True)
+assert "Read the file" in input()
+print(open('block').read(), flush=True)
+time.sleep(60)
+"""
+"""A program that takes over the terminal only after a while, and forgets what was typed before."""
+
+
+def test_the_prompt_waits_until_something_was_shown(tmp_path: Path) -> None:
+    (tmp_path / "block").write_text(result_block("A"))
+    script = SLOW.format(shown="", then=0)
+    _, artifact = play(tmp_path, script, ready_sec=60, idle_sec=60)
+    assert artifact.exit.ending is Ending.EXITED
+
+
+def test_the_prompt_waits_for_the_pattern(tmp_path: Path) -> None:
+    (tmp_path / "block").write_text(result_block("A"))
+    script = SLOW.format(shown="Loading", then=2)
+    _, artifact = play(tmp_path, script, ready=r"(?m)^> $", ready_sec=60, idle_sec=60)
+    assert artifact.exit.ending is Ending.EXITED
+
+
+@pytest.mark.parametrize(
+    ("screen", "quiet", "waited", "fields", "expected"),
+    [
+        ("", 9, 9, {}, False),
+        (" \n", 9, 9, {}, False),
+        ("Welcome", 0.3, 9, {}, False),
+        ("Welcome", 1, 1, {}, True),
+        ("Welcome", 9, 9, {"ready": "> "}, False),
+        ("Welcome\n> ", 0.3, 1, {"ready": "> "}, True),
+        ("", 60, 60, {}, True),
+        ("Welcome", 9, 60, {"ready": "> "}, True),
+    ],
+)
+def test_readiness(
+    screen: str, quiet: float, waited: float, fields: dict[str, Any], expected: bool
+) -> None:
+    spec = AdapterSpec.model_validate({"adapter": "interactive", **fields})
+    assert is_ready(screen, spec, quiet=quiet, waited=waited) is expected
+
+
+def test_a_pattern_must_be_one() -> None:
+    with pytest.raises(ValidationError, match="is no regular expression"):
+        AdapterSpec.model_validate({"adapter": "interactive", "ready": "("})

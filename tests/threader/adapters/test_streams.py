@@ -6,7 +6,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threader.adapters.streams import acp_text, claude_text, opencode_text, transcript
+from threader.adapters.streams import (
+    acp_text,
+    any_text,
+    claude_text,
+    opencode_text,
+    readable,
+    transcript,
+)
 
 
 def lines(*events: Any) -> bytes:
@@ -43,6 +50,31 @@ def test_opencode_stream() -> None:
     assert transcript(log, opencode_text) == b"model says\n"
 
 
+def test_whichever_cli_it_is() -> None:
+    codex = lines(
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "item.completed", "item": {"type": "reasoning", "text": "hm"}},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "codex says"}},
+        {"type": "turn.completed", "usage": {"input_tokens": 1}},
+    )
+    assert transcript(codex, any_text) == b"codex says\n"
+    gemini = json.dumps({"session_id": "s", "response": "gemini says", "stats": {}}, indent=2)
+    assert transcript(b"Ripgrep is not available.\n" + gemini.encode(), any_text) == (
+        b"gemini says\n"
+    )
+    pieces = lines(
+        {"type": "message", "role": "user", "content": "echo"},
+        {"type": "message", "role": "assistant", "content": "<<<TASK_", "delta": True},
+        {"type": "message", "role": "assistant", "content": "RESULT", "delta": True},
+        {"type": "tool_use", "tool_name": "x"},
+        {"type": "message", "role": "assistant", "content": "more", "delta": True},
+        {"type": "result", "status": "success", "stats": {}},
+    )
+    assert transcript(pieces, any_text) == b"<<<TASK_RESULT\nmore\n"
+    assert "more" in readable(pieces.decode())
+    assert transcript(lines(said("claude says")), any_text) == b"claude says\n"
+
+
 def test_acp_chunks_are_joined_as_they_came() -> None:
     log = lines(
         {"update": "agent_message_chunk", "text": "<<<TASK_"},
@@ -50,6 +82,13 @@ def test_acp_chunks_are_joined_as_they_came() -> None:
         {"update": "agent_message_chunk", "text": "RESULT"},
     )
     assert acp_text(log) == b"<<<TASK_RESULT\n"
+
+
+def test_lines_that_are_no_objects_are_passed_over() -> None:
+    lone = lines(said("one"))
+    for log in (lone, b"\n" + lone, b"a {\n b{\n" + lone + b"{torn\n", lone.rstrip() + b"\r\nx"):
+        assert transcript(log, claude_text) == b"one\n"
+    assert transcript(b"y\n" * 1000, claude_text) == b"\n"
 
 
 @given(st.binary(max_size=500))
@@ -70,3 +109,28 @@ def test_events_of_odd_shapes_are_passed_over() -> None:
     )
     assert transcript(log, claude_text) == b"\n"
     assert transcript(log, opencode_text) == b"\n"
+
+
+def test_what_a_person_would_read_of_a_log() -> None:
+    log = "\n".join(
+        [
+            "warning: on stderr",
+            '{"type":"system","subtype":"init","tools":["Read"]}',
+            '{"type":"assistant","message":{"content":[{"type":"text","text":"I looked."}]}}',
+            '{"type":"user","message":{"content":"a tool said much"}}',
+            '{"type":"item.completed","item":{"type":"agent_message","text":"From codex."}}',
+            '{"type":"result","is_error":true,"result":"TypeError: it broke","usage":{"n":1}}',
+            '{"level":"info","msg":"a log of its own"}',
+            '{"torn',
+        ]
+    )
+    assert readable(log) == "\n".join(
+        [
+            "warning: on stderr",
+            "I looked.",
+            "From codex.",
+            "TypeError: it broke",
+            '{"level":"info","msg":"a log of its own"}',
+            '{"torn',
+        ]
+    )

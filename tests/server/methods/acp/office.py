@@ -9,6 +9,7 @@ from schemas.acp import ACPGivenPolicy
 from server.domain.acp.rules import Rules
 from server.identity import Caller
 from server.methods.acp import mail
+from server.methods.acp.age import Ageing
 from server.methods.base import Context, Node
 from server.store import keys
 from server.store.database import Transaction, connect
@@ -67,3 +68,9 @@ class Office:
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self.db.execute(sql, values).fetchall()
+
+
+def aged(ctx: Context, kind: Ageing) -> tuple[int, int]:
+    """How many messages were seen to, and how many dead letters these left."""
+    found = kind.find(ctx, 100)
+    return len(found), sum(kind.end(ctx, message_id) for message_id in found)

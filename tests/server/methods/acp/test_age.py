@@ -13,10 +13,11 @@ from schemas.base import iso
 from server.domain.agents import identity
 from server.domain.errors import Refusal
 from server.methods.acp import age
+from server.methods.acp.age import Ageing
 from server.methods.acp.dead import dead_letters, replay
 from server.methods.acp.inbox import acknowledge
 from server.store import mailboxes
-from tests.server.methods.acp.office import ANNA, BERT, CARL, SECOND, START, Office
+from tests.server.methods.acp.office import ANNA, BERT, CARL, SECOND, START, Office, aged
 
 DAY = 24 * 3600
 DORA = "aid://example.com/dora@1.0.0"
@@ -31,8 +32,8 @@ def test_what_is_over_expires_and_nothing_else(office: Office) -> None:
     later = office.post(expires_at=iso(START + 60 * SECOND))
     never = office.post()
     office.at = 30
-    assert age.expire(office.context(), 100) == (1, 1)
-    assert age.expire(office.context(), 100) == (0, 0)
+    assert aged(office.context(), age.EXPIRE) == (1, 1)
+    assert aged(office.context(), age.EXPIRE) == (0, 0)
     assert statuses(office) == {soon: "expired", later: "pending", never: "pending"}
 
 
@@ -45,7 +46,7 @@ def test_a_gated_message_expires_too_and_keeps_nobody_waiting(office: Office) ->
     )
     second = office.post(thread_id="t", sequence=2)
     office.at = 30
-    age.expire(office.context(), 100)
+    aged(office.context(), age.EXPIRE)
     boxed = office.rows("SELECT message_id FROM delivery_log WHERE box_seq IS NOT NULL")
     assert boxed == [(second,)]
 
@@ -54,11 +55,11 @@ def test_what_is_old_moves_to_the_archive_whole(office: Office) -> None:
     """§12.7: after 90 days exported to the archive, then purged."""
     old = office.post(to=[BERT, CARL])
     office.at = 89 * DAY
-    assert age.retain(office.context(), 100) == (0, 0)
+    assert aged(office.context(), age.RETAIN) == (0, 0)
     new = office.post()
     office.at = 91 * DAY
-    assert age.retain(office.context(), 100) == (1, 2)
-    assert age.retain(office.context(), 100) == (0, 0)
+    assert aged(office.context(), age.RETAIN) == (1, 2)
+    assert aged(office.context(), age.RETAIN) == (0, 0)
     assert list(statuses(office)) == [new]
     assert office.rows("SELECT DISTINCT message_id FROM delivery_log") == [(new,)]
     ((message_id, document),) = office.rows("SELECT id, document FROM messages_archive")
@@ -71,7 +72,7 @@ def test_what_is_old_moves_to_the_archive_whole(office: Office) -> None:
 def test_the_audit_is_kept_for_ever(office: Office) -> None:
     office.post(priority="critical")
     office.at = 400 * DAY
-    age.retain(office.context(), 100)
+    aged(office.context(), age.RETAIN)
     assert office.rows("SELECT outcome FROM acp_audit") == [("accepted",), ("expired",)]
 
 
@@ -94,16 +95,16 @@ def test_what_nobody_read_is_a_dead_letter_still_when_it_is_purged(office: Offic
 
     assert dead() == []
     office.at = 2 * DAY
-    age.expire(office.context(), 100)
+    aged(office.context(), age.EXPIRE)
     gone = [(unread, BERT, "expired"), (unread, CARL, "expired"), (critical, BERT, "expired")]
     told = [(one, identity(recipient), status) for one, recipient, status in gone]
     assert dead() == told[2:]
     office.at = 89 * DAY + 1
-    assert age.lapse(office.context(), 100) == (2, 3)
-    assert age.lapse(office.context(), 100) == (0, 0)
+    assert aged(office.context(), age.LAPSE) == (2, 3)
+    assert aged(office.context(), age.LAPSE) == (0, 0)
     assert dead() == told
     office.at = 91 * DAY
-    assert age.retain(office.context(), 100) == (4, 0)
+    assert aged(office.context(), age.RETAIN) == (4, 0)
     assert statuses(office) == {}
     assert dead() == told
     assert dead(cursor=3) == told[1:]
@@ -120,3 +121,40 @@ def test_what_nobody_read_is_a_dead_letter_still_when_it_is_purged(office: Offic
         assert refused.value.data["reason"] == reason
     with pytest.raises(Refusal):
         replay(office.context(BERT), ReplayParams(message_id=unread))
+
+
+def test_a_clock_a_year_ahead_ends_nothing_before_it_is_sure(office: Office) -> None:
+    kept = office.post(expires_at=iso(START + 60 * SECOND))
+    office.at = 365 * DAY
+    ctx = office.context()
+    ctx.sure = START + 30 * SECOND
+    assert {aged(ctx, kind) for kind in (age.EXPIRE, age.LAPSE, age.RETAIN)} == {(0, 0)}
+    assert statuses(office) == {kept: "pending"}
+    ctx.sure = ctx.stamp
+    assert aged(ctx, age.EXPIRE) == (1, 1)
+
+
+@pytest.mark.parametrize("path", ["sent", "delivered", "gated", "waits its turn", "offered"])
+@pytest.mark.parametrize("kinds", [(age.RETAIN,), (age.EXPIRE, age.LAPSE, age.RETAIN)])
+def test_no_way_to_the_archive_leaves_unread_mail_without_a_dead_letter(
+    office: Office, path: str, kinds: tuple[Ageing, ...]
+) -> None:
+    draft: dict[str, Any] = {"expires_at": iso(START + DAY * SECOND)}
+    if path == "gated":
+        draft["policy"] = {"human_gate": "required"}
+    if path == "waits its turn":
+        draft |= {"thread_id": "t", "sequence": 2}
+    sent = office.post(to=[BERT, CARL], **draft)
+    if path == "delivered":
+        office.db.execute("UPDATE delivery_log SET status = 'delivered' WHERE channel = 'inbox'")
+    if path == "offered":
+        office.db.execute(
+            "INSERT INTO mail_routes (message_id, recipient, node, offered) VALUES (?, ?, 'n', 1)",
+            (sent, identity(BERT)),
+        )
+    office.at = 91 * DAY
+    for kind in kinds:
+        aged(office.context(), kind)
+    assert statuses(office) == {}
+    dead = office.rows("SELECT message_id, recipient FROM archived_dead_letters ORDER BY recipient")
+    assert dead == [(sent, identity(BERT)), (sent, identity(CARL))]

@@ -12,7 +12,7 @@ from server.methods.acp import age, inbox, push
 from server.methods.acp.push import Parcel
 from server.store import mailboxes, pushes
 from server.store.pushes import Target, Webhook
-from tests.server.methods.acp.office import BERT, CARL, SECOND, START, Office
+from tests.server.methods.acp.office import BERT, CARL, SECOND, START, Office, aged
 
 BERTS = "aid://example.com/bert"
 CARLS = "aid://example.com/carl"
@@ -254,5 +254,5 @@ def test_what_expired_is_not_pushed(office: Office) -> None:
     office.post(priority="critical", expires_at=iso(START + 5 * SECOND))
     office.at += 6
     assert (claimed(office), claimed(office, WAKE), shown(office)) == (None, None, [])
-    age.expire(office.context(method="acp/age"), 10)
+    aged(office.context(method="acp/age"), age.EXPIRE)
     assert pushes.waiting(office.db, SESSION) == 0

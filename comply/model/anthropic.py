@@ -1,0 +1,132 @@
+"""Anthropic's messages (platform.claude.com/docs, Messages and Streaming Messages)."""
+
+import json
+from collections.abc import Iterator
+
+from comply.model.conversation import (
+    Answer,
+    Asked,
+    Body,
+    Event,
+    Kind,
+    Shape,
+    Text,
+    Tool,
+    Turn,
+    parsed,
+    size,
+    text_of,
+    words,
+)
+from schemas.jsont import JsonObject
+
+ROLES: dict[str, Kind] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+class Message(Body):
+    role: str
+    content: Text
+
+
+class Offered(Body):
+    """A tool. One that the provider runs itself has no schema."""
+
+    name: str
+    input_schema: JsonObject | None = None
+
+
+class Output(Body):
+    format: Shape | None = None
+
+
+class Request(Body):
+    model: str
+    messages: list[Message]
+    system: Text = []
+    tools: list[Offered] = []
+    stream: bool = False
+    output_config: Output | None = None
+    output_format: Shape | None = None
+
+
+def asked(body: bytes) -> Asked:
+    given = parsed(Request, body)
+    shape = given.output_config.format if given.output_config else given.output_format
+    return Asked(
+        model=given.model,
+        turns=(Turn("system", text_of(given.system)), *_turns(given.messages)),
+        tools=tuple(
+            Tool(one.name, one.input_schema) for one in given.tools if one.input_schema is not None
+        ),
+        stream=given.stream,
+        shape=shape.shape if shape else None,
+    )
+
+
+def _turns(messages: list[Message]) -> Iterator[Turn]:
+    for message in messages:
+        answers = any(block.type == "tool_result" for block in message.content)
+        said = "note" if answers else ROLES.get(message.role, "note")
+        for block in message.content:
+            if block.type == "tool_use":
+                yield Turn("call", block.name)
+            elif block.type == "tool_result":
+                yield Turn("result", text_of(block.content))
+            elif block.type == "text":
+                yield Turn(said, block.text)
+
+
+def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
+    content: JsonObject = {"type": "text", "text": answer.text}
+    if answer.call is not None:
+        call = answer.call
+        name = call.tool.name
+        content = {"type": "tool_use", "id": call.id, "name": name, "input": call.arguments}
+    return {**_head(asked, id), "content": [content], "stop_reason": _reason(answer)}
+
+
+def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
+    yield _event("message_start", message=_head(asked, id))
+    block: JsonObject = {"type": "text", "text": ""}
+    if answer.call is not None:
+        block = {"type": "tool_use", "id": answer.call.id, "name": answer.call.tool.name}
+        block["input"] = {}
+    yield _event("content_block_start", index=0, content_block=block)
+    if answer.call is not None:
+        given = json.dumps(answer.call.arguments)
+        delta: JsonObject = {"type": "input_json_delta", "partial_json": given}
+        yield _event("content_block_delta", index=0, delta=delta)
+    else:
+        for word in words(answer.text):
+            delta = {"type": "text_delta", "text": word}
+            yield _event("content_block_delta", index=0, delta=delta)
+            yield None
+    yield _event("content_block_stop", index=0)
+    last: JsonObject = {"stop_reason": _reason(answer), "stop_sequence": None}
+    yield _event("message_delta", delta=last, usage={"output_tokens": size(answer.text)})
+    yield _event("message_stop")
+
+
+def tokens(asked: Asked) -> JsonObject:
+    return {"input_tokens": asked.size}
+
+
+def _head(asked: Asked, id: str) -> JsonObject:
+    return {
+        "id": f"msg_{id}",
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**tokens(asked), "output_tokens": 1},
+    }
+
+
+def _reason(answer: Answer) -> str:
+    return "end_turn" if answer.call is None else "tool_use"
+
+
+def _event(type: str, **fields: object) -> Event:
+    return type, {"type": type, **fields}  # type: ignore[dict-item]

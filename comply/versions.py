@@ -1,0 +1,34 @@
+"""What differs between the protocol versions in what the runner itself says to an agent."""
+
+from pydantic import JsonValue
+
+from schemas.jsont import JsonObject
+
+LATEST = 2
+CAPABILITIES: dict[int, JsonObject] = {
+    1: {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True},
+    2: {},
+}
+"""What a client offers unless a test says otherwise. Files and terminals are gone in version 2."""
+LOGIN = {1: "authenticate", 2: "auth/login"}
+_INFO: JsonObject = {"name": "cacp-comply", "version": "1"}
+
+
+def initialize(version: int, capabilities: JsonObject) -> JsonObject:
+    """The params of `initialize`."""
+    if version == 1:
+        return {"protocolVersion": 1, "clientCapabilities": capabilities}
+    return {"protocolVersion": version, "info": _INFO, "capabilities": capabilities}
+
+
+def offers(version: int, answer: JsonObject) -> JsonObject:
+    """The agent's capabilities, by what `initialize` was answered, with its `authMethods`."""
+    found = answer.get("agentCapabilities" if version == 1 else "capabilities")
+    capabilities = dict(found) if isinstance(found, dict) else {}
+    methods = answer.get("authMethods")
+    return capabilities | ({"authMethods": methods} if isinstance(methods, list) else {})
+
+
+def mcp_server(version: int, server: JsonObject) -> JsonValue:
+    """A server over stdio, as `mcpServers` has it: version 2 names the transport."""
+    return server if version == 1 else {"type": "stdio", **server}

@@ -1,0 +1,214 @@
+"""An honest node in the process of a test, with a clock that the test moves: its own database,
+dispatcher, links, comparisons, and all that takes in, as `server.app` and `server.mesh` make them.
+Only the network is the test's, and when each part acts.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from peers.client import Answer, CallError, Client, NotConnected
+from peers.signing import SigningKey
+from peers.timekeeper import Timekeeper
+from server.app import _dispatcher
+from server.dispatch import Origin
+from server.identity import Caller
+from server.loops import Loop, Loops
+from server.mesh import Mesh
+from server.methods import METHODS
+from server.methods.base import Context, Node
+from server.metrics import Metrics
+from server.settings import Settings
+from server.store import changes, digests, peers
+from server.store import mesh as store
+from server.store.database import Database, Transaction
+from server.store.migrate import prepare
+from server.store.stamps import Stamps
+from tests.scenarios.mesh import agent_of, state
+
+DAY = 86_400_000_000
+BODY_LIMIT = 1024 * 1024
+PAGES = 20
+"""Pages of changes that are told at once, at most."""
+
+Route = Callable[[str, str, bytes], Awaitable[bytes]]
+"""Brings a body from one member to another, and its answer back. Raises NotConnected."""
+
+
+def key_of(name: str) -> SigningKey:
+    return SigningKey(sha256(name.encode()).digest())
+
+
+def url_of(name: str) -> str:
+    return f"http://{name}.example.com"
+
+
+class Wire(Client):
+    """The network as a node's client sees it."""
+
+    def __init__(self, name: str, route: Route) -> None:
+        super().__init__(lambda _: None, lambda _: None)
+        self._name = name
+        self._route = route
+
+    async def send(self, method: str, url: str, *, content: bytes = b"", **_: Any) -> Answer:
+        target = url.removeprefix("http://").partition(".")[0]
+        return Answer(200, await self._route(self._name, target, content))
+
+
+class Still(Loops):
+    """Starts nothing: the test says when each part acts."""
+
+    def start(
+        self, name: str, loop: Loop, *, ends: bool = False, **about: str
+    ) -> "asyncio.Task[None]":
+        return asyncio.create_task(asyncio.sleep(0))
+
+
+class Honest:
+    """A node named `name`. `time` tells the true time, microseconds since 1970; the node's clock is
+    `skew` ahead of it."""
+
+    def __init__(self, folder: Path, name: str, time: Callable[[], int], route: Route) -> None:
+        self.name = name
+        self.agent = agent_of(name)
+        self.skew = 0
+        self.db = folder / f"{name}.db"
+        self.cursors: dict[str, int] = {}
+        self._time = time
+        self._route = route
+
+    async def begin(self, members: list[str]) -> None:
+        """Meet the other members: as if each pair had shaken hands."""
+        prepare(self.db, "NORMAL")
+        await self._open()
+
+        def meet(transaction: Transaction) -> None:
+            db = transaction.connection
+            for other in members:
+                agent = agent_of(other)
+                store.pin(db, agent, key_of(other).public)
+                peers.put(db, agent, url_of(other), other, "verified", 1)
+                peers.put_keys(db, agent, "secret", "key")
+
+        await self.database.write(meet)
+        self._link()
+
+    async def restart(self) -> None:
+        """Stop, and start on what is on disk."""
+        await self.end()
+        await self._open()
+        self._link()
+
+    async def end(self) -> None:
+        await self.mesh.files.stop()
+        await self.database.close()
+
+    async def _open(self) -> None:
+        stamps = Stamps()
+        stamps.clock = Timekeeper(lambda: self._time() + self.skew, self._time)
+        self.database = Database(self.db, "NORMAL", stamps)
+        await self.database.open(prepare(self.db, "NORMAL").last_stamp)
+        self.node = Node(self.agent, self.name, True, True, key_of(self.name), url_of(self.name))
+        settings = Settings(db=self.db, agent_id=self.agent, repo=self.name)
+        self.mesh = Mesh(settings, self.database, self.node, Still())
+        self.mesh._client = self.mesh.deferred._client = Wire(self.name, self._route)
+        self.mesh._settling.settled.set()
+        self.dispatcher = _dispatcher(
+            settings, self.database, self.node, Metrics(), asyncio.Event(), self.mesh
+        )
+
+    def _link(self) -> None:
+        for peer in self.database.read(peers.every):
+            self.mesh._begin(peer)
+
+    # --- what comes in ------------------------------------------------------------------------
+
+    async def answer(self, source: str, body: bytes) -> bytes:
+        """The answer to a body that a member has sent over HTTP with its key."""
+        caller = Caller(agent_of(source), source, "peer", "key")
+        origin = Origin(caller, large=len(body) > BODY_LIMIT)
+        found = await self.dispatcher.answer(body, origin) or b""
+        return b"".join(found) if isinstance(found, list) else found
+
+    async def call(self, method: str, /, **params: Any) -> Any:
+        """A call by the node's own agent. Raises Refusal."""
+        found = METHODS[method]
+        given = found.params.model_validate(params, by_alias=True)
+        caller = Caller(self.agent, self.name, "verified", "local")
+
+        def run(one: Transaction) -> Any:
+            context = Context(one.connection, caller, self.node, method, one.stamp, one)
+            return found.run(context, given)
+
+        return await self.database.write(run)
+
+    # --- what it does by itself ---------------------------------------------------------------
+
+    async def tell(self, other: str) -> None:
+        """Tell a member what has changed here, as far as the network lets it."""
+        peer = self.database.read(partial(peers.find, agent_id=agent_of(other)))
+        assert peer is not None
+        link = self.mesh._links[f"aid://example.com/{other}"]
+        for _ in range(PAGES):
+            page = await self.mesh._load(peer, self.cursors.get(other, 0))
+            with suppress(CallError):
+                if page.names:
+                    await link.deliver(page.names)
+                self.cursors[other] = page.cursor
+                if page.more:
+                    continue
+            return
+
+    async def compare(self, other: str) -> bool:
+        """Compare with a member, and fetch what differs; whether it came to an end."""
+        agent = agent_of(other)
+        comparison = self.mesh.comparisons[agent]
+        try:
+            return await comparison.round(partial(self.mesh._settling.heard_time, agent))
+        except CallError:
+            return False
+
+    async def take_due(self) -> None:
+        """Take in what was deferred and is due."""
+        async for failed in self.mesh.deferred.run():
+            assert failed is None, failed
+            return
+
+    def judge(self) -> None:
+        self.database.clock.judge(self.mesh.comparisons)
+
+    async def count(self) -> str:
+        """The digest of all that it holds."""
+        while not await self.database.write(lambda one: digests.catch_up(one.connection)):
+            pass
+        return self.database.read(lambda db: digests.held(db).digest)
+
+    # --- what it holds ------------------------------------------------------------------------
+
+    def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(f"{self.db.as_uri()}?mode=ro", uri=True)) as db:
+            return db.execute(sql, values).fetchall()
+
+    def state(self) -> str:
+        return state(self)
+
+    def newest(self) -> int:
+        return self.database.read(changes.newest)
+
+
+async def unreachable(source: str, target: str, body: bytes) -> bytes:
+    raise NotConnected("can't be reached")
+
+
+def decoded(body: bytes) -> list[dict[str, Any]]:
+    """The calls in a body."""
+    found = orjson.loads(body)
+    return found if isinstance(found, list) else [found]

@@ -1,0 +1,269 @@
+"""An agent of the published preview, version 2, that keeps every rule, or breaks the one that it is
+told to: `agent_v2.py [MUTATION]`. Like `agent.py`, which speaks version 1."""
+
+import json
+import sys
+from typing import Any
+
+BROKEN = sys.argv[1] if len(sys.argv) > 1 else ""
+LOGIN = {"type": "agent", "methodId": "login", "name": "Log in"}
+CAPABILITIES: dict[str, Any] = {"session": {"prompt": {}, "mcp": {"stdio": {}}, "delete": {}}}
+VALUES = ["small", "large"]
+ENTRY = {"content": "Say hello", "priority": "medium", "status": "pending"}
+
+
+class Refused(Exception):
+    """A JSON-RPC error to answer with."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message}
+
+
+def write(message: dict[str, Any]) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+class Agent:
+    """Accepts a prompt, and then does what its words ask for."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, list[dict[str, Any]]] = {}
+        self.listed: dict[str, dict[str, Any]] = {}
+        self.value: dict[str, str] = {}
+        self.logged_in = True
+        self.cancelled = False
+        self.asked = 0
+        self.messages = 0
+        self.methods = {
+            "initialize": self.initialize,
+            "auth/login": self.login,
+            "auth/logout": self.logout,
+            "session/new": self.new_session,
+            "session/list": self.list_sessions,
+            "session/delete": self.delete_session,
+            "session/resume": self.resume_session,
+            "session/close": self.close_session,
+            "session/set_config_option": self.set_config,
+            "session/prompt": self.prompt,
+        }
+
+    # --- messages -------------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            self.take(json.loads(line))
+
+    def take(self, message: dict[str, Any]) -> None:
+        if "id" not in message:
+            self.cancelled |= message["method"] == "session/cancel"
+            if BROKEN == "strict" and message["method"].startswith(("_", "$/")):
+                sys.exit("unknown notification")
+            return
+        after = None
+        try:
+            method = self.methods.get(message["method"])
+            if method is None and BROKEN != "any method":
+                raise Refused(-32601, "Method not found")
+            result = method(message["params"]) if method else {}
+            after = result.pop("after", None)
+            answer = {"result": result}
+        except Refused as refused:
+            answer = {"error": refused.error}
+        except (KeyError, TypeError) as error:
+            code = -32603 if BROKEN == "internal" else -32602
+            answer = {"error": {"code": code, "message": f"Invalid params: {error}"}}
+        if BROKEN == "old turns" and after is not None:
+            after()
+            after = None
+        write({"id": message["id"], **answer})
+        if after is not None:
+            after()
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """A request to the client; what else comes until its answer is taken."""
+        self.asked += 1
+        write({"id": self.asked, "method": method, "params": params})
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "method" in message:
+                self.take(message)
+            elif message["id"] == self.asked:
+                result: dict[str, Any] = message["result"]
+                return result
+        sys.exit("the client is gone")
+
+    def tell(self, session: str, tag: str, **fields: Any) -> None:
+        update = {"sessionUpdate": tag, **fields}
+        if tag in ("user_message", "agent_message"):
+            self.sessions.setdefault(session, []).append(update)
+        write({"method": "session/update", "params": {"sessionId": session, "update": update}})
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        version = params["protocolVersion"] if BROKEN == "any version" else 2
+        info = {"name": "agent", "version": "1"}
+        told = {} if BROKEN == "nameless" else {"info": info}
+        offered = {"capabilities": CAPABILITIES, "authMethods": [LOGIN]}
+        return {"protocolVersion": version, **told, **offered}
+
+    def login(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params["methodId"] != LOGIN["methodId"] and BROKEN != "any login":
+            raise Refused(-32602, "there is no such login")
+        if BROKEN == "no login":
+            raise Refused(-32603, "the login is down")
+        self.logged_in = True
+        return {}
+
+    def logout(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.logged_in = BROKEN == "stays in"
+        return {}
+
+    def new_session(self, params: dict[str, Any]) -> dict[str, Any]:
+        if not self.logged_in:
+            raise Refused(-32000, "log in first")
+        if BROKEN == "no session":
+            raise Refused(-32603, "no session today")
+        if BROKEN == "no meta" and "_meta" in params:
+            raise Refused(-32602, "unknown field _meta")
+        number = 1 if BROKEN == "one session" else len(self.sessions) + 1
+        session = f"session-{number}"
+        self.sessions[session] = []
+        self.listed[session] = {"sessionId": session, "cwd": params["cwd"]}
+        self.value[session] = "small"
+        return {"sessionId": session, "configOptions": self.options(session)}
+
+    def options(self, session: str) -> list[dict[str, Any]]:
+        values = [{"value": one, "name": one.title()} for one in VALUES]
+        about = {"configId": "model", "name": "Model", "type": "select", "options": values}
+        return [about | {"currentValue": self.value[session]}]
+
+    def set_config(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params["value"] not in VALUES and BROKEN != "any option":
+            raise Refused(-32602, "there is no such value")
+        if BROKEN != "fixed option":
+            self.value[params["sessionId"]] = params["value"]
+        return {"configOptions": self.options(params["sessionId"])}
+
+    def list_sessions(self, params: dict[str, Any]) -> dict[str, Any]:
+        if BROKEN == "no list":
+            raise Refused(-32601, "Method not found")
+        cwd = None if BROKEN == "every folder" else params.get("cwd")
+        return {"sessions": [one for one in self.listed.values() if cwd in (None, one["cwd"])]}
+
+    def delete_session(self, params: dict[str, Any]) -> dict[str, Any]:
+        if BROKEN != "keeps all":
+            self.listed.pop(params["sessionId"], None)
+        return {}
+
+    def resume_session(self, params: dict[str, Any]) -> dict[str, Any]:
+        session = params["sessionId"]
+        if session not in self.sessions and BROKEN != "any session":
+            raise Refused(-32002, "there is no such session")
+        start = params.get("replayFrom")
+        if start and start["type"] != "start" and BROKEN != "any cursor":
+            raise Refused(-32602, "there is no such place")
+        if (start and BROKEN != "no replay") or BROKEN == "replays":
+            for update in list(self.sessions.get(session, [])):
+                params = {"sessionId": session, "update": update}
+                write({"method": "session/update", "params": params})
+        if BROKEN != "no snapshot":
+            self.state(session, "idle")
+        return {"configOptions": self.options(session) if session in self.value else []}
+
+    def close_session(self, params: dict[str, Any]) -> dict[str, Any]:
+        if BROKEN != "works on":
+            self.cancelled = True
+            self.settle(params["sessionId"])
+        return {}
+
+    # --- turns ----------------------------------------------------------------------------------
+
+    def prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        session, blocks = params["sessionId"], params["prompt"]
+        if session not in self.sessions and BROKEN != "any session":
+            raise Refused(-32002, "there is no such session")
+        if any(block["type"] == BROKEN for block in blocks):
+            raise Refused(-32602, "content of this type is not taken")
+        if BROKEN == "one turn" and self.sessions[session]:
+            raise Refused(-32600, "the session is over")
+        if BROKEN == "chatty":
+            print("starting", flush=True)
+        self.messages += 1
+        message = f"user-{self.messages}"
+
+        def work() -> None:
+            echoed = f"other-{self.messages}" if BROKEN == "other id" else message
+            if BROKEN != "no echo":
+                self.tell(session, "user_message", messageId=echoed, content=blocks)
+            self.turn(session, blocks[0]["text"].lower())
+
+        return {"messageId": message, "after": work}
+
+    def state(self, session: str, state: str, **more: Any) -> None:
+        self.tell(session, "state_update", state=state, **more)
+
+    def turn(self, session: str, text: str) -> None:
+        self.cancelled = False
+        self.working = True
+        if BROKEN != "never running":
+            self.state(session, "running")
+        words = {"think": self.think, "permission": self.permission, "plan": self.plan}
+        doing = next((work for word, work in words.items() if word in text), self.hello)
+        doing(session)
+        self.settle(session)
+
+    def settle(self, session: str) -> None:
+        """Report that the turn is over, once."""
+        if not self.working:
+            return
+        self.working = False
+        reason = "cancelled" if self.cancelled and BROKEN != "not cancelled" else "end_turn"
+        told = {} if BROKEN == "no reason" else {"stopReason": reason}
+        if BROKEN != "never idle":
+            self.state(session, "idle", **told)
+
+    working = False
+
+    def hello(self, session: str) -> None:
+        content = [{"type": "text", "text": "Hello"}]
+        if BROKEN != "silent":
+            self.tell(session, "agent_message", messageId=f"a{self.messages}", content=content)
+
+    def think(self, session: str) -> None:
+        for line in sys.stdin:
+            self.take(json.loads(line))
+            if self.cancelled:
+                return
+
+    def plan(self, session: str) -> None:
+        entries = [] if BROKEN == "empty plan" else [ENTRY]
+        plan = {"type": "items", "planId": "p1", "entries": entries}
+        self.tell(session, "plan_update", plan=plan)
+
+    def permission(self, session: str) -> None:
+        kinds = ["allow_once"] if BROKEN == "no way out" else ["allow_once", "reject_once"]
+        call = {"toolCallId": f"call-{self.asked + 1}", "title": "Write", "kind": "edit"}
+        self.tell(session, "tool_call_update", **call, status="pending")
+        if BROKEN != "no action":
+            self.state(session, "requires_action")
+        answer = self.ask(
+            "session/request_permission",
+            sessionId=session,
+            title="Write the file?",
+            subject={"type": "tool_call", "toolCall": call},
+            options=[{"optionId": one, "name": one, "kind": one} for one in kinds],
+        )["outcome"]
+        self.state(session, "running")
+        allowed = answer.get("optionId") == "allow_once" or BROKEN == "deaf"
+        done = "pending" if BROKEN == "open call" else "completed" if allowed else "failed"
+        self.tell(session, "tool_call_update", toolCallId=call["toolCallId"], status=done)
+
+
+def main() -> None:
+    Agent().serve()
+
+
+if __name__ == "__main__":
+    main()

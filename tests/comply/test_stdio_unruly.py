@@ -1,0 +1,113 @@
+"""Agents that are silent, flood, die, want a login, or leave processes behind."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from comply.files import Case
+from comply.record import KEPT_FRAMES
+from comply.result import Result, Verdict
+from comply.run import run_all, run_case
+from comply.settings import AgentServer
+from comply.source import read
+from comply.stdio import StdioTarget, Unanswered
+from schemas.jsont import Step
+from tests.comply.test_process import is_running
+from tests.waiting import PATIENCE, eventually
+
+AGENT = Path(__file__).with_name("unruly.py")
+PROMPT = (
+    '{"send": {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {"sessionId":'
+    ' "${sessionId}", "prompt": [{"type": "text", "text": "Hello"}]}}}'
+)
+TURN = '{"expect": {"messages": [{"response": {"id": 1}}]}}'
+
+
+def made(steps: str) -> Case:
+    text = f'{{"title": "t", "severity": "required", "steps": [{{"newSession": {{}}}}, {steps}]}}'
+    return Case("t", "s", Path("t.jsont"), read(text))
+
+
+def unruly(mode: str, file: Path, start_seconds: float = PATIENCE) -> StdioTarget:
+    args = [str(AGENT), mode, str(file)]
+    server = AgentServer(command=sys.executable, args=args)
+    return StdioTarget(mode, server, start_seconds=start_seconds)
+
+
+def judged(target: StdioTarget, *cases: Case, seconds: float = PATIENCE) -> list[Result]:
+    async def whole() -> list[Result]:
+        await target.learn()
+        return await run_all(list(cases), target, jobs=4, seconds=seconds, done=lambda result: None)
+
+    return asyncio.run(whole())
+
+
+def test_an_agent_that_never_answers_is_not_waited_for_in_each_test(tmp_path: Path) -> None:
+    """Only the test that initialises by itself starts it again."""
+    initialises = made('{"expect": {"timeoutMs": 100, "messages": [{"response": {"id": 0}}]}}')
+    raw = initialises.test.model_copy(
+        update={
+            "steps": [Step(send={"id": 0, "method": "initialize"}), *initialises.test.steps[1:]]
+        }
+    )
+    cases = [made(PROMPT), made(PROMPT), Case("raw", "s", Path("t.jsont"), raw)]
+    first, second, third = judged(unruly("silent", tmp_path / "pids", 0.2), *cases)
+    assert first.verdict is second.verdict is third.verdict is Verdict.FAIL
+    assert first.reason == second.reason == "initialize is not answered within 0.2 s"
+    assert third.reason == "no response came within 100 ms"
+    assert len((tmp_path / "pids").read_text().split()) <= 2
+
+
+def test_an_agent_that_opens_no_session_is_not_waited_for_in_each_test(tmp_path: Path) -> None:
+    target = unruly("silent", tmp_path / "pids")
+    target.silent["session/new"] = Unanswered("session/new", " within 30 s")
+    result = asyncio.run(run_case(made(PROMPT), target, PATIENCE))
+    assert (result.verdict, result.reason) == (
+        *(Verdict.FAIL,),
+        "session/new is not answered within 30 s",
+    )
+    assert not (tmp_path / "pids").exists()
+
+
+def test_the_last_words_of_an_agent_that_ended_are_kept(tmp_path: Path) -> None:
+    (result,) = judged(unruly("dying", tmp_path / "pids"), made(f"{PROMPT}, {TURN}"))
+    assert result.reason == "no response came: the agent exited with status 1"
+    assert result.log == "Loading\nno such model\n"
+
+
+@pytest.mark.parametrize(("mode", "bound"), [("flood", "20000 lines"), ("noisy", "16 MiB")])
+def test_a_flood_is_a_finding_whatever_the_test_looks_for(
+    mode: str, bound: str, tmp_path: Path
+) -> None:
+    forbid = '{"forbid": {"timeoutMs": 600000, "methods": ["x"]}}'
+    (result,) = judged(unruly(mode, tmp_path / "pids"), made(f"{PROMPT}, {forbid}"))
+    assert (result.verdict, result.reason) == (
+        *(Verdict.FAIL,),
+        f"the agent wrote more than {bound}",
+    )
+    assert len(result.frames) <= KEPT_FRAMES + 1
+
+
+def test_a_login_that_is_wanted_is_na_whatever_the_test_looks_for(tmp_path: Path) -> None:
+    wanted = '{"expect": {"messages": [{"response": {"id": 1, "error": {"code": "%s"}}}]}}'
+    forbid = '{"forbid": {"timeoutMs": 50, "methods": ["x"]}}'
+    steps = [TURN, forbid, wanted % r"^-?\\d+$", wanted % "^-32000$"]
+    cases = [made(f"{PROMPT}, {step}") for step in steps]
+    logs_in = '{"send": {"jsonrpc": "2.0", "id": 0, "method": "authenticate", "expectError": true}}'
+    cases.append(made(f"{logs_in}, {PROMPT}, {TURN}, {wanted % '^-1$'}"))
+    *others, login, after = judged(unruly("locked", tmp_path / "pids"), *cases)
+    assert {(one.verdict, one.reason) for one in others} == {
+        (Verdict.NA, "needs authentication: log in first")
+    }
+    assert login.verdict is Verdict.PASS, "a test of just this refusal"
+    assert after.verdict is Verdict.FAIL, "it has logged in"
+
+
+def test_the_processes_of_an_agent_end_with_it(tmp_path: Path) -> None:
+    judged(unruly("parent", tmp_path / "pids"), made(PROMPT))
+    pids = [int(line) for line in (tmp_path / "pids").read_text().split()]
+    assert len(pids) >= 6, "it is started to learn of it, and for the test"
+    for pid in pids:
+        eventually(lambda pid=pid: not is_running(pid))  # type: ignore[misc]

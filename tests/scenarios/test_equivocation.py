@@ -1,0 +1,95 @@
+"""A node that says different things to different nodes: the others end alike (design §6)."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from server.domain.agents import identity
+from tests.node import Node
+from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project
+from tests.stranger import Stranger
+from tests.waiting import eventually
+
+EARLY = "2024-01-01T00:00:00.000000+00:00"
+
+
+@pytest.fixture
+def pair(mesh: Meshed) -> tuple[Node, Node, str]:
+    """Two nodes that are peers, and a project of both, with a repo for a third."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha)
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    shared = project(alpha)
+    join(alpha, shared, "alpha")
+    eventually(lambda: holds(beta, shared))
+    return alpha, beta, shared
+
+
+def two_faced(alpha: Node, beta: Node) -> tuple[Stranger, Stranger]:
+    """One node, with one key, that is a peer of both."""
+    one, other = Stranger(alpha, "gamma"), Stranger(beta, "gamma")
+    other.signing = one.signing
+    return one.register(), other.register()
+
+
+def packet(face: Stranger, shared: str, packet_id: str, **content: Any) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "packet_id": packet_id,
+        "from_repo": face.version(shared)["repo_id"],
+        "from_agent": face.agent,
+        "timestamp": EARLY,
+        "type": "question",
+        "content": content,
+        "related_contracts": [],
+        "reply_to": None,
+    }
+    return {"packet": body, "signature": face.signed("packet", shared, body)}
+
+
+def test_nodes_that_hold_different_packets_of_one_id_see_it_and_end_alike(
+    pair: tuple[Node, Node, str],
+) -> None:
+    """Equal digests were equal ids: what each was shown stayed, and nobody knew."""
+    alpha, beta, shared = pair
+    faces = two_faced(alpha, beta)
+    for face in faces:
+        face.project(shared)
+    told = str(uuid4())
+    for face, word in zip(faces, ("yes", "no"), strict=True):
+        sent = packet(face, shared, told, word=word)
+        assert face.call("cacp/context/sync", projectId=shared, **sent)["status"] == "created"
+    eventually(lambda: equal(alpha, beta))
+    shown = {
+        str(node.call("cacp/context/list", projectId=shared)["packets"]) for node in (alpha, beta)
+    }
+    assert len(shown) == 1
+    for node in (alpha, beta):
+        eventually(lambda node=node: node.get("/health").json().get("reason") == "equivocation")  # type: ignore[misc]
+        assert f'node="{identity(faces[0].agent)}"' in node.get("/metrics").text
+
+
+def test_what_a_disk_has_changed_is_named_on_both_and_nobody_is_accused(
+    pair: tuple[Node, Node, str],
+) -> None:
+    """The wrong text is passed on to nobody: its signature doesn't hold."""
+    alpha, beta, shared = pair
+    alpha.call("cacp/context/askQuestion", projectId=shared, question="Why?")
+    eventually(lambda: equal(alpha, beta))
+    # Counted, too: what a disk changes before that is what was counted.
+    eventually(lambda: len({node.get("/mesh").json()["digest"] for node in (alpha, beta)}) == 1)
+    with closing(sqlite3.connect(beta.db)) as db, db:
+        db.execute("UPDATE packets SET document = replace(document, 'Why?', 'Aha?')")
+    eventually(lambda: beta.get("/health").json().get("reason") == "content_corrupt")
+    beta.stop()
+    with closing(sqlite3.connect(beta.db)) as db, db:
+        db.execute("UPDATE meta SET value = '0' WHERE name = 'digest_cursor'")
+        db.execute("DELETE FROM alarms")
+    beta.start()
+    for node in (alpha, beta):
+        eventually(lambda node=node: node.get("/health").json().get("reason") == "content_differs")  # type: ignore[misc]
+    [shown] = alpha.call("cacp/context/list", projectId=shared)["packets"]
+    assert "Why?" in str(shown)
+    assert "cacp_equivocations{" not in alpha.get("/metrics").text + beta.get("/metrics").text

@@ -1,0 +1,97 @@
+"""A node that contradicts itself is named wherever the two things meet (design §6)."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import orjson
+import pytest
+
+from peers.signing import verify
+from server.domain.agents import identity
+from server.domain.authorship import statement
+from tests.cli.run import cacp
+from tests.node import Node
+from tests.stranger import ALPHA, TOKEN, Stranger
+
+ME = "aid://example.com/beta"
+
+
+@pytest.fixture
+def met(tmp_path: Path) -> Any:
+    with Node(tmp_path, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as alpha:
+        beta = Stranger(alpha, "beta").register()
+        shared = str(uuid4())
+        beta.project(shared)
+        yield alpha, beta, shared
+
+
+def evidence(node: Node) -> Any:
+    return orjson.loads(cacp("peers", "evidence", ME, "--json", db=str(node.db)).stdout)
+
+
+def test_two_answers_with_one_stamp_are_evidence_that_anybody_can_check(met: Any) -> None:
+    alpha, beta, shared = met
+    contract = str(uuid4())
+    beta.contract(shared, contract, beta.fact(contract, beta.version(shared)))
+    said = beta.response(shared, "beta", beta.agent)
+    asked, rejected = (said | {"action": action} for action in ("request_change", "reject"))
+    beta.contract(shared, contract, beta.fact(contract, asked))
+    for _ in range(2):
+        beta.contract(shared, contract, beta.fact(contract, rejected))
+    [one] = evidence(alpha)
+    assert (one["node"], one["kind"], one["place"]) == (identity(beta.agent), "fact", contract)
+    for body, signature in (
+        (one["ours"], one["ours_signature"]),
+        (one["theirs"], one["theirs_signature"]),
+    ):
+        value = orjson.loads(signature)["value"]
+        assert verify(beta.signing.public, statement("fact", contract, orjson.loads(body)), value)
+    health = alpha.get("/health").json()
+    assert (health["status"], health["reason"]) == ("degraded", "equivocation")
+    assert beta.agent not in health["detail"], "health is public"
+    assert alpha.log.count('"equivocation"') == 1
+    metrics = alpha.get("/metrics").text
+    assert f'cacp_equivocations{{node="{ME}"}} 1.0' in metrics
+    assert 'cacp_alarms{reason="equivocation"} 1.0' in metrics
+    told = alpha.query("SELECT count(*) FROM changes WHERE outcome = 'equivocation'")
+    assert told == [(1,)]
+    [peer] = alpha.get("/peers").json()["peers"]
+    assert peer["equivocations"] == 1
+    assert "contradicted itself (1)" in cacp("peers", url=alpha.url).stdout
+    assert ME in cacp("doctor", db=str(alpha.db)).stdout
+    assert cacp("peers", "note", beta.agent, db=str(alpha.db)).exit_code == 0
+    assert alpha.get("/health").json()["status"] == "healthy"
+    assert cacp("peers", "note", beta.agent, db=str(alpha.db)).exit_code == 1
+    assert len(evidence(alpha)) == 1, "the evidence stays"
+
+
+def test_two_versions_of_one_content_with_one_stamp_are_evidence_whoever_they_bind(
+    met: Any,
+) -> None:
+    alpha, beta, shared = met
+    contract = str(uuid4())
+    first = beta.version(shared)
+    other = first | {"parties": [first["repo_id"]]}
+    for said in (first, other, other | {"stamp": first["stamp"] + 1}):
+        beta.contract(shared, contract, beta.fact(contract, said))
+    [one] = evidence(alpha)
+    assert one["key"] == f"version 1/{first['digest']}"
+    assert [len(orjson.loads(one[name])["parties"]) for name in ("ours", "theirs")] == [2, 1]
+
+
+def test_who_only_changes_its_mind_or_is_forged_is_not_accused(met: Any) -> None:
+    alpha, beta, shared = met
+    contract = str(uuid4())
+    beta.contract(shared, contract, beta.fact(contract, beta.version(shared)))
+    said = beta.response(shared, "beta", beta.agent)
+    beta.contract(shared, contract, beta.fact(contract, said | {"action": "request_change"}))
+    later = said | {"action": "reject", "stamp": said["stamp"] + 1}
+    beta.contract(shared, contract, beta.fact(contract, later))
+    beta.contract(shared, contract, beta.fact(contract, said | {"action": "request_change"}))
+    forged = {"fact": later | {"comment": "x"}, "signature": beta.signed("fact", contract, said)}
+    beta.contract(shared, contract, forged)
+    gamma = Stranger(alpha, "gamma").register()
+    gamma.contract(shared, contract, gamma.fact(contract, later | {"comment": "gamma's"}))
+    assert evidence(alpha) == []
+    assert alpha.get("/health").json()["status"] == "healthy"

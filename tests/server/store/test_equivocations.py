@@ -1,0 +1,35 @@
+"""The evidence against a node, and the alarm for it."""
+
+import sqlite3
+
+from server.store import alarms, equivocations
+from server.store.equivocations import KEPT_MAX, Equivocation
+
+NODE = "aid://example.com/gamma"
+
+
+def found(key: str, at: int = 5) -> Equivocation:
+    return Equivocation(f"{NODE}@1.0.0", "packet", "p", key, "{}", None, "[]", "{}", at)
+
+
+def test_evidence_is_kept_once_and_raises_the_alarm_until_it_is_noted(
+    db: sqlite3.Connection,
+) -> None:
+    assert equivocations.record(db, found("a"))
+    assert not equivocations.record(db, found("a", 6)), "it is no news"
+    assert [(one.reason, one.about) for one in alarms.every(db)] == [("equivocation", NODE)]
+    assert equivocations.counts(db, unnoted=True) == {NODE: 1}
+    assert equivocations.note(db, f"{NODE}@2.0.0", 9) == 1
+    assert alarms.every(db) == []
+    assert equivocations.note(db, NODE, 9) == 0
+    assert equivocations.counts(db, unnoted=True) == {}
+    assert equivocations.record(db, found("b", 7))
+    assert len(alarms.every(db)) == 1, "it has done so again"
+    assert [one.key for one in equivocations.of_node(db, NODE)] == ["a", "b"]
+    assert equivocations.counts(db) == {NODE: 2}
+
+
+def test_a_node_that_goes_on_fills_no_disk(db: sqlite3.Connection) -> None:
+    for number in range(KEPT_MAX + 5):
+        equivocations.record(db, found(str(number)))
+    assert equivocations.counts(db) == {NODE: KEPT_MAX}

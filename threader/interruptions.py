@@ -1,0 +1,75 @@
+"""The times in which a run did not go on, and why. Pure: times are brought along, as stamps."""
+
+from collections.abc import Sequence
+
+from schemas.run_state import Interruption, RunState, RunStatus, TaskStatus
+
+
+def _open(state: RunState, kind: str) -> Interruption | None:
+    found = (item for item in reversed(state.interruptions) if item.kind == kind)
+    latest = next(found, None)
+    return latest if latest is not None and latest.ended is None else None
+
+
+def paused(state: RunState, now: str, cause: str) -> None:
+    """An attempt met an outage of the provider."""
+    known = _open(state, "outage")
+    if known is None:
+        known = Interruption(kind="outage", cause=cause, began=now)
+        state.interruptions.append(known)
+    known.cause = cause
+    known.tries += 1
+
+
+def locked(state: RunState, now: str, cause: str) -> None:
+    """Another git holds a lock that is waited for."""
+    if _open(state, "lock") is None:
+        state.interruptions.append(Interruption(kind="lock", cause=cause, began=now))
+
+
+def over(state: RunState, now: str, kind: str) -> None:
+    """What was waited for is there."""
+    if (known := _open(state, kind)) is not None:
+        known.ended = now
+
+
+def stopped(state: RunState, now: str, cause: str, tasks: Sequence[str]) -> None:
+    """The runner ends before the run does; `tasks` are under way."""
+    _close(state, now)
+    state.interruptions.append(
+        Interruption(kind="stopped", cause=cause, began=now, tasks=list(tasks))
+    )
+
+
+def _close(state: RunState, now: str) -> None:
+    for item in state.interruptions:
+        if item.ended is None:
+            item.ended = now
+
+
+def last_sign(state: RunState) -> str:
+    """When the state last changed, as far as it is written down."""
+    records = (task.history[-1].timestamp for task in state.tasks.values() if task.history)
+    return max([state.updated_at, *records])
+
+
+def reopened(state: RunState, now: str) -> None:
+    """A run goes on: book what kept it from doing so. Called before it is made ready for that."""
+    if _open(state, "stopped") is not None:
+        _close(state, now)
+        return
+    began = last_sign(state)
+    _close(state, began)
+    if state.run_status is RunStatus.RUNNING:
+        cut = [key for key, task in state.tasks.items() if task.status is TaskStatus.RUNNING]
+        item = Interruption(
+            kind="killed",
+            cause="the runner was killed, or crashed",
+            began=began,
+            ended=now,
+            tasks=cut,
+        )
+    else:
+        cause = f"{state.run_status}: {state.abort_reason or 'every task had come to its end'}"
+        item = Interruption(kind="ended", cause=cause, began=began, ended=now)
+    state.interruptions.append(item)

@@ -1,0 +1,157 @@
+"""What a run wants of a person, each with the commands to copy. Pure."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schemas.manifest import Manifest
+from schemas.run_state import KeptCopy, RunState, RunStatus, TaskState, TaskStatus
+from threader.budget import Unit, budget_of, spent_in, used_up
+from threader.load import Project
+from threader.plan import stable_order
+
+TROUBLED = (TaskStatus.ESCALATED, TaskStatus.FAILED, TaskStatus.BLOCKED)
+
+
+@dataclass(frozen=True)
+class Need:
+    """`task`: whose it is, if it is one's; `said`: the worker's own words."""
+
+    text: str
+    commands: list[str]
+    task: str | None = None
+    status: str | None = None
+    said: str | None = None
+    holds: list[str] = field(default_factory=list)
+    """The tasks that wait for this one."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run's files are, for commands that work from any folder."""
+
+    manifest: Path
+    workspace: Path
+    folder: Path
+
+    def thread(self, verb: str, *args: str) -> str:
+        return shlex.join(["cacp", "thread", verb, str(self.manifest), *args])
+
+
+def place_of(project: Project) -> Place:
+    return Place(project.path, project.workspace, project.state_dir)
+
+
+def held_back(manifest: Manifest, state: RunState) -> dict[str, list[str]]:
+    """Each pending task that waits for troubled ones, and which those are, however far away."""
+    roots: dict[str, dict[str, None]] = {}
+    depends = {task.id: task.depends_on for task in manifest.tasks}
+    for key in stable_order(manifest.tasks):
+        task = state.tasks.get(key)
+        if task is not None and task.status is TaskStatus.PENDING:
+            found = [root for dep in depends[key] for root in _roots(dep, state, roots)]
+            roots[key] = dict.fromkeys(found)
+    return {key: list(roots[key]) for key in state.tasks if roots.get(key)}
+
+
+def _roots(dep: str, state: RunState, roots: dict[str, dict[str, None]]) -> Iterable[str]:
+    task = state.tasks.get(dep)
+    if task is not None and task.status in TROUBLED:
+        return [dep]
+    return roots.get(dep, {})
+
+
+def last_said(task: TaskState) -> str | None:
+    """The worker's own words of its last attempt that had any."""
+    return next((record.said for record in reversed(task.history) if record.said), None)
+
+
+def all_kept(state: RunState) -> list[KeptCopy]:
+    """Copies of what people made of files that were then taken back."""
+    records = (record for task in state.tasks.values() for record in task.history)
+    return [*state.kept, *(copy for record in records for copy in record.kept)]
+
+
+def _higher(state: RunState, manifest: Manifest, units: Sequence[Unit]) -> list[str]:
+    """The options that double what is used up."""
+    budget = budget_of(state, manifest.policy.budget)
+    spent = spent_in(state)
+    options: list[str] = []
+    if "tokens" in units and budget.tokens is not None:
+        tokens = 2 * max(budget.tokens, spent.input_tokens + spent.output_tokens)
+        options += ["--budget-tokens", str(tokens)]
+    if "usd" in units and budget.usd is not None:
+        options += ["--budget-usd", f"{2 * max(budget.usd, spent.cost_usd):.2f}"]
+    return options
+
+
+def _of_run(
+    manifest: Manifest, state: RunState, place: Place, runner: str | None
+) -> Iterator[Need]:
+    if runner is not None or state.run_status is RunStatus.COMPLETED:
+        return
+    if state.run_status is RunStatus.RUNNING:
+        last = state.interruptions[-1] if state.interruptions else None
+        told = last is not None and last.kind == "stopped" and last.ended is None
+        cause = last.cause if last and told else "no process runs it"
+        yield Need(f"The run has not ended: {cause}", [place.thread("resume")])
+        return
+    held = held_back(manifest, state)
+    pending = [key for key, task in state.tasks.items() if task.status is TaskStatus.PENDING]
+    if units := used_up(spent_in(state), budget_of(state, manifest.policy.budget)):
+        more = _higher(state, manifest, units)
+        yield Need("The budget is used up", [place.thread("resume", *more)])
+    elif len(pending) > len(held):
+        yield Need("Tasks are left that nothing holds back", [place.thread("resume")])
+
+
+def _of_task(task_id: str, task: TaskState, place: Place, holds: list[str]) -> Need:
+    return Need(
+        task.escalation_reason or task.last_failure_signature or "",
+        [
+            place.thread("logs", "--task", task_id),
+            place.thread("resume", "--retry", task_id),
+        ],
+        task=task_id,
+        status=task.status,
+        said=last_said(task),
+        holds=holds,
+    )
+
+
+def _of_copy(copy: KeptCopy, place: Place) -> Need:
+    kept, now = place.folder / copy.place, place.workspace / copy.path
+    return Need(copy.text, [shlex.join(["diff", "-uN", str(now), str(kept)])])
+
+
+def needs(
+    manifest: Manifest,
+    state: RunState,
+    place: Place,
+    *,
+    runner: str | None = None,
+    reports: dict[str, Any] | None = None,
+) -> list[Need]:
+    """All of it, the run itself first. `runner`: the process that runs it now; `reports`: how
+    those to the node stand."""
+    holds: dict[str, list[str]] = {}
+    for key, roots in held_back(manifest, state).items():
+        for root in roots:
+            holds.setdefault(root, []).append(key)
+    found = list(_of_run(manifest, state, place, runner))
+    for status in TROUBLED:
+        found += [
+            _of_task(key, task, place, holds.get(key, []))
+            for key, task in state.tasks.items()
+            if task.status is status
+        ]
+    if len(found) > 1 + bool(found and found[0].task is None):
+        again = [place.thread("resume", "--retry-failed")]
+        found.append(Need("All that failed, once its cause is mended", again))
+    found += [_of_copy(copy, place) for copy in all_kept(state)]
+    for problem in (reports or {}).get("problems", ()):
+        commands = [place.thread("doctor"), place.thread("resume")]
+        found.append(Need(f"Reports to the node: {problem}", commands))
+    return found

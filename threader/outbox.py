@@ -1,0 +1,171 @@
+"""Reports to a node, on disk: each waits until the node has taken it, or never will."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from threader.files import write_atomic
+from threader.reports import Call
+
+UNAUTHENTICATED, SERVER_ERROR, FORBIDDEN, RATE_LIMITED = -32001, -32000, -32003, -32005
+_OPEN_STATES = frozenset({"proposed", "negotiating", "agreed"})
+
+
+class Fate(Enum):
+    """What becomes of a report after the node's answer."""
+
+    DELIVERED = "delivered"
+    WAITS = "waits"
+    """Refused as things stand; it and what builds on it are sent again."""
+    ALL_WAIT = "all wait"
+    """The node takes nothing from us now."""
+    REFUSED = "refused"
+    """It will never be taken: for a person to read."""
+
+
+def fate(error: object) -> Fate:
+    """What an answer's `error` means for the report; None is no error. Pure."""
+    if error is None:
+        return Fate.DELIVERED
+    if not isinstance(error, dict):
+        return Fate.REFUSED
+    data = error.get("data")
+    data = data if isinstance(data, dict) else {}
+    reason = data.get("reason")
+    if error.get("code") in (UNAUTHENTICATED, RATE_LIMITED):
+        return Fate.ALL_WAIT
+    if reason == "illegal_transition":
+        # Too early while the others have yet to agree or to complete; afterwards it is too late.
+        early = data.get("from") is None or data["from"] in _OPEN_STATES
+        return Fate.WAITS if early else Fate.REFUSED
+    if error.get("code") in (FORBIDDEN, SERVER_ERROR) or reason == "not_found":
+        return Fate.WAITS
+    return Fate.REFUSED
+
+
+def group_of(call: Call) -> str:
+    """Calls of one group go in order: those on one contract."""
+    return str(call.params.get("contractId") or call.key)
+
+
+def said(refusal: object) -> str:
+    """A refusal in words."""
+    if isinstance(refusal, dict):
+        return str(refusal.get("message") or refusal)[:300]
+    return str(refusal)[:300]
+
+
+class Outbox:
+    """`outbox.jsonl` holds all reports, `outbox.settled.jsonl` the keys of those dealt with,
+    `outbox.refused.jsonl` those never taken, `outbox.waiting.json` why the others wait."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "outbox.jsonl"
+        self._settled_path = folder / "outbox.settled.jsonl"
+        self._refused_path = folder / "outbox.refused.jsonl"
+        self._waiting_path = folder / "outbox.waiting.json"
+        self.calls: dict[str, Call] = {}
+        for item in _lines(self._path):
+            self.calls[item["key"]] = Call(**item)
+        self.settled = {item["key"] for item in _lines(self._settled_path)}
+        counted = folder / "outbox.delivered"
+        if counted.exists():
+            # Older runners wrote a number: how many were dealt with.
+            self.settled |= set(list(self.calls)[: int(counted.read_text())])
+        self.refused = {item["key"]: item["refusal"] for item in _lines(self._refused_path)}
+        self.problem: str | None = None
+        self.waiting: dict[str, str] = {}
+        if self._waiting_path.exists():
+            known = orjson.loads(self._waiting_path.read_bytes())
+            self.problem, self.waiting = known["problem"], known["calls"]
+
+    def put(self, calls: Iterable[Call]) -> bool:
+        """Keep the calls that are new; True when there were any."""
+        fresh = {call.key: call for call in calls if call.key not in self.calls}
+        if not fresh:
+            return False
+        entries = (
+            {"key": call.key, "method": call.method, "params": call.params}
+            for call in fresh.values()
+        )
+        _append(self._path, entries)
+        self.calls |= fresh
+        return True
+
+    def pending(self) -> list[Call]:
+        return [call for key, call in self.calls.items() if key not in self.settled]
+
+    def settle(self, key: str, refusal: object = None) -> None:
+        """The call is dealt with; a refusal is kept for people to read."""
+        if refusal is not None:
+            _append(self._refused_path, [{"key": key, "refusal": refusal}])
+            self.refused[key] = refusal
+        _append(self._settled_path, [{"key": key}])
+        self.settled.add(key)
+        if self.waiting.pop(key, None) is not None or self.problem is not None:
+            self.problem = None
+            self._write_waiting()
+
+    def wait(self, key: str, why: str) -> None:
+        """The call stays, and why."""
+        if self.waiting.get(key) != why or self.problem is not None:
+            self.waiting[key], self.problem = why, None
+            self._write_waiting()
+
+    def all_wait(self, why: str) -> None:
+        """Every call stays, and why."""
+        if self.problem != why:
+            self.problem = why
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        data = {"problem": self.problem, "calls": self.waiting}
+        write_atomic(self._waiting_path, orjson.dumps(data))
+
+    def summary(self) -> dict[str, Any]:
+        """How the reports stand, for status and report."""
+        waiting = len(self.pending())
+        return {
+            "delivered": len(self.settled) - len(self.refused),
+            "waiting": waiting,
+            "refused": len(self.refused),
+            "problems": list(self._problems(waiting)),
+        }
+
+    def _problems(self, waiting: int) -> Iterator[str]:
+        if waiting and self.problem:
+            yield f"{waiting} reports wait: {self.problem}"
+        for why, count in Counter(self.waiting.values()).items() if not self.problem else ():
+            yield f"{count} reports wait: {why}"
+        for why, count in Counter(said(refusal) for refusal in self.refused.values()).items():
+            yield f"{count} reports were refused for good: {why}"
+
+
+def outbox_summary(folder: Path) -> dict[str, Any] | None:
+    """How a run's reports stand; None when it has none."""
+    return Outbox(folder).summary() if (folder / "outbox.jsonl").exists() else None
+
+
+def _append(path: Path, entries: Iterable[dict[str, Any]]) -> None:
+    """Add entries in one piece, after the last whole one. Only who holds the run's lock may."""
+    with path.open("a+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        if size and file.read(1) != b"\n":
+            file.truncate(path.read_bytes().rfind(b"\n") + 1)
+        file.write(b"".join(orjson.dumps(entry, default=str) + b"\n" for entry in entries))
+        file.flush()
+        os.fdatasync(file.fileno())
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The whole entries of a file. The last line may be torn: by a crash, or as it is written."""
+    if not path.exists():
+        return []
+    whole = path.read_bytes()
+    return [orjson.loads(line) for line in whole[: whole.rfind(b"\n") + 1].splitlines()]
