@@ -241,6 +241,36 @@ class BansResult(Result):
     bans: list[SignedBan]
 
 
+# --- evidence -----------------------------------------------------------------------------------
+
+
+class Evidence(WireObject):
+    """Two things that one node has signed where it could honestly sign one. What each is, `kind`
+    says, and `place` and `key` of what; anybody who has the node's key can check it."""
+
+    kind: Identifier
+    place: Identifier
+    key: Text
+    ours: JsonObject
+    ours_signature: Signature
+    theirs: JsonObject
+    theirs_signature: Signature
+
+
+class EvidenceParams(Params):
+    """`after` is where the last answer ended; 0 asks from the beginning."""
+
+    source_agent: Annotated[Identifier, Field(alias="source_agent")]
+    after: Count = 0
+
+
+class EvidenceResult(Result):
+    """The next of what the node has found, a few megabytes at most, and where it ends."""
+
+    evidence: list[Evidence]
+    last: Count
+
+
 # --- how it goes --------------------------------------------------------------------------------
 
 

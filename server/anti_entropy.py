@@ -19,13 +19,20 @@ from peers.clock import Reading
 from peers.digest import Name
 from peers.unequal import Pair
 from schemas.errors import ErrorCode
-from schemas.mesh import BansResult, DigestResult, EntityKind, PullResult, SyncMessage
+from schemas.mesh import (
+    BansResult,
+    DigestResult,
+    EntityKind,
+    EvidenceResult,
+    PullResult,
+    SyncMessage,
+)
 from server.divergence import Divergence
 from server.identity import Caller
 from server.incoming import Message, is_fault
 from server.links import MeshLink
 from server.loops import Turns, together
-from server.methods import bans
+from server.methods import bans, equivocation
 from server.methods.base import Node, Session
 from server.notices import Notices
 from server.store import digests
@@ -85,6 +92,7 @@ class Comparison:
         self._failed: list[Exception] = []
         """What went wrong with single messages of this round, by a fault of this node."""
         self._bans_known: str | None = None
+        self._evidence_heard = 0
         start = random.randrange(digest.PLACES)  # noqa: S311 - no secret
         self.places = digest.places(start)
         """Those that are compared entity by entity, from the next on; endless."""
@@ -114,6 +122,7 @@ class Comparison:
                 if not await self.round(heard_time):
                     pause = BEHIND_SECONDS
                 await self._hear_bans()
+                await self._hear_evidence()
                 failures = 0
             except CallError:
                 failures += 1
@@ -135,19 +144,33 @@ class Comparison:
         )
 
     async def _hear_bans(self) -> None:
-        """Learn whom the peer has banned, and those that it heeds. One of an older release knows
-        of no bans."""
-        try:
-            answer = await self._link.ask("cacp/sync/bans", known=self._bans_known)
-        except CallError as error:
-            if isinstance(error, Refused) and error.code == ErrorCode.METHOD_NOT_FOUND:
-                return
-            self._link.lost(error)
-            raise
-        found = self._checked(BansResult, answer)
-        if found.digest != self._bans_known:
+        """Learn whom the peer has banned, and those that it heeds."""
+        found = await self._told(BansResult, "cacp/sync/bans", known=self._bans_known)
+        if found is not None and found.digest != self._bans_known:
             await self._session.write(lambda ctx: bans.take(ctx, found.bans))
             self._bans_known = found.digest
+
+    async def _hear_evidence(self) -> None:
+        """Learn who contradicted itself where the peer could see it."""
+        after = self._evidence_heard
+        found = await self._told(EvidenceResult, "cacp/sync/evidence", after=after)
+        if found is None or found.last == after:
+            return
+        source = self._peer.agent_id
+        await self._session.write(lambda ctx: equivocation.take(ctx, source, found.evidence))
+        self._evidence_heard = found.last
+
+    async def _told(self, model: type[M], method: str, **params: Any) -> M | None:
+        """What the peer knows beside its content; None from one of an older release, which doesn't
+        know the method. Raises CallError."""
+        try:
+            answer = await self._link.ask(method, **params)
+        except CallError as error:
+            if isinstance(error, Refused) and error.code == ErrorCode.METHOD_NOT_FOUND:
+                return None
+            self._link.lost(error)
+            raise
+        return self._checked(model, answer)
 
     async def round(self, heard_time: HeardTime) -> bool:
         """Compare once and fetch what differs; False when it is to be done again soon: one side

@@ -3,12 +3,17 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from schemas.facts import Fact, RoundFact, VersionFact
 from schemas.mesh import SignedFact
+from server.domain.agents import identity
 from server.domain.contract import Facts
+from server.domain.identifiers import repo_id_for
 
-ONCE = frozenset({"packet", "file", "file_request"})
-"""What is written once, under an id that is given once."""
+ONCE = {"packet": "packet_id", "file": "file_id", "file_request": "request_id"}
+"""What is written once, under an id that is given once, and which member that is."""
+_FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 
 def is_two_faced(kind: str, ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
@@ -21,6 +26,29 @@ def is_two_faced(kind: str, ours: dict[str, Any], theirs: dict[str, Any]) -> boo
     if ours == theirs:
         return False
     return kind in ONCE or _stamp(ours) == _stamp(theirs)
+
+
+def proves(kind: str, at: tuple[str, str], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether two things that another node shows contradict each other: both are of `at`, which is
+    where they are signed and the key there."""
+    try:
+        names = [_named(kind, at[0], body) for body in (ours, theirs)]
+        return names == [at[1], at[1]] and is_two_faced(kind, ours, theirs)
+    except (KeyError, TypeError, AttributeError, ValidationError):
+        return False
+
+
+def _named(kind: str, place: str, body: dict[str, Any]) -> str | None:
+    """The key of what a node has signed."""
+    if kind == "fact":
+        return _what(_FACT.validate_python(body))
+    if kind in ONCE:
+        return str(body[ONCE[kind]])
+    if kind == "claim":
+        return identity(body["agent_id"])
+    if kind == "repo":
+        return repo_id_for(place, body["name"])
+    return place if kind in ("header", "contract") else None
 
 
 def at_one_time(facts: Facts, sent: Iterable[SignedFact]) -> Iterator[tuple[str, Fact, SignedFact]]:

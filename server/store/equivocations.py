@@ -46,6 +46,28 @@ def of_node(db: sqlite3.Connection, node: str) -> list[Equivocation]:
     return [Equivocation(*row) for row in SQL.equivocations_of(db, node=identity(node))]
 
 
+def after(
+    db: sqlite3.Connection, last: int, bytes_max: int, one_max: int
+) -> tuple[list[Equivocation], int]:
+    """What was found after the number `last`, about `bytes_max` of it, and the number of the last.
+    A single one of more than `one_max` bytes is left out."""
+    newest = int(SQL.newest_equivocation(db) or 0)
+    found: list[Equivocation] = []
+    # Who remembers more than there is has asked before this node was restored from a backup.
+    last = last if last <= newest else 0
+    size = 0
+    for number, *row in SQL.equivocations_after(db, last=last):
+        one = Equivocation(*row)
+        bytes_ = len(one.ours) + len(one.theirs)
+        if found and size + bytes_ > bytes_max:
+            break
+        last = number
+        if bytes_ <= one_max:
+            found.append(one)
+            size += bytes_
+    return found, last
+
+
 def counts(db: sqlite3.Connection, *, unnoted: bool = False) -> dict[str, int]:
     """How often each node has contradicted itself; `unnoted`: what no operator has seen yet."""
     return dict(SQL.count_unnoted_equivocations(db) if unnoted else SQL.count_equivocations(db))

@@ -246,6 +246,10 @@ def bans(at: Ground) -> Json:
     return {"known": hashlib.sha256(at.member.encode()).hexdigest()}
 
 
+def evidence(at: Ground) -> Json:
+    return {"after": 0}
+
+
 def announce(at: Ground) -> Json:
     return {"agentId": at.member, "endpoint": "http://127.0.0.1:1", "repoName": at.name}
 
@@ -293,6 +297,7 @@ SEEDS: dict[str, Callable[[Ground], Json]] = {
     "cacp/sync/digest": compare,
     "cacp/sync/pull": pull,
     "cacp/sync/bans": bans,
+    "cacp/sync/evidence": evidence,
     "cacp/peer/announce": announce,
     "acp/sync/handoff": handoff,
     "acp/sync/agents": agents,

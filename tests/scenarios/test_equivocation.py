@@ -71,6 +71,22 @@ def test_nodes_that_hold_different_packets_of_one_id_see_it_and_end_alike(
         assert f'node="{identity(faces[0].agent)}"' in node.get("/metrics").text
 
 
+def test_a_node_that_was_shown_one_of_them_learns_of_the_other(
+    pair: tuple[Node, Node, str],
+) -> None:
+    """Who takes what it hears in place of what it was told has nothing left to tell."""
+    alpha, beta, shared = pair
+    gamma = Stranger(alpha, "gamma").register()
+    gamma.project(shared)
+    told = str(uuid4())
+    for word in ("yes", "no"):
+        gamma.call("cacp/context/sync", projectId=shared, **packet(gamma, shared, told, word=word))
+    eventually(lambda: equal(alpha, beta))
+    eventually(lambda: beta.get("/health").json().get("reason") == "equivocation")
+    [one] = beta.query("SELECT node FROM equivocations")
+    assert one == (identity(gamma.agent),)
+
+
 def test_what_a_disk_has_changed_is_named_on_both_and_nobody_is_accused(
     pair: tuple[Node, Node, str],
 ) -> None:

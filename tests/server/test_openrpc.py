@@ -168,7 +168,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("project/list", limit=2, summary=True)
     elsewhere = {name for name in METHODS if name.endswith("/sync")}
     elsewhere |= {"cacp/sync/digest", "cacp/sync/pull", "cacp/sync/file", "cacp/sync/bans"}
-    elsewhere |= {"cacp/file/syncRequest"}
+    elsewhere |= {"cacp/file/syncRequest", "cacp/sync/evidence"}
     # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
     elsewhere |= {name for name in METHODS if name.startswith("acp/")}
     elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}

@@ -9,6 +9,13 @@ ON CONFLICT DO NOTHING;
 SELECT node, kind, place, key, ours, ours_signature, theirs, theirs_signature, found_at
 FROM equivocations WHERE node = :node ORDER BY found_at, kind, place, key;
 
+-- name: equivocations_after(last)
+SELECT rowid, node, kind, place, key, ours, ours_signature, theirs, theirs_signature, found_at
+FROM equivocations WHERE rowid > :last AND ours_signature IS NOT NULL ORDER BY rowid;
+
+-- name: newest_equivocation()$
+SELECT max(rowid) FROM equivocations;
+
 -- name: count_equivocations()
 SELECT node, count(*) FROM equivocations GROUP BY node;
 

@@ -138,6 +138,7 @@ NODE: dict[str, Json] = {
     "cacp/sync/digest": PEER | {"prefixes": [""]},
     "cacp/sync/pull": PEER | {"entities": [["contract", "project", "contract"]]},
     "cacp/sync/bans": PEER,
+    "cacp/sync/evidence": PEER,
     "cacp/peer/announce": {"agentId": "a", "endpoint": "http://127.0.0.1:1", "repoName": "r"},
     "acp/handoff": {"action": "list"},
     "acp/sync/handoff": PEER,

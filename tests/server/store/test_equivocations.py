@@ -33,3 +33,21 @@ def test_a_node_that_goes_on_fills_no_disk(db: sqlite3.Connection) -> None:
     for number in range(KEPT_MAX + 5):
         equivocations.record(db, found(str(number)))
     assert equivocations.counts(db) == {NODE: KEPT_MAX}
+
+
+def test_evidence_is_told_in_parts_and_from_the_beginning_after_a_restore(
+    db: sqlite3.Connection,
+) -> None:
+    for key, size in (("a", 8), ("b", 8), ("huge", 99), ("c", 2)):
+        equivocations.record(db, found(key)._replace(ours="x" * size, ours_signature="{}"))
+    equivocations.record(db, found("of this node itself"))
+
+    def after(last: int) -> tuple[list[str], int]:
+        some, end = equivocations.after(db, last, bytes_max=12, one_max=50)
+        return [one.key for one in some], end
+
+    assert after(0) == (["a"], 1)
+    assert after(1) == (["b"], 2)
+    assert after(2) == (["c"], 4)
+    assert after(4) == ([], 4)
+    assert after(9) == (["a"], 1), "it has found less than the caller has heard"
