@@ -6,13 +6,13 @@ import orjson
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from server.dispatch import Origin
-from server.identity import Identity
-from server.limits import Limits
-from server.notices import Notices
+from server.auth.authenticator import Identity
+from server.http.rate_limit import Limits
+from server.http.rpc_endpoint import Gate, LastResort, RpcEndpoint
+from server.rpc.dispatch import Origin
 from server.serve import admission, http_server, listen_on
 from server.settings import load
-from server.transport import Gate, LastResort, RpcEndpoint
+from server.util.log_once import Notices
 
 ANSWER = orjson.dumps(
     {

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from peers.signing import SigningKey
+from server.auth.authenticator import Caller
 from server.domain.acp.rules import Rules
-from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context, Node
 from server.store import digests

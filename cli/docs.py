@@ -12,8 +12,8 @@ from typing import Any
 import typer
 
 from cli import contract_page, handoff_page
-from server import openrpc, tools
-from server.methods import METHODS
+from server.mcp_tools import catalog
+from server.methods import METHODS, openrpc
 from server.settings import Settings
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -217,9 +217,9 @@ def _mcp() -> str:
             tool.description,
             ", ".join(f"`{method}`" for method in tool.steps.values()),
         )
-        for tool in tools.TOOLS.values()
+        for tool in catalog.TOOLS.values()
     ]
-    resources = [(f"`{one.uri}`", one.about, f"`{one.tool}`") for one in tools.RESOURCES]
+    resources = [(f"`{one.uri}`", one.about, f"`{one.tool}`") for one in catalog.RESOURCES]
     page = (DOCS / "mcp.md").read_text()
     page = _renewed(page, "tools", _table(("tool", "what it does", "method"), rows))
     return _renewed(page, "resources", _table(("resource", "what it shows", "as"), resources))

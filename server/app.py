@@ -14,43 +14,43 @@ from starlette.routing import Route
 
 from peers.sender import Sender
 from peers.signing import SigningKey
-from server.anti_entropy import Comparison
-from server.audit import Audit
-from server.budget import Budget
-from server.certainty import Certainty
-from server.connections import Connections
-from server.courier import Carrier, Courier
-from server.discovery import Discovery
-from server.discovery import routes as discovery_routes
-from server.dispatch import Dispatcher
+from server.auth.authenticator import Identity
+from server.auth.mismatch_audit import Mismatches
+from server.discovery.service import Discovery
+from server.discovery.service import routes as discovery_routes
 from server.domain.acp.handoff import Rules
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity
-from server.duties import Duties
-from server.handshake import Handshakes
-from server.health import Checkup
-from server.identity import Identity
-from server.limits import Limits
-from server.loops import Loops
-from server.mcp_endpoint import PATH as MCP_PATH
-from server.mcp_endpoint import McpEndpoint
-from server.mesh import Mesh
+from server.http.connections import Connections
+from server.http.health import Checkup
+from server.http.metrics import Metrics
+from server.http.rate_limit import Limits
+from server.http.routes import Site, no_route, routes
+from server.http.rpc_endpoint import Gate, LastResort, RpcEndpoint
+from server.mcp_tools.endpoint import PATH as MCP_PATH
+from server.mcp_tools.endpoint import McpEndpoint
+from server.mesh.anti_entropy import Comparison
+from server.mesh.handshake_server import Handshakes
+from server.mesh.supervisor import Mesh
 from server.methods import METHODS
 from server.methods.base import Node
-from server.metrics import Metrics
-from server.mismatches import Mismatches
-from server.notices import Notices
-from server.outgoing import CardCheck, make_client
-from server.postmaster import Postmaster
-from server.routes import Site, no_route, routes
+from server.rpc.answer_budget import Budget
+from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store import alarms, changes, deferred, equivocations, files, handoffs, mailboxes
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.store.stamps import Stamps
-from server.transport import Gate, LastResort, RpcEndpoint
-from server.waking import Waker
-from server.webhook import ANSWER_MAX, Webhooks
+from server.util.log_once import Notices
+from server.util.loops import Loops
+from server.util.outgoing_client import CardCheck, make_client
+from server.workers.content_audit import Audit
+from server.workers.handoff_worker import Duties
+from server.workers.mail_sweeper import Postmaster
+from server.workers.push_worker import Carrier, Courier
+from server.workers.sure_time import Certainty
+from server.workers.wake_command import Waker
+from server.workers.webhook import ANSWER_MAX, Webhooks
 
 log = structlog.get_logger()
 

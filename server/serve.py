@@ -21,16 +21,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from server.app import make_app
-from server.bootstrap import check_exposed, register_key_file
-from server.connections import Connections, affordable
+from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.domain.errors import Refusal
-from server.http import HttpProtocol
-from server.notices import Notices
+from server.http.connections import Connections, affordable
+from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
 from server.store.database import connect, unavailable
 from server.store.migrate import prepare
 from server.store.place import claim
+from server.util.log_once import Notices
 
 MENDS = {
     "storage_full": "free some space on its disk",
@@ -200,5 +200,5 @@ def configure_logs(settings: Settings) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
-    # They would log the exceptions that `server.dispatch` maps and logs itself.
+    # They would log the exceptions that `server.rpc.dispatch` maps and logs itself.
     logging.getLogger("jsonrpcserver").setLevel(logging.CRITICAL)

@@ -11,10 +11,10 @@ from typing import Any, Self
 import pytest
 
 from peers.signing import SigningKey
+from server.auth.authenticator import Caller
 from server.domain.acp.handoff import Rules as HandoffRules
 from server.domain.acp.rules import Rules
 from server.domain.errors import Refusal
-from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context, Node
 from server.store import keys

@@ -77,8 +77,8 @@ def check_registrar(
     """Raise Forbidden or Conflict unless `caller` may enter `aid`.
 
     Who calls with a key enters itself, and nobody else. Who calls without one is a program on the
-    exchange's own machine (`server.identity`): it enters whom it likes, but no agent that has a
-    key here or has entered itself. `pinned_to` is who entered the agent before.
+    exchange's own machine (`server.auth.authenticator`): it enters whom it likes, but no agent that
+    has a key here or has entered itself. `pinned_to` is who entered the agent before.
     """
     if keyed and not same_agent(caller, aid):
         raise Forbidden(

@@ -14,18 +14,18 @@ from uuid_utils import uuid7
 
 from peers.clock import FUTURE_LIMIT, after
 from peers.signing import SigningKey
+from server.auth.authenticator import Caller
 from server.domain.acp.handoff import Rules as HandoffRules
 from server.domain.acp.rules import Rules
 from server.domain.agents import same_agent
 from server.domain.bans import Heeds
 from server.domain.contract import Party
 from server.domain.errors import Forbidden, InvalidInput, NotFound, Refusal
-from server.identity import Caller
 from server.store import changes, digests, projects
 from server.store.database import Database, Transaction
 from server.store.files import File
 from server.store.projects import Membership
-from server.waiting import first
+from server.util.wait_first import first
 
 P = TypeVar("P", bound=BaseModel)
 C = TypeVar("C")
@@ -75,7 +75,7 @@ class Node:
     """What the secrets of webhooks are made from."""
     handoffs: HandoffRules = field(default_factory=HandoffRules)
     check_card: Callable[[str], Awaitable[None]] = field(default=_unasked, repr=False)
-    """Refuses an agent that listens at a URL and speaks another CACP (`server.outgoing`)."""
+    """Refuses an agent that listens at a URL and speaks another CACP (`util.outgoing_client`)."""
     deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
     """Deferred messages that were lost since this node started: refused, expired or too many."""
     overruled: Counter[str] = field(default_factory=Counter, repr=False)

@@ -7,7 +7,7 @@ from schemas.base import iso
 from server.domain.agents import identity
 from server.domain.bans import Heeds, Said, deciding
 from server.domain.errors import Forbidden
-from server.store import alarms, keys, mesh, peers, posting
+from server.store import alarms, keys, mail_outbox, mesh, peers
 from server.store.sql import SQL, Row
 
 # On the hot path: run as text, without aiosql's own call.
@@ -85,7 +85,7 @@ def expel(db: sqlite3.Connection, peer: peers.Peer, now: int) -> None:
         if key.trust == "peer" and identity(key.agent_id) == address:
             keys.revoke(db, key.key_id, now=now)
     mesh.forget_homes(db, peer.agent_id)
-    posting.forget_node(db, peer.agent_id)
+    mail_outbox.forget_node(db, peer.agent_id)
     peers.put_api_key(db, peer.endpoint.rstrip("/"), None)
     # Nobody compares with it any more, so nothing else would end that.
     alarms.end(db, "content_differs", address)

@@ -8,7 +8,7 @@ import orjson
 
 from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
-from server.store import contracts, packets
+from server.store import context_packets, contracts
 from server.store.sql import SQL
 
 ALIASES_MAX = 100
@@ -209,7 +209,7 @@ def whole(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
     _, updated_at = _totals(db, header, members)
     return bare(header, members) | {
         "contracts": contracts.documents(db, header.project_id),
-        "context_history": packets.documents(db, header.project_id),
+        "context_history": context_packets.documents(db, header.project_id),
         "updated_at": iso(updated_at),
     }
 

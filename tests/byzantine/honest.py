@@ -1,5 +1,6 @@
 """An honest node in the process of a test, with a clock that the test moves: its own database,
-dispatcher, links, comparisons, and all that takes in, as `server.app` and `server.mesh` make them.
+dispatcher, links, comparisons, and all that takes in, as `server.app` and `server.mesh.supervisor`
+make them.
 Only the network is the test's, and when each part acts.
 """
 
@@ -18,19 +19,19 @@ from peers.client import Answer, CallError, Client, NotConnected
 from peers.signing import SigningKey
 from peers.timekeeper import Timekeeper
 from server.app import _dispatcher
-from server.dispatch import Origin
-from server.identity import Caller
-from server.loops import Loop, Loops
-from server.mesh import Mesh
+from server.auth.authenticator import Caller
+from server.http.metrics import Metrics
+from server.mesh.supervisor import Mesh
 from server.methods import METHODS
 from server.methods.base import Context, Node
-from server.metrics import Metrics
+from server.rpc.dispatch import Origin
 from server.settings import Settings
 from server.store import changes, digests, peers
 from server.store import mesh as store
 from server.store.database import Database, Transaction
 from server.store.migrate import prepare
 from server.store.stamps import Stamps
+from server.util.loops import Loop, Loops
 from tests.scenarios.mesh import agent_of, state
 
 DAY = 86_400_000_000

@@ -17,14 +17,14 @@ import orjson
 import pytest
 
 from peers.signing import SigningKey
-from server.budget import Budget
-from server.dispatch import Dispatcher, Origin
+from server.auth.authenticator import Caller
 from server.domain.acp.rules import Rules
 from server.domain.errors import HeldElsewhere, Refusal
-from server.health import Checkup
-from server.identity import Caller
+from server.http.health import Checkup
 from server.methods import METHODS
 from server.methods.base import Node
+from server.rpc.answer_budget import Budget
+from server.rpc.dispatch import Dispatcher, Origin
 from server.store import check, database, digests, keys
 from server.store.database import Database, Durability, Transaction
 from server.store.files import File

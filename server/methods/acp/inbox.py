@@ -15,10 +15,10 @@ from schemas.base import iso, present
 from server.domain import untrusted
 from server.domain.errors import InvalidInput, Unavailable
 from server.domain.untrusted import Author
-from server.methods.acp import course
-from server.methods.acp.guard import LOOKING
+from server.methods.acp import delivery
+from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, Session, waits, writes
-from server.store import changes, mailboxes, messages, posting
+from server.store import changes, mail_outbox, mailboxes, messages
 from server.store.mailboxes import Box, Letter
 
 
@@ -26,7 +26,7 @@ class Page:
     """What a caller is shown of its box."""
 
     def __init__(self, ctx: Context, params: InboxParams) -> None:
-        self.address = course.address_of(ctx)
+        self.address = delivery.address_of(ctx)
         self.epoch = changes.epoch(ctx.db)
         self.after, self.restarted = _after(params.cursor, self.epoch)
         self.box = mailboxes.box(ctx.db, self.address) or Box()
@@ -49,7 +49,7 @@ class Page:
         """The InboxResult."""
         last = self.letters[-1].seq if self.letters else self.after
         envelopes = [messages.envelope(letter.message) for letter in self.letters]
-        sources = [posting.source(ctx.db, letter.message.id) for letter in self.letters]
+        sources = [mail_outbox.source(ctx.db, letter.message.id) for letter in self.letters]
         result: dict[str, Any] = {
             "address": self.address,
             "messages": envelopes,
@@ -130,7 +130,7 @@ def ack(ctx: Context, params: AckParams) -> dict[str, Any]:
 
 def acknowledge(ctx: Context, message_ids: list[str]) -> list[dict[str, str]]:
     """Mark messages as read, and enter them as processed (§12.5); the Acked of each."""
-    address = course.address_of(ctx)
+    address = delivery.address_of(ctx)
     return [
         {"messageId": message_id, "outcome": _acknowledged(ctx, address, message_id)}
         for message_id in dict.fromkeys(message_ids)
@@ -146,10 +146,10 @@ def _acknowledged(ctx: Context, address: str, message_id: str) -> str:
         return "unknown"
     if found.status in ("expired", "failed"):
         return found.status
-    course.advance(ctx, message, found, "read")
+    delivery.advance(ctx, message, found, "read")
     mailboxes.put_processed(ctx.db, address, message.id, iso(ctx.stamp))
-    if course.is_audited(message):
-        course.audit(ctx, "read", message.id)
+    if delivery.is_audited(message):
+        delivery.audit(ctx, "read", message.id)
     return "read"
 
 
@@ -157,9 +157,9 @@ def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:
     """Mark what is listed as delivered; the InboxResult."""
     for letter in Page(ctx, params).letters:
         if letter.status == "pending":
-            found = mailboxes.delivery(ctx.db, letter.message.id, course.address_of(ctx))
+            found = mailboxes.delivery(ctx.db, letter.message.id, delivery.address_of(ctx))
             if found is not None:
-                course.advance(ctx, letter.message, found, "delivered")
+                delivery.advance(ctx, letter.message, found, "delivered")
     return Page(ctx, params).result(ctx, params)
 
 

@@ -48,7 +48,7 @@ from server.domain.errors import (
 )
 from server.domain.invalid import invalid_input
 from server.methods.acp import route, thread
-from server.methods.acp.course import (
+from server.methods.acp.delivery import (
     active_members,
     address_of,
     announce,
@@ -59,7 +59,7 @@ from server.methods.acp.course import (
 )
 from server.methods.acp.thread import Joined
 from server.methods.base import Context, new_id
-from server.store import mailboxes, messages, senders
+from server.store import mailboxes, messages, sender_limits
 from server.store.messages import Message
 
 Envelope = dict[str, Any]
@@ -175,7 +175,7 @@ def charge(ctx: Context) -> None:
     _breaker(ctx, sender)
     stamps = _stamps(ctx, sender, "direct")
     if stamps is not None:
-        senders.put_stamps(ctx.db, sender, *stamps)
+        sender_limits.put_stamps(ctx.db, sender, *stamps)
 
 
 def deliver(ctx: Context, ready: Ready) -> Envelope:
@@ -205,14 +205,14 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     elif message.held is None:
         let_through(ctx, message)
     if ready.stamps is not None:
-        senders.put_stamps(ctx.db, sender, *ready.stamps)
+        sender_limits.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:
         messages.put_client_id(
             ctx.db, sender, ready.client_id[0], message.id, ready.client_id[1], now
         )
     closed = breaker.after_success(ready.breaker, ctx.stamp)
     if closed != ready.breaker:
-        senders.put_breaker(ctx.db, sender_breaker(sender), closed)
+        sender_limits.put_breaker(ctx.db, sender_breaker(sender), closed)
     if ready.audited:
         audit(ctx, message.held or "accepted", message.id)
     ctx.record("message", message.id, None, message.held or "pending")
@@ -224,7 +224,7 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
 
 def _breaker(ctx: Context, sender: str) -> Breaker:
     """The sender's circuit breaker. Raises RateLimited while it is open."""
-    found = senders.breaker(ctx.db, sender_breaker(sender))
+    found = sender_limits.breaker(ctx.db, sender_breaker(sender))
     left = breaker.wait(found, ctx.stamp)
     if left is not None:
         seconds = -(-left // 1_000_000)
@@ -419,7 +419,7 @@ def _stamps(ctx: Context, sender: str, kind: Kind) -> tuple[Kind, list[int]] | N
     limit = ctx.node.acp.limits.get(kind)
     if limit is None:
         return None
-    kept, wait = rates.allow(senders.stamps(ctx.db, sender, kind), ctx.stamp, limit)
+    kept, wait = rates.allow(sender_limits.stamps(ctx.db, sender, kind), ctx.stamp, limit)
     if wait is not None:
         seconds = -(-wait // rates.SECOND)
         raise RateLimited(

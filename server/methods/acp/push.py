@@ -14,9 +14,9 @@ import orjson
 from schemas.base import iso, stamp_of
 from server.domain.acp import breaker
 from server.domain.acp import pushes as domain
-from server.methods.acp import course
+from server.methods.acp import delivery
 from server.methods.base import Context
-from server.store import mailboxes, messages, pushes, senders
+from server.store import mailboxes, messages, pushes, sender_limits
 from server.store.pushes import Due, Target
 
 TOGETHER = 500
@@ -50,7 +50,7 @@ def claim(ctx: Context, target: Target, patience: int) -> Parcel | None:
     once. None when there is nothing, or while the target's breaker is open.
     """
     now = iso(ctx.now)
-    gate = senders.breaker(ctx.db, breaker_name(target))
+    gate = sender_limits.breaker(ctx.db, breaker_name(target))
     if breaker.wait(gate, ctx.now) is not None:
         pushes.put_off(ctx.db, target, now, gate.open_until)
         return None
@@ -85,7 +85,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
     """
     terms, now, given_up = ctx.node.acp.pushes, iso(ctx.now), 0
     name = breaker_name(parcel.target)
-    before = senders.breaker(ctx.db, name)
+    before = sender_limits.breaker(ctx.db, name)
     for one in parcel.due:
         if error is None:
             push = domain.taken(one.push, parcel.target.channel, ctx.now, terms)
@@ -96,7 +96,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
         if error is None and parcel.target.channel == "channel":
             _delivered(ctx, one, parcel.target.address)
         if push.status == "failed":
-            course.audit(
+            delivery.audit(
                 ctx,
                 "push_failed",
                 one.message.id,
@@ -109,7 +109,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
     else:
         after = breaker.after_failure(before, ctx.now, terms.trip)
     if after != before:
-        senders.put_breaker(ctx.db, name, after)
+        sender_limits.put_breaker(ctx.db, name, after)
     return Settled(after.open_until > before.open_until, given_up)
 
 
@@ -161,4 +161,4 @@ def _delivered(ctx: Context, one: Due, address: str) -> None:
         found = mailboxes.delivery(ctx.db, one.message.id, address)
         message = messages.find(ctx.db, one.message.id)
         if found is not None and message is not None:
-            course.advance(ctx, message, found, "delivered")
+            delivery.advance(ctx, message, found, "delivered")

@@ -11,9 +11,9 @@ from server.domain.acp import policy
 from server.domain.agents import identity
 from server.domain.errors import InvalidInput, Refusal, TooLarge
 from server.methods.acp import mail
-from server.methods.acp.course import address_of
-from server.methods.acp.guard import SENDING
+from server.methods.acp.delivery import address_of
 from server.methods.acp.mail import Draft
+from server.methods.acp.refusals import SENDING
 from server.methods.base import Context, writes
 from server.store import mailboxes, messages
 from server.store.mailboxes import Delivery

@@ -20,7 +20,7 @@ from schemas.context import ContextPacket
 from schemas.facts import ResponseFact, VersionFact
 from server.domain import contract as domain
 from server.domain.registers import Claim
-from server.store import changes, claims, contracts, digests, files, packets, projects
+from server.store import changes, claims, context_packets, contracts, digests, files, projects
 from server.store.database import connect
 from server.store.files import File, Request
 from server.store.projects import Header
@@ -87,7 +87,7 @@ def test_it_counts_page_by_page_and_each_change_once(
     db: sqlite3.Connection, project: Header
 ) -> None:
     for number in range(70):
-        packets.insert(db, PROJECT, packet(f"packet {number}"))
+        context_packets.insert(db, PROJECT, packet(f"packet {number}"))
         changed(db, "context", f"packet {number}")
     assert digests.is_behind(db)
     assert [digests.catch_up(db), digests.catch_up(db)] == [False, True]
@@ -175,7 +175,7 @@ def reordered(content: dict[str, Any], chance: Random) -> dict[str, Any]:
 def a_packet(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
     def write(db: sqlite3.Connection) -> None:
         one = packet(f"p{number}", 5, word=word, c=reordered(content, chance))
-        packets.insert(db, PROJECT, one, signature=chance.choice([None, '{"node":"n"}']))
+        context_packets.insert(db, PROJECT, one, signature=chance.choice([None, '{"node":"n"}']))
         changed(db, "context", f"p{number}")
 
     return write
@@ -285,7 +285,7 @@ def test_whatever_differs_differs_in_its_digest(empty: Path, history: list[Any],
 def test_a_row_that_no_node_can_have_signed_counts_as_it_is(
     db: sqlite3.Connection, project: Header
 ) -> None:
-    packets.insert(db, PROJECT, packet("p"))
+    context_packets.insert(db, PROJECT, packet("p"))
     changed(db, "context", "p")
     assert digests.catch_up(db)
     before = digests.held(db).digest

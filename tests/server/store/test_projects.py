@@ -3,7 +3,7 @@
 import sqlite3
 
 from server.domain.identifiers import repo_id_for
-from server.store import packets, projects
+from server.store import context_packets, projects
 from server.store.projects import Header, Member
 from tests.server.store.conftest import PROJECT, repo
 
@@ -63,7 +63,7 @@ def test_a_whole_project_was_updated_when_anything_in_it_was(
     assert whole["updated_at"] == "1970-01-01T00:00:00.005000+00:00"
     assert projects.summary(db, project)["updatedAt"] == whole["updated_at"]
     assert (whole["contracts"], whole["context_history"]) == ([], [])
-    assert not packets.documents(db, PROJECT)
+    assert not context_packets.documents(db, PROJECT)
 
 
 def test_ids_from_elsewhere_are_kept_as_aliases(db: sqlite3.Connection, project: Header) -> None:

@@ -9,7 +9,7 @@ from schemas.base import iso
 from schemas.context import ContextPacket
 from server.domain import contract as domain
 from server.domain.registers import Claim
-from server.store import changes, claims, contracts, digests, packets, projects, untaken
+from server.store import changes, claims, context_packets, contracts, digests, projects, untaken
 from server.store.contracts import Header
 from tests.server.domain.histories import API, WEB, propose
 from tests.server.store.conftest import PROJECT, repo
@@ -64,7 +64,7 @@ def write(db: sqlite3.Connection, at: int) -> None:
         content={"question": "?"},
         related_contracts=[CONTRACT],
     )
-    packets.insert(db, PROJECT, packet)
+    context_packets.insert(db, PROJECT, packet)
     record(db, "context", "p", at + 4 * SECOND)
 
 

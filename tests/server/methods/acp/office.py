@@ -6,10 +6,10 @@ from typing import Any
 
 from peers.signing import SigningKey
 from schemas.acp import ACPGivenPolicy
+from server.auth.authenticator import Caller
 from server.domain.acp.rules import Rules
-from server.identity import Caller
 from server.methods.acp import mail
-from server.methods.acp.age import Ageing
+from server.methods.acp.retention import Ageing
 from server.methods.base import Context, Node
 from server.store import keys
 from server.store.database import Transaction, connect

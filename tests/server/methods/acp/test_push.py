@@ -8,7 +8,7 @@ import pytest
 from schemas.base import iso
 from server.domain.acp.pushes import Terms
 from server.domain.acp.routing import CHANNELS, capabilities
-from server.methods.acp import age, inbox, push
+from server.methods.acp import inbox, push, retention
 from server.methods.acp.push import Parcel
 from server.store import mailboxes, pushes
 from server.store.pushes import Target, Webhook
@@ -254,5 +254,5 @@ def test_what_expired_is_not_pushed(office: Office) -> None:
     office.post(priority="critical", expires_at=iso(START + 5 * SECOND))
     office.at += 6
     assert (claimed(office), claimed(office, WAKE), shown(office)) == (None, None, [])
-    aged(office.context(method="acp/age"), age.EXPIRE)
+    aged(office.context(method="acp/age"), retention.EXPIRE)
     assert pushes.waiting(office.db, SESSION) == 0
