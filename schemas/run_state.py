@@ -224,6 +224,12 @@ class RunState(Record):
     healer_failures: list[HealerFailure] = Field([])
     epoch: int = 0
     stalled_rounds: int = Field(0, description="Heal rounds in a row without convergence (§10).")
+    no_convergence: str | None = Field(
+        None, description="Why healing was first given up for failing tasks; others went on."
+    )
+    rounds_forgiven: int = Field(
+        0, description="Heal rounds made before a person last retried tasks: outside the bound."
+    )
     interruptions: list[Interruption] = Field([])
     kept: list[KeptCopy] = Field([], description="Besides those that the tasks' records name.")
     aside: Spent = Field(

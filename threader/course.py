@@ -79,6 +79,11 @@ def _with_healer_record(task: TaskState, task_id: str, round_: HealingRound) -> 
     return task.model_copy(update={"history": [*task.history, record]})
 
 
+def rounds_used(state: RunState) -> int:
+    """Heal rounds that count against `max_total_heal_rounds`."""
+    return len(state.healing_rounds) - state.rounds_forgiven
+
+
 class Course:
     """A manifest and the state of its run. Tasks left RUNNING by a crash are PENDING again.
 
@@ -215,7 +220,7 @@ class Course:
             window,
             state.tasks,
             state.policy,
-            rounds_used=len(state.healing_rounds),
+            rounds_used=rounds_used(state),
             stalled_rounds=state.stalled_rounds,
             healer=healer,
             max_batch_size=self.manifest.policy.max_batch_size,
@@ -228,9 +233,8 @@ class Course:
         self._record(window, verdict, now)
         for task_id, reason in verdict.escalations.items():
             self._put(task_id, outcome.escalate(state.tasks[task_id], reason))
-        if verdict.action is Action.ABORT:
-            self._abort(verdict.text)
-        elif verdict.action is Action.HEAL:
+        state.no_convergence = state.no_convergence or verdict.no_convergence
+        if verdict.action is Action.HEAL:
             window.needs_heal = True
         else:
             self._retry(window.task_ids)
@@ -367,13 +371,22 @@ class Course:
         self._abort(reason)
 
     def finish(self) -> None:
-        """Nothing is left to run: COMPLETED, or ABORTED when failed tasks hold others back."""
+        """Nothing is left to run: COMPLETED; or ABORTED when healing did not converge (§6, §10),
+        or failed tasks hold others back."""
         tasks = self.state.tasks
         held = [key for key, task in tasks.items() if task.status is TaskStatus.PENDING]
-        if not held:
+        lost = any(task.status is TaskStatus.ESCALATED for task in tasks.values())
+        reasons = [self.state.no_convergence] if lost and self.state.no_convergence else []
+        if held:
+            reasons.append(self._why_held(held))
+        if reasons:
+            self._abort("; ".join(reasons))
+        else:
             self.state.run_status = RunStatus.COMPLETED
             self.state.abort_reason = None
-            return
+
+    def _why_held(self, held: list[str]) -> str:
+        tasks = self.state.tasks
         blockers = sorted(
             {
                 dep
@@ -388,4 +401,4 @@ class Course:
         )
         if failures := self.state.healer_failures:
             reason += f"; the healer gave {len(failures)} invalid answers ({failures[-1].note})"
-        self._abort(reason)
+        return reason

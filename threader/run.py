@@ -285,8 +285,6 @@ class Run:
                 verdict = course.close_pass(now(), healer=self._healer is not None)
                 self._checkpoint()
                 self._tell("verdict", _verdict_text(verdict))
-                if verdict.action is Action.ABORT:
-                    break
                 if verdict.action is not Action.HEAL:
                     continue
             if self._healer is not None:

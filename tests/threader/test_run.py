@@ -1,6 +1,7 @@
 """The orchestrator (agent-threader-v2 §5)."""
 
 import asyncio
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -75,6 +76,22 @@ def test_healing_never_starts_midway(tmp_path: Path) -> None:
     asyncio.run(opened.go())
     order = [f"{event.kind} {event.task_id or ''}".strip() for event in events]
     assert order.index("settled C") < order.index("healing")
+
+
+@pytest.mark.parametrize("schedule", ["auto", "batch", "task", "epoch"])
+def test_hopeless_tasks_and_a_healer_that_lies_cost_no_other_task(
+    tmp_path: Path, schedule: str
+) -> None:
+    names = [f"T{index}" for index in range(8)]
+    bench = Bench(tmp_path / "p", [*names], policy={"heal_schedule": schedule})
+    for name in names[:2]:
+        bench.answer(name, result_block(name, status="FAILED", summary="missing import"))
+    bench.answer("healer", heal_block())
+    code, summary = drive(bench.open(), plain=True, compat=None, as_json=False)
+    assert (code, summary["tasks"]) == (1, {"ESCALATED": 2, "DONE": 6})
+    assert summary["run_status"] == "ABORTED"
+    page = (bench.state_dir / "report.md").read_text()
+    assert re.search(r"\*\*Stopped:\*\* .*heal rounds; failing: T0 .*, T1 ", page)
 
 
 def test_every_attempt_is_on_disk_before_the_next_window(tmp_path: Path) -> None:
