@@ -235,6 +235,7 @@ class RunState(Record):
     aside: Spent = Field(
         Spent(), description="On attempts that were cut short, and tasks that are gone."
     )
+    cut_logs: list[str] = Field([], description="Of invocations cut short that `aside` counts.")
     budget: Budget | None = Field(None, description="Given by the operator over the manifest's.")
     started_at: str = ""
     updated_at: str = ""

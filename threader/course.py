@@ -4,7 +4,7 @@ No I/O and no clock: the caller runs the tasks and the healer, brings times alon
 state down after each step. Everything a resume needs is in `RunState`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from schemas.heal_decision import HealDecision
 from schemas.manifest import HealSchedule, Manifest, ManifestTask
@@ -199,10 +199,20 @@ class Course:
         window.task_ids.extend(joined)
         return task, joined
 
-    def cut(self, usage: Usage | None) -> None:
-        """Count what an attempt used that was cut short, and so has no record."""
+    def cut(self, log_path: str, usage: Usage | None) -> None:
+        """Count what an invocation used that was cut short, and so has no record."""
+        self.state.cut_logs.append(log_path)
         self.state.aside = add(self.state.aside, usage, completed=False)
         self._spend(usage, completed=False)
+
+    def without_record(self, logs: Iterable[str]) -> list[str]:
+        """Of the logs of invocations, those that nothing counts yet."""
+        state = self.state
+        known = {record.log_path for task in state.tasks.values() for record in task.history}
+        known |= {round_.log_path for round_ in state.healing_rounds}
+        known |= {failure.log_path for failure in state.healer_failures}
+        known.update(state.cut_logs)
+        return [log for log in logs if log not in known]
 
     def _spend(self, usage: Usage | None, *, completed: bool) -> None:
         self.spent = add(self.spent, usage, completed=completed)

@@ -87,7 +87,7 @@ def resume_run(
         raise ThreaderError(f"--retry: {', '.join(unknown)} is no task of this manifest")
     if retry_failed is not None:
         retry = [*retry, *_failed(state, project, retry_failed)]
-    reopened(state, now())
+    reopened(state, now(), store.last_seen())
     changes = Changes()
     if not is_digest_of(state.manifest_digest, project.manifest):
         if not reconciling:

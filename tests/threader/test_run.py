@@ -20,7 +20,8 @@ from threader.errors import NotReady, RunLocked
 from threader.files import sole_user
 from threader.load import load_project
 from threader.run import Event, Interrupted
-from threader.session import resume_run
+from threader.session import load_state, resume_run
+from threader.signatures import one_line
 
 
 def test_an_empty_manifest_completes(tmp_path: Path) -> None:
@@ -419,6 +420,54 @@ def test_a_stop_and_its_resume_are_an_interruption(tmp_path: Path) -> None:
     assert (spent.invocations, spent.input_tokens) == (2, 1800), "what it cut short was used too"
 
 
+def test_what_a_healer_used_counts_however_it_was_cut_short(tmp_path: Path) -> None:
+    """By an outage after it was served, by a stop, and by a crash."""
+    bench = Bench(tmp_path / "p", ["A"], policy=SHORT)
+    bench.answer("A", result_block("A", status="FAILED"), result_block("A"))
+    bench.answer("healer", heal_block())
+    down = '{"type": "turn.failed", "error": {"message": "429 Too Many Requests"}}'
+    bench.script(
+        "healer",
+        f"echo '{USED}'; [ $n != 1 ] || {{ echo '{down}'; exit 1; }}\n"
+        "touch $here/asked.$n; [ $n != 2 ] || sleep 60",
+    )
+    opened = bench.open()
+
+    async def main() -> None:
+        running = asyncio.create_task(opened.go())
+        await until((bench.root / "asked.2").exists)
+        opened.stop.set()
+        with pytest.raises(Interrupted):
+            await running
+
+    asyncio.run(main())
+    assert opened.course.spent == spent_in(opened.state)
+    assert (opened.state.aside.invocations, opened.state.aside.input_tokens) == (2, 1800)
+    (bench.state_dir / "logs" / "@healer.7.log").write_text(USED)
+    state = asyncio.run(resume_run(load_project(bench.save()))[0].go())
+    assert state.tasks["A"].status is TaskStatus.DONE
+    assert (state.aside.invocations, state.aside.input_tokens) == (3, 2700)
+    assert spent_in(state).input_tokens == 3600
+    state = asyncio.run(resume_run(load_project(bench.save()))[0].go())
+    assert spent_in(state).input_tokens == 3600, "nothing is counted twice"
+
+
+def test_a_runner_leaves_a_sign_of_life(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"])
+    opened = bench.open()
+    bench.script("A", f"until [ -e {bench.root}/seen ]; do sleep 0.02; done")
+
+    async def main() -> None:
+        running = asyncio.create_task(opened.go())
+        await until(lambda: bench.calls("A"))
+        first = opened.store.last_seen()
+        await until(lambda: (opened.store.last_seen() or "") > (first or ""))
+        (bench.root / "seen").touch()
+        await running
+
+    asyncio.run(main())
+
+
 def test_a_crash_and_its_resume_are_an_interruption(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "p", ["A", "B"])
     opened = bench.open()
@@ -437,6 +486,36 @@ def test_a_crash_and_its_resume_are_an_interruption(tmp_path: Path) -> None:
     assert (item.kind, item.tasks) == ("killed", ["B"])
     assert state.tasks["B"].status is TaskStatus.DONE
     assert (state.aside.invocations, state.aside.input_tokens) == (1, 900)
+
+
+@pytest.mark.parametrize("trouble", ["no worker", "dirty"])
+def test_a_resume_that_is_refused_renews_the_report(tmp_path: Path, trouble: str) -> None:
+    bench = Bench(tmp_path / "p", ["A"], isolation="worktree", healer=None)
+    commit = "git init -q; echo 1 > f; git add .; git -c user.name=t -c user.email=t@l commit -qm x"
+    subprocess.run(["/bin/sh", "-c", commit], cwd=bench.workspace, check=True)
+    bench.answer("A", result_block("A", status="BLOCKED"), result_block("A"))
+    assert drive(bench.open(), plain=True, compat=None, as_json=False)[0] == 1
+    if trouble == "dirty":
+        (bench.workspace / "f").write_text("2")
+    else:
+        bench.manifest["worker"] = {"adapter": "command", "command": ["./nowhere"]}
+    project = load_project(bench.save())
+    for _ in range(2):
+        opened, _ = resume_run(project, reconciling=True, retry=["A"])
+        with pytest.raises(NotReady) as refused:
+            drive(opened, plain=True, compat=None, as_json=False)
+        report = (bench.state_dir / "report.md").read_text()
+        assert one_line(str(refused.value)) in report
+    assert [item.kind for item in load_state(project).interruptions] == [
+        "ended", "stopped", "stopped",
+    ]  # fmt: skip
+
+
+def test_a_first_start_that_is_refused_leaves_no_run(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"], worker=None)
+    with pytest.raises(NotReady):
+        drive(bench.open(), plain=True, compat=None, as_json=False)
+    assert not bench.open().store.exists()
 
 
 def test_a_run_that_stops_in_its_midst_has_a_report_that_says_why(tmp_path: Path) -> None:
