@@ -237,5 +237,8 @@ class RunState(Record):
     )
     cut_logs: list[str] = Field([], description="Of invocations cut short that `aside` counts.")
     budget: Budget | None = Field(None, description="Given by the operator over the manifest's.")
+    compat: str | None = Field(
+        None, description="The other format of results that the run reads, until given anew."
+    )
     started_at: str = ""
     updated_at: str = ""

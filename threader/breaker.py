@@ -15,7 +15,7 @@ OUTAGES_ALONE = 3
 """So often may one task meet an outage that others do not; then it is the task's own failure."""
 
 REFUSALS = 2
-"""So many pauses in a row may end in a refusal that waiting does not mend, for want of money say."""
+"""So many pauses in a row may end in a refusal that waiting does not mend."""
 
 GUESSES = 12
 """So many pauses in a row may rest on guesses, about half an hour; then failures are what they look
