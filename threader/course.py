@@ -199,9 +199,14 @@ class Course:
         window.task_ids.extend(joined)
         return task, joined
 
-    def cut(self, log_path: str, usage: Usage | None) -> None:
-        """Count what an invocation used that was cut short, and so has no record."""
+    def cut(self, log_path: str, usage: Usage | None, *, served: bool = True) -> None:
+        """Count what an invocation used that was cut short, and so has no record.
+
+        One that its provider has not `served` counts for nothing, now and later.
+        """
         self.state.cut_logs.append(log_path)
+        if not served:
+            return
         self.state.aside = add(self.state.aside, usage, completed=False)
         self._spend(usage, completed=False)
 

@@ -377,9 +377,10 @@ class Run:
         self._tell("healing", f"heal round {number} for {', '.join(scope)}")
         done, began = await self._unless_stopped(self._ask(healer))
         if done.outage is not None and self._gate.trip(HEALER, done.outage):
-            if (usage := done.record.usage) and was_served(usage):
-                self.course.cut(done.record.log_path, usage)
-                self._checkpoint()
+            usage = done.record.usage
+            served = usage is not None and was_served(usage)
+            self.course.cut(done.record.log_path, usage, served=served)
+            self._checkpoint()
             return
         if done.outage is None and done.answered:
             self._gate.passed(began)

@@ -64,6 +64,8 @@ def test_an_outage_that_meets_the_healer_is_no_heal_round(tmp_path: Path) -> Non
     assert state.healer_failures == []
     logs = sorted(path.name for path in (bench.state_dir / "logs").glob("@healer.*"))
     assert logs == ["@healer.1.log", "@healer.2.log", "@healer.3.log"]
+    state = asyncio.run(resume_run(load_project(bench.save()))[0].go())
+    assert state.aside.invocations == 0, "its provider did nothing for it"
 
 
 def test_an_outage_without_end_stops_the_run_and_says_so(tmp_path: Path) -> None:
@@ -270,6 +272,14 @@ def test_what_a_healer_used_counts_however_it_was_cut_short(tmp_path: Path) -> N
     assert spent_in(state).input_tokens == 3600
     state = asyncio.run(resume_run(load_project(bench.save()))[0].go())
     assert spent_in(state).input_tokens == 3600, "nothing is counted twice"
+
+
+def test_what_a_healer_used_until_its_time_was_up_counts(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A"], policy={"healer_timeout_sec": 1})
+    bench.answer("A", result_block("A", status="FAILED"))
+    bench.script("healer", f"echo '{USED}'; sleep 60")
+    state = asyncio.run(bench.run())
+    assert spent_in(state).input_tokens == 900 * bench.calls("healer") > 0
 
 
 def test_a_crash_and_its_resume_are_an_interruption(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.errors import NotReady
 from threader.load import load_project
 from threader.run import Event
-from threader.session import load_state, resume_run
+from threader.session import load_state, resume_run, start_run
 from threader.transaction import Transaction
 from threader.worktree import WorktreeSite
 from threader.writes import FileChange
@@ -256,7 +256,8 @@ def test_a_run_on_a_detached_head_merges_there_and_nowhere_else(tmp_path: Path) 
     assert git(bench, "rev-parse", branch).strip() == aside, "no branch has moved"
 
 
-def test_what_recovery_kept_is_known_though_it_then_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_recovery_kept_is_known_though_it_then_refused(tmp_path: Path, *, fresh: bool) -> None:
     bench = make(tmp_path, ["A"], healer=None)
     run(bench)
     changes = [FileChange("half.txt", None, b"half")]
@@ -267,7 +268,7 @@ def test_what_recovery_kept_is_known_though_it_then_refused(tmp_path: Path) -> N
     (bench.workspace / "base.txt").write_text("mine, too")
     project = load_project(bench.save())
     with pytest.raises(NotReady, match="uncommitted changes"):
-        asyncio.run(resume_run(project)[0].go())
+        asyncio.run((start_run(project, fresh=True) if fresh else resume_run(project)[0]).go())
     assert [copy.path for copy in load_state(project).kept] == ["half.txt"]
 
 

@@ -128,7 +128,7 @@ HOPELESS = {"ready": "(?:a|aa)+$"}
 
 def test_a_pattern_that_takes_too_long_is_given_up_and_said_so(tmp_path: Path) -> None:
     (tmp_path / "block").write_text(result_block("A"))
-    script = "print('a' * 9000 + '!', flush=True); input(); print(open('block').read(), flush=True)\n"
+    script = "print('a' * 9000 + '!'); input(); print(open('block').read(), flush=True)\n"
     _, artifact = play(tmp_path, script, ready_sec=1.5, idle_sec=60, **HOPELESS)
     assert artifact.exit.ending is Ending.EXITED
     log = artifact.log_path.read_text()
