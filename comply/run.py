@@ -70,7 +70,7 @@ class Target(Protocol):
     @property
     def facts(self) -> dict[str, str]: ...
 
-    def missing(self, test: ComplianceTest) -> str | None:
+    async def missing(self, test: ComplianceTest) -> str | None:
         """Why this test can't be put to this target; None when it can.
 
         Raises Finding when it is known by now how it would end.
@@ -354,7 +354,7 @@ async def run_case(
     result = Result(case, Verdict.PASS)
     seconds += own_seconds(case.test)
     try:
-        missing = target.missing(case.test)
+        missing = await target.missing(case.test)
         if missing is not None:
             return Result(case, Verdict.NA, missing)
         async with asyncio.timeout(seconds) as limit:

@@ -331,7 +331,7 @@ def test_a_session_that_cant_be_closed_keeps_its_result() -> None:
 
 def test_what_a_target_knows_by_now_needs_no_session() -> None:
     class Known(Scripted):
-        def missing(self, test: ComplianceTest) -> str | None:
+        async def missing(self, test: ComplianceTest) -> str | None:
             raise Finding("it never answers", log="last words")
 
         async def open(self, case: Case) -> ScriptedSession:
