@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from comply import versions
 from comply.conditions import unmet
 from comply.files import Case
+from comply.kept import REASON, cut
 from comply.matching import at
 from comply.result import Finding, NotApplicable
 from comply.run import HarnessError, Unreachable, to_its_end
@@ -79,16 +80,16 @@ class StdioTarget:
             await session.start()
             self.spoken |= {1}
             self.offers = session.capabilities
-            self.facts["Caps"] = text_of(self.offers)
+            self.facts["Caps"] = cut(text_of(self.offers), REASON)
             await session.act(test.steps[0])
             self.offers = {**self.offers, "session": session.opened}
             await asyncio.sleep(LEARN_SECONDS)
         except OtherVersion as reason:
-            self.facts["Notes"] = str(reason)
+            self.facts["Notes"] = cut(str(reason), REASON)
         except NotApplicable as reason:
-            self.facts["Notes"] = self.locked = str(reason)
+            self.facts["Notes"] = self.locked = cut(str(reason), REASON)
         except Finding as finding:
-            self.facts["Notes"] = str(finding)
+            self.facts["Notes"] = cut(str(finding), REASON)
             if isinstance(finding, Unanswered) and session.record.ended is None:
                 # Each test would wait for it again, as long as a test may last.
                 self.silent[finding.method] = finding
@@ -186,4 +187,4 @@ def _own(version: int, steps: list[JsonValue]) -> ComplianceTest:
 
 def _ids(items: JsonValue, name: str) -> str:
     found = items if isinstance(items, list) else []
-    return "/".join(text_of(at(item, name)) for item in found)
+    return cut("/".join(text_of(at(item, name)) for item in found), REASON)

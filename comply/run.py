@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import JsonValue
 
 from comply.files import Case
+from comply.kept import shorten
 from comply.matching import look_up, matches
 from comply.patterns import PatternError
 from comply.record import (
@@ -22,7 +23,6 @@ from comply.record import (
     expected_of,
     meet,
     nearest,
-    shortened,
 )
 from comply.result import Finding, NotApplicable, Result, Verdict
 from comply.template import UnknownVariable, fill, fill_pattern, text_of
@@ -375,6 +375,7 @@ async def run_case(
         if session is not None:
             await _let_go(result, session)
     hold(result)
+    shorten(result, result.frames)
     result.seconds = time.monotonic() - began
     return result
 
@@ -417,7 +418,7 @@ async def _let_go(result: Result, session: Session) -> None:
         _give_up(result, error)
     broken = (frame.breach for frame in session.record.frames if frame.breach)
     result.breaches = list(dict.fromkeys(broken))
-    result.frames = shortened(session.record.frames)
+    result.frames = session.record.frames
 
 
 async def to_its_end(closing: Coroutine[Any, Any, T]) -> T:

@@ -112,7 +112,7 @@ def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
     yield "<h3>Transcript</h3>"
     yield from (_frame(frame) for frame in result.frames)
     if result.log:
-        yield f"<h3>What it wrote to stderr</h3><pre>{escape(result.log[-_SHOWN:])}</pre>"
+        yield f"<h3>What it wrote to stderr</h3><pre>{escape(result.log)}</pre>"
 
 
 def _frame(frame: Frame) -> str:

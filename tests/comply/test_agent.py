@@ -8,7 +8,7 @@ import pytest
 
 from comply.agent import StdioTarget
 from comply.files import Case
-from comply.record import KEPT_FRAMES
+from comply.kept import FRAMES
 from comply.result import Result, Verdict
 from comply.run import run_all, run_case
 from comply.settings import AgentServer
@@ -166,7 +166,7 @@ def test_a_flood_is_a_finding_whatever_the_test_looks_for(
         *(Verdict.FAIL,),
         f"the agent wrote more than {bound}",
     )
-    assert len(result.frames) <= KEPT_FRAMES + 1
+    assert len(result.frames) <= FRAMES + 1
 
 
 def test_a_login_that_is_wanted_is_na_whatever_the_test_looks_for(tmp_path: Path) -> None:
