@@ -2,24 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
+from comply.report.about import methodology, title
 from comply.result import Result, Subject, Verdict, tally
 
 _LAST_LINES, _LAST_WORDS = 5, 400
-METHODOLOGY = (
-    "Each test ran in a session and sandbox of its own. Expectations use regex subset matching "
-    "over responses, notifications and requests of the subject. NA: not tested, because what the "
-    "test needs is not there. PARTIAL: an optional test of which some expectations were met. "
-    "ERROR: the harness failed, which says nothing about the subject."
-)
 
 
-def markdown(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report") -> str:
-    return "\n".join(_lines(subjects, title)) + "\n"
+def markdown(subjects: Sequence[Subject]) -> str:
+    return "\n".join(_lines(subjects)) + "\n"
 
 
-def _lines(subjects: Sequence[Subject], title: str) -> Iterator[str]:
-    yield f"# {title}\n"
-    yield f"Methodology: {METHODOLOGY}\n"
+def _lines(subjects: Sequence[Subject]) -> Iterator[str]:
+    yield f"# {_text(title(subjects))}\n"
+    yield f"Methodology: {methodology(subjects)}\n"
     notes = _Notes()
     yield from _matrix(subjects, notes)
     yield ""
