@@ -221,7 +221,7 @@ def test_what_is_not_there_is_told_by_its_code(
     method: str, params: dict[str, str], code: int, tmp_path: Path
 ) -> None:
     """Resource not found: a given resource, such as a session or file (ErrorCode of the schema)."""
-    given = {name: value.format(tmp_path) for name, value in params.items()}
+    given: Any = {name: value.format(tmp_path) for name, value in params.items()}
     with pytest.raises(Refused) as refused:
         call(tmp_path, method, **given)
     assert refused.value.code == code
