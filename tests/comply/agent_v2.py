@@ -28,8 +28,11 @@ class Agent(Speaker):
         self.sessions: dict[str, list[dict[str, Any]]] = {}
         self.listed: dict[str, dict[str, Any]] = {}
         self.value: dict[str, str] = {}
+        self.caps: dict[str, Any] = {}
         self.logged_in = True
         self.cancelled = False
+        self.call: str | None = None
+        """The tool call under way that can be cancelled."""
         self.messages = 0
         self.methods = {
             "initialize": self.initialize,
@@ -42,6 +45,7 @@ class Agent(Speaker):
             "session/close": self.close_session,
             "session/set_config_option": self.set_config,
             "session/prompt": self.prompt,
+            "tool_call/cancel": self.cancel_call,
         }
 
     # --- messages -------------------------------------------------------------------------------
@@ -69,6 +73,7 @@ class Agent(Speaker):
     # --- sessions -------------------------------------------------------------------------------
 
     def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.caps = params["capabilities"]
         version = params["protocolVersion"] if BROKEN == "any version" else 2
         info = {"name": "agent", "version": "1"}
         told = {} if BROKEN == "nameless" else {"info": info}
@@ -176,7 +181,13 @@ class Agent(Speaker):
         self.working = True
         if BROKEN != "never running":
             self.state(session, "running")
-        words = {"think": self.think, "permission": self.permission, "plan": self.plan}
+        words = {
+            "think": self.think,
+            "permission": self.permission,
+            "plan": self.plan,
+            "form": self.choose,
+            "run": self.run,
+        }
         doing = next((work for word, work in words.items() if word in text), self.hello)
         doing(session)
         self.settle(session)
@@ -208,6 +219,43 @@ class Agent(Speaker):
         entries = [] if BROKEN == "empty plan" else [ENTRY]
         plan = {"type": "items", "planId": "p1", "entries": entries}
         self.tell(session, "plan_update", plan=plan)
+
+    def choose(self, session: str) -> None:
+        if "form" not in (self.caps.get("elicitation") or {}) and BROKEN != "forms anyway":
+            return
+        colour = {"type": "object", "properties": {"colour": {"type": "string"}}}
+        schema = {} if BROKEN == "empty form" else {"requestedSchema": colour}
+        given = {"sessionId": session, "mode": "form", "message": "Which colour?"}
+        self.state(session, "requires_action")
+        try:
+            answer = self.ask("elicitation/create", **given, **schema)
+        except Refused:
+            return
+        self.state(session, "running")
+        # Whoever wants an answer leaves the turn as it is.
+        self.working = answer["action"] != "decline" or BROKEN != "wants an answer"
+
+    def run(self, session: str) -> None:
+        self.call = f"call-{self.messages}"
+        call = {"toolCallId": self.call}
+        cancel: dict[str, Any] = {"capabilities": {"cancel": {}}}
+        about = {"title": "Run", "kind": "execute", "status": "in_progress"}
+        self.tell(session, "tool_call_update", **call, **about, **cancel)
+        for line in sys.stdin:
+            self.take(json.loads(line))
+            if self.call is None or self.cancelled:
+                break
+        if BROKEN != "open call":
+            ended = {"status": "cancelled", "capabilities": None}
+            self.tell(session, "tool_call_update", **call, **ended)
+
+    def cancel_call(self, params: dict[str, Any]) -> dict[str, Any]:
+        if BROKEN == "no cancel":
+            raise Refused(-32603, "it goes on")
+        if params["toolCallId"] != self.call and BROKEN != "any call":
+            raise Refused(-32602, "there is no such call that can be cancelled")
+        self.call = None
+        return {}
 
     def permission(self, session: str) -> None:
         kinds = ["allow_once"] if BROKEN == "no way out" else ["allow_once", "reject_once"]
