@@ -16,7 +16,7 @@ from comply.result import Finding
 from schemas.jsont import ComplianceTest, JsonObject
 
 PROMPT = "session/prompt"
-CANCELLING = frozenset({"session/cancel", "session/close", "$/cancel_request"})
+CANCELLING = frozenset({"session/cancel", "session/close", "tool_call/cancel", "$/cancel_request"})
 PLAIN: list[JsonValue] = [
     {"newSession": {}},
     {
