@@ -66,6 +66,7 @@ class StdioTarget:
                 await session.start()
                 self.spoken |= {2}
                 self.preview = session.capabilities
+                self.facts.setdefault("Caps", cut(text_of(self.preview), REASON))
                 await session.act(test.steps[0])
                 self.preview = {**session.capabilities, "opened": session.opened}
         except (Finding, NotApplicable, HarnessError, TimeoutError):

@@ -13,11 +13,12 @@ from pydantic import JsonValue
 
 from comply.files import Case
 from comply.kept import shorten
-from comply.matching import look_up, matches
+from comply.matching import at, look_up, matches
 from comply.patterns import PatternError
 from comply.record import (
     Frame,
     Kind,
+    Nearest,
     Record,
     answered_otherwise,
     expected_of,
@@ -192,7 +193,7 @@ class Course:
         for place, (kind, partial) in enumerate(wanted):
             if place not in met:
                 near = nearest(kind, partial, before)
-                raise Finding(self._unmet(kind, window, near.mismatches), near)
+                raise Finding(self._unmet(kind, window, near), near)
         self.keep(window, met)
 
     @property
@@ -244,9 +245,12 @@ class Course:
         )
         return asked if asked <= self.patience else 0
 
-    def _unmet(self, kind: Kind, window: Expect, mismatches: tuple[object, ...]) -> str:
-        if mismatches:
-            return str(mismatches[0])
+    def _unmet(self, kind: Kind, window: Expect, near: Nearest) -> str:
+        if near.mismatches:
+            error = at(near.message, "error") if kind == "response" else None
+            refused = at(near.expected, "error") is None and error is not None
+            came = f"; the answer is an error: {_message(error)}" if refused else ""
+            return f"{near.mismatches[0]}{came}"
         if self.record.ended is not None:
             return f"no {kind} came: {self.record.ended}"
         waited = f"within {window.timeout_ms:g} ms" if self.record.unasked else "in the answer"

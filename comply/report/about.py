@@ -19,10 +19,13 @@ _WAYS = {
     "command": "Each test of a command ran it once.",
 }
 _TERMS = (
-    "Expectations use regex subset matching over what the subject says. NA: not tested, because "
-    "what the test needs is not there. PARTIAL: an optional test of which some expectations were "
-    "met. ERROR: the harness failed, which says nothing about the subject."
+    "A message is as expected when all that the test names is in it and fits its pattern. NA: not "
+    "tested, because what the test needs is not there. PARTIAL: an optional test of which some "
+    "expectations were met. ERROR: the harness failed, which says nothing about the subject."
 )
+ABSENT = "-"
+"""Stands for the verdict of a test that was not put to one subject of several."""
+_ABSENT = f"{ABSENT}: of a version that the subject does not speak."
 
 
 def title(subjects: Sequence[Subject]) -> str:
@@ -34,7 +37,8 @@ def title(subjects: Sequence[Subject]) -> str:
 
 def methodology(subjects: Sequence[Subject]) -> str:
     ways = dict.fromkeys(case.test.transport for case in _cases(subjects))
-    return " ".join([*(_WAYS[one] for one in ways), _TERMS])
+    several = [_ABSENT] if len(subjects) > 1 else []
+    return " ".join([*(_WAYS[one] for one in ways), _TERMS, *several])
 
 
 def _cases(subjects: Sequence[Subject]) -> list[Case]:

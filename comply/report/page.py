@@ -8,7 +8,7 @@ from html import escape
 from pydantic import JsonValue
 
 from comply.record import Frame
-from comply.report.about import methodology, title
+from comply.report.about import ABSENT, methodology, title
 from comply.result import Result, Subject, Verdict, results_of, tally
 
 _STYLE = """
@@ -95,7 +95,7 @@ def _table(subjects: Sequence[Subject]) -> Iterator[str]:
         area = f'<span class="area">{escape(result.area)}</span>'
         yield f'<tr><td class="test">{escape(key)}{area}</td>'
         yield f'<td class="severity">{result.case.test.severity}</td>'
-        yield from (f"<td>{cells.get(subject.name, '')}</td>" for subject in subjects)
+        yield from (f"<td>{cells.get(subject.name, ABSENT)}</td>" for subject in subjects)
         yield "</tr>"
     yield "</tbody></table></div>"
 

@@ -73,7 +73,7 @@ class Agent(Speaker):
     # --- sessions -------------------------------------------------------------------------------
 
     def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        self.caps = params["capabilities"]
+        self.caps = params.get("capabilities") or {}
         version = params["protocolVersion"] if BROKEN == "any version" else 2
         info = {"name": "agent", "version": "1"}
         told = {} if BROKEN == "nameless" else {"info": info}

@@ -118,10 +118,13 @@ def na(field: str, reason: str) -> Any:
             "no response came: gone",
         ),
         (
-            [say({"id": 1, "error": {"code": -1}}), expect({"response": OK}, ms=60_000)],
+            [
+                say({"id": 1, "error": {"code": -1, "message": "no"}}),
+                expect({"response": OK}, ms=60_000),
+            ],
             "required",
             Verdict.FAIL,
-            "result: expected {}, is missing",
+            "result: expected {}, is missing; the answer is an error: -1 no",
         ),
         (
             [say(end="gone"), {"forbid": {"timeoutMs": 9000, "methods": ["x"]}}],
