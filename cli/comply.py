@@ -231,9 +231,9 @@ def run(
     servers = {name: steps.agent_server(settings, name) for name in agent or []}
 
     def targets() -> list[Target]:
+        from comply.agent import StdioTarget
         from comply.command import CommandTarget
         from comply.http import HttpTarget
-        from comply.stdio import StdioTarget
 
         if url is not None:
             keys = {"first": key, "second": key2, "third": key3, "human": human_key}

@@ -43,7 +43,7 @@ class CommandTarget:
         with suppress(TimeoutError, Flood):
             await run(self.argv, b"")
 
-    def missing(self, test: ComplianceTest) -> str | None:
+    async def missing(self, test: ComplianceTest) -> str | None:
         if test.transport != "command":
             return f"is for {test.transport}, not for a command"
         return None

@@ -26,7 +26,8 @@ def unmet(
             return f"asks for {condition.foreign}, which this runner does not know"
         if condition.setting is not None:
             if (condition.setting in settings) is not condition.must_be:
-                return f"{condition.setting} is {'not ' if condition.must_be else ''}set"
+                said = "not set" if condition.must_be else "set"
+                return f"{condition.setting} is {said} in the settings"
             continue
         if condition.agent_cap is not None:
             what, there = condition.agent_cap, offered(agent, condition.agent_cap)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from comply.conditions import unmet
 from comply.files import Case
-from comply.matching import look_up
+from comply.matching import at
 from comply.record import Record
 from comply.result import NotApplicable
 from comply.run import HarnessError, Unreachable
@@ -79,7 +79,7 @@ class HttpTarget:
         self.card = await self._get(self.url, CARD)
         listed = await self._get(self.url, "/methods")
         if self.peer_url is not None:
-            found = _path(await self._get(self.peer_url, CARD), "extensions.cacp.repo")
+            found = at(await self._get(self.peer_url, CARD), "extensions.cacp.repo")
             self.peer_repo = found if isinstance(found, str) else self.peer_repo
         if isinstance(listed, dict) and isinstance(listed.get("methods"), list):
             self.methods = [text_of(one) for one in listed["methods"]]  # type: ignore[union-attr]
@@ -89,14 +89,14 @@ class HttpTarget:
             ("Agent", "extensions.cacp.agentId"),
             ("Repo", "extensions.cacp.repo"),
         ):
-            value = _path(self.card, path)
+            value = at(self.card, path)
             if value is not None:
                 self.facts[label] = text_of(value)
         if self.methods is not None:
             self.facts["Methods"] = str(len(self.methods))
         self.repo = self.repo or self.facts.get("Repo", "backend-api")
         self.repo2 = self.repo2 or "frontend-app"
-        own = _path(self.card, "url")
+        own = at(self.card, "url")
         first, second = NEAR if _is_near(own if isinstance(own, str) else self.url) else AWAY
         self.endpoint, self.endpoint2 = self.endpoint or first, self.endpoint2 or second
 
@@ -114,7 +114,7 @@ class HttpTarget:
             return None
         return _json(answer.text) if answer.status_code == httpx.codes.OK else None
 
-    def missing(self, test: ComplianceTest) -> str | None:
+    async def missing(self, test: ComplianceTest) -> str | None:
         if test.transport != "http":
             return f"is for {test.transport}, not for HTTP"
         for step in test.steps:
@@ -281,10 +281,3 @@ def _is_near(url: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _path(value: JsonValue, path: str) -> JsonValue:
-    try:
-        return look_up(value, path)
-    except KeyError:
-        return None

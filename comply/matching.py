@@ -131,3 +131,11 @@ def look_up(value: JsonValue, path: str) -> JsonValue:
         else:
             raise KeyError(path)
     return value
+
+
+def at(value: JsonValue, path: str) -> JsonValue:
+    """What stands there, as `look_up` has it; None when nothing does."""
+    try:
+        return look_up(value, path)
+    except KeyError:
+        return None

@@ -52,6 +52,7 @@ class Child:
         self._ending = False
         self._bytes = self._lines = 0
         self._log = bytearray()
+        self._unkept = 0
         self._reading = [
             asyncio.create_task(self._read_lines()),
             asyncio.create_task(self._read_log()),
@@ -90,8 +91,9 @@ class Child:
 
     @property
     def log(self) -> str:
-        """The end of what it wrote to stderr."""
-        return self._log.decode(errors="replace")
+        """The end of what it wrote to stderr, and how much was before it."""
+        gone = f"… {self._unkept} bytes before\n" if self._unkept else ""
+        return gone + self._log.decode(errors="replace")
 
     @property
     def unread(self) -> int:
@@ -172,6 +174,7 @@ class Child:
         assert self.process.stderr is not None
         while chunk := await self._read(self.process.stderr):
             self._log += chunk
+            self._unkept += max(0, len(self._log) - LOG_BYTES)
             del self._log[:-LOG_BYTES]
 
     async def _read(self, stream: asyncio.StreamReader) -> bytes:

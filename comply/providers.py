@@ -11,7 +11,7 @@ from comply.matching import look_up
 from comply.process import LAST_SECONDS, MARKER, OUTPUT_BYTES, close_pipes, exited, kill_group
 from schemas.jsont import JsonObject, Policy
 
-METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+METHOD_NOT_FOUND, INVALID_PARAMS, RESOURCE_NOT_FOUND = -32601, -32602, -32002
 DENIED = -32001
 """Not -32000: an agent that passes that on would ask for a login (ACP, Authentication)."""
 READING = frozenset({"read", "search", "fetch", "think"})
@@ -126,7 +126,9 @@ class Providers:
     async def read(self, params: dict[str, Any]) -> Any:
         self.allow("read", "write", "yolo")
         path = self.inside(params["path"])
-        if path.exists() and not path.is_file():
+        if not path.exists():
+            raise Refused(RESOURCE_NOT_FOUND, "No such file")
+        if not path.is_file():
             # A pipe would be waited for, and hold up every other test.
             raise Refused(INVALID_PARAMS, "path is no file")
         if path.stat().st_size > OUTPUT_BYTES:
@@ -195,7 +197,7 @@ class Providers:
     def terminal(self, params: dict[str, Any]) -> Terminal:
         found = self.terminals.get(params["terminalId"])
         if found is None:
-            raise Refused(INVALID_PARAMS, "there is no such terminal")
+            raise Refused(RESOURCE_NOT_FOUND, "there is no such terminal")
         return found
 
     async def output(self, params: dict[str, Any]) -> Any:

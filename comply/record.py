@@ -4,13 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import JsonValue
 
 from comply.matching import Mismatch, assign, differences, matches
-from comply.template import text_of
 from schemas.jsont import ExpectedMessage
 
 Kind = Literal[
@@ -150,29 +149,6 @@ class Record:
 
     def _now(self) -> float:
         return (time.monotonic() - self._began) * 1000
-
-
-KEPT_FRAMES = 400
-KEPT_TEXT = 20_000
-KEPT_WHOLE = 1_000_000
-
-
-def shortened(frames: list[Frame]) -> list[Frame]:
-    """The first and the last of many, and long ones cut: what a report shows of a test that is
-    over, whatever its subject said."""
-    if (gone := len(frames) - KEPT_FRAMES) > 0:
-        first, last = frames[: KEPT_FRAMES // 2], frames[-KEPT_FRAMES // 2 :]
-        note = Frame(last[0].at, False, "note", f"… {gone} more messages")
-        frames = [*first, note, *last]
-    width = min(KEPT_TEXT, KEPT_WHOLE // max(len(frames), 1))
-    return [replace(one, message=_cut(one.message, width)) for one in frames]
-
-
-def _cut(message: JsonValue, width: int) -> JsonValue:
-    text = text_of(message)
-    if len(text) <= width:
-        return message
-    return f"{text[:width]}… {len(text) - width} more characters"
 
 
 def meet(expected: Sequence[tuple[Kind, JsonValue]], frames: Sequence[Frame]) -> dict[int, Frame]:

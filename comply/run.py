@@ -12,17 +12,18 @@ from typing import Any, Protocol, TypeVar
 from pydantic import JsonValue
 
 from comply.files import Case
-from comply.matching import look_up, matches
+from comply.kept import shorten
+from comply.matching import at, look_up, matches
 from comply.patterns import PatternError
 from comply.record import (
     Frame,
     Kind,
+    Nearest,
     Record,
     answered_otherwise,
     expected_of,
     meet,
     nearest,
-    shortened,
 )
 from comply.result import Finding, NotApplicable, Result, Verdict
 from comply.template import UnknownVariable, fill, fill_pattern, text_of
@@ -70,7 +71,7 @@ class Target(Protocol):
     @property
     def facts(self) -> dict[str, str]: ...
 
-    def missing(self, test: ComplianceTest) -> str | None:
+    async def missing(self, test: ComplianceTest) -> str | None:
         """Why this test can't be put to this target; None when it can.
 
         Raises Finding when it is known by now how it would end.
@@ -192,7 +193,7 @@ class Course:
         for place, (kind, partial) in enumerate(wanted):
             if place not in met:
                 near = nearest(kind, partial, before)
-                raise Finding(self._unmet(kind, window, near.mismatches), near)
+                raise Finding(self._unmet(kind, window, near), near)
         self.keep(window, met)
 
     @property
@@ -244,9 +245,12 @@ class Course:
         )
         return asked if asked <= self.patience else 0
 
-    def _unmet(self, kind: Kind, window: Expect, mismatches: tuple[object, ...]) -> str:
-        if mismatches:
-            return str(mismatches[0])
+    def _unmet(self, kind: Kind, window: Expect, near: Nearest) -> str:
+        if near.mismatches:
+            error = at(near.message, "error") if kind == "response" else None
+            refused = at(near.expected, "error") is None and error is not None
+            came = f"; the answer is an error: {_message(error)}" if refused else ""
+            return f"{near.mismatches[0]}{came}"
         if self.record.ended is not None:
             return f"no {kind} came: {self.record.ended}"
         waited = f"within {window.timeout_ms:g} ms" if self.record.unasked else "in the answer"
@@ -354,7 +358,7 @@ async def run_case(
     result = Result(case, Verdict.PASS)
     seconds += own_seconds(case.test)
     try:
-        missing = target.missing(case.test)
+        missing = await target.missing(case.test)
         if missing is not None:
             return Result(case, Verdict.NA, missing)
         async with asyncio.timeout(seconds) as limit:
@@ -375,6 +379,7 @@ async def run_case(
         if session is not None:
             await _let_go(result, session)
     hold(result)
+    shorten(result, result.frames)
     result.seconds = time.monotonic() - began
     return result
 
@@ -417,7 +422,7 @@ async def _let_go(result: Result, session: Session) -> None:
         _give_up(result, error)
     broken = (frame.breach for frame in session.record.frames if frame.breach)
     result.breaches = list(dict.fromkeys(broken))
-    result.frames = shortened(session.record.frames)
+    result.frames = session.record.frames
 
 
 async def to_its_end(closing: Coroutine[Any, Any, T]) -> T:

@@ -100,11 +100,18 @@ def agent_server(text: str, name: str, folder: Path | None = None) -> AgentServe
 
 def beside(server: AgentServer, folder: Path) -> AgentServer:
     """With the program, and each argument that is a file, found in the folder of the settings: an
-    agent is started elsewhere. A bare name of a program is looked up as a shell does."""
-    named = "/" not in server.command and shutil.which(server.command) is not None
-    program = server.command if named else _found(server.command, folder)
+    agent is started elsewhere. A bare name of a program is looked up as a shell does, `~` at the
+    start of one is the user's home."""
+    command = _at_home(server.command)
+    named = "/" not in command and shutil.which(command) is not None
+    program = command if named else _found(command, folder)
     args = [_found(one, folder) if "/" in one or "." in one else one for one in server.args]
     return server.model_copy(update={"command": program, "args": args})
+
+
+def _at_home(command: str) -> str:
+    # Zed, whose format it is, does so in the command alone, and knows neither ~other nor $HOME.
+    return str(Path(command).expanduser()) if command.startswith("~/") else command
 
 
 def _found(name: str, folder: Path) -> str:

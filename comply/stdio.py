@@ -6,8 +6,7 @@ import base64
 import json
 import tempfile
 import uuid
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,14 @@ from pydantic import JsonValue
 
 from comply import versions
 from comply.canned import Canned, canned
-from comply.conditions import unmet
-from comply.files import Case
-from comply.matching import look_up, matches
+from comply.matching import at, matches
 from comply.mcp_report import McpReport
 from comply.patterns import PatternError
 from comply.process import OUTPUT_BYTES, Child, NotStarted
 from comply.providers import Providers, Refused
 from comply.record import Frame, Record
 from comply.result import Finding, NotApplicable
-from comply.run import HarnessError, Unreachable, to_its_end
+from comply.run import HarnessError
 from comply.settings import AgentServer
 from comply.template import UnknownVariable, fill, fill_pattern, names, text_of
 from schemas.jsont import ComplianceTest, JsonObject, Step
@@ -32,9 +29,6 @@ from schemas.jsont import ComplianceTest, JsonObject, Step
 AUTH_REQUIRED = -32000
 LOGINS = frozenset({"authenticate", "auth/login"})
 ANSWER_SECONDS = 60.0
-START_SECONDS = 30.0
-LEARN_SECONDS = 0.3
-PREVIEW_SECONDS = 20.0
 STOP_SECONDS = 0.5
 
 
@@ -50,150 +44,19 @@ class Unanswered(Finding):
         self.method = method
 
 
-def client_capabilities(test: ComplianceTest) -> JsonObject:
-    return _merged(
-        versions.CAPABILITIES[test.protocol_version], test.init.client_capabilities or {}
-    )
-
-
-def _merged(usual: JsonObject, given: JsonObject) -> JsonObject:
-    """What is given, and of the usual all that it does not name, at every depth."""
-    whole = dict(usual)
-    for name, value in given.items():
-        below = usual.get(name)
-        both = isinstance(below, dict) and isinstance(value, dict)
-        whole[name] = _merged(below, value) if both else value  # type: ignore[arg-type]
-    return whole
-
-
-@dataclass(slots=True)
-class StdioTarget:
-    """An agent, and what it offered when it was first initialised."""
-
-    name: str
-    server: AgentServer
-    facts: dict[str, str] = field(default_factory=dict)
-    offers: JsonObject = field(default_factory=dict)
-    """Of version 1 of the protocol: the agent's capabilities, and what a session has."""
-    preview: JsonObject = field(default_factory=dict)
-    """The same of version 2."""
-    spoken: frozenset[int] = frozenset()
-    """The versions that it negotiates."""
-    start_seconds: float = START_SECONDS
-    """How long it may take to answer the first `initialize`, and the first `session/new`."""
-    locked: str | None = None
-    """Why it opens no session: it wants authentication."""
-    silent: dict[str, Finding] = field(default_factory=dict)
-    """The methods that it is known not to answer."""
-
-    async def learn(self) -> None:
-        """Initialise once in each version, and open a session if it lets us. Raises Unreachable."""
-        await self._learn()
-        if "initialize" not in self.silent:
-            await self._learn_preview()
-        self.facts["Protocol"] = ", ".join(map(str, sorted(self.spoken))) or "unknown"
-
-    async def _learn_preview(self) -> None:
-        """What it offers in version 2, if it negotiates that. No word of it is judged."""
-        test = ComplianceTest.model_validate(
-            {
-                "title": "learn",
-                "severity": "required",
-                "protocolVersion": 2,
-                "steps": [{"newSession": {}}],
-            }
-        )
-        session = StdioSession(self.server, test, min(self.start_seconds, PREVIEW_SECONDS))
-        try:
-            async with asyncio.timeout(PREVIEW_SECONDS):
-                await session.start()
-                self.spoken |= {2}
-                self.preview = session.capabilities
-                await session.act(test.steps[0])
-                self.preview = {**session.capabilities, "opened": session.opened}
-        except (Finding, NotApplicable, HarnessError, TimeoutError):
-            return
-        finally:
-            await to_its_end(session.close())
-
-    async def _learn(self) -> None:
-        test = ComplianceTest.model_validate(
-            {"title": "learn", "severity": "required", "steps": [{"newSession": {}}]}
-        )
-        case = Case("learn", "", Path("learn"), test)
-        session = StdioSession(self.server, case.test, self.start_seconds)
-        try:
-            await session.start()
-            self.spoken |= {1}
-            self.offers = session.capabilities
-            self.facts["Caps"] = text_of(self.offers)
-            await session.act(test.steps[0])
-            self.offers = {**self.offers, "session": session.opened}
-            await asyncio.sleep(LEARN_SECONDS)
-        except OtherVersion as reason:
-            self.facts["Notes"] = str(reason)
-        except NotApplicable as reason:
-            self.facts["Notes"] = self.locked = str(reason)
-        except Finding as finding:
-            self.facts["Notes"] = str(finding)
-            if isinstance(finding, Unanswered) and session.record.ended is None:
-                # Each test would wait for it again, as long as a test may last.
-                self.silent[finding.method] = finding
-        except HarnessError as error:
-            raise Unreachable(str(error)) from None
-        finally:
-            log = await to_its_end(session.close())
-            for known in self.silent.values():
-                known.log = log
-        modes = _path(self.offers, "session.modes.availableModes")
-        self.facts["Modes"] = _ids(modes, "id") or "not advertised"
-        commands = [
-            found
-            for frame in session.record.frames
-            if (found := _path(frame.message, "params.update.availableCommands")) is not None
-        ]
-        self.facts["Commands"] = _ids(commands[-1] if commands else None, "name") or "none"
-
-    def missing(self, test: ComplianceTest) -> str | None:
-        if test.transport != "stdio":
-            return f"is for {test.transport}, not for an agent over stdio"
-        if not self.concerns(test):
-            return f"does not speak version {test.protocol_version} of the protocol"
-        self._known_silence(test)
-        if self.locked is not None and any(step.new_session for step in test.steps):
-            return self.locked
-        return unmet(
-            test.preconditions,
-            agent=self.offers if test.protocol_version == 1 else self.preview,
-            client=client_capabilities(test),
-            settings={name for name, value in self.server if value},
-        )
-
-    def _known_silence(self, test: ComplianceTest) -> None:
-        """Raises Finding."""
-        needed = {"initialize", "authenticate"} if not initialises(test) else set()
-        if any(step.new_session for step in test.steps):
-            needed.add("session/new")
-        for method in needed & self.silent.keys():
-            raise self.silent[method]
-
-    def concerns(self, test: ComplianceTest) -> bool:
-        return not self.spoken or test.protocol_version in self.spoken
-
-    async def open(self, case: Case) -> "StdioSession":
-        return StdioSession(self.server, case.test)
-
-    async def close(self) -> None:
-        """Nothing outlives its test."""
-
-
 class StdioSession:
     """One process of the agent, in a sandbox of its own."""
 
     def __init__(
-        self, server: AgentServer, test: ComplianceTest, patience: float = ANSWER_SECONDS
+        self,
+        server: AgentServer,
+        test: ComplianceTest,
+        patience: float = ANSWER_SECONDS,
+        over: Callable[[list[Frame]], None] = lambda frames: None,
     ) -> None:
         self.patience = patience
+        self.over = over
+        """Given what was said, once the test is over, if the agent is still there."""
         self.server = server
         self.test = test
         self.record = Record()
@@ -204,21 +67,21 @@ class StdioSession:
         # An agent works in the folder that session/new names, not in that of its process.
         self.elsewhere = Path(self.folder.name).resolve() / "elsewhere"
         self.marker = uuid.uuid4().hex
-        self.providers = Providers(
-            self.sandbox, client_capabilities(test), test.init.permission_policy, self.marker
-        )
+        offered = versions.client_capabilities(test)
+        policy = test.init.permission_policy
+        self.providers = Providers(self.sandbox, offered, policy, self.marker)
         self.variables: dict[str, JsonValue] = {
             "sandbox": str(self.sandbox),
             "protocolVersionDefault": test.protocol_version,
-            "clientCapabilitiesDefault": client_capabilities(test),
+            "clientCapabilitiesDefault": offered,
             "unique": uuid.uuid4().hex[:12],
             "authMethod": server.authenticate or "",
         }
         self.report = McpReport(
             Path(self.folder.name), lambda message: self.record.heard(message, "mcp")
         )
-        offered = self.report.offer(str(self.variables["unique"]))
-        self.variables["mcpServer"] = versions.mcp_server(test.protocol_version, offered)
+        server_here = self.report.offer(str(self.variables["unique"]))
+        self.variables["mcpServer"] = versions.mcp_server(test.protocol_version, server_here)
         self.child: Child | None = None
         self.logs_in = False
         """Whether the test has logged in itself: then it is about logins."""
@@ -254,7 +117,7 @@ class StdioSession:
 
     async def _prepare(self) -> None:
         version = self.test.protocol_version
-        params = versions.initialize(version, client_capabilities(self.test))
+        params = versions.initialize(version, versions.client_capabilities(self.test))
         answer = await self._call("initialize", params, seen=True)
         if answer.get("protocolVersion") != version:
             spoken = text_of(answer.get("protocolVersion"))
@@ -291,7 +154,7 @@ class StdioSession:
                 "mcpServers": fill(step.new_session.mcp_servers, self.variables),
             }
             self.opened = await self._call("session/new", params, seen=True)
-            id = _path(self.opened, "sessionId")
+            id = at(self.opened, "sessionId")
             if not isinstance(id, str) or not id:
                 raise Finding("session/new is answered without a sessionId")
             self.variables[step.new_session.capture] = id
@@ -391,7 +254,7 @@ class StdioSession:
             return
         answer = fill(reply.answer, self.variables)
         assert isinstance(answer, dict)
-        terminal = _path(answer, "result.terminalId")
+        terminal = at(answer, "result.terminalId")
         if request["method"] == "terminal/create" and isinstance(terminal, str):
             self.providers.promised.add(terminal)
         await self._write({"jsonrpc": "2.0", "id": request["id"], **answer})
@@ -419,6 +282,8 @@ class StdioSession:
 
     async def close(self) -> str:
         """End the agent and all it started, and give back the end of its stderr."""
+        if self.record.ended is None:
+            self.over(self.record.frames)
         if self.child is not None:
             await self.child.end(STOP_SECONDS)
         await self.providers.close()
@@ -438,9 +303,9 @@ def initialises(test: ComplianceTest) -> bool:
 
 def _login_wanted(message: JsonValue) -> str | None:
     """What an answer says that only asks for a login (ACP, Authentication); None of others."""
-    if _path(message, "error.code") != AUTH_REQUIRED or _path(message, "method") is not None:
+    if at(message, "error.code") != AUTH_REQUIRED or at(message, "method") is not None:
         return None
-    return f"needs authentication: {_path(message, 'error.message')}"
+    return f"needs authentication: {at(message, 'error.message')}"
 
 
 def _no_number(name: str) -> float:
@@ -456,15 +321,3 @@ def judge(frames: list[Frame]) -> None:
     said = [frame for frame in frames if frame.kind != "mcp"]
     for breach in breaches((frame.sent, frame.message) for frame in said):
         said[breach.place].breach = breach.text
-
-
-def _path(value: JsonValue, path: str) -> JsonValue:
-    try:
-        return look_up(value, path)
-    except KeyError:
-        return None
-
-
-def _ids(items: JsonValue, name: str) -> str:
-    found = items if isinstance(items, list) else []
-    return "/".join(text_of(_path(item, name)) for item in found)

@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from schemas.jsont import JsonObject
+from schemas.jsont import ComplianceTest, JsonObject
 
 LATEST = 2
 CAPABILITIES: dict[int, JsonObject] = {
@@ -12,6 +12,21 @@ CAPABILITIES: dict[int, JsonObject] = {
 """What a client offers unless a test says otherwise. Files and terminals are gone in version 2."""
 LOGIN = {1: "authenticate", 2: "auth/login"}
 _INFO: JsonObject = {"name": "cacp-comply", "version": "1"}
+
+
+def client_capabilities(test: ComplianceTest) -> JsonObject:
+    """What the client offers in a test."""
+    return _merged(CAPABILITIES[test.protocol_version], test.init.client_capabilities or {})
+
+
+def _merged(usual: JsonObject, given: JsonObject) -> JsonObject:
+    """What is given, and of the usual all that it does not name, at every depth."""
+    whole = dict(usual)
+    for name, value in given.items():
+        below = usual.get(name)
+        both = isinstance(below, dict) and isinstance(value, dict)
+        whole[name] = _merged(below, value) if both else value  # type: ignore[arg-type]
+    return whole
 
 
 def initialize(version: int, capabilities: JsonObject) -> JsonObject:

@@ -1,9 +1,9 @@
 """`manifest.v2`: the tasks of a run and how to run them (agent-threader-v2 §7)."""
 
-import re
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
+import regex
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
 from schemas.v2 import ClassName, FailureClass, Name, Operator, TaskId, Version
@@ -15,8 +15,8 @@ RUNTIME_KEYS: tuple[RuntimeKey, ...] = ("timeout_sec", "concurrency", "current_b
 
 def _compiles(text: str) -> str:
     try:
-        re.compile(text)
-    except re.error as error:
+        regex.compile(text)
+    except regex.error as error:
         raise ValueError(f"is no regular expression: {error}") from None
     return text
 

@@ -224,11 +224,21 @@ class RunState(Record):
     healer_failures: list[HealerFailure] = Field([])
     epoch: int = 0
     stalled_rounds: int = Field(0, description="Heal rounds in a row without convergence (§10).")
+    no_convergence: str | None = Field(
+        None, description="Why healing was first given up for failing tasks; others went on."
+    )
+    rounds_forgiven: int = Field(
+        0, description="Heal rounds made before a person last retried tasks: outside the bound."
+    )
     interruptions: list[Interruption] = Field([])
     kept: list[KeptCopy] = Field([], description="Besides those that the tasks' records name.")
     aside: Spent = Field(
         Spent(), description="On attempts that were cut short, and tasks that are gone."
     )
+    cut_logs: list[str] = Field([], description="Of invocations cut short that `aside` counts.")
     budget: Budget | None = Field(None, description="Given by the operator over the manifest's.")
+    compat: str | None = Field(
+        None, description="The other format of results that the run reads, until given anew."
+    )
     started_at: str = ""
     updated_at: str = ""

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schemas.manifest import ManifestPolicy
-from threader.outage import Outage
+from threader.outage import Outage, OutageKind
 
 OUTAGES_ALONE = 3
 """So often may one task meet an outage that others do not; then it is the task's own failure."""
+
+REFUSALS = 2
+"""So many pauses in a row may end in a refusal that waiting does not mend."""
 
 GUESSES = 12
 """So many pauses in a row may rest on guesses, about half an hour; then failures are what they look
@@ -33,6 +36,7 @@ class Breaker:
     _trips: int = 0
     _tripped_at: float | None = None
     _guesses: int = 0
+    _refusals: int = 0
     _passed: int = 0
     _met: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -57,6 +61,7 @@ class Breaker:
         if self.since is None:
             self.since = now
         if now >= self.until:
+            self._refusals = self._refusals + 1 if outage.kind is OutageKind.QUOTA else 0
             self._trips += 1
             pause = self.first_pause * 2.0 ** min(self._trips - 1, 30)
             asked = max(asked, min(pause, self.longest_pause) * (0.5 + self.chance() / 2))
@@ -67,6 +72,7 @@ class Breaker:
 
     def _close(self) -> None:
         self.since, self.outage, self._trips = None, None, 0
+        self._refusals = 0
 
     def passed(self, started: float) -> bool:
         """Note an attempt, begun at `started`, that reached the provider; True if that ends it.
@@ -91,11 +97,20 @@ class Breaker:
         """Seconds until a probe is due, or the limit; None when nothing is waited for."""
         if self.since is None:
             return None
+        if self._refusals >= REFUSALS:
+            return 0.0
         return max(0.0, min(self.until, self.since + self.limit) - now)
 
     def lost(self, now: float) -> str | None:
         """Why to stop waiting, or None."""
-        if self.since is None or self.outage is None or now - self.since < self.limit:
+        if self.since is None or self.outage is None:
+            return None
+        if self._refusals >= REFUSALS:
+            return (
+                f"the provider refuses, and waiting mends nothing ({self.outage.reason}); no "
+                "attempt was counted, and once that is mended, `cacp thread resume` goes on"
+            )
+        if now - self.since < self.limit:
             return None
         return (
             f"the provider could not be had for {(now - self.since) / 60:.0f} min "

@@ -43,9 +43,12 @@ def counts(record: HistoryRecord) -> bool:
     """Whether a worker was invoked and its provider served it, as far as is known."""
     if record.phase != "worker" or record.duration_sec is None:
         return False
-    if record.usage is None:
-        return record.outage is None
-    return any((record.usage.input_tokens, record.usage.output_tokens, record.usage.cost_usd))
+    return was_served(record.usage) if record.usage else record.outage is None
+
+
+def was_served(usage: Usage) -> bool:
+    """Whether the provider did something for it, whatever came of it then."""
+    return any((usage.input_tokens, usage.output_tokens, usage.cost_usd))
 
 
 def spent_on(task: TaskState) -> Spent:

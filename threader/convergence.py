@@ -44,7 +44,7 @@ def is_converging(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     return any(step > 0 for step in deeper) and all(step >= 0 for step in deeper)
 
 
-def abort_reason(
+def no_convergence(
     *,
     before: Mapping[str, str],
     after: Mapping[str, str],
@@ -53,10 +53,10 @@ def abort_reason(
     max_rounds_per_window: int,
     max_total_rounds: int,
 ) -> str | None:
-    """Why the run must stop rather than repeat itself, or None.
+    """Why healing must not go on for these tasks, or None.
 
-    One stuck task is escalated and the run goes on; the run stops when several tasks fail alike
-    through a window's whole healing, or when healing stalls beyond one window.
+    Several fail alike through a window's whole healing, healing stalls beyond one window, or the
+    run's rounds are used up. The run goes on with other tasks, and says so at its end.
     """
     same = len(after) > 1 and dict(before) == dict(after)
     if same and stalled_rounds >= max(1, max_rounds_per_window):

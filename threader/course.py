@@ -4,7 +4,7 @@ No I/O and no clock: the caller runs the tasks and the healer, brings times alon
 state down after each step. Everything a resume needs is in `RunState`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from schemas.heal_decision import HealDecision
 from schemas.manifest import HealSchedule, Manifest, ManifestTask
@@ -77,6 +77,11 @@ def _with_healer_record(task: TaskState, task_id: str, round_: HealingRound) -> 
         notes=[round_.root_cause] if round_.root_cause else [],
     )
     return task.model_copy(update={"history": [*task.history, record]})
+
+
+def rounds_used(state: RunState) -> int:
+    """Heal rounds that count against `max_total_heal_rounds`."""
+    return len(state.healing_rounds) - state.rounds_forgiven
 
 
 class Course:
@@ -194,10 +199,25 @@ class Course:
         window.task_ids.extend(joined)
         return task, joined
 
-    def cut(self, usage: Usage | None) -> None:
-        """Count what an attempt used that was cut short, and so has no record."""
+    def cut(self, log_path: str, usage: Usage | None, *, served: bool = True) -> None:
+        """Count what an invocation used that was cut short, and so has no record.
+
+        One that its provider has not `served` counts for nothing, now and later.
+        """
+        self.state.cut_logs.append(log_path)
+        if not served:
+            return
         self.state.aside = add(self.state.aside, usage, completed=False)
         self._spend(usage, completed=False)
+
+    def without_record(self, logs: Iterable[str]) -> list[str]:
+        """Of the logs of invocations, those that nothing counts yet."""
+        state = self.state
+        known = {record.log_path for task in state.tasks.values() for record in task.history}
+        known |= {round_.log_path for round_ in state.healing_rounds}
+        known |= {failure.log_path for failure in state.healer_failures}
+        known.update(state.cut_logs)
+        return [log for log in logs if log not in known]
 
     def _spend(self, usage: Usage | None, *, completed: bool) -> None:
         self.spent = add(self.spent, usage, completed=completed)
@@ -215,7 +235,7 @@ class Course:
             window,
             state.tasks,
             state.policy,
-            rounds_used=len(state.healing_rounds),
+            rounds_used=rounds_used(state),
             stalled_rounds=state.stalled_rounds,
             healer=healer,
             max_batch_size=self.manifest.policy.max_batch_size,
@@ -228,9 +248,8 @@ class Course:
         self._record(window, verdict, now)
         for task_id, reason in verdict.escalations.items():
             self._put(task_id, outcome.escalate(state.tasks[task_id], reason))
-        if verdict.action is Action.ABORT:
-            self._abort(verdict.text)
-        elif verdict.action is Action.HEAL:
+        state.no_convergence = state.no_convergence or verdict.no_convergence
+        if verdict.action is Action.HEAL:
             window.needs_heal = True
         else:
             self._retry(window.task_ids)
@@ -367,13 +386,22 @@ class Course:
         self._abort(reason)
 
     def finish(self) -> None:
-        """Nothing is left to run: COMPLETED, or ABORTED when failed tasks hold others back."""
+        """Nothing is left to run: COMPLETED; or ABORTED when healing did not converge (§6, §10),
+        or failed tasks hold others back."""
         tasks = self.state.tasks
         held = [key for key, task in tasks.items() if task.status is TaskStatus.PENDING]
-        if not held:
+        lost = any(task.status is TaskStatus.ESCALATED for task in tasks.values())
+        reasons = [self.state.no_convergence] if lost and self.state.no_convergence else []
+        if held:
+            reasons.append(self._why_held(held))
+        if reasons:
+            self._abort("; ".join(reasons))
+        else:
             self.state.run_status = RunStatus.COMPLETED
             self.state.abort_reason = None
-            return
+
+    def _why_held(self, held: list[str]) -> str:
+        tasks = self.state.tasks
         blockers = sorted(
             {
                 dep
@@ -388,4 +416,4 @@ class Course:
         )
         if failures := self.state.healer_failures:
             reason += f"; the healer gave {len(failures)} invalid answers ({failures[-1].note})"
-        self._abort(reason)
+        return reason

@@ -12,6 +12,7 @@ from typing import Any
 from schemas.run_state import RunState, TaskStatus
 from threader.compat import result_reader
 from threader.errors import ThreaderError
+from threader.needs import place_of
 from threader.outbox import outbox_summary
 from threader.overview import overview
 from threader.report import write_report
@@ -100,8 +101,13 @@ def _tell_stopped(opened: Run) -> None:
 def drive(
     opened: Run, *, plain: bool, compat: str | None, as_json: bool
 ) -> tuple[int, dict[str, Any]]:
-    """Run to the end; returns the exit code and a summary with the report's path."""
+    """Run to the end; returns the exit code and a summary with the report's path.
+
+    A format that `compat` names stays the run's, so that any command goes on with it.
+    """
+    compat = compat or opened.state.compat
     opened.read_result = result_reader(compat)
+    opened.state.compat = compat
     listener, context = _watcher(opened, plain=plain, as_json=as_json)
     opened.listeners.append(_unstoppable(listener))
     interrupted = False
@@ -126,8 +132,7 @@ def drive(
     facts = overview(opened.project, opened.state, reports)
     summary = {**facts, "report": str(html), "interrupted": interrupted}
     if interrupted:
-        manifest = os.path.relpath(opened.project.path)
-        _warn(f"interrupted; go on with `cacp thread resume {manifest}`")
+        _warn(f"interrupted; go on with `{place_of(opened.project).thread('resume')}`")
         return INTERRUPTED, summary
     done = all(task.status is TaskStatus.DONE for task in opened.state.tasks.values())
     return 0 if done else 1, summary

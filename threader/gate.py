@@ -77,8 +77,9 @@ class Gate:
             return False
         long = self.breaker.until - (self.breaker.since or 0) >= LONG_SEC
         pause = self.wait() or 0
+        lost = self.breaker.lost(self.clock())
         text = f"the provider could not be had, {outage.reason}; next try in {pause:.0f} s"
-        self.tell(text, long)
+        self.tell(lost or text, long or lost is not None)
         return True
 
     def passed(self, started: float) -> None:

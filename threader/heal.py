@@ -168,6 +168,7 @@ async def heal(
     began = time.monotonic()
     try:
         artifact = await _invoke(project, folder, adapter, site, prompt_path, log_path)
+        record.usage = adapter.usage(artifact)
         meddled = await site.review_healer()
     except SiteFailed as error:
         record.note = f"its place could not be made: {error}"
@@ -175,7 +176,6 @@ async def heal(
     finally:
         await site.release(HEALER)
     record.duration_sec = round(time.monotonic() - began, 3)
-    record.usage = adapter.usage(artifact)
     parsed = adapter.extract_decision(artifact)
     if isinstance(parsed, ParserFailure):
         record.note = "; ".join([f"{_ended(artifact)}{parsed.code}: {parsed.message}", *meddled])

@@ -53,12 +53,17 @@ def last_sign(state: RunState) -> str:
     return max([state.updated_at, *records])
 
 
-def reopened(state: RunState, now: str) -> None:
-    """A run goes on: book what kept it from doing so. Called before it is made ready for that."""
+def reopened(state: RunState, now: str, seen: str | None = None) -> None:
+    """A run goes on: book what kept it from doing so. Called before it is made ready for that.
+
+    `seen`: when its runner was last seen alive; a run that only waits writes nothing down.
+    """
     if _open(state, "stopped") is not None:
         _close(state, now)
         return
     began = last_sign(state)
+    if state.run_status is RunStatus.RUNNING:
+        began = min(now, max(began, seen or began))
     _close(state, began)
     if state.run_status is RunStatus.RUNNING:
         cut = [key for key, task in state.tasks.items() if task.status is TaskStatus.RUNNING]

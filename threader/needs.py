@@ -9,6 +9,7 @@ from typing import Any
 from schemas.manifest import Manifest
 from schemas.run_state import KeptCopy, RunState, RunStatus, TaskState, TaskStatus
 from threader.budget import Unit, budget_of, spent_in, used_up
+from threader.course import rounds_used
 from threader.load import Project
 from threader.plan import stable_order
 
@@ -107,6 +108,18 @@ def _of_run(
         yield Need("Tasks are left that nothing holds back", [place.thread("resume")])
 
 
+def _of_rounds(state: RunState, place: Place) -> Iterator[Need]:
+    """Healing had no rounds left while tasks still failed."""
+    limit = state.policy.max_total_heal_rounds
+    lost = any(task.status is TaskStatus.ESCALATED for task in state.tasks.values())
+    if limit and lost and rounds_used(state) >= limit:
+        yield Need(
+            f"The run's {limit} heal rounds are used up (policy.max_total_heal_rounds). What is "
+            "retried has so many again; for more, raise that in the manifest and add --reconcile",
+            [place.thread("resume", "--retry-failed")],
+        )
+
+
 def _of_task(task_id: str, task: TaskState, place: Place, holds: list[str]) -> Need:
     return Need(
         task.escalation_reason or task.last_failure_signature or "",
@@ -141,13 +154,16 @@ def needs(
         for root in roots:
             holds.setdefault(root, []).append(key)
     found = list(_of_run(manifest, state, place, runner))
+    exhausted = [] if runner else list(_of_rounds(state, place))
+    found += exhausted
+    of_run = len(found)
     for status in TROUBLED:
         found += [
             _of_task(key, task, place, holds.get(key, []))
             for key, task in state.tasks.items()
             if task.status is status
         ]
-    if len(found) > 1 + bool(found and found[0].task is None):
+    if len(found) > 1 + of_run and not exhausted:
         again = [place.thread("resume", "--retry-failed")]
         found.append(Need("All that failed, once its cause is mended", again))
     found += [_of_copy(copy, place) for copy in all_kept(state)]

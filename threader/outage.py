@@ -23,6 +23,7 @@ LONGEST_WAIT = 7 * 86_400.0
 
 
 class OutageKind(StrEnum):
+    QUOTA = "quota"
     ACCOUNT = "account"
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"
@@ -30,6 +31,7 @@ class OutageKind(StrEnum):
 
 
 SAID = {
+    OutageKind.QUOTA: "its quota or credit is used up",
     OutageKind.ACCOUNT: "it refuses the account or key",
     OutageKind.RATE_LIMIT: "rate limited",
     OutageKind.OVERLOADED: "overloaded",
@@ -71,12 +73,15 @@ def _status(*codes: str) -> str:
 
 
 _KINDS = (
+    (OutageKind.QUOTA, rf"{_status('402')}|payment.required|insufficient.quota|billing.(?:error|"
+     r"hard.limit|not.active)|check your plan and billing|credit balance is too low"
+     r"|out of credits|\bspend cap\b|usage.not.included|to use codex with your chatgpt plan"),
     (OutageKind.ACCOUNT, rf"{_status('401')}|authentication.error|invalid api key|not logged in"
-     r"|run /login|token (?:has )?expired|credit balance is too low|insufficient.quota"
-     r"|unauthori[sz]ed"),
+     r"|run /login|token (?:has )?expired|unauthori[sz]ed"),
     (OutageKind.RATE_LIMIT, rf"{_status('429')}|rate.?limit|too many requests|resource.?exhausted"
-     r"|\bquota\b|usage.limit|hit your [\w ]{0,20}limit|limit reached"),
+     r"|\bquota\b|usage.limit|hit your [\w ]{0,20}limit|limit reached|out of (?:extra )?usage"),
     (OutageKind.OVERLOADED, rf"{_status('50[0234]', '529')}|overloaded|service.unavailable"
+     r"|experiencing high demand"
      r"|\[unavailable\]|temporarily unavailable|internal.server.error|bad gateway"
      r"|gateway.time-?out"),
     (OutageKind.NETWORK, r"\be(?:conn(?:refused|reset|aborted)|timedout|notfound|ai_again"
@@ -94,7 +99,9 @@ _CERTAIN = re.compile(
 _MODELS = re.compile(
     r"resource_exhausted|rate_limit_error|overloaded_error|authentication_error|^\W*\[?api error\b"
     r"|you.ve hit your|claude (?:ai )?usage limit|credit balance is too low|run /login"
-    r"|stream disconnected before completion|exceeded retry limit",
+    r"|stream disconnected before completion|exceeded retry limit|insufficient_quota"
+    r"|check your plan and billing|billing_error|to use codex with your chatgpt plan"
+    r"|your workspace is out of credits|you hit your spend cap",
     re.IGNORECASE,
 )
 """Said by the APIs of models and their CLIs alone, whatever program passes it on."""
@@ -116,13 +123,16 @@ _REQUESTED = re.compile(
 )
 """A rate limit that one request alone exceeds never lets it through."""
 
+_PER_TIME = re.compile(r"resource.?exhausted", re.IGNORECASE)
+"""Google's word for quotas that time lifts, in the words in which others ask for money."""
+
 _EVENTS = frozenset({"result", "system", "rate_limit_event", "assistant", "turn.failed", "error"})
 """The types of events in which agents' CLIs report errors; Gemini's have none, but a session."""
 
 _ERROR_LINE = re.compile(
     r"^\W*(?:\d{4}-\S+\s+)?(?:(?-i:ERROR)\b|\w*error:|api error\b|fatal:|http[/ ]|[45]\d\d\b"
-    r"|you.ve hit your|claude (?:ai )?usage limit|credit balance|attempt \d+ failed|curl:"
-    r"|prompt is too long)",
+    r"|you.ve hit your|you.re out of|claude (?:ai )?usage limit|credit balance"
+    r"|attempt \d+ failed|curl:|prompt is too long)",
     re.IGNORECASE,
 )
 
@@ -185,7 +195,7 @@ def _trouble(text: str, now: float, *, certain: bool) -> Outage | TooLarge | Non
     if _is_too_large(bare, certain=certain):
         return TooLarge(one_line(bare)[:300])
     for kind, pattern in _PATTERNS:
-        if pattern.search(bare):
+        if pattern.search(bare) and (certain or kind is not OutageKind.QUOTA):
             return Outage(kind, one_line(bare)[:300], retry_after(bare, now), certain)
     return None
 
@@ -259,6 +269,10 @@ def _events(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
     yield from zip(lines, parsed, strict=True)
 
 
+def _is_final(found: Outage | TooLarge | None) -> bool:
+    return isinstance(found, TooLarge) or (found is not None and found.kind is OutageKind.QUOTA)
+
+
 def find_trouble(tail: str, *, crashed: bool, agent: bool, now: float) -> Outage | TooLarge | None:
     """What the end of a CLI's output tells of its provider, when it brought no contract.
 
@@ -282,7 +296,11 @@ def find_trouble(tail: str, *, crashed: bool, agent: bool, now: float) -> Outage
             told = _trouble(trouble, now, certain=certain) if trouble else None
             wait = told.retry_after if isinstance(told, Outage) else None
         asked = max(filter(None, (asked, wait)), default=None)
-        if not isinstance(found, TooLarge):
+        if not _is_final(found):
             # What follows a refusal, a stream that closes for example, is its consequence.
             found = told or found
-    return replace(found, retry_after=asked) if isinstance(found, Outage) else found
+    if not isinstance(found, Outage):
+        return found
+    if found.kind is OutageKind.QUOTA and (asked or _PER_TIME.search(tail)):
+        found = replace(found, kind=OutageKind.RATE_LIMIT)
+    return replace(found, retry_after=asked)

@@ -44,7 +44,7 @@ _STATUSES = {
     "FAILED": "The last attempt failed, and no retry is due now.",
     "ESCALATED": "Given up; only `resume --retry TASK` or `--retry-failed` runs it again.",
     "COMPLETED": "Every task has come to its end; not every one need be DONE.",
-    "ABORTED": "The run stopped early; abort_reason says why.",
+    "ABORTED": "The run could not go on, or healing did not converge; abort_reason says why.",
 }
 
 MAX_NAMES = 20

@@ -98,11 +98,14 @@ def _leave_window(state: RunState, leaving: Collection[str]) -> None:
 def resume(state: RunState, manifest: Manifest, retry: Sequence[str] = ()) -> None:
     """Open a stopped run again: FAILED and BLOCKED run if retry policy has attempts left (§10).
 
-    `retry` names tasks that the operator grants a fresh start, ESCALATED ones too.
+    `retry` names tasks that the operator grants a fresh start, ESCALATED ones too; the run then
+    has all its heal rounds again.
     """
     state.run_status = RunStatus.RUNNING
     state.abort_reason = None
     state.stalled_rounds = 0
+    if retry:
+        state.no_convergence, state.rounds_forgiven = None, len(state.healing_rounds)
     _leave_window(state, retry)
     members = state.window.task_ids if state.window else []
     for task in manifest.tasks:

@@ -26,7 +26,7 @@ from threader import interruptions
 from threader.adapters import make_adapter
 from threader.adapters.base import HEALER, Adapter, ExecutionArtifact, ResultReader
 from threader.attempt import Workshop, run_attempt, worker_log
-from threader.budget import budget_of
+from threader.budget import budget_of, was_served
 from threader.course import Course
 from threader.errors import NotReady
 from threader.files import remove_tree, sole_user
@@ -151,22 +151,35 @@ class Run:
         return self.course.state
 
     async def _go(self) -> None:
-        self._worker, self._healer = make_adapters(self.project)
-        budget = budget_of(self.state, self.project.manifest.policy.budget)
-        check_budget(budget, (self._worker, self._healer))
+        try:
+            self._worker, self._healer = make_adapters(self.project)
+            budget = budget_of(self.state, self.project.manifest.policy.budget)
+            check_budget(budget, (self._worker, self._healer))
+        except NotReady as error:
+            self._book_stop(error)
+            raise
         self._site = make_site(self.project, self.store.folder, self._on_lock)
         for copy in self.state.kept:
             self._tell("recovered", copy.text)
-        await self._recover()
+        life = asyncio.create_task(self._show_life())
         try:
+            await self._recover()
             self._checkpoint()
             await self._to_the_end()
         except Exception as error:
+            self._keep(self._site.kept())
+            self._count_cut()
             self._book_stop(error)
             raise
         finally:
+            life.cancel()
             # A daemon that left its worker's group would go on writing into the workspace.
             kill_leftovers(str(self.store.folder))
+
+    async def _show_life(self) -> None:
+        while True:
+            self.store.show_life()
+            await asyncio.sleep(SHOW_EVERY_SEC)
 
     @property
     def state(self) -> RunState:
@@ -204,7 +217,9 @@ class Run:
         self._checkpoint()
 
     def _book_stop(self, error: Exception) -> None:
-        """Write down why the runner ends before the run does."""
+        """Write down why the runner ends before the run does; a run that never began has none."""
+        if not self.store.exists():
+            return
         for key, task in self.state.tasks.items():
             if task.status is TaskStatus.RUNNING:
                 self._cut.append(key)
@@ -215,14 +230,20 @@ class Run:
         with suppress(OSError):
             self._checkpoint()
 
-    def _count_cut(self, task_ids: Sequence[str]) -> None:
-        """Count what attempts used that were cut short, as far as their logs tell."""
-        for task_id in task_ids:
-            if (task := self.state.tasks.get(task_id)) is not None:
-                log = worker_log(self.store.folder, task_id, task.runs)
-                if log.exists():
-                    ended = Exit(Ending.EXITED, None, 0.0)
-                    self.course.cut(self._worker.usage(ExecutionArtifact(log, ended)))
+    def _count_cut(self) -> None:
+        """Count what invocations used that were cut short, as far as their logs tell.
+
+        Called when none is under way; what is counted is not counted again.
+        """
+        folder = self.store.folder
+        logs = [worker_log(folder, key, task.runs) for key, task in self.state.tasks.items()]
+        logs += sorted((folder / "logs").glob(f"{HEALER}.*.log"))
+        there = (log.relative_to(folder).as_posix() for log in logs if log.exists())
+        for name in self.course.without_record(there):
+            adapter = self._healer if Path(name).name.startswith(HEALER) else self._worker
+            if adapter is not None:
+                ended = Exit(Ending.EXITED, None, 0.0)
+                self.course.cut(name, adapter.usage(ExecutionArtifact(folder / name, ended)))
 
     def _keep(self, copies: list[KeptCopy]) -> None:
         self.state.kept += copies
@@ -253,8 +274,7 @@ class Run:
         killed = kill_leftovers(str(self.store.folder))
         if killed:
             self._tell("recovered", f"killed {killed} processes that an earlier run left")
-        last = self.state.interruptions[-1:]
-        self._count_cut([key for item in last if item.kind == "killed" for key in item.tasks])
+        self._count_cut()
         undone = await self._site.recover(lambda key: is_committed(self.state, key))
         for key, copies in undone.items():
             self._tell("recovered", f"took back the half-done changes of {key}")
@@ -285,8 +305,6 @@ class Run:
                 verdict = course.close_pass(now(), healer=self._healer is not None)
                 self._checkpoint()
                 self._tell("verdict", _verdict_text(verdict))
-                if verdict.action is Action.ABORT:
-                    break
                 if verdict.action is not Action.HEAL:
                     continue
             if self._healer is not None:
@@ -333,7 +351,6 @@ class Run:
             if self.state.tasks[task_id].status is TaskStatus.RUNNING:
                 self._cut.append(task_id)
                 self.course.interrupt(task_id)
-        self._count_cut(self._cut)
         self._checkpoint()
 
     async def _attempt(self, shop: Workshop, task_id: str, waiting: deque[str]) -> None:
@@ -360,6 +377,10 @@ class Run:
         self._tell("healing", f"heal round {number} for {', '.join(scope)}")
         done, began = await self._unless_stopped(self._ask(healer))
         if done.outage is not None and self._gate.trip(HEALER, done.outage):
+            usage = done.record.usage
+            served = usage is not None and was_served(usage)
+            self.course.cut(done.record.log_path, usage, served=served)
+            self._checkpoint()
             return
         if done.outage is None and done.answered:
             self._gate.passed(began)

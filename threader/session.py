@@ -9,7 +9,7 @@ from schemas.run_state import KeptCopy, RunState, TaskStatus
 from threader.budget import over
 from threader.course import Course, new_state
 from threader.digest import is_digest_of, manifest_digest
-from threader.errors import DigestMismatch, RunExists, ThreaderError
+from threader.errors import DigestMismatch, NotReady, RunExists, ThreaderError
 from threader.interruptions import reopened
 from threader.load import Project
 from threader.process import kill_leftovers
@@ -45,13 +45,20 @@ def _put_aside(project: Project, store: RunStore) -> list[KeptCopy]:
     """
     store.prepare()
     with store.lock.held():
+        known = True
         try:
             state = store.load()
         except ThreaderError:
-            state = new_state(project.manifest, now())
+            state, known = new_state(project.manifest, now()), False
         kill_leftovers(str(store.folder))
         site = make_site(project, store.folder)
-        undone = asyncio.run(site.recover(lambda key: is_committed(state, key)))
+        try:
+            undone = asyncio.run(site.recover(lambda key: is_committed(state, key)))
+        except NotReady:
+            state.kept += site.kept()
+            if known:
+                store.write_state(state, ())
+            raise
         number = 1
         while (aside := store.folder.with_name(f"{store.folder.name}.old-{number}")).exists():
             number += 1
@@ -87,7 +94,7 @@ def resume_run(
         raise ThreaderError(f"--retry: {', '.join(unknown)} is no task of this manifest")
     if retry_failed is not None:
         retry = [*retry, *_failed(state, project, retry_failed)]
-    reopened(state, now())
+    reopened(state, now(), store.last_seen())
     changes = Changes()
     if not is_digest_of(state.manifest_digest, project.manifest):
         if not reconciling:

@@ -7,6 +7,7 @@ tasks is not serialised again. A load reads both, and the larger `revision` of a
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,9 +23,13 @@ from threader.files import RunLock, sync_folder, write_atomic
 FOLDERS = ("tasks", "logs", "prompts", "staging", "backups", "diffs")
 
 
+def _stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
+
+
 def now() -> str:
     """The time as state.v2 spells it: ISO 8601, UTC, microseconds."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return _stamp(datetime.now(UTC))
 
 
 class RunStore:
@@ -87,6 +92,19 @@ class RunStore:
 
     def _stale(self, state: RunState, changed: Iterable[str]) -> set[str]:
         return {*changed, *(key for key in state.tasks if key not in self._fragments)}
+
+    def show_life(self) -> None:
+        """Leave a sign that the runner lives, which outlasts a kill."""
+        with suppress(OSError):
+            (self.folder / "alive").touch()
+
+    def last_seen(self) -> str | None:
+        """When a runner last left a sign; None when none did."""
+        try:
+            seconds = (self.folder / "alive").stat().st_mtime
+        except OSError:
+            return None
+        return _stamp(datetime.fromtimestamp(seconds, UTC))
 
     def write_task(self, task_id: str, task: TaskState) -> None:
         """The checkpoint after an attempt."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from schemas.manifest import HealSchedule
 from schemas.run_state import PolicyState, TaskState, TaskStatus, WindowState
-from threader.convergence import abort_reason, is_converging
+from threader.convergence import is_converging, no_convergence
 
 
 def grow(size: int, limit: int) -> int:
@@ -52,7 +52,6 @@ def failure_rate(tasks: Sequence[TaskState]) -> float:
 class Action(StrEnum):
     ADVANCE = "advance"
     HEAL = "heal"
-    ABORT = "abort"
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,8 @@ class Verdict:
     converging: bool | None = None
     """Whether the last heal round helped; None when this pass was no retry."""
     escalations: Mapping[str, str] = field(default_factory=dict)
+    no_convergence: str | None = None
+    """Why healing does not help (§10); the window's failing tasks are escalated for it."""
 
 
 def judge(
@@ -105,7 +106,7 @@ def judge(
         stalled_rounds = 0 if converging else stalled_rounds + 1
     elif window.passes == 1 and any(task.status is TaskStatus.DONE for task in members):
         stalled_rounds = 0
-    reason = abort_reason(
+    reason = no_convergence(
         before=window.healed_failures,
         after=unhealed,
         stalled_rounds=stalled_rounds,
@@ -114,7 +115,7 @@ def judge(
         max_total_rounds=policy.max_total_heal_rounds,
     )
     action, text, escalates = (
-        (Action.ABORT, reason, False)
+        (Action.ADVANCE, reason, True)
         if reason
         else _action(window, policy, failing, rounds_used, clean=clean, healer=healer)
     )
@@ -122,7 +123,17 @@ def judge(
         text = "shrink and heal"
     escalations = dict.fromkeys(failing, text) if escalates else {}
     return Verdict(
-        action, text, rate, size, stalled_rounds, failing, shrinks, converging, escalations
+        action,
+        text,
+        rate,
+        size,
+        # What is tried next is not to blame for what healing could not mend before.
+        0 if reason else stalled_rounds,
+        failing,
+        shrinks,
+        converging,
+        escalations,
+        reason,
     )
 
 

@@ -38,6 +38,8 @@ from threader.writes import WriteRules
 MERGE = "merge.json"
 BRANCH = "branch"
 """Names the branch that the run merges into, whatever is checked out later."""
+DETACHED = "a detached HEAD at "
+"""Stands before a commit in the place of a branch."""
 
 
 @dataclass
@@ -131,25 +133,41 @@ class WorktreeSite:
         try:
             return await self._git(self._project.workspace, "symbolic-ref", "--short", "HEAD")
         except GitFailed:
-            return "no branch (a detached HEAD)"
+            return DETACHED + await self._git(self._project.workspace, "rev-parse", "HEAD")
 
     async def _pin_branch(self) -> None:
-        """A run merges into the branch that it began on. Raises NotReady on another."""
-        pin = self._folder / BRANCH
-        if not pin.exists():
-            write_atomic(pin, (await self._branch()).encode())
+        """A run merges into the branch that it began on. Raises NotReady on another.
+
+        On a detached HEAD it merges into whatever is built on the commit that it began on.
+        """
+        if not (self._folder / BRANCH).exists():
+            await self._pin()
         await self._check_branch()
+
+    async def _pin(self) -> None:
+        write_atomic(self._folder / BRANCH, (await self._branch()).encode())
 
     async def _check_branch(self) -> None:
         pinned, found = (self._folder / BRANCH).read_text(), await self._branch()
-        if found != pinned:
-            back = shlex.join(["git", "-C", str(self._project.workspace), "checkout", pinned])
-            # A name with a blank is none: the run began on no branch.
-            way = "check that out" if " " in pinned else f"`{back}`"
-            raise NotReady(
-                f"isolation worktree: this run merges into {pinned}, and the workspace is on "
-                f"{found}; {way} and resume"
-            )
+        if found == pinned:
+            return
+        commit = pinned.removeprefix(DETACHED)
+        detached = commit != pinned
+        if detached and found.startswith(DETACHED) and await self._is_built_on(commit):
+            return
+        where = ["--detach", commit] if detached else [pinned]
+        back = shlex.join(["git", "-C", str(self._project.workspace), "checkout", *where])
+        raise NotReady(
+            f"isolation worktree: this run merges into {pinned}, and the workspace is on "
+            f"{found}; `{back}` and resume"
+        )
+
+    async def _is_built_on(self, commit: str) -> bool:
+        try:
+            await self._git(self._project.workspace, "merge-base", "--is-ancestor", commit, "HEAD")
+        except GitFailed:
+            return False
+        return True
 
     async def review_healer(self) -> list[str]:
         if not await self._drop_direct_edits(self._tree(HEALER), self._turns[HEALER].base):
@@ -203,6 +221,10 @@ class WorktreeSite:
             return
         book(landing)
         (backup / MERGE).replace(backup / "merged.json")
+        if (self._folder / BRANCH).read_text().startswith(DETACHED):
+            # No branch moved with it: who goes elsewhere in between is led back to this merge.
+            with contextlib.suppress(GitFailed):
+                await self._pin()
 
     async def _merge_and_verify(self, commit: str, cargo: Cargo, check: Check) -> Failure | None:
         workspace = self._project.workspace
@@ -346,9 +368,20 @@ class WorktreeSite:
         return kept
 
     async def recover(self, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
+        undone = recover(self._folder / "backups", is_committed)
+        try:
+            await self._recover_merges(is_committed, undone)
+        except NotReady:
+            self._kept += [copy for copies in undone.values() for copy in copies]
+            raise
+        return undone
+
+    async def _recover_merges(
+        self, is_committed: Callable[[str], bool], undone: dict[str, list[KeptCopy]]
+    ) -> None:
+        """Take back half-done merges, into `undone`. Raises NotReady."""
         workspace = self._project.workspace
         backups = self._folder / "backups"
-        undone = recover(backups, is_committed)
         try:
             self._prefix = await self._git(workspace, "rev-parse", "--show-prefix")
             await self._pin_branch()
@@ -370,4 +403,3 @@ class WorktreeSite:
             raise NotReady(
                 "isolation worktree: the workspace has uncommitted changes; commit or stash them"
             )
-        return undone

@@ -2,24 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from comply.result import Result, Subject, Verdict, tally
+from comply.report.about import ABSENT, methodology, title
+from comply.result import Result, Subject, Verdict, results_of, tally
 
 _LAST_LINES, _LAST_WORDS = 5, 400
-METHODOLOGY = (
-    "Each test ran in a session and sandbox of its own. Expectations use regex subset matching "
-    "over responses, notifications and requests of the subject. NA: not tested, because what the "
-    "test needs is not there. PARTIAL: an optional test of which some expectations were met. "
-    "ERROR: the harness failed, which says nothing about the subject."
-)
 
 
-def markdown(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report") -> str:
-    return "\n".join(_lines(subjects, title)) + "\n"
+def markdown(subjects: Sequence[Subject]) -> str:
+    return "\n".join(_lines(subjects)) + "\n"
 
 
-def _lines(subjects: Sequence[Subject], title: str) -> Iterator[str]:
-    yield f"# {title}\n"
-    yield f"Methodology: {METHODOLOGY}\n"
+def _lines(subjects: Sequence[Subject]) -> Iterator[str]:
+    yield f"# {_text(title(subjects))}\n"
+    yield f"Methodology: {methodology(subjects)}\n"
     notes = _Notes()
     yield from _matrix(subjects, notes)
     yield ""
@@ -32,27 +27,34 @@ class _Notes:
     """Footnotes. What is said of several tests of a subject is said once."""
 
     def __init__(self) -> None:
-        self.keys: dict[tuple[str, str], list[str]] = {}
+        self.results: dict[tuple[str, str], list[Result]] = {}
 
     def add(self, subject: Subject, result: Result) -> int:
         """The number of the note that says why this is the verdict."""
         place = subject.name, _reason(result)
-        self.keys.setdefault(place, []).append(result.key)
-        return list(self.keys).index(place) + 1
+        self.results.setdefault(place, []).append(result)
+        return list(self.results).index(place) + 1
 
     def lines(self) -> Iterator[str]:
-        for number, ((_, reason), keys) in enumerate(self.keys.items(), 1):
-            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            yield f"[{number}] {_text(keys[0])}{more}: {_text(reason)}"
+        for number, ((_, reason), results) in enumerate(self.results.items(), 1):
+            first, *others = results
+            more = f" and {len(others)} more" if others else ""
+            # What fails many tests for one reason is not what one of them is about.
+            rule = "" if others or first.verdict is Verdict.ERROR else first.case.test.description
+            told = f". The rule: {_text(rule)}" if rule else ""
+            yield f"[{number}] {_text(first.key)}{more}: {_text(reason)}{told}"
 
 
 def _matrix(subjects: Sequence[Subject], notes: _Notes) -> Iterator[str]:
     """The table; each verdict that wants a reason gets a footnote in `notes`."""
     rows: dict[str, list[str]] = {}
+    areas = {(result.area, result.case.suite) for _, result in results_of(subjects)}
+    mixed = len({area for area, _ in areas}) < len(areas)
     # Subject by subject, so that the notes of one stand together.
     for column, subject in enumerate(subjects):
         for result in subject.results:
-            row = rows.setdefault(result.key, [_cell(result.area), *("" for _ in subjects)])
+            area = _cell(f"{result.area} ({result.case.suite})" if mixed else result.area)
+            row = rows.setdefault(result.key, [area, *(ABSENT for _ in subjects)])
             row[column + 1] = result.verdict
             if result.bad:
                 row[column + 1] += f" [{notes.add(subject, result)}]"

@@ -8,6 +8,7 @@ from html import escape
 from pydantic import JsonValue
 
 from comply.record import Frame
+from comply.report.about import ABSENT, methodology, title
 from comply.result import Result, Subject, Verdict, results_of, tally
 
 _STYLE = """
@@ -36,18 +37,20 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _SHOWN = 20_000
 
 
-def page(subjects: Sequence[Subject], *, title: str = "ACP Compliance Report") -> str:
-    body = "\n".join(_body(subjects, title))
+def page(subjects: Sequence[Subject]) -> str:
+    named = escape(title(subjects))
+    body = "\n".join(_body(subjects, named))
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{named}</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
     )
 
 
-def _body(subjects: Sequence[Subject], title: str) -> Iterator[str]:
-    yield f"<h1>{escape(title)}</h1>"
+def _body(subjects: Sequence[Subject], named: str) -> Iterator[str]:
+    yield f"<h1>{named}</h1>"
+    yield f"<p>{escape(methodology(subjects))}</p>"
     for subject in subjects:
         yield from _summary(subject)
     yield from _table(subjects)
@@ -92,7 +95,7 @@ def _table(subjects: Sequence[Subject]) -> Iterator[str]:
         area = f'<span class="area">{escape(result.area)}</span>'
         yield f'<tr><td class="test">{escape(key)}{area}</td>'
         yield f'<td class="severity">{result.case.test.severity}</td>'
-        yield from (f"<td>{cells.get(subject.name, '')}</td>" for subject in subjects)
+        yield from (f"<td>{cells.get(subject.name, ABSENT)}</td>" for subject in subjects)
         yield "</tr>"
     yield "</tbody></table></div>"
 
@@ -112,7 +115,7 @@ def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
     yield "<h3>Transcript</h3>"
     yield from (_frame(frame) for frame in result.frames)
     if result.log:
-        yield f"<h3>What it wrote to stderr</h3><pre>{escape(result.log[-_SHOWN:])}</pre>"
+        yield f"<h3>What it wrote to stderr</h3><pre>{escape(result.log)}</pre>"
 
 
 def _frame(frame: Frame) -> str:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.team import AGENT, FRONTEND_AGENT, Team
+from tests.mail import Agent
+from tests.team import AGENT, Team
 from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.drive import drive
 
 
 def test_a_contract_is_implemented_and_verified_by_a_run(
-    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, team: Team, anna: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CACP_KEY", raising=False)
     contract = team.agreed()
@@ -20,7 +21,7 @@ def test_a_contract_is_implemented_and_verified_by_a_run(
         "url": team.node.url,
         "project_id": team.project,
         "agent_id": AGENT,
-        "escalate_to": FRONTEND_AGENT,
+        "escalate_to": anna.id,
     }
     bench.answer("A", result_block("A", writes=[write("src/user.py", "x = 1\n")]))
     bench.answer("B", result_block("B", status="FAILED", summary="the same"))
@@ -33,7 +34,7 @@ def test_a_contract_is_implemented_and_verified_by_a_run(
     packets = team.backend("context/list")["packets"]
     assert {packet["type"] for packet in packets} == {"decision", "implementation_status"}
     assert not (bench.state_dir / "outbox.refused.jsonl").exists()
-    mails = team.node.call("acp/inbox", key=team.key)["messages"]
+    mails = anna.inbox()["messages"]
     (alert,) = [mail for mail in mails if mail["topic"] != "run run-1 completed"]
     assert len(mails) == 2, "and the run's end"
     assert (alert["type"], alert["topic"]) == ("status.blocked", "task B escalated")

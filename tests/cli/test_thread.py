@@ -148,6 +148,18 @@ def test_a_budget_is_given_to_run_and_resume(tmp_path: Path) -> None:
     assert invoke("run", path, "--fresh", "--budget-usd", "0").exit_code == 2
 
 
+def test_a_copied_command_reads_the_formats_that_the_run_did(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "my tasks", ["A"], healer=None)
+    bench.answer("A", "STATUS:needs_decision\nQUESTION:which?\n", "STATUS:ok\n")
+    path = bench.save()
+    assert invoke("run", path, "--compat", "wire").exit_code == 1
+    status = invoke("status", path).output
+    (way_on,) = (line for line in status.splitlines() if "--retry A" in line)
+    done = invoke(*shlex.split(way_on.strip().removeprefix("$ cacp thread ")))
+    assert (done.exit_code, bench.calls("A")) == (0, 2), done.output
+    assert "COMPLETED: 1 DONE" in done.output
+
+
 def test_help_imports_little() -> None:
     """No command's imports are paid for by --help."""
     code = "import sys, cli.thread; print([m for m in sys.modules if m.startswith('threader')])"

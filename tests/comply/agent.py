@@ -1,6 +1,6 @@
 """An agent that keeps every rule, or breaks the one that it is told to: `agent.py [MUTATION]`.
 
-It needs nothing but the standard library, and so starts fast. `test_stdio` holds what it and the
+`test_stdio` holds what it and the
 runner say to each other against the official SDK's models.
 """
 
@@ -15,7 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-BROKEN = sys.argv[1] if len(sys.argv) > 1 else ""
+# Run as a file, it has no package.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.comply.speaking import BROKEN, Refused, Speaker
+
 PROTOCOL_VERSION = 1
 KINDS = {"text", "image", "audio", "resource", "resource_link"}
 MODES = [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]
@@ -32,26 +36,15 @@ CAPABILITIES = {
 }
 
 
-class Refused(Exception):
-    """A JSON-RPC error to answer with, or that the client answered with."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.error = {"code": code, "message": message}
-
-
 class Cancelled(Exception):
     """The turn was cancelled."""
 
 
-def write(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-
-
-class Agent:
+class Agent(Speaker):
     """Does what a prompt's words ask for. One turn at a time."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.caps: dict[str, Any] = {}
         self.sessions: dict[str, list[dict[str, Any]]] = {}
         self.listed: dict[str, dict[str, Any]] = {}
@@ -64,7 +57,6 @@ class Agent:
         self.withdrawn = False
         self.prompted: Any = None
         """The id of the prompt under way."""
-        self.asked = 0
         self.methods = {
             "initialize": self.initialize,
             "authenticate": self.authenticate,
@@ -82,27 +74,10 @@ class Agent:
 
     # --- messages -------------------------------------------------------------------------------
 
-    def serve(self) -> None:
-        for line in sys.stdin:
-            self.take(json.loads(line))
-
     def take(self, message: dict[str, Any]) -> None:
-        if "id" not in message:
-            self.notice(message["method"], message["params"])
-            return
-        try:
-            method = self.methods.get(message["method"])
-            if method is None and BROKEN != "any method":
-                raise Refused(-32601, "Method not found")
-            if message["method"] == "session/prompt":
-                self.prompted = message["id"]
-            answer = {"result": method(message["params"]) if method else {}}
-        except Refused as refused:
-            answer = {"error": refused.error}
-        except (KeyError, TypeError) as error:
-            code = -32603 if BROKEN == "internal" else -32602
-            answer = {"error": {"code": code, "message": f"Invalid params: {error}"}}
-        write({"id": message["id"], **answer})
+        if message["method"] == "session/prompt":
+            self.prompted = message.get("id")
+        super().take(message)
 
     def notice(self, method: str, params: dict[str, Any]) -> None:
         self.cancelled |= method == "session/cancel"
@@ -113,28 +88,13 @@ class Agent:
         if BROKEN == "strict" and method.startswith("_"):
             sys.exit("unknown notification")
 
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """A request to the client; what else comes until its answer is taken. Raises Refused."""
-        self.asked += 1
-        write({"id": self.asked, "method": method, "params": params})
-        for line in sys.stdin:
-            message = json.loads(line)
-            if "method" in message:
-                self.take(message)
-            elif message["id"] == self.asked:
-                if "error" in message:
-                    raise Refused(message["error"]["code"], message["error"]["message"])
-                result: dict[str, Any] = message["result"] or {}
-                return result
-        sys.exit("the client is gone")
-
     def tell(self, session: str, update_kind: str, **fields: Any) -> None:
         update = {"sessionUpdate": update_kind, **fields}
         if BROKEN == "foreign update":
             session = "another"
         if update_kind in ("user_message_chunk", "agent_message_chunk"):
             self.sessions.setdefault(session, []).append(update)
-        write({"method": "session/update", "params": {"sessionId": session, "update": update}})
+        self.update(session, update)
 
     # --- sessions -------------------------------------------------------------------------------
 
@@ -246,7 +206,7 @@ class Agent:
         if session not in self.sessions and BROKEN != "any session":
             raise Refused(-32602, "there is no such session")
         for update in [] if BROKEN == "no replay" else list(self.sessions.get(session, [])):
-            write({"method": "session/update", "params": {"sessionId": session, "update": update}})
+            self.update(session, update)
         return {}
 
     def set_mode(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -3,37 +3,36 @@ told to: `agent_v2.py [MUTATION]`. Like `agent.py`, which speaks version 1."""
 
 import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-BROKEN = sys.argv[1] if len(sys.argv) > 1 else ""
+# Run as a file, it has no package.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.comply.speaking import BROKEN, Refused, Speaker
+
 LOGIN = {"type": "agent", "methodId": "login", "name": "Log in"}
 CAPABILITIES: dict[str, Any] = {"session": {"prompt": {}, "mcp": {"stdio": {}}, "delete": {}}}
 VALUES = ["small", "large"]
 ENTRY = {"content": "Say hello", "priority": "medium", "status": "pending"}
 
 
-class Refused(Exception):
-    """A JSON-RPC error to answer with."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.error = {"code": code, "message": message}
-
-
-def write(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-
-
-class Agent:
+class Agent(Speaker):
     """Accepts a prompt, and then does what its words ask for."""
 
     def __init__(self) -> None:
+        super().__init__()
+        self.after: Callable[[], None] | None = None
+        """What is done once the request under way is answered."""
         self.sessions: dict[str, list[dict[str, Any]]] = {}
         self.listed: dict[str, dict[str, Any]] = {}
         self.value: dict[str, str] = {}
+        self.caps: dict[str, Any] = {}
         self.logged_in = True
         self.cancelled = False
-        self.asked = 0
+        self.call: str | None = None
+        """The tool call under way that can be cancelled."""
         self.messages = 0
         self.methods = {
             "initialize": self.initialize,
@@ -46,62 +45,35 @@ class Agent:
             "session/close": self.close_session,
             "session/set_config_option": self.set_config,
             "session/prompt": self.prompt,
+            "tool_call/cancel": self.cancel_call,
         }
 
     # --- messages -------------------------------------------------------------------------------
 
-    def serve(self) -> None:
-        for line in sys.stdin:
-            self.take(json.loads(line))
+    def notice(self, method: str, params: dict[str, Any]) -> None:
+        self.cancelled |= method == "session/cancel"
+        if BROKEN == "strict" and method.startswith(("_", "$/")):
+            sys.exit("unknown notification")
 
-    def take(self, message: dict[str, Any]) -> None:
-        if "id" not in message:
-            self.cancelled |= message["method"] == "session/cancel"
-            if BROKEN == "strict" and message["method"].startswith(("_", "$/")):
-                sys.exit("unknown notification")
-            return
-        after = None
-        try:
-            method = self.methods.get(message["method"])
-            if method is None and BROKEN != "any method":
-                raise Refused(-32601, "Method not found")
-            result = method(message["params"]) if method else {}
-            after = result.pop("after", None)
-            answer = {"result": result}
-        except Refused as refused:
-            answer = {"error": refused.error}
-        except (KeyError, TypeError) as error:
-            code = -32603 if BROKEN == "internal" else -32602
-            answer = {"error": {"code": code, "message": f"Invalid params: {error}"}}
+    def finish(self, answer: dict[str, Any]) -> None:
+        after, self.after = self.after, None
         if BROKEN == "old turns" and after is not None:
             after()
             after = None
-        write({"id": message["id"], **answer})
+        self.say(answer)
         if after is not None:
             after()
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """A request to the client; what else comes until its answer is taken."""
-        self.asked += 1
-        write({"id": self.asked, "method": method, "params": params})
-        for line in sys.stdin:
-            message = json.loads(line)
-            if "method" in message:
-                self.take(message)
-            elif message["id"] == self.asked:
-                result: dict[str, Any] = message["result"]
-                return result
-        sys.exit("the client is gone")
 
     def tell(self, session: str, tag: str, **fields: Any) -> None:
         update = {"sessionUpdate": tag, **fields}
         if tag in ("user_message", "agent_message"):
             self.sessions.setdefault(session, []).append(update)
-        write({"method": "session/update", "params": {"sessionId": session, "update": update}})
+        self.update(session, update)
 
     # --- sessions -------------------------------------------------------------------------------
 
     def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.caps = params.get("capabilities") or {}
         version = params["protocolVersion"] if BROKEN == "any version" else 2
         info = {"name": "agent", "version": "1"}
         told = {} if BROKEN == "nameless" else {"info": info}
@@ -166,8 +138,7 @@ class Agent:
             raise Refused(-32602, "there is no such place")
         if (start and BROKEN != "no replay") or BROKEN == "replays":
             for update in list(self.sessions.get(session, [])):
-                params = {"sessionId": session, "update": update}
-                write({"method": "session/update", "params": params})
+                self.update(session, update)
         if BROKEN != "no snapshot":
             self.state(session, "idle")
         return {"configOptions": self.options(session) if session in self.value else []}
@@ -199,7 +170,8 @@ class Agent:
                 self.tell(session, "user_message", messageId=echoed, content=blocks)
             self.turn(session, blocks[0]["text"].lower())
 
-        return {"messageId": message, "after": work}
+        self.after = work
+        return {"messageId": message}
 
     def state(self, session: str, state: str, **more: Any) -> None:
         self.tell(session, "state_update", state=state, **more)
@@ -209,7 +181,13 @@ class Agent:
         self.working = True
         if BROKEN != "never running":
             self.state(session, "running")
-        words = {"think": self.think, "permission": self.permission, "plan": self.plan}
+        words = {
+            "think": self.think,
+            "permission": self.permission,
+            "plan": self.plan,
+            "form": self.choose,
+            "run": self.run,
+        }
         doing = next((work for word, work in words.items() if word in text), self.hello)
         doing(session)
         self.settle(session)
@@ -241,6 +219,43 @@ class Agent:
         entries = [] if BROKEN == "empty plan" else [ENTRY]
         plan = {"type": "items", "planId": "p1", "entries": entries}
         self.tell(session, "plan_update", plan=plan)
+
+    def choose(self, session: str) -> None:
+        if "form" not in (self.caps.get("elicitation") or {}) and BROKEN != "forms anyway":
+            return
+        colour = {"type": "object", "properties": {"colour": {"type": "string"}}}
+        schema = {} if BROKEN == "empty form" else {"requestedSchema": colour}
+        given = {"sessionId": session, "mode": "form", "message": "Which colour?"}
+        self.state(session, "requires_action")
+        try:
+            answer = self.ask("elicitation/create", **given, **schema)
+        except Refused:
+            return
+        self.state(session, "running")
+        # Whoever wants an answer leaves the turn as it is.
+        self.working = answer["action"] != "decline" or BROKEN != "wants an answer"
+
+    def run(self, session: str) -> None:
+        self.call = f"call-{self.messages}"
+        call = {"toolCallId": self.call}
+        cancel: dict[str, Any] = {"capabilities": {"cancel": {}}}
+        about = {"title": "Run", "kind": "execute", "status": "in_progress"}
+        self.tell(session, "tool_call_update", **call, **about, **cancel)
+        for line in sys.stdin:
+            self.take(json.loads(line))
+            if self.call is None or self.cancelled:
+                break
+        if BROKEN != "open call":
+            ended = {"status": "cancelled", "capabilities": None}
+            self.tell(session, "tool_call_update", **call, **ended)
+
+    def cancel_call(self, params: dict[str, Any]) -> dict[str, Any]:
+        if BROKEN == "no cancel":
+            raise Refused(-32603, "it goes on")
+        if params["toolCallId"] != self.call and BROKEN != "any call":
+            raise Refused(-32602, "there is no such call that can be cancelled")
+        self.call = None
+        return {}
 
     def permission(self, session: str) -> None:
         kinds = ["allow_once"] if BROKEN == "no way out" else ["allow_once", "reject_once"]

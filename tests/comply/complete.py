@@ -117,8 +117,16 @@ class Complete:
             await self.client.session_update(session_id, update)
         return LoadSessionResponse()
 
-    async def list_sessions(self, *args: Any, **more: Any) -> ListSessionsResponse:
-        found = [SessionInfo(session_id=one.id, cwd=one.cwd) for one in self.sessions.values()]
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **more: Any
+    ) -> ListSessionsResponse:
+        if cursor is not None:
+            raise RequestError.invalid_params({"cursor": cursor})
+        found = [
+            SessionInfo(session_id=one.id, cwd=one.cwd)
+            for one in self.sessions.values()
+            if cwd in (None, one.cwd)
+        ]
         return ListSessionsResponse(sessions=found)
 
     async def set_session_mode(

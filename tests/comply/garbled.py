@@ -91,12 +91,12 @@ def main() -> None:
             asked[json.dumps(message["id"])] = message["method"]
         take(self, message)
 
-    def write(message: dict[str, Any]) -> None:
+    def say(self: Any, message: dict[str, Any]) -> None:
         for one in changed({"jsonrpc": "2.0", **message}):
             print(one if isinstance(one, str) else json.dumps(one), flush=True)
 
     agent.Agent.take = noted
-    agent.write = write
+    agent.Agent.say = say
     agent.main()
 
 

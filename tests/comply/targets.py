@@ -16,7 +16,7 @@ class Scripted:
         self.facts: dict[str, str] = {}
         self.learnt = self.closed = False
 
-    def missing(self, test: ComplianceTest) -> str | None:
+    async def missing(self, test: ComplianceTest) -> str | None:
         return None
 
     async def learn(self) -> None:

@@ -37,7 +37,7 @@ class Ours:
     name = "cacp wire parse"
     facts: dict[str, str] = {}
 
-    def missing(self, test: ComplianceTest) -> None:
+    async def missing(self, test: ComplianceTest) -> None:
         return None
 
     def concerns(self, test: ComplianceTest) -> bool:

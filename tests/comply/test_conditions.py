@@ -53,4 +53,4 @@ def test_the_first_that_is_not_met_is_the_reason(condition: Any, reason: str | N
 def test_a_setting_is_what_the_operator_set() -> None:
     asked = [Precondition.model_validate({"setting": "logout"})]
     assert unmet(asked, agent={}, settings={"logout"}) is None
-    assert unmet(asked, agent={}) == "logout is not set"
+    assert unmet(asked, agent={}) == "logout is not set in the settings"

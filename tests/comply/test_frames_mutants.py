@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from comply.agent import StdioTarget
 from comply.files import SUITES, Case, load
 from comply.result import Verdict
 from comply.run import run_case
 from comply.settings import AgentServer
 from comply.source import SUFFIX, read
-from comply.stdio import StdioTarget
 from schemas.jsont import ComplianceTest
 from tests.comply.changes import Mutant, mutants
 
@@ -32,7 +32,7 @@ HARMLESS = 5
 class Willing(StdioTarget):
     """Each test is put to it: a mutant may offer nothing."""
 
-    def missing(self, test: ComplianceTest) -> str | None:
+    async def missing(self, test: ComplianceTest) -> str | None:
         return None
 
 

@@ -207,6 +207,26 @@ def test_a_promised_terminal_has_ended_and_printed_nothing(tmp_path: Path) -> No
     assert use(tmp_path, work) == [shown, ended, {}, {}]
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("fs/read_text_file", {"path": "{}/none"}, -32002),
+        ("fs/read_text_file", {"path": "{}"}, -32602),
+        ("fs/read_text_file", {}, -32602),
+        ("terminal/output", {"terminalId": "t"}, -32002),
+        ("terminal/create", {"command": "/no/such"}, -32602),
+    ],
+)
+def test_what_is_not_there_is_told_by_its_code(
+    method: str, params: dict[str, str], code: int, tmp_path: Path
+) -> None:
+    """Resource not found: a given resource, such as a session or file (ErrorCode of the schema)."""
+    given: Any = {name: value.format(tmp_path) for name, value in params.items()}
+    with pytest.raises(Refused) as refused:
+        call(tmp_path, method, **given)
+    assert refused.value.code == code
+
+
 def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path) -> None:
     """A pipe would be waited for, and every other test with it."""
     os.mkfifo(tmp_path / "pipe")

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 
 from comply.record import (
-    KEPT_FRAMES,
-    KEPT_WHOLE,
     Record,
     expected_of,
     kind_of,
     meet,
     nearest,
-    shortened,
 )
 from schemas.jsont import ExpectedMessage
 from tests.waiting import PATIENCE
@@ -65,19 +62,6 @@ def test_expectations_are_met_by_the_right_frames_whatever_their_order() -> None
     near = nearest("response", {"id": 2, "result": {"b": 2}}, record.open())
     assert near.message == {"id": 1, "result": {"a": 1, "b": 2}}
     assert [str(one) for one in near.mismatches] == ["id: expected 2, got 1"]
-
-
-def test_what_is_kept_of_a_test_is_bounded() -> None:
-    record = Record()
-    for number in range(KEPT_FRAMES * 2):
-        record.heard({"method": "x", "params": "y" * 50_000 if number == 3 else number})
-    kept = shortened(record.frames)
-    assert len(kept) == KEPT_FRAMES + 1
-    assert kept[KEPT_FRAMES // 2].message == f"… {KEPT_FRAMES} more messages"
-    assert kept[-1].message == record.frames[-1].message
-    assert str(kept[3].message).endswith(" more characters")
-    assert len(str(kept[3].message)) < KEPT_WHOLE // KEPT_FRAMES + 100
-    assert shortened(record.frames[:2]) == record.frames[:2]
 
 
 def test_a_wait_looks_seldom_at_much_that_comes() -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from comply.agent import StdioTarget
 from comply.files import Case
 from comply.recording import Said, relay, to_test
 from comply.result import Verdict
 from comply.run import Unreachable, run_case
 from comply.settings import AgentServer
 from comply.source import lint, read
-from comply.stdio import StdioTarget
 from tests.waiting import PATIENCE, eventually
 
 ROOT = Path(__file__).parents[2]

@@ -118,10 +118,13 @@ def na(field: str, reason: str) -> Any:
             "no response came: gone",
         ),
         (
-            [say({"id": 1, "error": {"code": -1}}), expect({"response": OK}, ms=60_000)],
+            [
+                say({"id": 1, "error": {"code": -1, "message": "no"}}),
+                expect({"response": OK}, ms=60_000),
+            ],
             "required",
             Verdict.FAIL,
-            "result: expected {}, is missing",
+            "result: expected {}, is missing; the answer is an error: -1 no",
         ),
         (
             [say(end="gone"), {"forbid": {"timeoutMs": 9000, "methods": ["x"]}}],
@@ -331,7 +334,7 @@ def test_a_session_that_cant_be_closed_keeps_its_result() -> None:
 
 def test_what_a_target_knows_by_now_needs_no_session() -> None:
     class Known(Scripted):
-        def missing(self, test: ComplianceTest) -> str | None:
+        async def missing(self, test: ComplianceTest) -> str | None:
             raise Finding("it never answers", log="last words")
 
         async def open(self, case: Case) -> ScriptedSession:

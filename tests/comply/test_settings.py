@@ -95,3 +95,20 @@ def test_an_entry_of_the_registry_is_run_as_it_says(tmp_path: Path) -> None:
 def test_a_bad_entry_says_what_is_wrong(text: str, name: str, said: str) -> None:
     with pytest.raises(BadSettings, match=said):
         agent_server(text, name)
+
+
+def test_a_command_below_ones_home_is_found_there_and_all_else_is_left_to_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Zed does: the command alone, and no variables."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def started(command: str, *args: str) -> list[str]:
+        servers = {"a": {"command": command, "args": args, "env": {"X": "~/x"}}}
+        server = agent_server(json.dumps({"agent_servers": servers}), "a", tmp_path / "elsewhere")
+        assert server.env == {"X": "~/x"}
+        return [server.command, *server.args]
+
+    assert started("~/bin/agent", "~/x") == [f"{tmp_path}/bin/agent", "~/x"]
+    for other in ("~other/agent", "$HOME/agent", "a~/b"):
+        assert started(other) == [other]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from comply.agent import StdioTarget
 from comply.files import SUITES, Case, load
 from comply.result import Result, Verdict
 from comply.run import run_all, run_case
 from comply.settings import AgentServer
 from comply.source import SUFFIX, read
-from comply.stdio import StdioTarget
 
 AGENT = Path(__file__).with_name("agent_v2.py")
 CASES = {case.id: case for case in map(load, sorted((SUITES / "acp-v2").glob(f"*{SUFFIX}")))}
@@ -46,6 +46,10 @@ MUTANTS = {
     "optional.v2.permission.state": ["no action"],
     "optional.v2.permission.deny": ["deaf"],
     "optional.v2.tool-call": ["open call"],
+    "optional.v2.tool-call.cancel": ["open call", "no cancel", "any call"],
+    "optional.v2.tool-call.cancel.unknown": ["any call"],
+    "optional.v2.elicitation": ["empty form", "wants an answer"],
+    "required.v2.capabilities.respect-elicitation-disabled": ["forms anyway"],
     "optional.v2.plan": ["empty plan"],
     "optional.v2.cancel-request.unknown": ["strict"],
     "optional.v2.login": ["no login"],
@@ -103,6 +107,6 @@ def test_an_agent_of_version_1_is_none_of_version_2() -> None:
     )
     asyncio.run(older.learn())
     assert (set(older.spoken), older.facts["Protocol"]) == ({1}, "1")
-    assert older.missing(CASES["required.v2.session.new"].test) == (
+    assert asyncio.run(older.missing(CASES["required.v2.session.new"].test)) == (
         "does not speak version 2 of the protocol"
     )

@@ -2,7 +2,9 @@
 
 `silent` answers nothing; `dying` ends in the first turn, with words on stderr; `flood` writes
 without an end once it is prompted, `noisy` to stderr; `locked` refuses each prompt for want of a
-login, `closed` each session; `parent` starts two processes, and FILE gets their pids too.
+login, `closed` each session; `mute` answers no prompt, `picky` only those with "hello" in them,
+`endless` speaks version 2 and ends no turn; `parent` starts two processes, and FILE gets their
+pids too.
 """
 
 import json
@@ -28,6 +30,8 @@ def write(message: dict[str, Any]) -> None:
 
 
 def result_of(method: str) -> dict[str, Any]:
+    if method == "initialize" and MODE == "endless":
+        return {"result": {"protocolVersion": 2, "info": {"name": "e", "version": "1"}}}
     if method == "initialize":
         return {"result": {"protocolVersion": 1, "agentCapabilities": {}}}
     if (MODE, method) in {("closed", "session/new"), ("locked", "session/prompt")}:
@@ -44,6 +48,8 @@ def prompted() -> dict[str, Any]:
         write({"method": "session/update", "params": {"sessionId": "s", "update": UPDATE}})
     while MODE == "noisy":
         print("x" * 10_000, file=sys.stderr)
+    if MODE == "endless":
+        return {"result": {"messageId": "m"}}
     return {"result": {"stopReason": "end_turn"}}
 
 
@@ -56,7 +62,11 @@ def main() -> None:
             note(subprocess.Popen(["sleep", "600"], start_new_session=apart).pid)
     for line in sys.stdin:
         message = json.loads(line)
-        if "id" in message:
+        text = str(message.get("params")).lower()
+        mute = MODE == "mute" or (MODE == "picky" and "hello" not in text)
+        if message["method"] == "session/prompt" and mute:
+            print("thinking", file=sys.stderr, flush=True)
+        elif "id" in message:
             write({"id": message["id"], **result_of(message["method"])})
 
 

@@ -11,7 +11,6 @@ from schemas.v2 import FailureClass
 from threader.course import Course, new_state
 from threader.healing import review
 from threader.outcome import Failure
-from threader.windows import Action
 
 NOW = "2026-03-20T15:21:00.000000+00:00"
 
@@ -132,8 +131,6 @@ class Story:
                 )
                 for task_id, reason in verdict.escalations.items():
                     self.lines.append(f"  escalated {task_id}: {reason}")
-                if verdict.action is Action.ABORT:
-                    break
         if state.run_status is RunStatus.RUNNING:
             self.course.finish()
         self.lines.append(

@@ -52,6 +52,26 @@ def test_only_an_attempt_that_began_after_the_outage_closes_it() -> None:
     assert gate.until == 24, "pauses begin anew"
 
 
+def test_what_waiting_does_not_mend_is_asked_once_more_and_given_up() -> None:
+    broke = Outage(OutageKind.QUOTA, "Credit balance is too low")
+    gate = breaker()
+    gate.trip("A", broke, 0.0)
+    gate.trip("B", broke, 1.0, crowded=True)
+    assert gate.lost(1.0) is None, "they were under way together"
+    gate.trip("B", BUSY, 4.0)
+    gate.trip("A", broke, 12.0)
+    assert gate.lost(12.0) is None, "in between it was something else"
+    gate.trip("B", broke, gate.until)
+    reason = gate.lost(gate.until) or ""
+    assert "its quota or credit is used up: Credit balance is too low" in reason
+    assert "once that is mended, `cacp thread resume` goes on" in reason
+    gate = breaker()
+    gate.trip("A", broke, 0.0)
+    assert gate.passed(4.0)
+    gate.trip("A", broke, 9.0)
+    assert gate.lost(9.0) is None
+
+
 def test_a_task_that_alone_meets_outages_is_not_waited_for_for_ever() -> None:
     """Such as a prompt larger than the account's tokens per minute."""
     gate, now = breaker(), 0.0

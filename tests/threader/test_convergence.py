@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threader.convergence import abort_reason, depth, is_converging, repeated
+from threader.convergence import depth, is_converging, no_convergence, repeated
 
 FAILING = st.dictionaries(
     st.sampled_from("ABCD"), st.sampled_from(["timeout:x", "prompt_gap:y", "test_error:z"])
@@ -35,7 +35,7 @@ def test_an_unchanged_failing_set_never_converges(failing: dict[str, str]) -> No
 
 def reason(before: dict[str, str], after: dict[str, str], stalled: int, used: int = 1) -> str:
     return (
-        abort_reason(
+        no_convergence(
             before=before,
             after=after,
             stalled_rounds=stalled,

@@ -111,6 +111,16 @@ def check_budgets(story: Story) -> None:
     assert RunState.model_validate_json(state.model_dump_json()) == state
 
 
+def check_nothing_is_left_out(story: Story) -> None:
+    """Whatever healing is worth: every task is tried, unless one that it builds on failed."""
+    tasks = story.course.state.tasks
+    for task_id, task in tasks.items():
+        depends = [tasks[dep] for dep in story.course.definitions[task_id].depends_on]
+        if all(dep.status is TaskStatus.DONE for dep in depends):
+            assert task.runs
+            assert task.status is not TaskStatus.PENDING
+
+
 def check_order(story: Story) -> None:
     """§5 "Stable Ordering Rules"."""
     done: set[str] = set()
@@ -127,6 +137,27 @@ def check_order(story: Story) -> None:
 def test_every_run_ends_within_its_budgets(story: Story) -> None:
     story.play()
     check_budgets(story)
+    check_nothing_is_left_out(story)
+
+
+@FEW
+@given(
+    st.sets(st.integers(0, 7)),
+    st.sampled_from(["auto", "off", "task", "batch", "epoch"]),
+    st.lists(HEALS, min_size=1, max_size=4),
+    st.sampled_from([["prompt_gap one"], ["prompt_gap one", "timeout idle"]]),
+)
+def test_hopeless_tasks_never_cost_others_their_turn(
+    hopeless: set[int], schedule: str, heals: list[str], words: list[str]
+) -> None:
+    names = [f"T{index}" for index in range(8)]
+    worker = {f"T{index}": words * 50 for index in hopeless}
+    story = Story(make_manifest(names, {"heal_schedule": schedule}), worker, heals, healer=True)
+    story.play()
+    check_budgets(story)
+    check_nothing_is_left_out(story)
+    for index, name in enumerate(names):
+        assert (story.course.state.tasks[name].status is TaskStatus.DONE) == (index not in hopeless)
 
 
 @FEW
@@ -142,6 +173,7 @@ def test_no_task_starts_before_its_dependencies_are_done(story: Story) -> None:
 def test_any_run_keeps_its_budgets_and_its_order(story: Story) -> None:
     story.play()
     check_budgets(story)
+    check_nothing_is_left_out(story)
     check_order(story)
 
 

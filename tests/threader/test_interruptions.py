@@ -74,6 +74,24 @@ def test_a_runner_that_was_killed_is_known_by_its_last_sign() -> None:
     assert state.interruptions[1].tasks == ["B"]
 
 
+def test_a_wait_that_a_kill_ended_lasted_until_the_runner_was_last_seen() -> None:
+    state = run()
+    locked(state, at(1), "index.lock")
+    state.updated_at = at(1)
+    reopened(state, at(9), seen=at(6))
+    assert told(state) == [
+        ("lock", "index.lock", "01", "06"),
+        ("killed", "the runner was killed, or crashed", "06", "09"),
+    ]
+
+
+def test_a_runner_that_has_come_to_its_end_is_not_seen_later() -> None:
+    state = run()
+    state.run_status = RunStatus.COMPLETED
+    reopened(state, at(9), seen=at(6))
+    assert told(state)[0][2:] == ("00", "09")
+
+
 def test_the_time_between_an_end_and_its_resume_has_the_ends_reason() -> None:
     state = run()
     state.run_status, state.abort_reason = RunStatus.ABORTED, "the budget is used up"

@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.manifest import Budget
 from schemas.run_state import (
+    HealingRound,
     Interruption,
     KeptCopy,
     RunState,
@@ -98,6 +99,28 @@ def test_a_budget_that_is_used_up_comes_with_a_higher_one() -> None:
     (need,) = needs(MANIFEST, state, PLACE)
     assert need.text == "The budget is used up"
     assert need.commands[0].endswith("--budget-tokens 400 --budget-usd 4.00")
+
+
+def test_heal_rounds_that_are_used_up_are_named_once() -> None:
+    state = ended(A="ESCALATED", D="ESCALATED")
+    state.run_status, state.policy.max_total_heal_rounds = RunStatus.COMPLETED, 2
+    state.healing_rounds = [
+        HealingRound(
+            round_number=number,
+            scope="batch",
+            window_task_ids=["A"],
+            failed_task_ids=["A"],
+            decision="RETRY",
+            timestamp=NOW,
+        )
+        for number in (1, 2)
+    ]
+    run, *tasks = needs(MANIFEST, state, PLACE)
+    assert "2 heal rounds are used up (policy.max_total_heal_rounds)" in run.text
+    assert run.commands == ["cacp thread resume '/w/my tasks/manifest.json' --retry-failed"]
+    assert [need.task for need in tasks] == ["A", "D"]
+    state.rounds_forgiven = 1
+    assert [need.task for need in needs(MANIFEST, state, PLACE)] == ["A", "D", None]
 
 
 def test_kept_copies_and_reports_that_did_not_go() -> None:

@@ -187,6 +187,77 @@ def test_a_limit_that_time_lifts_is_an_outage(output: str) -> None:
     assert isinstance(find_trouble(output, crashed=True, agent=True, now=NOW), Outage)
 
 
+OPENAI_QUOTA = {
+    "message": "You exceeded your current quota, please check your plan and billing details.",
+    "type": "insufficient_quota",
+    "code": "insufficient_quota",
+}
+BROKE = [
+    "ERROR: Quota exceeded. Check your plan and billing details.\n" * 2,
+    lines({"type": "error", "message": "Reconnecting... 2/5 (rate limit exceeded: x)"},
+          {"type": "error", "message": "Quota exceeded. Check your plan and billing details."},
+          {"type": "turn.failed", "error": {"message": "stream disconnected"}}),
+    "ERROR: unexpected status 429 Too Many Requests: " + json.dumps({"error": OPENAI_QUOTA}) + "\n",
+    "ERROR: Your workspace is out of credits. Ask your workspace owner to refill in order to "
+    "continue.\n",
+    "ERROR: You hit your spend cap set in your workspace. Increase your spend cap to continue.\n",
+    "ERROR: To use Codex with your ChatGPT plan, upgrade to Plus: https://chatgpt.com/x\n",
+    lines({**CLAUDE_JSON, "api_error_status": 400, "result": "Credit balance is too low"}),
+    'API Error: 402 {"type":"error","error":{"type":"billing_error","message":"x"}}\n',
+    lines({"type": "error", "error": {"name": "APIError", "data": {
+        "message": OPENAI_QUOTA["message"], "statusCode": 429, "isRetryable": False,
+        "responseBody": json.dumps({"error": OPENAI_QUOTA})}}}),
+    "\x1b[91m\x1b[1mError: \x1b[0mYou exceeded your current quota, please check your plan and "
+    "billing details.\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", BROKE)
+@pytest.mark.parametrize("agent", [True, False])
+def test_what_time_does_not_lift_is_told_from_what_it_does(output: str, *, agent: bool) -> None:
+    found = find_trouble(output, crashed=True, agent=agent, now=NOW)
+    assert isinstance(found, Outage)
+    assert (found.kind, found.certain) == (OutageKind.QUOTA, True)
+    assert found.reason.startswith("its quota or credit is used up: ")
+
+
+GEMINI_QUOTA = (
+    "[API Error: You exceeded your current quota, please check your plan and billing details.\n"
+    "* Quota exceeded for metric: generate_content_free_tier_requests, limit: 250\n"
+    "Please retry in 34.07s.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("output", "kind"),
+    [
+        (GEMINI_QUOTA, "rate_limit"),
+        (GEMINI_QUOTA.replace("Please retry in 34.07s.", "status: RESOURCE_EXHAUSTED"),
+         "rate_limit"),
+        ("ERROR: exceeded retry limit, last status: 429 Too Many Requests, request id: 8f\n",
+         "rate_limit"),
+        ("ERROR: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), "
+         "visit https://chatgpt.com/codex/settings/usage to purchase more credits or try again at "
+         "3:05 PM.\n", "rate_limit"),
+        ("ERROR: Rate limit reached for gpt-5 on tokens per min (TPM): Limit 30000, Used 28000, "
+         "Requested 15000. Please try again in 26s.\n", "rate_limit"),
+        ("You're out of extra usage · resets 3pm\n", "rate_limit"),
+        ("ERROR: We're currently experiencing high demand, which may cause temporary errors.\n",
+         "overloaded"),
+        ("ERROR: unexpected status 503 Service Unavailable: upstream\n", "overloaded"),
+    ],
+)  # fmt: skip
+def test_what_time_lifts_is_waited_for(output: str, kind: str) -> None:
+    found = find_trouble(output, crashed=True, agent=True, now=NOW)
+    assert isinstance(found, Outage)
+    assert found.kind == kind
+
+
+def test_any_programs_bill_is_not_the_models() -> None:
+    found = find_trouble("Error: 402 Payment Required\n", crashed=True, agent=False, now=NOW)
+    assert found is None
+
+
 def test_other_servers_refuse_other_things_for_their_size() -> None:
     upload = "AssertionError: expected 200\nError: 413 Request Entity Too Large\n"
     assert find_trouble(upload, crashed=True, agent=False, now=NOW) is None

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.manifest import Budget
 from schemas.run_state import TaskStatus
-from tests.threader.projects import Bench, result_block
+from tests.threader.projects import Bench, heal_block, result_block
 from threader.errors import NoSuchRun, RunExists, RunLocked, ThreaderError
 from threader.load import load_project
 from threader.overview import overview, overview_lines
@@ -162,6 +162,25 @@ def test_a_retry_while_the_window_waits_for_the_healer(tmp_path: Path) -> None:
     opened, _ = resume_run(load_project(bench.save()), retry=["A"])
     assert asyncio.run(opened.go()).tasks["A"].status is TaskStatus.DONE
     assert bench.calls("healer") <= 1
+
+
+def test_what_a_person_retries_has_its_heal_rounds_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A", "B"], policy={"max_total_heal_rounds": 1})
+    failed = [result_block(name, status="FAILED") for name in "AB"]
+    bench.answer("A", *[failed[0]] * 3, result_block("A"))
+    bench.answer("B", failed[1], result_block("B"))
+    bench.answer("healer", heal_block())
+    state = asyncio.run(bench.run())
+    assert [task.status for task in state.tasks.values()] == ["ESCALATED", "ESCALATED"]
+    project = load_project(bench.save())
+    told = "\n".join(overview_lines(overview(project, state)))
+    assert "The run's 1 heal rounds are used up (policy.max_total_heal_rounds)" in told
+    state = asyncio.run(resume_run(project, retry_failed="*")[0].go())
+    assert [task.status for task in state.tasks.values()] == ["DONE", "DONE"]
+    assert (state.run_status, len(state.healing_rounds)) == ("COMPLETED", 2)
+    told = "\n".join(overview_lines(overview(project, state)))
+    assert "heal rounds are used up" not in told
+    assert "2 heal rounds of 2" in write_report(project, state)[0].read_text()
 
 
 def test_all_that_failed_starts_afresh_by_a_glob(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.errors import NotReady
 from threader.load import load_project
 from threader.run import Event
-from threader.session import resume_run
+from threader.session import load_state, resume_run, start_run
+from threader.transaction import Transaction
 from threader.worktree import WorktreeSite
+from threader.writes import FileChange
 
 
 def git(bench: Bench, *args: str) -> str:
@@ -226,6 +229,47 @@ def test_a_run_merges_only_into_the_branch_it_began_on(tmp_path: Path) -> None:
     state = asyncio.run(resume_run(project)[0].go())
     assert state.tasks["A"].status is TaskStatus.DONE
     assert git(bench, "log", "-1", "--format=%s", began).strip() == "Merge task A"
+
+
+def test_a_run_on_a_detached_head_merges_there_and_nowhere_else(tmp_path: Path) -> None:
+    bench = make(tmp_path, ["A", "B", "C"], policy={"heal_schedule": "off"})
+    branch = git(bench, "branch", "--show-current").strip()
+    git(bench, "commit", "-q", "--allow-empty", "-m", "aside")
+    aside = git(bench, "rev-parse", "HEAD").strip()
+    git(bench, "checkout", "-q", "--detach", "HEAD~")
+    for name in "ABC":
+        bench.answer(name, result_block(name, writes=[write(f"{name}.txt", name)]))
+    bench.script("B", f"[ $n != 1 ] || git -C {bench.workspace} checkout -q {aside}")
+    with pytest.raises(NotReady, match="merges into a detached HEAD") as refused:
+        run(bench)
+    project = load_project(bench.save())
+    git(bench, "checkout", "-q", branch)
+    with pytest.raises(NotReady, match=f"the workspace is on {branch}"):
+        asyncio.run(resume_run(project)[0].go())
+    back = re.search(r"`git -C (\S+) (checkout --detach \w+)`", str(refused.value))
+    assert back is not None
+    git(bench, *back[2].split())
+    git(bench, "commit", "-q", "--allow-empty", "-m", "a person's own, on top")
+    state = asyncio.run(resume_run(project)[0].go())
+    assert {task.status for task in state.tasks.values()} == {TaskStatus.DONE}
+    assert set(bench.tree()) == {"base.txt", "A.txt", "B.txt", "C.txt"}
+    assert git(bench, "rev-parse", branch).strip() == aside, "no branch has moved"
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_recovery_kept_is_known_though_it_then_refused(tmp_path: Path, *, fresh: bool) -> None:
+    bench = make(tmp_path, ["A"], healer=None)
+    run(bench)
+    changes = [FileChange("half.txt", None, b"half")]
+    crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
+    crashed.begin(changes)
+    crashed.apply(changes)
+    (bench.workspace / "half.txt").write_text("mine")
+    (bench.workspace / "base.txt").write_text("mine, too")
+    project = load_project(bench.save())
+    with pytest.raises(NotReady, match="uncommitted changes"):
+        asyncio.run((start_run(project, fresh=True) if fresh else resume_run(project)[0]).go())
+    assert [copy.path for copy in load_state(project).kept] == ["half.txt"]
 
 
 def test_a_merge_that_a_persons_edit_forbids_leaves_the_edit_alone(tmp_path: Path) -> None:

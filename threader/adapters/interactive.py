@@ -7,11 +7,12 @@ number of times; silence is bounded; it is done when a complete contract stands 
 import asyncio
 import fcntl
 import os
-import re
 import struct
 import termios
 import time
 from contextlib import suppress
+
+import regex
 
 from schemas.manifest import AdapterSpec
 from threader.adapters.base import (
@@ -42,8 +43,13 @@ QUIET_SEC = 0.3
 SETTLED_SEC = 1.0
 """So long must a program be quiet, after it has shown something, to be taken for ready."""
 
+SEARCH_SEC = 0.25
+"""How long one search for `ready` may take; all other tasks wait for it."""
+
 SCREEN = 4_000
 ENTER = "\r"
+NEVER = "(?!)"
+"""A pattern that nothing matches."""
 
 
 class _Idle(Exception):
@@ -58,12 +64,13 @@ def plain(log: bytes) -> bytes:
 
 def is_ready(screen: str, spec: AdapterSpec, *, quiet: float, waited: float) -> bool:
     """Whether the prompt may be typed; both times in seconds. What is typed earlier may be lost:
-    a program that takes over the terminal throws away what came before.
+    a program that takes over the terminal throws away what came before. Raises TimeoutError when
+    the pattern takes too long on this screen.
     """
     if waited >= spec.ready_sec:
         return True
     if spec.ready is not None:
-        return re.search(spec.ready, screen) is not None
+        return regex.search(spec.ready, screen, timeout=SEARCH_SEC) is not None
     return bool(screen.strip()) and quiet >= SETTLED_SEC
 
 
@@ -74,6 +81,8 @@ class _Terminal:
         self._master = master
         self._log = log
         self._screen = b""
+        self.fresh = False
+        """Whether something came since whoever cares last set this."""
         self.received = asyncio.Event()
         self.closed = False
         asyncio.get_running_loop().add_reader(master, self._read)
@@ -89,6 +98,7 @@ class _Terminal:
             self.close()
         os.write(self._log, data)
         self._screen = (self._screen + data)[-SCREEN:]
+        self.fresh = True
         self.received.set()
 
     def close(self) -> None:
@@ -99,6 +109,10 @@ class _Terminal:
 
     def screen(self) -> str:
         return plain(self._screen).decode()
+
+    def note(self, text: str) -> None:
+        """A line of our own in the log."""
+        os.write(self._log, f"\ncacp thread: {text}\n".encode())
 
     def clear(self) -> None:
         self._screen = b""
@@ -190,18 +204,26 @@ class InteractiveAdapter(Adapter):
         """Until the child ends or has answered. Raises _Idle when it is stuck."""
         fence = HEAL_FENCE if ctx.task_id == HEALER else RESULT_FENCE
         rescues = 0
+        spec = self.spec
         began = silent_since = time.monotonic()
         while not terminal.closed and process.returncode is None:
             if not await terminal.quiet(QUIET_SEC):
                 silent_since = time.monotonic()
                 continue
-            if self._complete(ctx, fence):
+            if terminal.fresh and self._complete(ctx, fence):
                 return
+            terminal.fresh = False
             keys = self._answer(terminal.screen())
             now = time.monotonic()
             quiet = now - silent_since
             if keys is None and typed:
-                if is_ready(terminal.screen(), self.spec, quiet=quiet, waited=now - began):
+                try:
+                    ready = is_ready(terminal.screen(), spec, quiet=quiet, waited=now - began)
+                except TimeoutError:
+                    wait = f"the prompt is typed after ready_sec ({spec.ready_sec:g} s)"
+                    terminal.note(f"the pattern `ready` takes too long on this screen; {wait}")
+                    ready, spec = False, spec.model_copy(update={"ready": NEVER})
+                if ready:
                     typed, silent_since = False, now
                     terminal.clear()
                     told = f"Read the file {ctx.prompt_path} and do what it says."

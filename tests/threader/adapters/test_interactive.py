@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from schemas.manifest import AdapterSpec
 from tests.threader.adapters.test_cli import context
 from tests.threader.projects import result_block
-from threader.adapters.base import ExecutionArtifact
+from threader.adapters.base import ExecutionArtifact, RunContext
 from threader.adapters.interactive import InteractiveAdapter, is_ready, plain
 from threader.outcome import Ending
-from threader.parsing import Parsed
+from threader.parsing import Fence, Parsed
 
 
 def play(
@@ -120,6 +120,34 @@ def test_readiness(
 ) -> None:
     spec = AdapterSpec.model_validate({"adapter": "interactive", **fields})
     assert is_ready(screen, spec, quiet=quiet, waited=waited) is expected
+
+
+HOPELESS = {"ready": "(?:a|aa)+$"}
+"""Takes for ever on a screen full of one letter and another behind it."""
+
+
+def test_a_pattern_that_takes_too_long_is_given_up_and_said_so(tmp_path: Path) -> None:
+    (tmp_path / "block").write_text(result_block("A"))
+    script = "print('a' * 9000 + '!'); input(); print(open('block').read(), flush=True)\n"
+    _, artifact = play(tmp_path, script, ready_sec=1.5, idle_sec=60, **HOPELESS)
+    assert artifact.exit.ending is Ending.EXITED
+    log = artifact.log_path.read_text()
+    assert log.count("the pattern `ready` takes too long on this screen") == 1
+
+
+def test_what_was_looked_through_is_not_looked_through_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def complete(self: InteractiveAdapter, ctx: RunContext, fence: Fence) -> bool:
+        looked.append(ctx.log_path.stat().st_size)
+        return False
+
+    monkeypatch.setattr(InteractiveAdapter, "_complete", complete)
+    _, artifact = play(tmp_path, "print('>', flush=True); time.sleep(60)\n", idle_sec=2)
+    assert artifact.exit.ending is Ending.IDLE
+    assert len(looked) == len(set(looked))
 
 
 def test_a_pattern_must_be_one() -> None:
