@@ -48,7 +48,7 @@ def test_no_limit_for_one_address() -> None:
 def test_what_a_process_can_afford(soft: int, hard: int, expected: int, left: int) -> None:
     """In a process of its own: a limit that is lowered stays so."""
     script = (
-        "import resource; from server.connections import affordable;"
+        "import resource; from server.http.connections import affordable;"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}));"
         "print(affordable(4096), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )

@@ -87,7 +87,7 @@ def test_what_happens_to_messages_is_for_humans() -> None:
 
 
 def test_every_entity_that_a_method_records_is_a_kind() -> None:
-    methods = Path(server.methods.__file__).parent.glob("*.py")
+    methods = Path(server.methods.__file__).parent.rglob("*.py")
     recorded = {
         name
         for path in methods
