@@ -30,7 +30,7 @@ from server.store import keys, tokens
 from server.store.database import connect, unavailable
 from server.store.migrate import prepare
 from server.store.place import claim
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 
 MENDS = {
     "storage_full": "free some space on its disk",
@@ -86,7 +86,7 @@ def admission(settings: Settings) -> Connections:
     if most < settings.connections:
         mend = "raise the limit of open files (ulimit -n, LimitNOFILE) or lower CACP_CONNECTIONS"
         structlog.get_logger().warning("fewer_connections", most=most, mend=mend)
-    return Connections(most, settings.connections_per_address, Notices())
+    return Connections(most, settings.connections_per_address, LogOnce())
 
 
 class Server(uvicorn.Server):

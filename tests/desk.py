@@ -12,8 +12,8 @@ import pytest
 
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
-from server.domain.acp.handoff import Rules as HandoffRules
-from server.domain.acp.rules import Rules
+from server.domain.acp.handoff import HandoffRules
+from server.domain.acp.rules import MailRules
 from server.domain.errors import Refusal
 from server.methods import METHODS
 from server.methods.base import Context, Node
@@ -45,7 +45,7 @@ class Desk:
             loopback=True,
             takes_unkeyed_peers=False,
             key=SigningKey(b"0" * 32),
-            acp=Rules(limits={}),
+            acp=MailRules(limits={}),
             handoffs=rules,
         )
 

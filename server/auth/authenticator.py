@@ -54,7 +54,7 @@ class Read(Protocol):
     def __call__(self, function: Callable[[sqlite3.Connection], T], /) -> T: ...
 
 
-class Identity:
+class Authenticator:
     """Finds out who calls. Keys are looked up on each request: a revoked one is out at once."""
 
     def __init__(

@@ -21,7 +21,7 @@ CALLERS_MAX = 1_000
 """Callers that are remembered."""
 
 
-class Mismatches:
+class MismatchAudit:
     """Beside the calls, which are refused at once. `now` gives seconds, monotonic."""
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:

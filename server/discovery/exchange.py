@@ -25,7 +25,7 @@ from schemas.adp import (
 from schemas.base import NAME_MAX
 from server.auth.authenticator import Caller
 from server.domain.agents import check_canonical, check_unlike, identity
-from server.domain.directory import Entry, check_registrar, found, protocols_of, words_of
+from server.domain.directory import DirectoryEntry, check_registrar, found, protocols_of, words_of
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, InvalidInput, TooLarge
 from server.domain.invalid import invalid_input
@@ -38,13 +38,13 @@ BODY_LIMIT = 64 * 1024
 ENTRIES_MAX = 10_000
 
 
-class Directory:
+class AgentRegistry:
     """The agents that are listed here: this node, and who registered."""
 
     def __init__(self, database: Database, own: Manifest, *, loopback: bool) -> None:
         self._database = database
         self._own = Registered(own, identity(own.aid), verified=True)
-        self._own_entry = Entry(
+        self._own_entry = DirectoryEntry(
             self._own.registrar, " ".join(words_of(own)), " ".join(protocols_of(own))
         )
         self._loopback = loopback
@@ -116,7 +116,7 @@ class Directory:
         return RegisterAnswer(message="Agent registered", aid=manifest.aid, verified=keyed)
 
 
-def routes(site: Site, listed: Directory) -> list[Route]:
+def routes(site: Site, listed: AgentRegistry) -> list[Route]:
     """The routes of an exchange."""
 
     async def search(site: Site, request: Request, caller: Caller) -> Response:

@@ -27,7 +27,7 @@ from server.auth.authenticator import Read
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import place
 from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
-from server.http.rate_limit import Limits
+from server.http.rate_limit import RateLimit
 from server.settings import Settings
 from server.store import keys, mesh
 
@@ -80,7 +80,7 @@ class Handshake:
         self._search = search
         self._client = client
         self._read = read
-        self._limits = Limits(ASKED_PER_MINUTE)
+        self._limits = RateLimit(ASKED_PER_MINUTE)
         self._listed: dict[str, tuple[str | None, float]] = {}
         self._under_way = 0
 

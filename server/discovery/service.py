@@ -25,7 +25,7 @@ from schemas.errors import ErrorCode
 from schemas.known import CHALLENGE_PATH, AskParams, KnownParams
 from server.auth.authenticator import Caller
 from server.discovery import exchange
-from server.discovery.exchange import Directory
+from server.discovery.exchange import AgentRegistry
 from server.discovery.known_agents import Asking, Grants, Handshake
 from server.domain.agents import same_agent
 from server.domain.errors import Forbidden, InvalidInput
@@ -52,7 +52,7 @@ class Discovery:
         )
         self.manifest = agent_card.manifest(settings)
         self.directory = (
-            Directory(database, self.manifest, loopback=settings.loopback)
+            AgentRegistry(database, self.manifest, loopback=settings.loopback)
             if settings.exchange
             else None
         )

@@ -11,7 +11,7 @@ from server.domain.errors import Conflict, Forbidden
 _WORD = re.compile(r"\w+")
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """What a search looks at. `words` and `protocols` are joined by spaces, as on disk."""
 
     agent: str
@@ -52,7 +52,7 @@ def protocols_of(manifest: Manifest) -> frozenset[str]:
     return frozenset(one.type.lower() for one in manifest.invocation.protocols)
 
 
-def found(entries: Iterable[Entry], query: str, protocols: Iterable[str]) -> list[str]:
+def found(entries: Iterable[DirectoryEntry], query: str, protocols: Iterable[str]) -> list[str]:
     """The agents that a search finds, best first: those with most of its words, then by name.
 
     The agent that the query names comes before all. Without words everybody is found, without

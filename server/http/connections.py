@@ -7,7 +7,7 @@ files, and says nothing.
 import sys
 from collections import Counter
 
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 
 RESERVED = 256
 """Descriptors for everything but callers: the database, the log, calls to peers, commands."""
@@ -16,7 +16,7 @@ RESERVED = 256
 class Connections:
     """Counts who is connected. `most` and `most_of_one` are limits; 0 of the latter sets none."""
 
-    def __init__(self, most: int, most_of_one: int, notices: Notices) -> None:
+    def __init__(self, most: int, most_of_one: int, notices: LogOnce) -> None:
         self._most = most
         self._most_of_one = most_of_one
         self._notices = notices

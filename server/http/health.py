@@ -45,7 +45,7 @@ def untold(stuck: undelivered.Stuck) -> str:
     )
 
 
-class Checkup:
+class HealthCheck:
     """Probes the database, at most once in a few seconds."""
 
     def __init__(self, database: Database, loops: Loops | None = None) -> None:

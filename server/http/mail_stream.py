@@ -21,7 +21,7 @@ from server.methods.acp import delivery, push
 from server.methods.base import Context, Session
 from server.store import changes, mailboxes, messages, pushes
 from server.store.mailboxes import Box
-from server.store.pushes import Due, Target
+from server.store.pushes import DuePush, PushTarget
 from server.util.wait_first import first
 
 KIND = "mail"
@@ -51,7 +51,7 @@ async def stream(
     Ends when the node stops. Raises what `check_still` raises, before anything is sent to a caller
     who may not read it any more.
     """
-    target = Target("session", address)
+    target = PushTarget("session", address)
     epoch = session.read(lambda ctx: changes.epoch(ctx.db))
     while not stopping.is_set():
         next_commit = session.database.next_commit
@@ -67,7 +67,7 @@ async def stream(
             yield event(one, envelope, epoch)
 
 
-def event(one: Due, envelope: dict[str, object], epoch: str) -> ServerSentEvent:
+def event(one: DuePush, envelope: dict[str, object], epoch: str) -> ServerSentEvent:
     """A message as an event. What comes back has no id, so that it does not set the reader back."""
     again = one.push.pushes > 0
     data = {"seq": one.box_seq, "again": again, "message": envelope}
@@ -93,7 +93,7 @@ def _start(ctx: Context, last: str | None) -> tuple[str, int | None]:
     return address, start_of(last, changes.epoch(ctx.db), box.high_water)
 
 
-def _shown(ctx: Context, address: str) -> list[tuple[Due, dict[str, object]]]:
+def _shown(ctx: Context, address: str) -> list[tuple[DuePush, dict[str, object]]]:
     shown = push.show(ctx, address, holder=HOLDER, limit=PAGE)
     return [
         (one, messages.envelope(messages.find(ctx.db, one.message.id) or one.message))

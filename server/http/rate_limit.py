@@ -9,16 +9,16 @@ CALLERS_MAX = 10_000
 """Callers that are remembered; the one that has been quiet longest is forgotten first."""
 
 
-class Limits:
+class RateLimit:
     """A bucket for each caller. `per_minute` 0 sets no limit."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
         self._buckets: dict[str, Bucket] = {}
 
-    def times(self, share: int) -> "Limits":
+    def times(self, share: int) -> "RateLimit":
         """Others, of so many times the rate."""
-        return Limits(self._per_minute * share)
+        return RateLimit(self._per_minute * share)
 
     def check(self, caller: str, now: float) -> None:
         """Count one request at `now` (seconds, monotonic).

@@ -30,19 +30,19 @@ from server.domain.errors import RateLimited, Refusal
 from server.domain.invalid import invalid_input
 from server.http import agent_card, event_stream, mail_stream, metrics
 from server.http.event_stream import Filter
-from server.http.health import Checkup
+from server.http.health import HealthCheck
 from server.http.metrics import Metrics
 from server.http.rpc_endpoint import (
+    Admission,
     Disconnected,
-    Gate,
     InPieces,
     address_of,
     is_json,
     read_body,
     refusal_response,
 )
-from server.mesh.handshake_server import Handshakes
-from server.mesh.supervisor import Mesh
+from server.mesh.handshake_server import HandshakeServer
+from server.mesh.supervisor import Supervisor
 from server.methods import METHODS, openrpc
 from server.methods.base import Context, Node, Session, open_project
 from server.methods.sync import registration
@@ -51,7 +51,7 @@ from server.settings import Settings
 from server.store import changes, digests, equivocations, peers
 from server.store.database import Database
 from server.util.fixed_documents import Document
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 
 log = structlog.get_logger()
 
@@ -70,14 +70,14 @@ class Site:
     settings: Settings
     database: Database
     dispatcher: Dispatcher
-    gate: Gate
-    notices: Notices
-    checkup: Checkup
+    gate: Admission
+    notices: LogOnce
+    checkup: HealthCheck
     metrics: Metrics
     node: Node
     epoch: str
-    mesh: Mesh
-    handshakes: Handshakes
+    mesh: Supervisor
+    handshakes: HandshakeServer
     streams: Counter[str] = field(default_factory=Counter)
     """Open event streams of each caller."""
 

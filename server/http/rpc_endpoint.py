@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
-from server.auth.authenticator import Caller, Identity
+from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import (
     Forbidden,
     InvalidInput,
@@ -26,9 +26,9 @@ from server.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
-from server.http.rate_limit import Limits
+from server.http.rate_limit import RateLimit
 from server.rpc.dispatch import Answer, Dispatcher, Origin, error_of, server_error
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 
 log = structlog.get_logger()
 
@@ -66,7 +66,7 @@ class RpcEndpoint:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        gate: "Gate",
+        gate: "Admission",
         body_limit: int,
         large_body_limit: int,
     ) -> None:
@@ -110,14 +110,14 @@ class RpcEndpoint:
         await respond(send, *((204, b"") if answer is None else (200, answer)))
 
 
-class Gate:
+class Admission:
     """Lets a request in: finds out who calls, and holds each caller to its rate."""
 
     def __init__(
         self,
-        identity: Identity,
-        limits: Limits,
-        notices: Notices,
+        identity: Authenticator,
+        limits: RateLimit,
+        notices: LogOnce,
         heard_from: Callable[[str], None] = lambda agent_id: None,
         mismatched: Callable[[str, str | None, str | None, str], None] = lambda *about: None,
     ) -> None:

@@ -20,8 +20,8 @@ from starlette.types import Message, Receive, Scope, Send
 from schemas import jsonrpc
 from server.domain.errors import InvalidRequest, Refusal, Unavailable
 from server.http.rpc_endpoint import (
+    Admission,
     Disconnected,
-    Gate,
     is_json,
     read_body,
     refusal_response,
@@ -48,7 +48,9 @@ model reads as much."""
 class McpEndpoint:
     """An ASGI application. `stop` ends what it runs in the background."""
 
-    def __init__(self, dispatcher: Dispatcher, gate: Gate, body_limit: int, loops: Loops) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, gate: Admission, body_limit: int, loops: Loops
+    ) -> None:
         self._loops = loops
         self._dispatcher = dispatcher
         self._gate = gate

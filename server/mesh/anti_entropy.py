@@ -29,14 +29,14 @@ from schemas.mesh import (
 )
 from server.auth.authenticator import Caller
 from server.mesh.divergence import Divergence
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.mesh_channel import MeshChannel
 from server.methods.base import Node, Session
 from server.methods.sync import bans, equivocation
 from server.rpc.sync_batch import Message, is_fault
 from server.store import digests
 from server.store.database import Database
 from server.store.peers import Peer
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 from server.util.loops import Turns, together
 
 KINDS = list(get_args(EntityKind))
@@ -73,7 +73,7 @@ class Comparison:
         database: Database,
         node: Node,
         peer: Peer,
-        link: MeshLink,
+        link: MeshChannel,
         seconds: float,
         take_all: TakeAll,
         fetching: asyncio.Lock,
@@ -87,7 +87,7 @@ class Comparison:
         self._fetching = fetching
         self._two_at_once = asyncio.Semaphore(2)
         self._wake = asyncio.Event()
-        self._notices = Notices()
+        self._notices = LogOnce()
         self._divergence = Divergence(database, peer.agent_id)
         self._failed: list[Exception] = []
         """What went wrong with single messages of this round, by a fault of this node."""

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 SETTLE_SECONDS = 0.1
 
 
-class Settling:
+class ClockSettling:
     """`settled` is set once the node may send what it has stamped."""
 
     def __init__(self, database: Database, node: Node) -> None:

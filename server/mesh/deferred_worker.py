@@ -12,11 +12,11 @@ from peers.client import CallError, Client, Refused, Unreachable
 from peers.foreign_plan import lacks_it
 from server.domain.errors import RateLimited, Refusal, Unavailable
 from server.methods.base import Node
-from server.rpc.sync_batch import Incoming
+from server.rpc.sync_batch import SyncIntake
 from server.store import deferred, peers, projects
 from server.store.database import Database
 from server.store.peers import Peer
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 from server.util.loops import Turns, each, together
 
 log = structlog.get_logger()
@@ -29,15 +29,17 @@ class NoPeer(Exception):
     """Who sent a message is no peer of this node any more."""
 
 
-class Deferred:
+class DeferredWorker:
     """The deferred messages of one node."""
 
-    def __init__(self, database: Database, node: Node, client: Client, incoming: Incoming) -> None:
+    def __init__(
+        self, database: Database, node: Node, client: Client, incoming: SyncIntake
+    ) -> None:
         self._database = database
         self._node = node
         self._client = client
         self._incoming = incoming
-        self._notices = Notices()
+        self._notices = LogOnce()
         self._expire_at = 0.0
         self._silent: dict[str, Unreachable] = {}
         """Peers that gave no answer in this look, and how."""
@@ -55,7 +57,7 @@ class Deferred:
     async def _look(self) -> Exception | None:
         """See to what is due, of all peers at once: one that doesn't answer holds up no other, and
         is asked once."""
-        by_source: dict[str, list[deferred.Due]] = {}
+        by_source: dict[str, list[deferred.DueMessage]] = {}
         for one in self._database.read(partial(deferred.due, now=self._database.now())):
             by_source.setdefault(one.source, []).append(one)
         self._silent.clear()
@@ -71,7 +73,7 @@ class Deferred:
             self._node.deferred_dropped["expired"] += messages
             log.warning("deferred_expired", peer=peer, messages=messages)
 
-    async def _see_to(self, one: deferred.Due) -> None:
+    async def _see_to(self, one: deferred.DueMessage) -> None:
         try:
             await self._take(one)
         except Exception:
@@ -79,7 +81,7 @@ class Deferred:
             await self._postpone(one)
             raise
 
-    async def _take(self, one: deferred.Due) -> None:
+    async def _take(self, one: deferred.DueMessage) -> None:
         """Dropped only when it is taken, or refused for good: by our own rules, or because who
         sent it has no such project."""
         try:
@@ -99,11 +101,11 @@ class Deferred:
         # What still waits was deferred anew by its method, and stays.
         await self._database.write(lambda to: deferred.drop(to.connection, one))
 
-    async def _postpone(self, one: deferred.Due) -> None:
+    async def _postpone(self, one: deferred.DueMessage) -> None:
         due = self._database.now() + deferred.AGAIN
         await self._database.write(lambda to: deferred.postpone(to.connection, one.digest, due))
 
-    async def _taken(self, one: deferred.Due) -> None:
+    async def _taken(self, one: deferred.DueMessage) -> None:
         """Take in a deferred message."""
         source = self._database.read(partial(peers.find, agent_id=one.source))
         if source is None:

@@ -23,12 +23,12 @@ from schemas.file_mesh import PIECE_MAX, FileContentResult
 from schemas.plain import one_line
 from server.domain.agents import identity
 from server.domain.errors import Damaged, NodeAway, NotFound, Unavailable
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.mesh_channel import MeshChannel
 from server.methods.base import Node
 from server.store import files
 from server.store.database import Database, Transaction
-from server.store.files import Content, File
-from server.util.log_once import Notices
+from server.store.files import File, FileContent
+from server.util.log_once import LogOnce
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class WrongContent(CallError):
     """What came is not what the file's SHA-256 says."""
 
 
-class Fetcher:
+class FileFetcher:
     """Fetches each content once, however many ask for it.
 
     `links` are those to the peers, by agent without version; `is_up` says whether one answers.
@@ -58,7 +58,7 @@ class Fetcher:
         self,
         database: Database,
         node: Node,
-        links: Mapping[str, MeshLink],
+        links: Mapping[str, MeshChannel],
         is_up: Callable[[str], bool],
         room: int,
     ) -> None:
@@ -70,7 +70,7 @@ class Fetcher:
         self._running: dict[tuple[str, str, str, bool], asyncio.Task[bytes]] = {}
         self._at_once = WeakValueDictionary[str, asyncio.Semaphore]()
         """Of each holder, while anything is fetched from it: peers name as many as they like."""
-        self._notices = Notices()
+        self._notices = LogOnce()
         self.fetched = 0
         """Contents that came whole and right."""
         self.failed = 0
@@ -170,14 +170,16 @@ class Fetcher:
             )
         raise _away(file, holder, str(why))
 
-    def _sources(self, holder: str, direct: bool) -> Iterator[tuple[str, MeshLink]]:
+    def _sources(self, holder: str, direct: bool) -> Iterator[tuple[str, MeshChannel]]:
         if holder in self._links:
             yield holder, self._links[holder]
         for node, link in [] if direct else list(self._links.items()):
             if node != holder and self._is_up(node):
                 yield node, link
 
-    async def _download(self, link: MeshLink, project_id: str, file: File, *, relay: bool) -> bytes:
+    async def _download(
+        self, link: MeshChannel, project_id: str, file: File, *, relay: bool
+    ) -> bytes:
         """The content from one peer, checked. Raises CallError."""
         data, found = bytearray(), hashlib.sha256()
         while len(data) < file.size:
@@ -207,7 +209,7 @@ class Fetcher:
         def keep(transaction: Transaction) -> None:
             db = transaction.connection
             used_at = None if own else transaction.now
-            files.put_content(db, project_id, file, Content(data, used_at))
+            files.put_content(db, project_id, file, FileContent(data, used_at))
             files.make_room(db, self._room)
 
         # The caller has what it asked for, whether it can be kept or not.

@@ -53,7 +53,7 @@ from server.rpc.sync_batch import Message, is_fault
 from server.store import projects
 from server.store.database import Database
 from server.store.peers import Peer
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 from server.util.loops import Turns, each, together
 
 log = structlog.get_logger()
@@ -86,7 +86,7 @@ class NotTaken(Exception):
         self.code = code
 
 
-class ForeignLink:
+class ForeignChannel:
     """To a foreign peer."""
 
     def __init__(
@@ -111,7 +111,7 @@ class ForeignLink:
         """Projects that the peer lists, and that are none to take from it."""
         self._failed: list[Exception] = []
         """What could not be merged, by a fault of this node, since the last look."""
-        self._notices = Notices()
+        self._notices = LogOnce()
         self._one_at_a_time = asyncio.Lock()
         """What is merged must be what the peer holds after what was sent, not before."""
 

@@ -24,7 +24,7 @@ from server.domain.errors import (
     Refusal,
     TooLarge,
 )
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.mesh_channel import MeshChannel
 
 KINDS: dict[RefusalKind, type[Refusal]] = {
     "InvalidInput": InvalidInput,
@@ -40,7 +40,7 @@ MESSAGE_MAX = 2_000
 """Characters of what another node says."""
 
 
-async def forward(link: MeshLink | None, call: HeldElsewhere) -> Any:
+async def forward(link: MeshChannel | None, call: HeldElsewhere) -> Any:
     """The answer of the node that holds a handoff; `link` is None when it is no peer.
 
     Raises the Refusal that it answers with, Forbidden when it doesn't let this node speak for the

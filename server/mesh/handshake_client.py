@@ -14,7 +14,7 @@ from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.errors import Refusal
 from server.mesh.foreign_peer import register
 from server.mesh.handshake_server import (
-    Party,
+    HandshakeParty,
     check_introduction,
     check_proof,
     check_welcome,
@@ -34,7 +34,7 @@ class JoinRefused(Exception):
     """The node at the URL can't become a peer; the message says why."""
 
 
-class Joining:
+class HandshakeClient:
     """Makes peers of the nodes at given URLs."""
 
     def __init__(self, settings: Settings, database: Database, node: Node, client: Client) -> None:
@@ -97,7 +97,7 @@ class Joining:
         )
         await self._client.post(f"{url}/peers/confirm", confirm.model_dump(by_alias=True))
         pair = handshake.pair_keys(secret, said)
-        party = Party(other, call_with=pair.caller, called_with=pair.answerer)
+        party = HandshakeParty(other, call_with=pair.caller, called_with=pair.answerer)
         await self._database.write(lambda transaction: enter(transaction, self._node, party))
 
     async def _register(self, url: str, card: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ class _Pending(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class HandshakeParty:
     """The other side, proved, and the keys that the two use: `call_with` there, `called_with`
     here."""
 
@@ -41,7 +41,7 @@ class Party:
     called_with: str
 
 
-class Handshakes:
+class HandshakeServer:
     """Answers Hello and Confirm. What is begun and not confirmed is forgotten after a while."""
 
     def __init__(self, settings: Settings, database: Database, node: Node) -> None:
@@ -79,7 +79,7 @@ class Handshakes:
         caller = pending.hello.introduction
         check_proof("caller", pending.secret, pending.said, caller, confirm)
         pair = handshake.pair_keys(pending.secret, pending.said)
-        party = Party(caller, call_with=pair.answerer, called_with=pair.caller)
+        party = HandshakeParty(caller, call_with=pair.answerer, called_with=pair.caller)
 
         def enter_both(transaction: Transaction) -> None:
             invite = pending.hello.secret_id
@@ -167,7 +167,9 @@ def check_proof(
         raise Unauthenticated("The signature is not that of the key", reason="wrong_signature")
 
 
-def enter(transaction: Transaction, node: Node, party: Party, came_by: Way = "operator") -> None:
+def enter(
+    transaction: Transaction, node: Node, party: HandshakeParty, came_by: Way = "operator"
+) -> None:
     """Enter a peer that has proved itself, or renew its keys. Raises Conflict, Forbidden."""
     db, other = transaction.connection, party.introduction
     check_welcome(db, node, other)

@@ -20,7 +20,7 @@ from schemas.errors import ErrorCode
 from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.domain.errors import Refusal
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.mesh_channel import MeshChannel
 from server.methods.base import Node
 from server.store import mail_outbox, mailboxes, messages
 from server.store.database import Database
@@ -35,7 +35,7 @@ WRONG = frozenset({ErrorCode.INVALID_PARAMS, ErrorCode.TOO_LARGE})
 Apply = Callable[[Peer, dict[str, Any]], Awaitable[Any]]
 
 
-class Made(NamedTuple):
+class PreparedMail(NamedTuple):
     """Letters (schemas.acp_mesh.Carried) by their messages' ids, receipts, and the messages that
     were never offered before."""
 
@@ -44,7 +44,7 @@ class Made(NamedTuple):
     first_offered: list[str]
 
 
-class Carrier:
+class MailSender:
     """Brings one peer its mail and our receipts, and who is at home here.
 
     It greets the peer after each failure: it tells and asks who is at home, so that a message is
@@ -52,7 +52,7 @@ class Carrier:
     """
 
     def __init__(
-        self, link: MeshLink, database: Database, node: Node, peer: Peer, apply: Apply
+        self, link: MeshChannel, database: Database, node: Node, peer: Peer, apply: Apply
     ) -> None:
         self._link = link
         self._database = database
@@ -145,11 +145,11 @@ class Carrier:
             await self._settle(made.letters, answer)
         await self._database.write(lambda to: mail_outbox.said(to.connection, batch))
 
-    def _made(self, db: sqlite3.Connection, batch: list[Owed]) -> Made:
+    def _made(self, db: sqlite3.Connection, batch: list[Owed]) -> PreparedMail:
         """What is said, the letters signed for the peer and noted as offered to it."""
         to = identity(self._peer.agent_id)
         texts: dict[str, str] = {}
-        made = Made({}, [], [])
+        made = PreparedMail({}, [], [])
         for one in batch:
             if one.kind == "receipts":
                 deliveries = mailboxes.deliveries(db, one.message_id)

@@ -11,7 +11,7 @@ from peers.digest import Name
 from schemas.errors import ErrorCode
 from server.domain.errors import Refusal
 from server.methods.base import Node
-from server.methods.sync.composer import Composer, Made
+from server.methods.sync.composer import BuiltMessages, Composer
 from server.store.peers import Peer
 from server.util.log_once import name_once
 
@@ -26,19 +26,19 @@ NOT_THIS_BODY = frozenset({400, 413})
 SAID_MAX = 200
 
 Wanted = list[tuple[Name, int | None]]
-Making = asyncio.Task[tuple[list[tuple[Name, Made]], Wanted]]
+Making = asyncio.Task[tuple[list[tuple[Name, BuiltMessages]], Wanted]]
 Heard = Callable[[], None]
 Lost = Callable[[CallError], None]
 
 
-class Outcome(NamedTuple):
+class CallOutcome(NamedTuple):
     """What a peer did not take, each with why; of `missing` it lacks the project or a claim."""
 
     missing: dict[Name, str]
     untaken: dict[Name, str]
 
 
-class MeshLink:
+class MeshChannel:
     """To a node of our own make."""
 
     def __init__(
@@ -100,9 +100,9 @@ class MeshLink:
             untaken |= again.missing | again.untaken
         return untaken
 
-    async def _send(self, names: Mapping[Name, int | None]) -> Outcome:
+    async def _send(self, names: Mapping[Name, int | None]) -> CallOutcome:
         """Send entities as they are; while the peer takes a batch, the next is made."""
-        outcome = Outcome({}, {})
+        outcome = CallOutcome({}, {})
         making: Making | None = asyncio.create_task(self._make(list(names.items())))
         while making is not None:
             made, rest = await making
@@ -118,12 +118,12 @@ class MeshLink:
                 raise
         return outcome
 
-    async def _make(self, names: Wanted) -> tuple[list[tuple[Name, Made]], Wanted]:
+    async def _make(self, names: Wanted) -> tuple[list[tuple[Name, BuiltMessages]], Wanted]:
         """Messages of the first of these entities, and those that are left."""
         found = await self._composer.messages(dict(names[:MADE_AT_ONCE]))
         return found, names[len(found) :]
 
-    async def _send_batch(self, batch: list[tuple[Name, bytes]], outcome: Outcome) -> None:
+    async def _send_batch(self, batch: list[tuple[Name, bytes]], outcome: CallOutcome) -> None:
         numbered = (_request(number, message) for number, (_, message) in enumerate(batch))
         body = b"[" + b",".join(numbered) + b"]"
         try:
@@ -141,7 +141,7 @@ class MeshLink:
             return
         self._note(batch, answers, outcome)
 
-    def _note(self, batch: list[tuple[Name, bytes]], answers: Any, outcome: Outcome) -> None:
+    def _note(self, batch: list[tuple[Name, bytes]], answers: Any, outcome: CallOutcome) -> None:
         """Note what the answers to a batch say that the peer did not take. Raises Refused for what
         is no answer to it."""
         if not isinstance(answers, list) or len(answers) != len(batch):
@@ -161,7 +161,7 @@ class MeshLink:
                 if lacking is not None:
                     outcome.missing[name] = lacking
 
-    def _note_refused(self, name: Name, refused: Refused, outcome: Outcome) -> None:
+    def _note_refused(self, name: Name, refused: Refused, outcome: CallOutcome) -> None:
         """Raises what stands for the peer's disk: it may take the same message later."""
         reason = str(refused)[:SAID_MAX]
         if refused.code == ErrorCode.METHOD_NOT_FOUND:

@@ -32,25 +32,25 @@ def told_of(sender: Sender) -> list[dict[str, Any]]:
     ]
 
 
-class Saved(NamedTuple):
+class SavedProgress(NamedTuple):
     """What is on disk of a sender."""
 
     cursor: int
     held: Mapping[Name, Held]
 
 
-class Progress:
+class SendProgress:
     """Keeps the progress of senders."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._saved: dict[str, Saved] = {}
+        self._saved: dict[str, SavedProgress] = {}
 
     def begin(self, sender: Sender) -> None:
         """Give a sender what its peer had not taken when that was last written down."""
         held = self._database.read(undelivered.every).get(sender.agent_id, {})
         sender.restore(held)
-        self._saved[sender.agent_id] = Saved(sender.cursor, held)
+        self._saved[sender.agent_id] = SavedProgress(sender.cursor, held)
 
     async def keep(self, senders: Mapping[str, Sender]) -> None:
         """Write down what has changed since the last time, after taking over what others wrote."""
@@ -59,7 +59,7 @@ class Progress:
             self._take_over(sender, rows.get(agent_id, {}))
         news = [one for one in senders.values() if self._has_news(one)]
         if news:
-            now = {one.agent_id: Saved(one.cursor, one.held) for one in news}
+            now = {one.agent_id: SavedProgress(one.cursor, one.held) for one in news}
             contacts = {one.agent_id: int((one.last_contact or 0) * 1e6) for one in news}
             await self._database.write(partial(self._write, now, contacts))
             self._saved |= now
@@ -80,7 +80,10 @@ class Progress:
         return saved.cursor != sender.cursor or saved.held is not sender.held
 
     def _write(
-        self, now: Mapping[str, Saved], contacts: Mapping[str, int], transaction: Transaction
+        self,
+        now: Mapping[str, SavedProgress],
+        contacts: Mapping[str, int],
+        transaction: Transaction,
     ) -> None:
         db = transaction.connection
         for agent_id, one in now.items():

@@ -14,20 +14,20 @@ from server.domain.acp.handoff import ENDED
 from server.domain.agents import identity
 from server.domain.errors import HeldElsewhere, Unavailable
 from server.mesh.anti_entropy import Comparison
-from server.mesh.clock_settling import Settling
-from server.mesh.deferred_worker import Deferred
-from server.mesh.file_fetcher import Fetcher, answers
-from server.mesh.foreign_channel import ForeignLink
+from server.mesh.clock_settling import ClockSettling
+from server.mesh.deferred_worker import DeferredWorker
+from server.mesh.file_fetcher import FileFetcher, answers
+from server.mesh.foreign_channel import ForeignChannel
 from server.mesh.handoff_forwarder import forward
-from server.mesh.handshake_client import Joining
-from server.mesh.mail_sender import Carrier
-from server.mesh.mesh_channel import MeshLink
-from server.mesh.send_progress import Progress, told_of
-from server.mesh.wanted_peers import Wishes
+from server.mesh.handshake_client import HandshakeClient
+from server.mesh.mail_sender import MailSender
+from server.mesh.mesh_channel import MeshChannel
+from server.mesh.send_progress import SendProgress, told_of
+from server.mesh.wanted_peers import WantedPeers
 from server.methods.base import Fetch, Node, Session
 from server.methods.sync import agent_homes, bans
 from server.methods.sync.composer import Composer
-from server.rpc.sync_batch import Incoming
+from server.rpc.sync_batch import SyncIntake
 from server.settings import Settings
 from server.store import changes, digests, handoffs, mail_outbox, peers, untaken
 from server.store.database import Database
@@ -42,7 +42,7 @@ PAGE = 500
 """Changes that are read at once for a peer."""
 
 
-class Mesh:
+class Supervisor:
     """Runs the senders and comparisons of every peer, from `start` to `stop`."""
 
     def __init__(self, settings: Settings, database: Database, node: Node, loops: Loops) -> None:
@@ -51,18 +51,18 @@ class Mesh:
         self._database = database
         self._node = node
         self._clock = database.clock
-        self._settling = Settling(database, node)
+        self._settling = ClockSettling(database, node)
         self._client = make_client(loopback_allowed=node.loopback)
         self._composer = Composer(database, node)
-        self._incoming = Incoming(database, node)
+        self._incoming = SyncIntake(database, node)
         self._fetching = asyncio.Lock()
-        self._joining = Joining(settings, database, node, self._client)
+        self._joining = HandshakeClient(settings, database, node, self._client)
         self.senders: dict[str, Sender] = {}
         self.comparisons: dict[str, Comparison] = {}
         self.mail: dict[str, Sender] = {}
-        self._links: dict[str, MeshLink] = {}
+        self._links: dict[str, MeshChannel] = {}
         is_up = partial(answers, self.senders)
-        self.files = Fetcher(database, node, self._links, is_up, settings.file_copies_bytes)
+        self.files = FileFetcher(database, node, self._links, is_up, settings.file_copies_bytes)
         self.fetch: Fetch = self.files.fetch
         self._home = Session(
             database,
@@ -74,9 +74,9 @@ class Mesh:
         self._known: dict[str, Peer] = {}
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._own: list[asyncio.Task[None]] = []
-        self._progress = Progress(database)
-        self._wishes = Wishes(database, self._joining, settings.peers)
-        self.deferred = Deferred(database, node, self._client, self._incoming)
+        self._progress = SendProgress(database)
+        self._wishes = WantedPeers(database, self._joining, settings.peers)
+        self.deferred = DeferredWorker(database, node, self._client, self._incoming)
 
     async def start(self) -> None:
         self._clock.sends = False
@@ -235,9 +235,9 @@ class Mesh:
     def _begin(self, peer: Peer) -> None:
         tasks: dict[str, Loop] = {}
         comparison: Comparison | None = None
-        link: MeshLink | ForeignLink
+        link: MeshChannel | ForeignChannel
         if peer.secret is not None:
-            link = MeshLink(self._client, self._node, peer, self._composer, self._joining.rejoin)
+            link = MeshChannel(self._client, self._node, peer, self._composer, self._joining.rejoin)
             self._links[identity(peer.agent_id)] = link
             comparison = Comparison(
                 self._database,
@@ -254,7 +254,7 @@ class Mesh:
             tasks["mail"] = self._begin_mail(link, peer)
         else:
             take_all = self._incoming.take_all
-            link = ForeignLink(self._client, self._database, self._node, peer, take_all)
+            link = ForeignChannel(self._client, self._database, self._node, peer, take_all)
             link.owes = lambda name, reason: self.senders[peer.agent_id].owe(name, reason)
             tasks["foreign"] = partial(link.follow, self._settings.sync_seconds)
         sender = self.senders[peer.agent_id] = Sender(
@@ -273,8 +273,8 @@ class Mesh:
             self._loops.start(name, loop, peer=peer.agent_id) for name, loop in tasks.items()
         ]
 
-    def _begin_mail(self, link: MeshLink, peer: Peer) -> Loop:
-        carrier = Carrier(link, self._database, self._node, peer, self._incoming.take)
+    def _begin_mail(self, link: MeshChannel, peer: Peer) -> Loop:
+        carrier = MailSender(link, self._database, self._node, peer, self._incoming.take)
 
         async def load(cursor: int) -> Page:
             await self._settling.settled.wait()

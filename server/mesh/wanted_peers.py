@@ -11,7 +11,7 @@ import structlog
 from peers.backoff import delay
 from peers.client import CallError
 from server.domain.errors import Refusal, Unavailable
-from server.mesh.handshake_client import Joining, JoinRefused
+from server.mesh.handshake_client import HandshakeClient, JoinRefused
 from server.store import mesh, peers
 from server.store.database import Database, Transaction
 from server.store.mesh import Wanted
@@ -22,10 +22,10 @@ log = structlog.get_logger()
 LOOK_SECONDS = 1.0
 
 
-class Wishes:
+class WantedPeers:
     """The nodes that the settings name, and those that operators' commands have asked for."""
 
-    def __init__(self, database: Database, joining: Joining, urls: Iterable[str]) -> None:
+    def __init__(self, database: Database, joining: HandshakeClient, urls: Iterable[str]) -> None:
         self._database = database
         self._joining = joining
         self._urls = urls

@@ -15,8 +15,8 @@ from uuid_utils import uuid7
 from peers.clock import FUTURE_LIMIT, after
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
-from server.domain.acp.handoff import Rules as HandoffRules
-from server.domain.acp.rules import Rules
+from server.domain.acp.handoff import HandoffRules
+from server.domain.acp.rules import MailRules
 from server.domain.agents import same_agent
 from server.domain.bans import Heeds
 from server.domain.contract import Party
@@ -70,7 +70,7 @@ class Node:
     url: str = ""
     future_limit: int = FUTURE_LIMIT
     """Microseconds that a stamp from elsewhere may be ahead of our time."""
-    acp: Rules = field(default_factory=Rules)
+    acp: MailRules = field(default_factory=MailRules)
     webhook_key: bytes = field(default=b"", repr=False)
     """What the secrets of webhooks are made from."""
     handoffs: HandoffRules = field(default_factory=HandoffRules)

@@ -1,7 +1,7 @@
 """How much memory answers may take: each by itself, and all that are being made or sent.
 
-A `Share` is what the answer to one request takes. It is made when an answer turns out to be large,
-so that small ones pay nothing. A wide read counts the rows that it takes out of the database
+An `AnswerShare` is what the answer to one request takes. It is made when an answer turns out to be
+large, so that small ones pay nothing. A wide read counts the rows that it takes out of the database
 (`Meter`): it is broken off where its answer would be too large. Where there is no room it is broken
 off too, waits its turn, and is begun anew with all the room that an answer may need.
 """
@@ -29,12 +29,12 @@ class NoRoom(Exception):
 
 
 class _Waiting(NamedTuple):
-    share: "Share"
+    share: "AnswerShare"
     turn: "asyncio.Future[int]"
     """How much was taken for it."""
 
 
-class Budget:
+class AnswerBudget:
     """What all answers together may take; `limit` is for one. A caller has half at most.
 
     An answer of the limit always leaves some room, of all and of its caller's: what waits its turn
@@ -59,9 +59,9 @@ class Budget:
         """Calls that wait for room."""
         return len(self._waiting)
 
-    def share(self, caller: str, limit: int | None = None) -> "Share":
+    def share(self, caller: str, limit: int | None = None) -> "AnswerShare":
         """For the answer to a request; `limit` where it may take less than another."""
-        return Share(self, caller, min(self.limit, limit or self.limit))
+        return AnswerShare(self, caller, min(self.limit, limit or self.limit))
 
     def check(self, caller: str) -> None:
         """Raise Busy when there is no room for any answer to this caller."""
@@ -82,7 +82,7 @@ class Budget:
         room = self.total if size <= SMALL else self._large
         return self.taken + more <= room and self._of_caller[caller] + more <= self._each
 
-    def _take(self, share: "Share", more: int, *, waits: bool = False) -> bool:
+    def _take(self, share: "AnswerShare", more: int, *, waits: bool = False) -> bool:
         with self._lock:
             size = share.held + more
             passes = waits or size <= SMALL or not self._waiting
@@ -91,7 +91,7 @@ class Budget:
             self._move(share, more)
             return True
 
-    def _move(self, share: "Share", more: int) -> None:
+    def _move(self, share: "AnswerShare", more: int) -> None:
         share.held += more
         self.taken += more
         self._of_caller[share.caller] += more
@@ -99,13 +99,13 @@ class Budget:
             # Who has nothing any more is not remembered.
             del self._of_caller[share.caller]
 
-    def _give(self, share: "Share", less: int) -> None:
+    def _give(self, share: "AnswerShare", less: int) -> None:
         with self._lock:
             if not share.released:
                 self._move(share, -less)
         self._let_in()
 
-    def _release(self, share: "Share") -> None:
+    def _release(self, share: "AnswerShare") -> None:
         with self._lock:
             self._move(share, -share.held)
             share.released = True
@@ -124,7 +124,7 @@ class Budget:
             elif self._of_caller[share.caller] + more <= self._each:
                 break
 
-    async def _turn(self, share: "Share") -> int:
+    async def _turn(self, share: "AnswerShare") -> int:
         """Wait until all that the answer may need is taken for it; how much. Raises Busy."""
         if share.released or share.refused:
             raise self.busy()
@@ -147,7 +147,7 @@ class Budget:
 class Meter:
     """Counts what one read takes, in its thread, into a share."""
 
-    def __init__(self, share: "Share", reserved: int = 0) -> None:
+    def __init__(self, share: "AnswerShare", reserved: int = 0) -> None:
         self._share = share
         self._reserved = reserved
         self._lock = threading.Lock()
@@ -172,10 +172,10 @@ class Meter:
             self._share.change(size - self._reserved)
 
 
-class Share:
+class AnswerShare:
     """What the answer to one request takes of the budget: that of a batch, of all its members."""
 
-    def __init__(self, budget: Budget, caller: str, limit: int) -> None:
+    def __init__(self, budget: AnswerBudget, caller: str, limit: int) -> None:
         self._budget = budget
         self.caller = caller
         self.limit = limit

@@ -48,8 +48,8 @@ from server.domain.errors import (
 )
 from server.domain.invalid import invalid_input
 from server.methods.base import Context, Fetch, Method, Node, Session
-from server.rpc.answer_budget import UNCOUNTED, Budget, Meter, Share
-from server.rpc.sync_batch import Call, take_together
+from server.rpc.answer_budget import UNCOUNTED, AnswerBudget, AnswerShare, Meter
+from server.rpc.sync_batch import SyncCall, take_together
 from server.store import idempotency
 from server.store.database import Database, Transaction
 
@@ -102,7 +102,7 @@ class Origin:
     may_be_deep: bool = False
     charge: Callable[[int], None] = lambda more: None
     """Counts the further calls of a batch for the caller's rate."""
-    share: Share | None = None
+    share: AnswerShare | None = None
     """What the answer takes of the budget, once it is found to be large. Whoever asks for the
     answer releases it when the answer is sent."""
     check_still: Callable[[], None] = lambda: None
@@ -121,7 +121,7 @@ class Dispatcher:
         observe: Callable[[str, str], None],
         stopping: asyncio.Event,
         others: Others,
-        budget: Budget,
+        budget: AnswerBudget,
     ) -> None:
         self._database = database
         self._node = node
@@ -191,7 +191,7 @@ class Dispatcher:
             self._share(origin).change(len(answer))
         return [answer]
 
-    def _share(self, origin: Origin) -> Share:
+    def _share(self, origin: Origin) -> AnswerShare:
         """What the answer takes of the budget; made when it is first needed."""
         share = origin.share
         if share is None:
@@ -265,9 +265,9 @@ class Dispatcher:
             self._response(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)
         ]
 
-    def _admitted(self, call: jsonrpc.Call, origin: Origin) -> Call:
+    def _admitted(self, call: jsonrpc.Call, origin: Origin) -> SyncCall:
         method = self._taken_together[call.method]
-        return Call(method, self._admit(method, origin, call.params))
+        return SyncCall(method, self._admit(method, origin, call.params))
 
     def _response(self, call: jsonrpc.Call, outcome: Any) -> dict[str, Any]:
         if isinstance(outcome, Refusal):
@@ -454,7 +454,7 @@ def _once(
         return orjson.Fragment(known.result)
     result = run(transaction)
     text = orjson.dumps(result).decode()
-    answer = idempotency.Answer(params_hash, text, transaction.stamp)
+    answer = idempotency.KeptAnswer(params_hash, text, transaction.stamp)
     idempotency.keep(transaction.connection, scope, answer, transaction.sure)
     return result
 

@@ -22,14 +22,14 @@ Message = dict[str, Any]
 """{method, params} of a call; the params are an object, or its JSON."""
 
 
-class Call(NamedTuple):
+class SyncCall(NamedTuple):
     """A call whose params are checked."""
 
     method: Method
     params: BaseModel
 
 
-Read = Callable[[], Call]
+Read = Callable[[], SyncCall]
 """Checks what came in. Raises Refusal or ValidationError for what is no call."""
 
 
@@ -59,7 +59,7 @@ def is_fault(outcome: object) -> bool:
     return isinstance(outcome, Exception) and not isinstance(outcome, Refusal | ValidationError)
 
 
-class Incoming:
+class SyncIntake:
     """What comes from peers on this node's own asking."""
 
     def __init__(self, database: Database, node: Node) -> None:
@@ -89,11 +89,11 @@ class Incoming:
         return await take_together(self._database, self._node, caller, calls)
 
 
-def _read(message: Message) -> Call:
+def _read(message: Message) -> SyncCall:
     method, params = METHODS[message["method"]], message["params"]
     if isinstance(params, str):
-        return Call(method, method.params.model_validate_json(params, by_alias=True))
-    return Call(method, method.params.model_validate(params, by_alias=True))
+        return SyncCall(method, method.params.model_validate_json(params, by_alias=True))
+    return SyncCall(method, method.params.model_validate(params, by_alias=True))
 
 
 def _taken(

@@ -9,7 +9,7 @@ KEPT = 24 * 3600 * 1_000_000
 """Microseconds for which an answer is kept."""
 
 
-class Answer(NamedTuple):
+class KeptAnswer(NamedTuple):
     """The result, as JSON, of the first call with a key, and the hash of its params."""
 
     params_hash: str
@@ -17,14 +17,14 @@ class Answer(NamedTuple):
     at: int
 
 
-def find(db: sqlite3.Connection, scope: str, sure: int) -> Answer | None:
+def find(db: sqlite3.Connection, scope: str, sure: int) -> KeptAnswer | None:
     """The answer for a key; `sure` is the time that is sure to have come, a stamp."""
     row = SQL.answer_for(db, scope=scope)
-    answer = Answer(*row) if row else None
+    answer = KeptAnswer(*row) if row else None
     return answer if answer and answer.at > sure - KEPT else None
 
 
-def keep(db: sqlite3.Connection, scope: str, answer: Answer, sure: int) -> None:
+def keep(db: sqlite3.Connection, scope: str, answer: KeptAnswer, sure: int) -> None:
     """Keep an answer, and forget those that are surely older than a day."""
     SQL.forget_answers(db, before=sure - KEPT)
     SQL.put_answer(db, scope=scope, **answer._asdict())

@@ -14,7 +14,7 @@ _SPEAKER: str = SQL.speaker_for.sql
 _SOURCE = plain(SQL.mail_source)
 
 
-class Kept(NamedTuple):
+class OutboxMessage(NamedTuple):
     """A node's signed directory as it is kept: its stamp, its epoch, and all of it as JSON."""
 
     stamp: int
@@ -40,12 +40,12 @@ class Route(NamedTuple):
 # --- who is at home where -----------------------------------------------------------------------
 
 
-def directory(db: sqlite3.Connection, node: str) -> Kept | None:
+def directory(db: sqlite3.Connection, node: str) -> OutboxMessage | None:
     row = SQL.directory_of(db, node=identity(node))
-    return Kept(*row) if row else None
+    return OutboxMessage(*row) if row else None
 
 
-def put_directory(db: sqlite3.Connection, node: str, kept: Kept) -> None:
+def put_directory(db: sqlite3.Connection, node: str, kept: OutboxMessage) -> None:
     SQL.put_directory_of(db, node=identity(node), **kept._asdict())
 
 

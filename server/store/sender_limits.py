@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from server.domain.acp.breaker import CLOSED, Breaker
+from server.domain.acp.breaker import CLOSED, CircuitBreaker
 from server.domain.acp.rates import Kind
 from server.store.sql import SQL, plain
 
@@ -26,12 +26,12 @@ def put_stamps(db: sqlite3.Connection, sender: str, kind: Kind, stamps: list[int
     db.execute(_PUT_STAMPS, (sender, kind, orjson.dumps(stamps).decode()))
 
 
-def breaker(db: sqlite3.Connection, name: str) -> Breaker:
+def breaker(db: sqlite3.Connection, name: str) -> CircuitBreaker:
     row = db.execute(_BREAKER, (name,)).fetchone()
-    return Breaker(*row) if row else CLOSED
+    return CircuitBreaker(*row) if row else CLOSED
 
 
-def put_breaker(db: sqlite3.Connection, name: str, breaker: Breaker) -> None:
+def put_breaker(db: sqlite3.Connection, name: str, breaker: CircuitBreaker) -> None:
     if breaker == CLOSED:
         SQL.drop_breaker(db, name=name)
     else:

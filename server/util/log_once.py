@@ -19,7 +19,7 @@ def name_once(event: str, **about: str) -> None:
     log.warning(event, **about)
 
 
-class Notices:
+class LogOnce:
     """What was refused and why. `now` gives seconds, monotonic."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:

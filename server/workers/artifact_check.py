@@ -20,7 +20,7 @@ Outcome = Literal["verified", "unchecked", "missing_artifact", "hash_mismatch", 
 CHUNK = 1024 * 1024
 
 
-class Check(NamedTuple):
+class ArtifactCheck(NamedTuple):
     outcome: Outcome
     detail: str
 
@@ -36,25 +36,25 @@ def check_all(
     ]
 
 
-def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> Check:
+def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> ArtifactCheck:
     """Look for a `file` that has a `sha256` or is required, and compare the two; anything else is
     unchecked. What is missing is no fault of what is said not to be required (§6)."""
     unchecked = why_unchecked(ref)
     if unchecked is not None:
-        return Check("unchecked", unchecked)
+        return ArtifactCheck("unchecked", unchecked)
     path = PurePosixPath(ref["path"])
     root = _root_of(path, roots)
     if root is None:
-        return Check("policy_violation", "it is not under a root that this node may read")
+        return ArtifactCheck("policy_violation", "it is not under a root that this node may read")
     try:
         with _opened(root, path.relative_to(root).parts) as descriptor:
             return _compare(descriptor, ref, size_max)
     except (FileNotFoundError, NotADirectoryError):
         if ref.get("required") is False:
-            return Check("unchecked", "there is no such file, and it is not required")
-        return Check("missing_artifact", "there is no such file")
+            return ArtifactCheck("unchecked", "there is no such file, and it is not required")
+        return ArtifactCheck("missing_artifact", "there is no such file")
     except OSError:
-        return Check("policy_violation", "it is a link, or can't be read")
+        return ArtifactCheck("policy_violation", "it is a link, or can't be read")
 
 
 def _root_of(path: PurePosixPath, roots: Sequence[Path]) -> PurePosixPath | None:
@@ -80,23 +80,25 @@ def _opened(root: PurePosixPath, parts: Sequence[str]) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _compare(descriptor: int, ref: dict[str, Any], size_max: int) -> Check:
+def _compare(descriptor: int, ref: dict[str, Any], size_max: int) -> ArtifactCheck:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        return Check("policy_violation", "it is no plain file")
+        return ArtifactCheck("policy_violation", "it is no plain file")
     if found.st_size > size_max:
-        return Check("policy_violation", f"it has more than {size_max} bytes")
+        return ArtifactCheck("policy_violation", f"it has more than {size_max} bytes")
     expected = ref.get("size_bytes")
     if expected is not None and expected != found.st_size:
-        return Check("hash_mismatch", f"it should have {expected} bytes")
+        return ArtifactCheck("hash_mismatch", f"it should have {expected} bytes")
     if ref.get("sha256") is None:
-        return Check("unchecked", "it is there; without a sha256 its content is not compared")
+        return ArtifactCheck(
+            "unchecked", "it is there; without a sha256 its content is not compared"
+        )
     digest, left = hashlib.sha256(), size_max
     while chunk := os.read(descriptor, CHUNK):
         left -= len(chunk)
         if left < 0:
-            return Check("policy_violation", f"it has more than {size_max} bytes")
+            return ArtifactCheck("policy_violation", f"it has more than {size_max} bytes")
         digest.update(chunk)
     if digest.hexdigest() != ref["sha256"]:
-        return Check("hash_mismatch", "its content is not what sha256 says")
-    return Check("verified", "its content is what sha256 says")
+        return ArtifactCheck("hash_mismatch", "its content is not what sha256 says")
+    return ArtifactCheck("verified", "its content is what sha256 says")

@@ -25,7 +25,7 @@ PAGE = 50
 SUMS = "the sums of the digests"
 
 
-class Audit:
+class ContentAudit:
     """Runs from `start` to `stop`. `rounds` is how often it has seen everything."""
 
     def __init__(self, database: Database, loops: Loops) -> None:

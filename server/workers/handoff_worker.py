@@ -39,8 +39,8 @@ from server.util.loops import Loops, Turns, cancel, each
 from server.util.outgoing_client import make_client
 from server.util.wait_first import first
 from server.workers.artifact_check import check_all
-from server.workers.teamspace_log import JournalFile
-from server.workers.workq_client import ATTEMPTS, Gateway
+from server.workers.teamspace_log import TeamspaceLog
+from server.workers.workq_client import ATTEMPTS, WorkqClient
 
 log = structlog.get_logger()
 
@@ -54,7 +54,7 @@ Duty = Callable[[], Awaitable[Exception | None]]
 """Sees to all that is due; what failed for some of it."""
 
 
-class Duties:
+class HandoffWorker:
     """Runs the duties that the settings ask for, from `start` to `stop`."""
 
     def __init__(self, settings: Settings, database: Database, node: Node, loops: Loops) -> None:
@@ -64,11 +64,11 @@ class Duties:
         caller = Caller(node.agent_id, node.repo, "verified", "local")
         self._session = Session(database, caller, node, "acp/handoff", asyncio.Event())
         self._tasks: list[asyncio.Task[None]] = []
-        self._files: dict[tuple[str, str], JournalFile] = {}
+        self._files: dict[tuple[str, str], TeamspaceLog] = {}
         self._journalled = 0
         key = settings.workq_key
         self._gateway = (
-            Gateway(
+            WorkqClient(
                 make_client(loopback_allowed=settings.loopback),
                 settings.workq_url,
                 key.get_secret_value() if key else None,
@@ -173,7 +173,7 @@ class Duties:
         team, name, newest = head
         file = self._files.get((team, name))
         if file is None:
-            file = await asyncio.to_thread(JournalFile, root, team, name)
+            file = await asyncio.to_thread(TeamspaceLog, root, team, name)
             self._files[team, name] = file
         try:
             while file.last < newest:

@@ -25,7 +25,7 @@ PAGE = 200
 """Messages of one transaction."""
 
 
-class Postmaster:
+class MailSweeper:
     """Runs from `start` to `stop`, in the name of the node's own agent."""
 
     def __init__(self, database: Database, node: Node, loops: Loops) -> None:

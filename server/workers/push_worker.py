@@ -21,7 +21,7 @@ from server.methods.acp.push import Parcel
 from server.methods.base import Context, Node, Session
 from server.store import pushes
 from server.store.database import Database
-from server.store.pushes import Target
+from server.store.pushes import PushTarget
 from server.util.loops import Loops, Turns, cancel, together
 from server.util.wait_first import first
 
@@ -35,7 +35,7 @@ MARGIN = 5.0
 """Seconds that a push is leased beyond what it may take."""
 
 
-class Carrier(Protocol):
+class PushTransport(Protocol):
     """Makes the pushes of one channel."""
 
     seconds: float
@@ -47,19 +47,19 @@ class Carrier(Protocol):
     async def close(self) -> None: ...
 
 
-class Courier:
+class PushWorker:
     """Runs from `start` to `stop`, in the name of the node's own agent. Without carriers it does
     nothing."""
 
     def __init__(
-        self, database: Database, node: Node, loops: Loops, carriers: dict[Channel, Carrier]
+        self, database: Database, node: Node, loops: Loops, carriers: dict[Channel, PushTransport]
     ) -> None:
         self._loops = loops
         caller = Caller(node.agent_id, node.repo, "verified", "local")
         self._session = Session(database, caller, node, "acp/push", asyncio.Event())
         self._carriers = carriers
-        self._under_way: dict[Target, asyncio.Task[None]] = {}
-        self._failed: dict[Target, Exception] = {}
+        self._under_way: dict[PushTarget, asyncio.Task[None]] = {}
+        self._failed: dict[PushTarget, Exception] = {}
         """The targets whose last push failed by a fault of this node, until one goes well."""
         self._done = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -104,11 +104,11 @@ class Courier:
                 seconds = min(seconds, (due - now) / 1_000_000)
         return seconds
 
-    def _due(self, channel: Channel, now: int) -> list[Target]:
+    def _due(self, channel: Channel, now: int) -> list[PushTarget]:
         most = TOGETHER + len(self._under_way)
         return self._session.read(lambda ctx: pushes.due_targets(ctx.db, channel, iso(now), most))
 
-    async def _serve(self, target: Target) -> None:
+    async def _serve(self, target: PushTarget) -> None:
         try:
             await self._push(target)
             self._failed.pop(target, None)
@@ -120,7 +120,7 @@ class Courier:
             del self._under_way[target]
             self._done.set()
 
-    async def _push(self, target: Target) -> None:
+    async def _push(self, target: PushTarget) -> None:
         """Push what is due to a target, one after the other."""
         carrier = self._carriers[target.channel]
         patience = int((carrier.seconds + MARGIN) * 1_000_000)

@@ -23,7 +23,7 @@ SAVED_EVERY = 600 * SECOND
 log = structlog.get_logger()
 
 
-class Certainty:
+class SureTime:
     """Runs from `start`, which comes before anything that ends by time, to `stop`."""
 
     def __init__(self, database: Database, loops: Loops) -> None:

@@ -22,7 +22,7 @@ FILES = {
 TAIL = 1024 * 1024
 
 
-class JournalFile:
+class TeamspaceLog:
     """One log's file."""
 
     def __init__(self, root: Path, team: str, log: str) -> None:

@@ -27,7 +27,7 @@ TOGETHER = 4
 """Commands that run at once."""
 
 
-class Waker:
+class WakeCommands:
     """`commands` are lists of words by the agent's address."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], seconds: float) -> None:

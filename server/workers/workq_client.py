@@ -9,7 +9,7 @@ ATTEMPTS = 8
 """Calls that get no answer, until the item is left to be moved by hand."""
 
 
-class Gateway:
+class WorkqClient:
     """Calls `workq.claim` and `workq.release` with the agent and its session."""
 
     def __init__(self, client: Client, url: str, key: str | None) -> None:

@@ -32,7 +32,7 @@ FLOORS = (
     "comply",
     "cli",
 )
-"""Folders, and modules that stand in one by themselves: each imports itself and what is above it."""
+"""Folders, and modules that stand in one alone: each imports itself and what is above it."""
 
 ISOLATED = {
     "schemas": {"schemas"},

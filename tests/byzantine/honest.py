@@ -21,7 +21,7 @@ from peers.timekeeper import Timekeeper
 from server.app import _dispatcher
 from server.auth.authenticator import Caller
 from server.http.metrics import Metrics
-from server.mesh.supervisor import Mesh
+from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
 from server.methods.base import Context, Node
 from server.rpc.dispatch import Origin
@@ -119,7 +119,7 @@ class Honest:
         await self.database.open(prepare(self.db, "NORMAL").last_stamp)
         self.node = Node(self.agent, self.name, True, True, key_of(self.name), url_of(self.name))
         settings = Settings(db=self.db, agent_id=self.agent, repo=self.name)
-        self.mesh = Mesh(settings, self.database, self.node, Still())
+        self.mesh = Supervisor(settings, self.database, self.node, Still())
         self.mesh._client = self.mesh.deferred._client = Wire(self.name, self._route)
         self.mesh._settling.settled.set()
         self.dispatcher = _dispatcher(

@@ -22,7 +22,7 @@ from server.methods.acp import delivery, push
 from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, Session, new_id, waits, writes
 from server.store import pushes, sender_limits
-from server.store.pushes import Target, Webhook
+from server.store.pushes import PushTarget, Webhook
 
 
 @waits("acp/subscribe", SubscribeParams, SubscribeResult, access="write", guard=LOOKING)
@@ -40,7 +40,7 @@ def unsubscribe(ctx: Context, params: UnsubscribeParams) -> dict[str, Any]:
     address = delivery.address_of(ctx)
     removed = pushes.drop_webhook(ctx.db, address)
     if removed:
-        pushes.drop(ctx.db, Target("channel", address))
+        pushes.drop(ctx.db, PushTarget("channel", address))
         delivery.audit(ctx, "unsubscribed", None)
     return {"removed": removed}
 
@@ -56,7 +56,7 @@ def _subscribed(ctx: Context, url: str) -> dict[str, Any]:
     _check_available(ctx)
     _check_url(ctx, url)
     address, now = delivery.address_of(ctx), iso(ctx.now)
-    target = Target("channel", address)
+    target = PushTarget("channel", address)
     made = Webhook(new_id(), url, now)
     pushes.put_webhook(ctx.db, address, made)
     sender_limits.put_breaker(ctx.db, push.breaker_name(target), breaker.CLOSED)
@@ -79,7 +79,7 @@ def _channels(ctx: Context) -> dict[str, Any]:
 
 
 def _state(ctx: Context, channel: Channel) -> dict[str, Any]:
-    target = Target(channel, delivery.address_of(ctx))
+    target = PushTarget(channel, delivery.address_of(ctx))
     webhook = pushes.webhook(ctx.db, target.address) if channel == "channel" else None
     gate = sender_limits.breaker(ctx.db, push.breaker_name(target))
     paused = breaker.wait(gate, ctx.now) is not None

@@ -13,13 +13,13 @@ from server.methods.acp import route, thread
 from server.methods.base import Context
 from server.store import mailboxes, messages, pushes, sender_limits, teams
 from server.store.mailboxes import Delivery
-from server.store.messages import Message
-from server.store.pushes import Target
+from server.store.messages import MessageRow
+from server.store.pushes import PushTarget
 
 LEFT = "while it waited, its sender or this recipient left the teamspace that it is for"
 
 
-def let_through(ctx: Context, message: Message) -> None:
+def let_through(ctx: Context, message: MessageRow) -> None:
     """Put a message into its recipients' boxes, unless it is before its turn in its thread; then
     those that waited for it. One whose number was taken while it waited gets the next that is free.
     """
@@ -36,13 +36,13 @@ def let_through(ctx: Context, message: Message) -> None:
     take_turn(ctx, message)
 
 
-def _numbered(ctx: Context, message: Message, sequence: int) -> Message:
+def _numbered(ctx: Context, message: MessageRow, sequence: int) -> MessageRow:
     if sequence != message.sequence:
         messages.put_sequence(ctx.db, message.id, sequence, iso(ctx.stamp))
     return message._replace(sequence=sequence)
 
 
-def _let_go(ctx: Context, message: Message) -> None:
+def _let_go(ctx: Context, message: MessageRow) -> None:
     now = iso(ctx.stamp)
     if message.held is not None:
         messages.put_held(ctx.db, message.id, None, now)
@@ -68,7 +68,7 @@ def _let_go(ctx: Context, message: Message) -> None:
         log_for_team(ctx, message)
 
 
-def log_for_team(ctx: Context, message: Message) -> None:
+def log_for_team(ctx: Context, message: MessageRow) -> None:
     """Enter what is delivered now into its teamspace's log, which all members read (§8.2); not what
     is for its recipients alone."""
     if message.team is None or teams.find(ctx.db, message.team) is None:
@@ -84,13 +84,13 @@ def active_members(ctx: Context, team: str | None) -> Collection[str] | None:
     return teams.members(ctx.db, str(team)) if active else None
 
 
-def take_turn(ctx: Context, message: Message) -> None:
+def take_turn(ctx: Context, message: MessageRow) -> None:
     """A message with a sequence has had its turn: its number is taken, and the next may follow."""
     if message.sequence is not None:
         _follow(ctx, message, message.sequence)
 
 
-def _follow(ctx: Context, message: Message, taken: int) -> None:
+def _follow(ctx: Context, message: MessageRow, taken: int) -> None:
     """Let through what has its turn in a message's thread once this number is taken, one after the
     other."""
     joined = thread.of(ctx, message)
@@ -105,7 +105,7 @@ def _follow(ctx: Context, message: Message, taken: int) -> None:
     messages.put_thread(ctx.db, joined.id, joined.name, at)
 
 
-def announce(ctx: Context, message: Message, address: str) -> None:
+def announce(ctx: Context, message: MessageRow, address: str) -> None:
     """Have a message that has come into a box pushed on the channels that its priority takes, as
     far as its recipient has them (§10.2)."""
     rules = ctx.node.acp
@@ -114,12 +114,12 @@ def announce(ctx: Context, message: Message, address: str) -> None:
             continue
         if channel == "channel" and pushes.webhook(ctx.db, address) is None:
             continue
-        pushes.add(ctx.db, message.id, Target(channel, address), iso(ctx.now))
+        pushes.add(ctx.db, message.id, PushTarget(channel, address), iso(ctx.now))
 
 
 def advance(
     ctx: Context,
-    message: Message,
+    message: MessageRow,
     delivery: Delivery,
     to: ACPMessageStatus,
     error: str | None = None,
@@ -144,7 +144,7 @@ def advance(
 
 
 def give_up(
-    ctx: Context, message: Message, to: ACPMessageStatus, why: str, *, final: bool = False
+    ctx: Context, message: MessageRow, to: ACPMessageStatus, why: str, *, final: bool = False
 ) -> int:
     """End a message, as expired or failed, for each recipient that has not read it; how many these
     were. What was sent to another node is that node's to end, unless this is `final`."""
@@ -175,13 +175,13 @@ def audit(ctx: Context, outcome: str, message_id: str | None, **detail: Any) -> 
     )
 
 
-def illegal(message: Message, what: str) -> IllegalTransition:
+def illegal(message: MessageRow, what: str) -> IllegalTransition:
     """The refusal of a step that a message's status has no place for."""
     now = message.held or message.status
     return IllegalTransition(f"{what}; it is {now}", **{"from": now})
 
 
-def is_audited(message: Message) -> bool:
+def is_audited(message: MessageRow) -> bool:
     return policy.is_audited(
         ACPPolicy.model_validate_json(message.policy_json), cast(ACPPriority, message.priority)
     )

@@ -19,10 +19,10 @@ from server.methods.acp import delivery
 from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, Session, waits, writes
 from server.store import changes, mail_outbox, mailboxes, messages
-from server.store.mailboxes import Box, Letter
+from server.store.mailboxes import Box, InboxEntry
 
 
-class Page:
+class InboxPage:
     """What a caller is shown of its box."""
 
     def __init__(self, ctx: Context, params: InboxParams) -> None:
@@ -34,7 +34,7 @@ class Page:
             # A power cut may have taken back what an older durability had not kept.
             self.after, self.restarted = 0, True
         # The box alone tells that there is nothing new, which is all that who waits asks.
-        self.letters: list[Letter] = []
+        self.letters: list[InboxEntry] = []
         if self.after < self.box.high_water:
             self.letters = _letters(ctx, params, self.address, self.after)
         self.more = len(self.letters) > params.limit
@@ -90,7 +90,7 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
-        page = session.read(lambda ctx: Page(ctx, params))
+        page = session.read(lambda ctx: InboxPage(ctx, params))
         left = until - time.monotonic()
         if page.letters or left <= 0 or session.stopping.is_set():
             break
@@ -107,7 +107,7 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
 
 
 async def _until_more(
-    session: Session, page: Page, next_commit: asyncio.Event, until: float
+    session: Session, page: InboxPage, next_commit: asyncio.Event, until: float
 ) -> None:
     """Wait until more has come into the box, the time is over, or the node stops.
 
@@ -155,15 +155,15 @@ def _acknowledged(ctx: Context, address: str, message_id: str) -> str:
 
 def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:
     """Mark what is listed as delivered; the InboxResult."""
-    for letter in Page(ctx, params).letters:
+    for letter in InboxPage(ctx, params).letters:
         if letter.status == "pending":
             found = mailboxes.delivery(ctx.db, letter.message.id, delivery.address_of(ctx))
             if found is not None:
                 delivery.advance(ctx, letter.message, found, "delivered")
-    return Page(ctx, params).result(ctx, params)
+    return InboxPage(ctx, params).result(ctx, params)
 
 
-def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> list[Letter]:
+def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> list[InboxEntry]:
     most = params.limit + 1
     if params.show == "all":
         return mailboxes.all_(ctx.db, address, after, most)

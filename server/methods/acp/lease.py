@@ -12,7 +12,7 @@ from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, Session, waits
 from server.store import mail_outbox, mailboxes, messages, pushes
 from server.store.mailboxes import Box
-from server.store.pushes import Due, Target
+from server.store.pushes import DuePush, PushTarget
 
 HOW_TO_ACK = (
     "Acknowledge what you have dealt with: `ack` of the tool `acp_inbox`, or `cacp inbox --ack "
@@ -35,7 +35,7 @@ async def claim(session: Session, params: ClaimParams) -> dict[str, Any]:
 def _is_due(ctx: Context, params: ClaimParams) -> bool:
     if ctx.node.acp.capabilities["session"] != "available":
         return False
-    target = Target("session", delivery.address_of(ctx))
+    target = PushTarget("session", delivery.address_of(ctx))
     if params.again:
         return pushes.next_due_to(ctx.db, target) is not None
     return bool(pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent))
@@ -56,7 +56,7 @@ def _claimed(ctx: Context, params: ClaimParams) -> dict[str, Any]:
     return _result(ctx, params, shown)
 
 
-def _fitting(ctx: Context, params: ClaimParams, ready: list[Due]) -> int:
+def _fitting(ctx: Context, params: ClaimParams, ready: list[DuePush]) -> int:
     """How many of the first messages `text` has room for; one in any case."""
     if params.format == "json" or not ready:
         return len(ready)
@@ -69,7 +69,7 @@ def _fitting(ctx: Context, params: ClaimParams, ready: list[Due]) -> int:
     return count
 
 
-def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, Any]:
+def _result(ctx: Context, params: ClaimParams, shown: list[DuePush]) -> dict[str, Any]:
     address = delivery.address_of(ctx)
     envelopes = [
         messages.envelope(messages.find(ctx.db, one.message.id) or one.message) for one in shown
@@ -79,7 +79,7 @@ def _result(ctx: Context, params: ClaimParams, shown: list[Due]) -> dict[str, An
         text = _text(ctx, envelopes)
         if len(text) > params.size:
             text = _named(envelopes[0])
-    target = Target("session", address)
+    target = PushTarget("session", address)
     left = pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent) if shown else []
     result = {
         "address": address,

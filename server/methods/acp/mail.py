@@ -35,7 +35,7 @@ from schemas.acp_payloads import PAYLOADS
 from schemas.base import JsonObject, iso, stamp_of
 from server.domain.acp import breaker, policy, rates, threads
 from server.domain.acp import teams as authority
-from server.domain.acp.breaker import CLOSED, Breaker
+from server.domain.acp.breaker import CLOSED, CircuitBreaker
 from server.domain.acp.rates import Kind
 from server.domain.agents import identity
 from server.domain.errors import (
@@ -60,7 +60,7 @@ from server.methods.acp.delivery import (
 from server.methods.acp.thread import Joined
 from server.methods.base import Context, new_id
 from server.store import mailboxes, messages, sender_limits
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 Envelope = dict[str, Any]
 DEFAULT_POLICY = ACPGivenPolicy().whole()
@@ -88,7 +88,7 @@ class Draft(NamedTuple):
 class Ready(NamedTuple):
     """A message that may be written as it is."""
 
-    message: Message
+    message: MessageRow
     payload_bytes: int
     places: Mapping[str, str | None]
     """The recipients' addresses, and the node that each is at home at; None for this one."""
@@ -98,7 +98,7 @@ class Ready(NamedTuple):
     """What the sender's limit is to remember; None when it has none."""
     client_id: tuple[str, str] | None = None
     """The sender's own id for it, and the hash of what it sent."""
-    breaker: Breaker = CLOSED
+    breaker: CircuitBreaker = CLOSED
     """The sender's."""
     duplicate: bool = False
     """It was written before, under the same client id."""
@@ -222,7 +222,7 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
 # --- the checks of a draft ----------------------------------------------------------------------
 
 
-def _breaker(ctx: Context, sender: str) -> Breaker:
+def _breaker(ctx: Context, sender: str) -> CircuitBreaker:
     """The sender's circuit breaker. Raises RateLimited while it is open."""
     found = sender_limits.breaker(ctx.db, sender_breaker(sender))
     left = breaker.wait(found, ctx.stamp)
@@ -239,7 +239,7 @@ def _breaker(ctx: Context, sender: str) -> Breaker:
     return found
 
 
-def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> Message | None:
+def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> MessageRow | None:
     known = messages.sent_as(ctx.db, sender, client_id)
     if known is None:
         return None
@@ -385,7 +385,7 @@ def _place(
     return joined, hop
 
 
-def seen(ctx: Context, message_id: str) -> Message:
+def seen(ctx: Context, message_id: str) -> MessageRow:
     """A message that the caller has sent or been sent. Raises NotFound for any other."""
     found = messages.find(ctx.db, message_id)
     caller = address_of(ctx)
@@ -445,11 +445,11 @@ def new_row(
     created_at: str,
     hop: int,
     held: str | None = None,
-) -> Message:
+) -> MessageRow:
     """The row of a message that is new here: what was given, and what the node makes of it."""
     context = given.context.model_dump(exclude_none=True) if given.context else {}
     refs = context.pop("external_refs", None)
-    return Message(
+    return MessageRow(
         id=id,
         version=version,
         from_agent=sender,

@@ -9,7 +9,7 @@ from server.methods.acp.delivery import address_of
 from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, reads
 from server.store import mail_outbox, mailboxes, messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 
 @reads("acp/query", QueryParams, QueryResult, access="write", wide=True, guard=LOOKING)
@@ -40,7 +40,7 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
     return result
 
 
-def _found(ctx: Context, message: Message) -> dict[str, Any]:
+def _found(ctx: Context, message: MessageRow) -> dict[str, Any]:
     found = {
         "message": messages.envelope(message),
         "receipts": mailboxes.receipts(ctx.db, message.id),

@@ -35,7 +35,7 @@ from server.methods.base import Context, writes
 from server.methods.sync import agent_homes
 from server.methods.sync.digest import check_source
 from server.store import handoffs, keys, mail_outbox, mailboxes, mesh, messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 from server.util.log_once import name_once
 
 REASON_MAX = 500
@@ -163,7 +163,7 @@ def _archived(
     ]
 
 
-def _checked(ctx: Context, letter: Letter) -> tuple[Message, Joined]:
+def _checked(ctx: Context, letter: Letter) -> tuple[MessageRow, Joined]:
     """The row of a new message and the thread that it is of, after all that can be refused of it.
 
     A node sees those messages of a thread that are for its agents: a number may be skipped here,
@@ -197,7 +197,7 @@ def _checked(ctx: Context, letter: Letter) -> tuple[Message, Joined]:
     return row, joined
 
 
-def _enter(ctx: Context, row: Message, joined: Joined, letter: Letter) -> None:
+def _enter(ctx: Context, row: MessageRow, joined: Joined, letter: Letter) -> None:
     """Write a message from elsewhere."""
     messages.insert(ctx.db, row, len(row.payload_json.encode()), joined.id)
     mail_outbox.put_source(ctx.db, row.id, ctx.caller.agent_id)
@@ -256,7 +256,7 @@ def _apply(ctx: Context, receipts: Receipts, refused: list[str]) -> None:
             _advance(ctx, message, address, one)
 
 
-def _advance(ctx: Context, message: Message, address: str, said: Reached) -> None:
+def _advance(ctx: Context, message: MessageRow, address: str, said: Reached) -> None:
     steps = {"delivered": said.delivered_at, "read": said.read_at}
     if said.status == "expired":
         steps = {"delivered": said.delivered_at} if said.delivered_at else {}

@@ -13,7 +13,7 @@ from server.domain.agents import identity
 from server.methods.acp import delivery
 from server.methods.base import Context
 from server.store import mail_outbox, mailboxes, messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 DAY = 24 * 3600 * 1_000_000
 """How long before it is purged a message expires that nobody has read (microseconds): as long, the
@@ -62,7 +62,7 @@ def _kept_since(ctx: Context) -> str:
     return iso(ctx.sure - ctx.node.acp.retention)
 
 
-def _archive(ctx: Context, message: Message) -> None:
+def _archive(ctx: Context, message: MessageRow) -> None:
     meant = ACPPolicy.model_validate_json(message.policy_json)
     # The dead letters of a message from elsewhere are kept where it was sent.
     sent_here = mail_outbox.source(ctx.db, message.id) is None

@@ -10,7 +10,7 @@ from server.domain.identifiers import is_beginner, is_founder, names_beginner
 from server.domain.registers import Weight, weight_on_repo
 from server.methods.base import Context
 from server.store import claims, contracts
-from server.store.projects import Header
+from server.store.projects import ProjectHeader
 
 
 def has_standing(ctx: Context, project_id: str, node: str) -> bool:
@@ -20,7 +20,7 @@ def has_standing(ctx: Context, project_id: str, node: str) -> bool:
     )
 
 
-def counts(ctx: Context, header: Header) -> bool:
+def counts(ctx: Context, header: ProjectHeader) -> bool:
     """Whether a header was signed by a node that may say it."""
     node = signer(ctx, header.signature)
     return node is not None and has_standing(ctx, header.project_id, node)
@@ -62,7 +62,7 @@ def weight_of_contract(
     return Weight.FOUNDER if has_begun else Weight.OTHERS
 
 
-def check_own(ctx: Context, header: Header) -> None:
+def check_own(ctx: Context, header: ProjectHeader) -> None:
     """Raises Forbidden when no other node would believe this one: they would end differently."""
     if counts(ctx, header) and not has_standing(ctx, header.project_id, ctx.node.agent_id):
         raise Forbidden(

@@ -39,7 +39,7 @@ from server.methods.base import (
     writes,
 )
 from server.store import contracts
-from server.store.contracts import Header
+from server.store.contracts import ContractHeader
 from server.store.projects import Membership
 
 HISTORY_MAX = 4_000_000
@@ -55,7 +55,7 @@ class OpenContract:
     contract_id: str
     project: Membership
     who: Party
-    header: Header
+    header: ContractHeader
     facts: Facts
 
     def apply(self, more: Iterable[Fact]) -> ContractStatus:
@@ -126,7 +126,7 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
         stamp=ctx.stamp,
     )
     check_record(version, "params")
-    header = Header(params.type, params.name, ctx.stamp)
+    header = ContractHeader(params.type, params.name, ctx.stamp)
     contracts.insert(ctx.db, params.project_id, contract_id, header, version)
     ctx.record("contract", contract_id, params.project_id, "proposed")
     return {"contractId": contract_id, "version": 1, "status": "proposed"}

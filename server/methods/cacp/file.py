@@ -56,7 +56,7 @@ from server.methods.base import (
 from server.methods.cacp import file_content
 from server.methods.cacp.context import known_contracts
 from server.store import files
-from server.store.files import Content, File, Request
+from server.store.files import File, FileContent, FileRequest
 
 TOUCH_MICROSECONDS = 60_000_000
 """A copy that is asked for again and again is noted as used once in this time."""
@@ -82,7 +82,7 @@ def request(ctx: Context, params: RequestFileParams) -> dict[str, Any]:
     """Ask the project's other agents for a file, on every node."""
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
-    asked = Request(
+    asked = FileRequest(
         request_id=new_id(),
         requested_by=who.repo_id,
         from_agent=who.agent_id,
@@ -220,7 +220,7 @@ def _whole(file: File, own: str, content: bytes) -> bytes:
     return orjson.dumps(files.summary(file, own) | {"content": base64.b64encode(content).decode()})
 
 
-def _shown(project_id: str, asked: Request) -> dict[str, Any]:
+def _shown(project_id: str, asked: FileRequest) -> dict[str, Any]:
     return present(
         {
             "requestId": asked.request_id,
@@ -259,7 +259,7 @@ def _store(
         stamp=ctx.stamp,
     )
     files.put(ctx.db, project_id, file)
-    files.put_content(ctx.db, project_id, file, Content(content, used_at=None))
+    files.put_content(ctx.db, project_id, file, FileContent(content, used_at=None))
     ctx.record("file", file.file_id, project_id, "received")
     return file
 

@@ -7,12 +7,12 @@ import structlog
 from server.domain.errors import Damaged
 from server.methods.base import Context, Session
 from server.store import alarms, files
-from server.store.files import Content, File
+from server.store.files import File, FileContent
 
 log = structlog.get_logger()
 
 
-def content(ctx: Context, project_id: str, file: File) -> Content | None:
+def content(ctx: Context, project_id: str, file: File) -> FileContent | None:
     """The bytes of a file, checked; None when they are not here. Raises Damaged.
 
     Reads and hashes up to 10 MB: for a thread.

@@ -40,7 +40,7 @@ from server.methods.base import (
 from server.methods.cacp.authority import check_own, weight_of_repo
 from server.store import projects
 from server.store.metered import metered
-from server.store.projects import Header, Repo
+from server.store.projects import ProjectHeader, Repo
 
 PAGE_BYTES = 4 * 1024 * 1024
 """A page of whole projects ends early once it holds this much."""
@@ -59,7 +59,7 @@ def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
     if twice:
         raise InvalidInput(f"repos: named twice: {', '.join(twice)}", path="repos")
     project_id = _fresh_id(ctx)
-    header = Header(
+    header = ProjectHeader(
         project_id=project_id,
         name=params.name,
         objective=params.objective,
@@ -189,11 +189,11 @@ def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
     return result
 
 
-def _cursor_after(header: Header) -> str:
+def _cursor_after(header: ProjectHeader) -> str:
     return cursor_after(header.created_at, header.project_id)
 
 
-def _first(ctx: Context, header: Header) -> bytes:
+def _first(ctx: Context, header: ProjectHeader) -> bytes:
     """The first project of a page, however large. Raises TooLarge, with where to go on."""
     try:
         return orjson.dumps(projects.whole(ctx.db, header))
@@ -202,7 +202,7 @@ def _first(ctx: Context, header: Header) -> bytes:
         raise
 
 
-def _within(ctx: Context, header: Header, room: int) -> bytes | None:
+def _within(ctx: Context, header: ProjectHeader, room: int) -> bytes | None:
     """A further project of a page, or None when it has no room there."""
     left = room
 
@@ -285,7 +285,7 @@ def _fresh_id(ctx: Context) -> str:
     )
 
 
-def _header(ctx: Context, project_id: str) -> Header:
+def _header(ctx: Context, project_id: str) -> ProjectHeader:
     header = projects.header(ctx.db, project_id)
     if header is None:
         raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)

@@ -16,7 +16,7 @@ from server.methods.handoff.notify import tell
 from server.methods.handoff.offer import check_may_work, initiate, propose
 from server.methods.handoff.ownership import REFUSED, check_held_here
 from server.methods.handoff.transitions import (
-    Case,
+    Transition,
     case_of,
     decide,
     give_back,
@@ -78,7 +78,7 @@ def _accept(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     return answer(ctx, settle(ctx, case_of(ctx, found.handoff_id), tell_receiver=False))
 
 
-def _artifacts(case: Case) -> list[dict[str, Any]]:
+def _artifacts(case: Transition) -> list[dict[str, Any]]:
     artifacts: list[dict[str, Any]] = case.package["artifacts"]
     return artifacts
 
@@ -190,7 +190,7 @@ def _close(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     return answer(ctx, case)
 
 
-def _is_high_risk(ctx: Context, case: Case) -> bool:
+def _is_high_risk(ctx: Context, case: Transition) -> bool:
     task = teams.task(ctx.db, case.handoff.task_id)
     urgent = case.package["task"]["priority"] == "critical"
     return case.restricted or urgent or bool(task and task.high_risk)
@@ -230,7 +230,9 @@ def decided_by_human(
     return refused
 
 
-def approve(ctx: Context, case: Case, *, human: bool, detail: str | None = None) -> Case:
+def approve(
+    ctx: Context, case: Transition, *, human: bool, detail: str | None = None
+) -> Transition:
     """Approve a handoff as the caller, who has been found to be entitled to it."""
     found = case.handoff
     if found.status not in ("proposed", "validating"):

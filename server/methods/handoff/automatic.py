@@ -6,7 +6,7 @@ finds nothing to do.
 
 from schemas.base import iso
 from server.domain.acp import handoff as domain
-from server.domain.acp.handoff import Problem
+from server.domain.acp.handoff import HandoffProblem
 from server.methods.acp.delivery import audit
 from server.methods.acp.mail import Envelope
 from server.methods.base import Context
@@ -51,7 +51,7 @@ def expire(ctx: Context, handoff_id: str) -> bool:
         return False
     detail = f"not accepted within {ctx.node.handoffs.offer_seconds / 3600:g} h"
     said = "the offer has expired; its sender may offer the task again"
-    message = reject(ctx, case, "expire", said, Problem("timeout_risk", detail))
+    message = reject(ctx, case, "expire", said, HandoffProblem("timeout_risk", detail))
     _audit(ctx, "expired", handoff_id, message, detail)
     return True
 

@@ -15,7 +15,7 @@ from server.methods.handoff.actions import decided_by_human
 from server.methods.handoff.ownership import check_decided_here
 from server.store import handoffs, mailboxes, messages
 from server.store.handoffs import Handoff
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 
 @writes("acp/approve", ApproveParams, ApproveResult, guard=SENDING)
@@ -66,7 +66,7 @@ def approvals(ctx: Context, params: ApprovalsParams) -> dict[str, Any]:
     return result
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: MessageRow) -> dict[str, Any]:
     shown = {
         "id": message.id,
         "kind": "message",

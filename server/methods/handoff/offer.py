@@ -15,7 +15,7 @@ from server.methods.acp import mail
 from server.methods.base import Context, new_id
 from server.methods.handoff.notify import tell
 from server.methods.handoff.transitions import (
-    Case,
+    Transition,
     case_of,
     coordinators_of,
     decide,
@@ -26,7 +26,7 @@ from server.methods.handoff.transitions import (
 from server.methods.handoff.view import answer, may_see, visible
 from server.store import handoffs, peers, teams
 from server.store.handoffs import Handoff
-from server.store.teams import Task
+from server.store.teams import TeamTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _check_not_elsewhere(ctx: Context, task_id: str, agent: str) -> None:
             )
 
 
-def _has_part(ctx: Context, task: Task | None, active: Handoff | None, agent: str) -> bool:
+def _has_part(ctx: Context, task: TeamTask | None, active: Handoff | None, agent: str) -> bool:
     """Whether the agent may know what becomes of a task: who has owned it since its chain began,
     its teamspace, and who sees the handoff that is under way. Nobody else could hand it on. One
     that nobody has is for everyone."""
@@ -190,7 +190,7 @@ def _has_part(ctx: Context, task: Task | None, active: Handoff | None, agent: st
 
 
 def _scope(
-    ctx: Context, task: Task | None, sender: str, receiver: str, team: str | None
+    ctx: Context, task: TeamTask | None, sender: str, receiver: str, team: str | None
 ) -> tuple[str | None, bool]:
     """The teamspace that the handoff is in, and whether one there must approve it (§8.4)."""
     theirs = task.team if task is not None else None
@@ -234,7 +234,7 @@ def check_may_work(role: TeamRole | None, kind: TaskKind) -> None:
         )
 
 
-def _hand_on(ctx: Context, active: Handoff | None) -> Case | None:
+def _hand_on(ctx: Context, active: Handoff | None) -> Transition | None:
     """Close the handoff by which the sender owns the task, for the next one takes its place."""
     if active is None:
         return None

@@ -15,7 +15,7 @@ from server.methods.base import Context, writes
 from server.methods.handoff.offer import check_active, check_may_work
 from server.methods.handoff.transitions import standing_task
 from server.store import handoffs, teams
-from server.store.teams import Task
+from server.store.teams import TeamTask
 
 
 @writes("acp/team", TeamParams, TeamResult, guard=SENDING)
@@ -197,7 +197,7 @@ def _complete_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
     return _task_done(ctx, name, params)
 
 
-def _check_status(task: Task, *wanted: str) -> None:
+def _check_status(task: TeamTask, *wanted: str) -> None:
     if task.status not in wanted:
         raise Conflict(
             f"The task is {task.status}; this needs one that is {' or '.join(wanted)}",
@@ -279,7 +279,7 @@ def _entitled(
     return name, members
 
 
-def _task(ctx: Context, params: TeamParams) -> tuple[str, dict[str, TeamRole], Task]:
+def _task(ctx: Context, params: TeamParams) -> tuple[str, dict[str, TeamRole], TeamTask]:
     name = _seen(ctx, params)
     members = check_active(ctx, name)
     found = teams.task(ctx.db, str(params.task_id))
@@ -360,7 +360,7 @@ def _shown(ctx: Context, name: str) -> dict[str, Any]:
     return {"manifest": manifest}
 
 
-def _task_shown(task: Task) -> dict[str, Any]:
+def _task_shown(task: TeamTask) -> dict[str, Any]:
     owned = task.owned
     shown = {
         "taskId": task.task_id,

@@ -19,7 +19,7 @@ from schemas.teamspace import TeamRole
 from server.auth.authenticator import Caller
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
-from server.domain.acp.handoff import Grant, Parties, Problem, Role, Step
+from server.domain.acp.handoff import HandoffProblem, OwnershipGrant, Parties, Role, Step
 from server.domain.agents import identity
 from server.domain.errors import NotFound
 from server.methods.acp.mail import Envelope
@@ -27,7 +27,7 @@ from server.methods.base import Context
 from server.methods.handoff.notify import tell
 from server.store import handoffs, teams
 from server.store.handoffs import Handoff
-from server.store.teams import Task
+from server.store.teams import TeamTask
 
 REJECTING: tuple[HandoffRejectReason, ...] = (
     "policy_violation",
@@ -37,7 +37,7 @@ REJECTING: tuple[HandoffRejectReason, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Transition:
     """A handoff, and who is who in it."""
 
     handoff: Handoff
@@ -73,14 +73,14 @@ class Case:
         return self.restricted or self.needs_human
 
 
-def case_of(ctx: Context, handoff_id: str) -> Case:
+def case_of(ctx: Context, handoff_id: str) -> Transition:
     """Raises NotFound."""
     found = handoffs.find(ctx.db, handoff_id)
     if found is None:
         raise NotFound(f"There is no handoff {handoff_id}", kind="handoff", handoffId=handoff_id)
     members = teams.members(ctx.db, found.team) if found.team else {}
     parties = Parties(found.from_agent, found.to_agent, coordinators_of(ctx, found.team, members))
-    return Case(found, parties, members)
+    return Transition(found, parties, members)
 
 
 def coordinators_of(
@@ -94,12 +94,12 @@ def coordinators_of(
     return named or (identity(ctx.node.agent_id),)
 
 
-def decide(ctx: Context, case: Case, step: Step) -> tuple[HandoffStatus, Role]:
+def decide(ctx: Context, case: Transition, step: Step) -> tuple[HandoffStatus, Role]:
     """The state after the caller's step, and its role. Raises Forbidden or IllegalTransition."""
     return domain.move(case.status, step, roles_of(ctx, case))
 
 
-def roles_of(ctx: Context, case: Case) -> tuple[Role, ...]:
+def roles_of(ctx: Context, case: Transition) -> tuple[Role, ...]:
     """Every role in which the caller meets the handoff."""
     roles = case.parties.roles_of(ctx.caller.agent_id)
     if ctx.caller.human and case.needs_human:
@@ -115,14 +115,14 @@ def as_node(ctx: Context) -> Context:
 
 def write(
     ctx: Context,
-    case: Case,
+    case: Transition,
     step: Step,
     after: HandoffStatus,
     role: Role | str,
     *,
     code: HandoffRejectReason | None = None,
     detail: str | None = None,
-) -> Case:
+) -> Transition:
     """Write a step that is decided: status, history, the teamspace's log, the change log."""
     found = case.handoff
     ended = after in ("rejected", "completed", "closed")
@@ -201,7 +201,7 @@ def waits_for(found: Handoff) -> list[str]:
     return waits
 
 
-def settle(ctx: Context, case: Case, *, tell_receiver: bool = True) -> Case:
+def settle(ctx: Context, case: Transition, *, tell_receiver: bool = True) -> Transition:
     """Accept or reject a handoff that is validating, once nothing is waited for (§7.2 rule 4)."""
     found = case.handoff
     if found.status != "validating" or waits_for(found):
@@ -213,24 +213,24 @@ def settle(ctx: Context, case: Case, *, tell_receiver: bool = True) -> Case:
     return _pass(ctx, case, tell_receiver)
 
 
-def _problem(found: Handoff) -> Problem | None:
+def _problem(found: Handoff) -> HandoffProblem | None:
     """The first check that does not hold: schema, hash, policy, artifacts."""
     try:
         package = ACPHandoffPackage.model_validate_json(found.package_json)
     except ValidationError:
-        return Problem("schema_invalid", "the stored package is not one of version 1.0.0")
+        return HandoffProblem("schema_invalid", "the stored package is not one of version 1.0.0")
     if domain.package_hash(found.package) != found.package_hash:
-        return Problem("hash_mismatch", "the stored package is not what was hashed")
+        return HandoffProblem("hash_mismatch", "the stored package is not what was hashed")
     against = domain.policy_problem(package.policy, found.to_agent)
     if against is not None:
         return against
     for check in orjson.loads(found.artifacts or "[]"):
         if check["outcome"] in REJECTING:
-            return Problem(check["outcome"], f"{check['artifactId']}: {check['detail']}")
+            return HandoffProblem(check["outcome"], f"{check['artifactId']}: {check['detail']}")
     return None
 
 
-def _pass(ctx: Context, case: Case, tell_receiver: bool) -> Case:
+def _pass(ctx: Context, case: Transition, tell_receiver: bool) -> Transition:
     found, node = case.handoff, as_node(ctx)
     after, role = domain.move(found.status, "pass", ("node",))
     if tell_receiver:
@@ -254,7 +254,9 @@ def _pass(ctx: Context, case: Case, tell_receiver: bool) -> Case:
     return case_of(ctx, found.handoff_id)
 
 
-def reject(ctx: Context, case: Case, step: Step, said: str, problem: Problem) -> Envelope | None:
+def reject(
+    ctx: Context, case: Transition, step: Step, said: str, problem: HandoffProblem
+) -> Envelope | None:
     """Reject a handoff in the node's name, by a step of its own; the message that tells both sides
     why. The sender has the task as before."""
     found, node = case.handoff, as_node(ctx)
@@ -333,7 +335,7 @@ def settle_owner(ctx: Context, task_id: str) -> None:
         return
     granted = handoffs.grants(ctx.db, task_id)
     if task.assigned is not None:
-        granted.append(Grant((task.assigned,)))
+        granted.append(OwnershipGrant((task.assigned,)))
     owned = domain.owner(granted)
     if owned is None and task.team is None:
         teams.drop_task(ctx.db, task_id)
@@ -341,7 +343,7 @@ def settle_owner(ctx: Context, task_id: str) -> None:
         teams.put_owner(ctx.db, task_id, owned)
 
 
-def standing_task(ctx: Context, task_id: str) -> Task | None:
+def standing_task(ctx: Context, task_id: str) -> TeamTask | None:
     """A task that somebody or a teamspace has; None when the id is free. A teamspace that is closed
     keeps none but those that a member has accepted."""
     found = teams.task(ctx.db, task_id)

@@ -11,9 +11,15 @@ from server.domain.acp import teams as authority
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Forbidden, NotFound
 from server.methods.base import Context
-from server.methods.handoff.transitions import Case, case_of, coordinators_of, roles_of, waits_for
+from server.methods.handoff.transitions import (
+    Transition,
+    case_of,
+    coordinators_of,
+    roles_of,
+    waits_for,
+)
 from server.store import handoffs, teams
-from server.store.handoffs import Elsewhere, Event, Handoff
+from server.store.handoffs import Elsewhere, Handoff, HandoffEvent
 
 NEWEST = "g"
 """After every id."""
@@ -42,7 +48,7 @@ def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     return shown
 
 
-def _event(event: Event) -> dict[str, Any]:
+def _event(event: HandoffEvent) -> dict[str, Any]:
     shown = {
         "seq": event.seq,
         "step": event.step,
@@ -110,7 +116,7 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     return result
 
 
-def _may_list(ctx: Context, case: Case, params: HandoffParams) -> bool:
+def _may_list(ctx: Context, case: Transition, params: HandoffParams) -> bool:
     overseen = params.role == "coordinator" and ctx.caller.human and case.is_open_offer
     return overseen or may_see(ctx, case)
 
@@ -126,7 +132,7 @@ def _check_oversees(ctx: Context) -> None:
         )
 
 
-def visible(ctx: Context, params: HandoffParams) -> Case:
+def visible(ctx: Context, params: HandoffParams) -> Transition:
     """The handoff, when the caller may see it; else it is as if there were none."""
     case = case_of(ctx, str(params.handoff_id))
     if not may_see(ctx, case):
@@ -138,7 +144,7 @@ def visible(ctx: Context, params: HandoffParams) -> Case:
     return case
 
 
-def may_see(ctx: Context, case: Case) -> bool:
+def may_see(ctx: Context, case: Transition) -> bool:
     """The parties, whoever owned the task before, its coordinators; members of its teamspace,
     unless it is restricted and they could not approve it. A draft is its sender's alone."""
     agent = ctx.caller.agent_id
@@ -177,7 +183,7 @@ def summary(found: Handoff) -> dict[str, Any]:
     return present(shown)
 
 
-def answer(ctx: Context, case: Case) -> dict[str, Any]:
+def answer(ctx: Context, case: Transition) -> dict[str, Any]:
     found = case.handoff
     roles = roles_of(ctx, case)
     hints = HINTS | WITHDRAWS if roles == ("sender",) else HINTS

@@ -19,7 +19,7 @@ from server.domain.authorship import statement
 from server.domain.errors import Forbidden
 from server.methods.base import Context
 from server.store import changes, keys, mail_outbox, mesh
-from server.store.mail_outbox import Kept
+from server.store.mail_outbox import OutboxMessage
 from server.util.log_once import name_once
 
 
@@ -105,7 +105,7 @@ def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
     goes to the next that names it."""
     said = signed.directory
     document = orjson.dumps(signed.model_dump()).decode()
-    mail_outbox.put_directory(ctx.db, node, Kept(said.stamp, said.epoch, document))
+    mail_outbox.put_directory(ctx.db, node, OutboxMessage(said.stamp, said.epoch, document))
     before = mail_outbox.listed(ctx.db, node)
     now = {identity(agent) for agent in said.agents}
     for agent in sorted(before - now):

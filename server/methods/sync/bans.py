@@ -17,7 +17,7 @@ from schemas.base import iso
 from schemas.mesh import Ban, BansParams, BansResult, Signature, SignedBan
 from server.domain.agents import identity
 from server.domain.authorship import statement, written_at
-from server.domain.bans import BANS_MAX, Said
+from server.domain.bans import BANS_MAX, BanStatement
 from server.domain.canonical import digest
 from server.methods.base import Context, reads
 from server.methods.sync.digest import check_source
@@ -53,7 +53,7 @@ def take(ctx: Context, statements: Iterable[SignedBan]) -> None:
             name_once("ban_refused", peer=ctx.caller.agent_id, by=by, reason=TOO_MANY)
         elif by != ctx.node.heeds.own and _holds(ctx, by, one):
             signature = one.signature.model_dump_json()
-            bans.put(ctx.db, Said(by, **one.ban.model_dump(), signature=signature))
+            bans.put(ctx.db, BanStatement(by, **one.ban.model_dump(), signature=signature))
     enforce(ctx)
 
 
@@ -79,7 +79,7 @@ def banned_by_then(
     if at not in memo:
         of_author = bans.find(ctx.db, ctx.node.heeds, author) if author else None
         memo[at] = bans.find(ctx.db, ctx.node.heeds, node, public) or of_author
-    ban: Said | None = memo[at]
+    ban: BanStatement | None = memo[at]
     return ban is not None and written_at(body) > ban.stamp
 
 
@@ -113,7 +113,7 @@ def _holds(ctx: Context, by: str, one: SignedBan) -> bool:
     return False
 
 
-def _signed(ctx: Context, said: Said) -> SignedBan:
+def _signed(ctx: Context, said: BanStatement) -> SignedBan:
     if said.signature is None:
         value = ctx.node.key.sign(statement(KIND, said.agent, said.body()))
         signature = Signature(node=ctx.node.agent_id, value=value)

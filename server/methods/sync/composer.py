@@ -16,11 +16,11 @@ import orjson
 from peers.digest import Name
 from server.domain.authorship import statement
 from server.domain.errors import Refusal
-from server.domain.registers import Claim
+from server.domain.registers import RepoClaim
 from server.methods.base import Node
 from server.store import changes, claims, context_packets, contracts, files, mesh, peers, projects
 from server.store.database import Database
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 
 MADE_BYTES = 2 * 1024 * 1024
 """Of messages that are made at once, about."""
@@ -31,13 +31,13 @@ BESIDE = 1_000
 KEPT_BYTES = 8 * 1024 * 1024
 """Of messages that were made and may be sent to another peer, at most."""
 
-_notices = Notices()
+_notices = LogOnce()
 T = TypeVar("T")
 Message = dict[str, Any]
 """{method, params} of a `*/sync` call."""
 
 
-class Made(NamedTuple):
+class BuiltMessages(NamedTuple):
     """The messages that carry an entity, as JSON: none for what is not there, or can't be sent."""
 
     texts: tuple[bytes, ...]
@@ -45,10 +45,10 @@ class Made(NamedTuple):
     """Why it can't be sent."""
 
 
-class Kept(NamedTuple):
+class CachedMessages(NamedTuple):
     """What was made, and the newest change then."""
 
-    made: Made
+    made: BuiltMessages
     as_of: int
 
     @property
@@ -63,24 +63,24 @@ class Composer:
     def __init__(self, database: Database, node: Node) -> None:
         self._database = database
         self._node = node
-        self._kept: dict[Name, Kept] = {}
+        self._kept: dict[Name, CachedMessages] = {}
         self._bytes = 0
         self._one_at_a_time = asyncio.Lock()
         self.made = 0
         """For how many entities messages were made."""
 
-    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, Made]]:
+    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, BuiltMessages]]:
         """The calls that carry the first of these entities, as many as fit into a few megabytes.
 
         Each is as it was after the change of that number, or later; as it is now for None.
         """
         async with self._one_at_a_time:
             missing = [name for name, seq in names.items() if not self._has(name, seq)]
-            made: dict[Name, Kept] = {}
+            made: dict[Name, CachedMessages] = {}
             if missing:
                 made = await self._database.read_wide(partial(_made, self._node, missing))
                 self.made += len(made)
-            found: list[tuple[Name, Made]] = []
+            found: list[tuple[Name, BuiltMessages]] = []
             for name, seq in names.items():
                 one = made.get(name) or (self._kept[name] if self._has(name, seq) else None)
                 if one is None:
@@ -94,7 +94,7 @@ class Composer:
         known = self._kept.get(name)
         return known is not None and seq is not None and known.as_of >= seq
 
-    def _keep(self, name: Name, one: Kept) -> None:
+    def _keep(self, name: Name, one: CachedMessages) -> None:
         """Keep messages, the oldest ones making room. What can't be made is tried each time."""
         if one.made.problem is not None:
             return
@@ -105,13 +105,13 @@ class Composer:
             self._bytes -= self._kept.pop(oldest).size
 
 
-def _made(node: Node, names: list[Name], db: sqlite3.Connection) -> dict[Name, Kept]:
+def _made(node: Node, names: list[Name], db: sqlite3.Connection) -> dict[Name, CachedMessages]:
     as_of = changes.newest(db)
-    made = Outbox(db, node).messages(names, MADE_BYTES)
-    return {name: Kept(one, as_of) for name, one in made}
+    made = MessageBuilder(db, node).messages(names, MADE_BYTES)
+    return {name: CachedMessages(one, as_of) for name, one in made}
 
 
-class Outbox:
+class MessageBuilder:
     """Makes messages on one connection, and remembers whose keys they need."""
 
     def __init__(self, db: sqlite3.Connection, node: Node) -> None:
@@ -121,7 +121,7 @@ class Outbox:
         self._unsigned: list[tuple[bytes, dict[str, Any]]] = []
         self._size = 0
 
-    def messages(self, names: Iterable[Name], bytes_max: int) -> list[tuple[Name, Made]]:
+    def messages(self, names: Iterable[Name], bytes_max: int) -> list[tuple[Name, BuiltMessages]]:
         """The calls that carry the first of these entities, as JSON, signed together.
 
         Those of one at least, and no more once they hold about `bytes_max`.
@@ -145,7 +145,7 @@ class Outbox:
             signature |= by._asdict()
         self._unsigned = []
         return [
-            (name, Made(tuple(map(orjson.dumps, messages)), problem))
+            (name, BuiltMessages(tuple(map(orjson.dumps, messages)), problem))
             for name, messages, problem in made
         ]
 
@@ -175,7 +175,9 @@ class Outbox:
         self._size = sum(size for _, size in sized)
         return [self._part_of_project(header, part) for part in _parts(sized)]
 
-    def _part_of_project(self, header: projects.Header, repos: list[projects.Repo]) -> Message:
+    def _part_of_project(
+        self, header: projects.ProjectHeader, repos: list[projects.Repo]
+    ) -> Message:
         said, project_id, kept = header.body(), header.project_id, header.signature
         signature = self._said("header", project_id, said, None, kept)
         every = [self._repo(project_id, repo) for repo in repos]
@@ -199,7 +201,7 @@ class Outbox:
             "claims": [self._claim(repo.repo_id, claim) for claim in every],
         }
 
-    def _claim(self, repo_id: str, claim: Claim) -> dict[str, Any]:
+    def _claim(self, repo_id: str, claim: RepoClaim) -> dict[str, Any]:
         body = claim.body()
         signature = self._signature("claim", repo_id, body, claim.agent_id, claim.signature)
         return {**body, "signature": signature}
@@ -271,7 +273,7 @@ class Outbox:
         return self._signed_file("cacp/file/syncRequest", "request", name, found)
 
     def _signed_file(
-        self, method: str, member: str, name: Name, found: files.File | files.Request
+        self, method: str, member: str, name: Name, found: files.File | files.FileRequest
     ) -> list[Message]:
         body = found.fact().model_dump()
         self._size += len(orjson.dumps(body))

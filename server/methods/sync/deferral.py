@@ -39,15 +39,15 @@ def subject(params: BaseModel) -> str:
     return str(found)
 
 
-def signed_message(source: str, method: str, params: BaseModel) -> deferred.Message:
+def signed_message(source: str, method: str, params: BaseModel) -> deferred.DeferredMessage:
     """A message of a node of our own make. It is the same when it comes signed anew."""
     unsigned = params.model_dump_json(exclude=_SIGNED)
-    return deferred.Message(source, method, params.model_dump_json(by_alias=True), unsigned)
+    return deferred.DeferredMessage(source, method, params.model_dump_json(by_alias=True), unsigned)
 
 
 def defer(
     ctx: Context,
-    message: deferred.Message,
+    message: deferred.DeferredMessage,
     reason: deferred.Reason,
     about: str,
     *,

@@ -11,7 +11,7 @@ from schemas.mesh import DigestParams, DigestResult, PullParams, PullResult
 from server.domain.agents import same_agent
 from server.domain.errors import Forbidden
 from server.methods.base import Context, Session, waits, writes
-from server.methods.sync.composer import Outbox
+from server.methods.sync.composer import MessageBuilder
 from server.store import digests, peers, undelivered, untaken
 
 PULL_BYTES = 2 * 1024 * 1024
@@ -52,7 +52,7 @@ async def pull(session: Session, params: PullParams) -> Any:
     def look(ctx: Context) -> tuple[orjson.Fragment, dict[Name, str]]:
         check_source(ctx, params.source_agent)
         names = [Name(one.entity, one.project_id, one.entity_id) for one in params.entities]
-        made = Outbox(ctx.db, ctx.node).messages(names, PULL_BYTES)
+        made = MessageBuilder(ctx.db, ctx.node).messages(names, PULL_BYTES)
         answer = _answer([one.texts for _, one in made], params.piece)
         answer["rest"] += len(names) - len(made)
         problems = {name: one.problem for name, one in made if one.problem is not None}

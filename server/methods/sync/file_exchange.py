@@ -17,7 +17,7 @@ from server.methods.cacp import file_content
 from server.methods.cacp.file import known_file
 from server.methods.sync.digest import check_source
 from server.methods.sync.foreign import result_of
-from server.methods.sync.merge_once import OnceInbox
+from server.methods.sync.merge_once import ImmutableMerge
 from server.store.files import File
 
 
@@ -25,7 +25,7 @@ from server.store.files import File
 def sync(ctx: Context, params: FileSyncParams) -> dict[str, Any]:
     """Take from a peer what a file is; its content is asked for by itself."""
     check_source(ctx, params.source_agent)
-    inbox = OnceInbox(ctx, ctx.caller.agent_id, params.keys)
+    inbox = ImmutableMerge(ctx, ctx.caller.agent_id, params.keys)
     return result_of(inbox.skipped, *inbox.file(params))
 
 
@@ -33,7 +33,7 @@ def sync(ctx: Context, params: FileSyncParams) -> dict[str, Any]:
 def sync_request(ctx: Context, params: FileRequestSyncParams) -> dict[str, Any]:
     """Take a request for a file from a peer."""
     check_source(ctx, params.source_agent)
-    inbox = OnceInbox(ctx, ctx.caller.agent_id, params.keys)
+    inbox = ImmutableMerge(ctx, ctx.caller.agent_id, params.keys)
     return result_of(inbox.skipped, *inbox.file_request(params))
 
 

@@ -44,11 +44,11 @@ from server.domain.identifiers import names_beginner, repo_id_for
 from server.domain.lineage import VERSION_JUMP_MAX
 from server.methods.base import Context, open_project, writes
 from server.methods.sync.deferral import defer
-from server.methods.sync.merge import Inbox
-from server.methods.sync.merge_once import OnceInbox
-from server.methods.sync.merge_project import ProjectInbox
+from server.methods.sync.merge import FactMerge
+from server.methods.sync.merge_once import ImmutableMerge
+from server.methods.sync.merge_project import ProjectMerge
 from server.store import context_packets, contracts, deferred, mesh, peers, projects
-from server.store.contracts import Header
+from server.store.contracts import ContractHeader
 from server.store.projects import Member, Membership, Repo
 from server.util.log_once import name_once
 
@@ -57,7 +57,7 @@ WAITS = {"status": "skipped", "reason": "the project is unknown here: it is fetc
 
 
 @dataclass(slots=True)
-class Source:
+class SendingPeer:
     """The peer that sends, the project that it sends of, and what was passed over."""
 
     ctx: Context
@@ -116,7 +116,7 @@ def project_sync(ctx: Context, params: ProjectSyncParams) -> dict[str, Any]:
     source = _source(ctx, params.source_agent, theirs.project_id)
     if source.is_mesh:
         registers = _signed(params.registers, "registers")
-        inbox = ProjectInbox(ctx, source.agent_id, params.keys)
+        inbox = ProjectMerge(ctx, source.agent_id, params.keys)
         return result_of(inbox.skipped, *inbox.project(params, registers))
     source.is_new = projects.header(ctx.db, theirs.project_id) is None
     if source.is_new:
@@ -137,7 +137,7 @@ def contract_sync(ctx: Context, params: ContractSyncParams) -> dict[str, Any]:
     source = _source(ctx, params.source_agent, params.project_id)
     if source.is_mesh:
         facts = _signed(params.facts, "facts")
-        inbox = Inbox(ctx, source.agent_id, params.keys)
+        inbox = FactMerge(ctx, source.agent_id, params.keys)
         return result_of(inbox.skipped, *inbox.contract(params, facts))
     if _waits_for_project(source, params):
         return WAITS
@@ -154,7 +154,7 @@ def context_sync(ctx: Context, params: ContextSyncParams) -> dict[str, Any]:
     source = _source(ctx, params.source_agent, params.project_id)
     if source.is_mesh:
         signature = _signed(params.signature, "signature")
-        inbox = OnceInbox(ctx, source.agent_id, params.keys)
+        inbox = ImmutableMerge(ctx, source.agent_id, params.keys)
         return result_of(inbox.skipped, *inbox.context(params, signature))
     if _waits_for_project(source, params):
         return WAITS
@@ -176,7 +176,7 @@ def repo_sync(ctx: Context, params: RepoSyncParams) -> dict[str, Any]:
     return result_of(source.skipped, created, changed)
 
 
-def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
+def _source(ctx: Context, source_agent: str, project_id: str) -> SendingPeer:
     """The peer that sends: registered here, and authenticated as `source_agent` (design §7).
 
     Foreign peers may send no credentials; where an unkeyed peer is taken at its word, a call
@@ -200,7 +200,7 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
                 )
             is_mesh = known.secret is not None
             memo["mesh", caller.agent_id] = is_mesh
-        return Source(ctx, caller.agent_id, caller.repo, project_id, is_mesh)
+        return SendingPeer(ctx, caller.agent_id, caller.repo, project_id, is_mesh)
     check_canonical(source_agent, "source_agent")
     peer = peers.find(ctx.db, source_agent)
     keyed = mesh.is_known_by_key(ctx.db, source_agent, ctx.node.agent_id)
@@ -211,7 +211,7 @@ def _source(ctx: Context, source_agent: str, project_id: str) -> Source:
         )
     # The change is the peer's own, and not told to it again.
     itself = replace(ctx, caller=Caller(peer.agent_id, peer.repo_name or "", "unkeyed", "peer"))
-    return Source(itself, peer.agent_id, peer.repo_name or "", project_id)
+    return SendingPeer(itself, peer.agent_id, peer.repo_name or "", project_id)
 
 
 def _signed(said: T | None, member: str) -> T:
@@ -222,7 +222,7 @@ def _signed(said: T | None, member: str) -> T:
     return said
 
 
-def _waits_for_project(source: Source, params: BaseModel) -> bool:
+def _waits_for_project(source: SendingPeer, params: BaseModel) -> bool:
     """Keep a call for a project that is unknown here, until it is fetched from its peer (§6)."""
     ctx = source.ctx
     if projects.header(ctx.db, source.project_id) is not None or ctx.caller.projects is not None:
@@ -230,7 +230,7 @@ def _waits_for_project(source: Source, params: BaseModel) -> bool:
     if peers.find(ctx.db, source.agent_id) is None:
         return False
     text = params.model_dump_json(by_alias=True, exclude_none=True)
-    message = deferred.Message(source.agent_id, ctx.method, text, text)
+    message = deferred.DeferredMessage(source.agent_id, ctx.method, text, text)
     return defer(ctx, message, "project", source.project_id, due=0)
 
 
@@ -249,7 +249,7 @@ def result_of(skipped: list[dict[str, Any]], created: bool, changed: bool) -> di
 
 
 def _create(ctx: Context, theirs: PeerProject) -> None:
-    header = projects.Header(
+    header = projects.ProjectHeader(
         project_id=theirs.project_id,
         name=theirs.name,
         objective=theirs.objective,
@@ -262,7 +262,7 @@ def _create(ctx: Context, theirs: PeerProject) -> None:
     ctx.record("project", theirs.project_id, theirs.project_id, "created")
 
 
-def _merge_header(source: Source, theirs: PeerProject) -> bool:
+def _merge_header(source: SendingPeer, theirs: PeerProject) -> bool:
     """Apply what the peer changed in the header since it was last exchanged. What it leaves out
     it has not changed."""
     ctx = source.ctx
@@ -290,7 +290,7 @@ def _merge_header(source: Source, theirs: PeerProject) -> bool:
     return True
 
 
-def _merge_repo(source: Source, theirs: PeerRepo) -> bool:
+def _merge_repo(source: SendingPeer, theirs: PeerRepo) -> bool:
     """Add a repo that is unknown here, and the peer's claim on its own."""
     ctx, project_id = source.ctx, source.project_id
     member = next((one for one in source.project.members if one.name == theirs.name), None)
@@ -320,7 +320,7 @@ def _merge_repo(source: Source, theirs: PeerRepo) -> bool:
     return fresh
 
 
-def _merge_claim(source: Source, member: Member, theirs: PeerRepo) -> bool:
+def _merge_claim(source: SendingPeer, member: Member, theirs: PeerRepo) -> bool:
     """The peer claims a repo. One that another agent holds is kept as a conflict (design §5)."""
     ctx = source.ctx
     if source.repo and member.name != source.repo:
@@ -346,7 +346,7 @@ def _merge_claim(source: Source, member: Member, theirs: PeerRepo) -> bool:
     return True
 
 
-def _renew_endpoint(source: Source, member: Member, endpoint: str | None) -> bool:
+def _renew_endpoint(source: SendingPeer, member: Member, endpoint: str | None) -> bool:
     ctx, project_id = source.ctx, source.project_id
     known = {repo.repo_id: repo for repo in projects.repos(ctx.db, project_id)}
     repo = known[member.repo_id]
@@ -361,7 +361,7 @@ def _renew_endpoint(source: Source, member: Member, endpoint: str | None) -> boo
 # --- contracts ----------------------------------------------------------------------------------
 
 
-def _merge_contract(source: Source, theirs: PeerContract) -> bool:
+def _merge_contract(source: SendingPeer, theirs: PeerContract) -> bool:
     """Apply what the peer itself changed of a contract, as far as its repo may say so."""
     ctx, project_id = source.ctx, source.project_id
     repo_id = source.repo_id
@@ -391,7 +391,7 @@ def _merge_contract(source: Source, theirs: PeerContract) -> bool:
 
 
 def _apply(
-    source: Source, repo_id: str, theirs: PeerContract, differences: Sequence[Difference]
+    source: SendingPeer, repo_id: str, theirs: PeerContract, differences: Sequence[Difference]
 ) -> bool:
     """Join the facts that the differences stand for, but those that the peer may not write."""
     ctx, project_id = source.ctx, source.project_id
@@ -411,7 +411,7 @@ def _apply(
     if header is None:
         first, *new = new
         assert isinstance(first, VersionFact)
-        header = Header(theirs.type, theirs.name, _past(theirs.created_at, ctx.stamp))
+        header = ContractHeader(theirs.type, theirs.name, _past(theirs.created_at, ctx.stamp))
         contracts.insert(ctx.db, project_id, theirs.contract_id, header, first)
         facts = {(first.kind, first.key): first}
     if current is not None and not (new := news(facts, new)):
@@ -426,7 +426,7 @@ def _apply(
 
 
 def _name_conflict(
-    source: Source, theirs: PeerContract, facts: domain.Facts, joined: domain.Facts
+    source: SendingPeer, theirs: PeerContract, facts: domain.Facts, joined: domain.Facts
 ) -> bool:
     """Say so to both when a version has lost: by the stream here, in the answer to the peer.
 
@@ -450,7 +450,7 @@ def _ours(ctx: Context, project_id: str, contract_id: str) -> PeerContract | Non
     return None if document is None else PeerContract.model_validate_json(orjson.dumps(document))
 
 
-def _with_our_ids(source: Source, theirs: PeerContract) -> PeerContract:
+def _with_our_ids(source: SendingPeer, theirs: PeerContract) -> PeerContract:
     return theirs.model_copy(
         update={
             "proposed_by": source.our_id(theirs.proposed_by) if theirs.proposed_by else None,
@@ -465,7 +465,7 @@ def _with_our_ids(source: Source, theirs: PeerContract) -> PeerContract:
 # --- context ------------------------------------------------------------------------------------
 
 
-def _merge_packet(source: Source, theirs: PeerPacket) -> bool:
+def _merge_packet(source: SendingPeer, theirs: PeerPacket) -> bool:
     """Add a packet that is unknown here. A peer speaks for its own repo only."""
     ctx, project_id = source.ctx, source.project_id
     if context_packets.exists(ctx.db, project_id, theirs.packet_id):

@@ -30,7 +30,7 @@ from server.methods.sync.bans import banned_by_then
 from server.methods.sync.deferral import defer, signed_message, subject
 from server.methods.sync.equivocation import name_two_faced
 from server.store import claims, contracts, deferred, mesh
-from server.store.contracts import Header
+from server.store.contracts import ContractHeader
 from server.store.deferred import AGAIN
 from server.util.log_once import name_once
 
@@ -38,7 +38,7 @@ Skipped = dict[str, Any]
 T = TypeVar("T")
 
 
-class Said(Protocol):
+class SignedRegister(Protocol):
     """What something is, in the words of a node: a repo, or the header of a contract."""
 
     @property
@@ -49,7 +49,7 @@ class Said(Protocol):
         """What of it is signed; `stamp` is when it was said."""
 
 
-class Inbox:
+class FactMerge:
     """One message of a peer of our own make. `source` is its agent id."""
 
     def __init__(self, ctx: Context, source: str, introduced: dict[str, str]) -> None:
@@ -168,14 +168,20 @@ class Inbox:
             ctx.record("conflict", contract_id, params.project_id, "version_lost")
         return created, True
 
-    def _named(self, contract_id: str, theirs: Header, by: Signature | None) -> Header:
+    def _named(
+        self, contract_id: str, theirs: ContractHeader, by: Signature | None
+    ) -> ContractHeader:
         """The header of a contract that is new here. What is signed wrongly is nobody's word."""
         if by is None or self._vouched("contract", contract_id, theirs.body(), None, by):
             return theirs
         return theirs._replace(signature="")
 
     def _renamed(
-        self, params: ContractSyncParams, ours: Header, theirs: Header, facts: domain.Facts
+        self,
+        params: ContractSyncParams,
+        ours: ContractHeader,
+        theirs: ContractHeader,
+        facts: domain.Facts,
     ) -> bool:
         """Join a contract's header with ours; whether what readers get is another. Two nodes may
         have made it from one that a foreign peer told both of: the first made it."""
@@ -255,8 +261,8 @@ class Inbox:
         self,
         kind: str,
         at: tuple[str, str],
-        ours: Said,
-        theirs: Said,
+        ours: SignedRegister,
+        theirs: SignedRegister,
         by: Signature | None,
         weight: Callable[[str | None], int],
     ) -> bool:
@@ -399,10 +405,10 @@ def kept_of(ctx: Context, signature: Signature) -> str | None:
     return signature.model_dump_json()
 
 
-def _header_of(ctx: Context, params: ContractSyncParams, news: list[Fact]) -> Header:
+def _header_of(ctx: Context, params: ContractSyncParams, news: list[Fact]) -> ContractHeader:
     said, by = params.contract, params.header_signature
     created_at = params.created_at or min((fact.stamp for fact in news), default=ctx.stamp)
-    return Header(said.type, said.name, created_at, "" if by is None else kept_of(ctx, by))
+    return ContractHeader(said.type, said.name, created_at, "" if by is None else kept_of(ctx, by))
 
 
 def _is_node(ctx: Context, author: str | None) -> bool:

@@ -15,14 +15,14 @@ from schemas.mesh import Signature
 from schemas.sync import ContextSyncParams
 from server.domain.files import winner
 from server.domain.immutable import order
-from server.methods.sync.merge import Inbox, kept_of, no_claim
+from server.methods.sync.merge import FactMerge, kept_of, no_claim
 from server.store import context_packets, files
-from server.store.files import File, Request
+from server.store.files import File, FileRequest
 
 TAKEN = "that id is taken: of the two the earlier stays"
 
 
-class OnceInbox(Inbox):
+class ImmutableMerge(FactMerge):
     """One message that carries a packet, a file or a request."""
 
     # --- context ------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class OnceInbox(Inbox):
             return False, False
         if not self._file_holds("cacp/file/syncRequest", kind, params, theirs, theirs.requested_by):
             return False, False
-        asked = Request.of(theirs, kept_of(ctx, params.signature))
+        asked = FileRequest.of(theirs, kept_of(ctx, params.signature))
         files.put_request(ctx.db, project_id, asked)
         self._see(theirs.stamp)
         done = files.fulfilled_by(ctx.db, project_id, theirs.request_id) is not None
@@ -121,7 +121,7 @@ class OnceInbox(Inbox):
         self,
         kind: str,
         params: FileSyncParams | FileRequestSyncParams,
-        known: File | Request,
+        known: File | FileRequest,
         theirs: Any,
     ) -> bool:
         """Whether what is known of an id stays. Two facts of one id are named in the log."""

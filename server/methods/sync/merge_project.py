@@ -12,14 +12,14 @@ from server.domain.agents import identity
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Refusal
 from server.domain.identifiers import repo_id_for
-from server.domain.registers import Claim, later, settle
+from server.domain.registers import RepoClaim, later, settle
 from server.methods.base import Context
 from server.methods.cacp.authority import counts, weight_of_repo
-from server.methods.sync.merge import Inbox, kept_of
+from server.methods.sync.merge import FactMerge, kept_of
 from server.store import claims, projects
 
 
-class ProjectInbox(Inbox):
+class ProjectMerge(FactMerge):
     """One message that carries a project."""
 
     def project(self, params: ProjectSyncParams, register: ProjectRegister) -> tuple[bool, bool]:
@@ -47,7 +47,9 @@ class ProjectInbox(Inbox):
             changed |= self._header(header, theirs, by)
         return header is None, changed
 
-    def _header(self, ours: projects.Header, theirs: projects.Header, by: Signature | None) -> bool:
+    def _header(
+        self, ours: projects.ProjectHeader, theirs: projects.ProjectHeader, by: Signature | None
+    ) -> bool:
         """Join a header with ours: of who has standing in the project, the last writer's stays."""
         ctx, project_id = self.ctx, ours.project_id
         standing = counts(ctx, ours), counts(ctx, theirs)
@@ -136,7 +138,9 @@ class ProjectInbox(Inbox):
         found = []
         for one in theirs.claims:
             kept = kept_of(ctx, one.signature)
-            claim = Claim(one.agent_id, one.agent_endpoint, one.claimed_at, one.renewed_at, kept)
+            claim = RepoClaim(
+                one.agent_id, one.agent_endpoint, one.claimed_at, one.renewed_at, kept
+            )
             if repr(claim.body()) in before:
                 continue
             self._contradicts_claim(repo_id, ours, claim, one.signature)
@@ -151,7 +155,7 @@ class ProjectInbox(Inbox):
             ctx.record("conflict", repo_id, project_id, "claim_lost")
         return True
 
-    def _may_claim(self, repo_id: str, claim: Claim, signature: Signature) -> bool:
+    def _may_claim(self, repo_id: str, claim: RepoClaim, signature: Signature) -> bool:
         try:
             if claim.agent_endpoint is not None:
                 check_endpoint(claim.agent_endpoint, loopback_allowed=self.ctx.node.loopback)
@@ -161,7 +165,7 @@ class ProjectInbox(Inbox):
         return self._vouched("claim", repo_id, claim.body(), claim.agent_id, signature)
 
     def _contradicts_claim(
-        self, repo_id: str, ours: list[Claim], theirs: Claim, by: Signature
+        self, repo_id: str, ours: list[RepoClaim], theirs: RepoClaim, by: Signature
     ) -> None:
         """Name who has claimed one repo for one agent twice with one stamp, differently."""
         who = identity(theirs.agent_id)
@@ -172,8 +176,8 @@ class ProjectInbox(Inbox):
                 self._compare("claim", at, held, theirs.body(), theirs.agent_id, by)
 
 
-def _header_of(ctx: Context, project_id: str, said: ProjectRegister) -> projects.Header:
-    return projects.Header(
+def _header_of(ctx: Context, project_id: str, said: ProjectRegister) -> projects.ProjectHeader:
+    return projects.ProjectHeader(
         project_id=project_id,
         name=said.name,
         objective=said.objective,

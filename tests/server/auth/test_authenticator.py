@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.auth.authenticator import Caller, Identity, issue_token
+from server.auth.authenticator import Authenticator, Caller, issue_token
 from server.domain.errors import Forbidden, Refusal, Unauthenticated
 from server.settings import Settings
 from server.store import keys, peers, tokens
@@ -44,7 +44,7 @@ class Node:
     def identify(
         self, headers: dict[bytes, bytes], client: str | None = "127.0.0.1", **settings: Any
     ) -> Caller:
-        return Identity(Settings(**settings), self.read, self.secret).identify(headers, client)
+        return Authenticator(Settings(**settings), self.read, self.secret).identify(headers, client)
 
     def key(self, agent_id: str = BACKEND, **more: Any) -> bytes:
         key = keys.new_key()
@@ -224,7 +224,7 @@ def test_an_unknown_key_is_refused_and_not_repeated(node: Node) -> None:
 
 def test_a_revoked_key_is_out_with_the_next_request(node: Node) -> None:
     headers = {b"authorization": node.key()}
-    identity = Identity(Settings(), node.read, node.secret)
+    identity = Authenticator(Settings(), node.read, node.secret)
     identity.identify(headers, None)
     keys.revoke(node.db, keys.every(node.db)[0].key_id, now=2)
     refused(Unauthenticated, "revoked_key", lambda: identity.identify(headers, None))
@@ -234,7 +234,7 @@ def test_a_key_that_was_granted_to_a_known_agent_reads(node: Node) -> None:
     """Design §7: known = found in ADP, proven by a challenge, reads only."""
     key = keys.new_key()
     granted = {keys.hash_of(key.encode()): FRONTEND}
-    identity = Identity(Settings(), node.read, node.secret, granted.get)
+    identity = Authenticator(Settings(), node.read, node.secret, granted.get)
     headers = {b"authorization": b"Bearer " + key.encode()}
     assert identity.identify(headers, None) == Caller(FRONTEND, "", "known", "key")
     named = {**headers, b"x-agent-id": BACKEND.encode()}
@@ -250,7 +250,7 @@ def test_a_key_made_by_another_process_counts_at_once(tmp_path: Path) -> None:
         closing(connect(tmp_path / "cacp.db")) as theirs,
     ):
         running = Node(ours)
-        identity = Identity(Settings(), running.read, running.secret)
+        identity = Authenticator(Settings(), running.read, running.secret)
         headers = {b"authorization": Node(theirs).key()}
         assert identity.identify(headers, None).agent_id == BACKEND
 

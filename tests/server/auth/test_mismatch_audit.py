@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import structlog.testing
 
-from server.auth.mismatch_audit import CALLERS_MAX, MOST, Mismatches
+from server.auth.mismatch_audit import CALLERS_MAX, MOST, MismatchAudit
 from server.store.database import Database
 from server.store.migrate import prepare
 from tests.node import Node, bearer
@@ -57,7 +57,7 @@ def test_callers_who_have_been_quiet_long_are_forgotten(tmp_path: Path) -> None:
         prepared = prepare(tmp_path / "cacp.db")
         database = Database(tmp_path / "cacp.db", "NORMAL")
         await database.open(prepared.last_stamp)
-        mismatches = Mismatches(database, lambda: 0.0)
+        mismatches = MismatchAudit(database, lambda: 0.0)
         for number in range(CALLERS_MAX + 5):
             mismatches.note(f"caller {number}", None, None, "no")
         await mismatches.stop()
@@ -74,7 +74,7 @@ def test_what_can_not_be_audited_is_named_and_counted(tmp_path: Path) -> None:
         prepared = prepare(tmp_path / "cacp.db")
         database = Database(tmp_path / "cacp.db", "NORMAL")
         await database.open(prepared.last_stamp)
-        mismatches = Mismatches(database)
+        mismatches = MismatchAudit(database)
         with structlog.testing.capture_logs() as logged:
             mismatches.note(IMPOSTOR, "victim", None, cast(Any, object()))
             await mismatches.stop()
@@ -92,7 +92,7 @@ async def noted(path: Path) -> list[dict[str, Any]]:
     database = Database(path, "NORMAL")
     await database.open(prepared.last_stamp)
     seconds = 0.0
-    mismatches = Mismatches(database, lambda: seconds)
+    mismatches = MismatchAudit(database, lambda: seconds)
     for _ in range(MOST.most + 3):
         mismatches.note(IMPOSTOR, "victim", None, "no")
     mismatches.note("another", "victim", None, "no")

@@ -11,7 +11,7 @@ import pytest
 
 from peers.clock import Reading
 from server.http import health
-from server.http.health import Checkup
+from server.http.health import HealthCheck
 from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare
 from server.store.undelivered import STUCK_TRIES
@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 async def test_a_node_that_reads_and_writes_is_healthy(path: Path) -> None:
     database = Database(path)
     await database.open(0)
-    assert await Checkup(database).examine() == health.Health("healthy")
+    assert await HealthCheck(database).examine() == health.Health("healthy")
     await database.close()
 
 
@@ -44,9 +44,9 @@ async def test_what_peers_do_not_take_is_told_once_it_is_no_passing_trouble(path
     await database.open(0)
     row = "INSERT INTO undelivered VALUES ('beta', 'contract', 'p', ?, 1, ?, 'why', 0)"
     await database.write(lambda to: to.connection.execute(row, ("c1", STUCK_TRIES - 1)) and None)
-    assert await Checkup(database).examine() == health.Health("healthy")
+    assert await HealthCheck(database).examine() == health.Health("healthy")
     await database.write(lambda to: to.connection.execute(row, ("c2", STUCK_TRIES)) and None)
-    found = await Checkup(database).examine()
+    found = await HealthCheck(database).examine()
     assert (found.status, found.reason) == ("degraded", "undelivered")
     assert found.detail is not None
     assert found.detail.startswith("1 entity was refused by 1 peer, or can't be sent")
@@ -57,7 +57,7 @@ async def test_what_peers_do_not_take_is_told_once_it_is_no_passing_trouble(path
 async def test_a_probe_is_spared_while_writes_succeed(path: Path) -> None:
     database = Database(path)
     await database.open(0)
-    checkup = Checkup(database)
+    checkup = HealthCheck(database)
     await checkup.examine()
     before = database.writes
     for _ in range(5):
@@ -72,7 +72,7 @@ async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) 
 
     database = Database(path)
     await database.open(0)
-    checkup = Checkup(database)
+    checkup = HealthCheck(database)
     await checkup.examine()
     with pytest.raises(Exception, match="database"):
         await database.write(break_)
@@ -85,7 +85,7 @@ async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) 
 async def test_a_writer_that_has_ended_is_unhealthy(path: Path) -> None:
     database = Database(path)
     await database.open(0)
-    checkup = Checkup(database)
+    checkup = HealthCheck(database)
     await checkup.examine()
     [writer] = [task for task in asyncio.all_tasks() if task.get_name() == "cacp-writer"]
     writer.cancel()
@@ -99,7 +99,7 @@ async def test_each_probe_really_writes(path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(health, "PROBE_SECONDS", 0.0)
     database = Database(path)
     await database.open(0)
-    checkup = Checkup(database)
+    checkup = HealthCheck(database)
     with closing(connect(path)) as eye:
         seen = set()
         for _ in range(3):
@@ -113,7 +113,7 @@ async def test_a_file_that_was_taken_away_is_unhealthy(path: Path) -> None:
     database = Database(path)
     await database.open(0)
     path.unlink()
-    assert await Checkup(database).examine() == health.Health("unhealthy", "storage_missing")
+    assert await HealthCheck(database).examine() == health.Health("unhealthy", "storage_missing")
     await database.close()
 
 
@@ -130,7 +130,7 @@ async def test_a_probe_that_takes_too_long_is_unhealthy(
 
     writing = asyncio.ensure_future(database.write(block))
     await asyncio.sleep(0)
-    assert await Checkup(database).examine() == health.Health("unhealthy", "storage_slow")
+    assert await HealthCheck(database).examine() == health.Health("unhealthy", "storage_slow")
     go_on.set()
     await writing
     await database.close()
@@ -143,7 +143,7 @@ async def test_little_room_on_the_disk_is_degraded(
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
     database = Database(path)
     await database.open(0)
-    assert await Checkup(database).examine() == health.Health("degraded", "disk_low")
+    assert await HealthCheck(database).examine() == health.Health("degraded", "disk_low")
     await database.close()
 
 
@@ -154,7 +154,7 @@ async def test_a_clock_that_is_far_from_the_peers_is_degraded(path: Path) -> Non
     now, steady = database.clock.own(), database.clock.steady()
     for peer in ("a", "b"):
         database.clock.heard(peer, Reading(steady, now - 3_600_000_000, steady))
-    found = await Checkup(database).examine()
+    found = await HealthCheck(database).examine()
     assert (found.status, found.reason) == ("degraded", "clock_off")
     assert found.detail is not None
     assert "1 h ahead of the time that 2 of 3 nodes share" in found.detail

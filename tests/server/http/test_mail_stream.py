@@ -9,8 +9,8 @@ import pytest
 
 from server.domain.acp.pushes import Push
 from server.http.mail_stream import event
-from server.store.messages import Message
-from server.store.pushes import Due
+from server.store.messages import MessageRow
+from server.store.pushes import DuePush
 from tests.mail import Agent, agent
 from tests.node import Node, bearer
 from tests.pushing import Pushing
@@ -30,8 +30,8 @@ def ids(events: list[dict[str, Any]]) -> list[str]:
 
 
 def test_what_comes_back_does_not_set_the_reader_back() -> None:
-    message = Message(*[None] * len(Message._fields))  # type: ignore[arg-type]
-    first = Due(1, Push("pending", 0), 7, "pending", message)
+    message = MessageRow(*[None] * len(MessageRow._fields))  # type: ignore[arg-type]
+    first = DuePush(1, Push("pending", 0), 7, "pending", message)
     assert event(first, {}, "e").id == "e:7"
     assert event(first._replace(push=Push("delivered", 1)), {}, "e").id is None
 

@@ -19,7 +19,7 @@ from server.http.protocol import (
     SEND_SECONDS,
     HttpProtocol,
 )
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 from tests.server.http.test_protocol import CALL, HEAD, LENGTH, get, refused
 from tests.waiting import PATIENCE
 
@@ -243,7 +243,7 @@ async def asks(caller: Caller) -> float:
 
 
 def test_who_does_not_take_its_answer_is_not_waited_for() -> None:
-    ended = Connections(10, 10, Notices())
+    ended = Connections(10, 10, LogOnce())
 
     async def ask(caller: Caller) -> bytes:
         caller.other._admission = ended

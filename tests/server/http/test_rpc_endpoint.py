@@ -11,20 +11,20 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.auth.authenticator import Caller, Identity
+from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import InvalidInput, RateLimited
-from server.http.rate_limit import Limits
+from server.http.rate_limit import RateLimit
 from server.http.rpc_endpoint import (
     PEER_SHARE,
     PIECE,
-    Gate,
+    Admission,
     InPieces,
     LastResort,
     idempotency_key,
     is_json,
     respond,
 )
-from server.util.log_once import Notices
+from server.util.log_once import LogOnce
 from tests.node import Node, bearer
 
 LIST = json.dumps({"jsonrpc": "2.0", "method": "cacp/project/list", "params": {}, "id": 1})
@@ -253,8 +253,8 @@ def test_what_breaks_in_the_middle_of_an_answer_breaks_it_off() -> None:
 
 def test_a_batch_counts_for_each_of_its_calls_and_a_peers_for_its_own_rate() -> None:
     """Design §7: requests per caller. A peer's batch carries what others were counted for."""
-    limits = Limits(60)
-    gate = Gate(cast(Identity, None), limits, Notices())
+    limits = RateLimit(60)
+    gate = Admission(cast(Authenticator, None), limits, LogOnce())
     for agent_id, trust in (("agent", "verified"), ("peer", "peer")):
         limits.check(agent_id, 0.0)
         gate.charge(Caller(agent_id, "r", trust, "key"), 99)  # type: ignore[arg-type]
@@ -319,7 +319,7 @@ def test_a_small_answer_is_sent_at_once() -> None:
 
 def test_a_peer_does_not_have_any_number_of_messages_taken() -> None:
     """Its batches counted as one request each, whatever was in them."""
-    gate = Gate(cast(Identity, None), Limits(60), Notices())
+    gate = Admission(cast(Authenticator, None), RateLimit(60), LogOnce())
     peer, other = (Caller(name, "r", "peer", "key") for name in ("peer", "other"))
     gate.charge(peer, 99 * PEER_SHARE)
     with pytest.raises(RateLimited) as refusal:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from peers.clock import Reading
 from peers.signing import SigningKey
-from server.mesh.clock_settling import Settling
+from server.mesh.clock_settling import ClockSettling
 from server.methods.base import Node
 from server.store.database import Database
 from server.store.migrate import prepare
@@ -20,7 +20,7 @@ def test_it_waits_for_the_clocks_and_then_ends(tmp_path: Path) -> None:
     async def play() -> list[bool]:
         database = Database(path)
         await database.open(prepare(path).last_stamp)
-        settling = Settling(database, node)
+        settling = ClockSettling(database, node)
         database.clock.sends = False
         turns = settling.run()
         await anext(turns)

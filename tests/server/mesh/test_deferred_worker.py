@@ -10,7 +10,7 @@ import pytest
 from peers.client import CallError, Refused, Unreachable
 from peers.signing import SigningKey
 from server.domain.errors import Forbidden, InvalidInput, RateLimited
-from server.mesh.deferred_worker import Deferred, may_pass
+from server.mesh.deferred_worker import DeferredWorker, may_pass
 from server.methods.base import Node as Methods
 from server.store import deferred
 from server.store import peers as registered
@@ -162,13 +162,15 @@ def test_a_peer_that_gives_no_answer_is_asked_once_and_holds_up_no_other(tmp_pat
                 registered.put(to.connection, agent, "http://x", None, "unkeyed", 1)
             for source, params in ((gone, '{"projectId": "p"}'), (other, "{}")):
                 for number in range(3):
-                    sent = deferred.Message(source, "cacp/contract/sync", params, f"{number}")
+                    sent = deferred.DeferredMessage(
+                        source, "cacp/contract/sync", params, f"{number}"
+                    )
                     deferred.put(to.connection, sent, "project", "p", due=number, now=now)
 
         await database.write(put)
         node = Methods("aid://example.com/own@1.0.0", "own", True, True, SigningKey(b"k" * 32))
         others = cast(Any, Others())
-        turns = Deferred(database, node, others, others).run()
+        turns = DeferredWorker(database, node, others, others).run()
         assert await anext(turns) is None
         await database.close()
         assert happened == ["asked", *[f"taken from {other}"] * 3, "gave up"]

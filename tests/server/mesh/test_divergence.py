@@ -22,7 +22,7 @@ def test_it_is_an_alarm_until_the_two_are_equal(tmp_path: Path) -> None:
         database = Database(tmp_path / "cacp.db")
         await database.open(1)
         divergence = Divergence(database, PEER)
-        message = deferred.Message(PEER, "m", "{}", "{}")
+        message = deferred.DeferredMessage(PEER, "m", "{}", "{}")
         await database.write(
             lambda to: deferred.put(to.connection, message, "stamp", "1", due=5, now=1)
         )

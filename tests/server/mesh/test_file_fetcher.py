@@ -14,8 +14,8 @@ from peers.signing import SigningKey
 from schemas.file_mesh import PIECE_MAX
 from server.domain.errors import NodeAway, NotFound, Refusal, Unavailable
 from server.mesh import file_fetcher
-from server.mesh.file_fetcher import Fetcher
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.file_fetcher import FileFetcher
+from server.mesh.mesh_channel import MeshChannel
 from server.methods.base import Node
 from server.store import files
 from server.store.database import Database
@@ -55,7 +55,7 @@ class Peer:
         return {"content": base64.b64encode(self.content[at : at + PIECE_MAX]).decode()}
 
 
-Story = Callable[[Fetcher, Database], Awaitable[Any]]
+Story = Callable[[FileFetcher, Database], Awaitable[Any]]
 
 
 def play(folder: Path, story: Story, *, room: int = 10**9, down: str = "", **peers: Peer) -> Any:
@@ -65,8 +65,10 @@ def play(folder: Path, story: Story, *, room: int = 10**9, down: str = "", **pee
         prepare(folder / "cacp.db")
         database = Database(folder / "cacp.db")
         await database.open(1)
-        links = {f"aid://example.com/{name}": cast(MeshLink, one) for name, one in peers.items()}
-        fetcher = Fetcher(database, NODE, links, lambda node: not node.endswith(down or "-"), room)
+        links = {f"aid://example.com/{name}": cast(MeshChannel, one) for name, one in peers.items()}
+        fetcher = FileFetcher(
+            database, NODE, links, lambda node: not node.endswith(down or "-"), room
+        )
         try:
             return await story(fetcher, database)
         finally:
@@ -80,7 +82,7 @@ def fetched(folder: Path, wanted: File, *, direct: bool = False, **peers: Any) -
     return play(folder, lambda one, _: one.fetch("p", wanted, direct=direct), **peers)
 
 
-def kept(database: Database, wanted: File) -> files.Content | None:
+def kept(database: Database, wanted: File) -> files.FileContent | None:
     return database.read(lambda db: files.content(db, "p", wanted))
 
 
@@ -91,7 +93,7 @@ def no_content() -> Refused:
 def test_it_comes_in_pieces_and_is_kept(tmp_path: Path) -> None:
     beta = Peer(CONTENT)
 
-    async def story(fetcher: Fetcher, database: Database) -> None:
+    async def story(fetcher: FileFetcher, database: Database) -> None:
         assert await fetcher.fetch("p", file()) == CONTENT
         found = kept(database, file())
         assert found is not None
@@ -107,7 +109,7 @@ def test_it_comes_in_pieces_and_is_kept(tmp_path: Path) -> None:
 def test_many_who_ask_are_served_by_one_fetching(tmp_path: Path) -> None:
     beta = Peer(CONTENT)
 
-    async def story(fetcher: Fetcher, _: Database) -> list[bytes]:
+    async def story(fetcher: FileFetcher, _: Database) -> list[bytes]:
         return await asyncio.gather(*(fetcher.fetch("p", file()) for _ in range(5)))
 
     assert play(tmp_path, story, beta=beta) == [CONTENT] * 5
@@ -119,7 +121,7 @@ def test_an_empty_file_needs_no_peer(tmp_path: Path) -> None:
 
 
 def test_without_room_it_is_given_and_not_kept(tmp_path: Path) -> None:
-    async def story(fetcher: Fetcher, database: Database) -> None:
+    async def story(fetcher: FileFetcher, database: Database) -> None:
         assert await fetcher.fetch("p", file()) == CONTENT
         assert kept(database, file()) is None
 
@@ -127,7 +129,7 @@ def test_without_room_it_is_given_and_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_this_node_held_itself_is_its_own_again(tmp_path: Path) -> None:
-    async def story(fetcher: Fetcher, database: Database) -> None:
+    async def story(fetcher: FileFetcher, database: Database) -> None:
         own = file(holder=None)
         assert await fetcher.fetch("p", own) == CONTENT
         assert kept(database, own) == (CONTENT, None)
@@ -170,7 +172,7 @@ def test_only_peers_that_answer_are_asked_and_directly_none_but_the_holder(tmp_p
 def test_what_nobody_gives_is_refused_precisely(
     tmp_path: Path, answer: Any, refusal: type[Refusal], reason: str, says: str
 ) -> None:
-    async def story(fetcher: Fetcher, database: Database) -> None:
+    async def story(fetcher: FileFetcher, database: Database) -> None:
         with pytest.raises(refusal) as refused:
             await fetcher.fetch("p", file())
         assert refused.value.data["reason"] == reason
@@ -193,7 +195,7 @@ def test_right_content_is_taken_from_another_when_one_gives_wrong(tmp_path: Path
 def test_who_does_not_wait_finds_it_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_fetcher, "PATIENCE", 0.01)
 
-    async def story(fetcher: Fetcher, _: Database) -> None:
+    async def story(fetcher: FileFetcher, _: Database) -> None:
         with pytest.raises(NodeAway) as refused:
             await fetcher.fetch("p", file())
         assert refused.value.data["reason"] == "being_fetched"
@@ -212,7 +214,7 @@ def test_a_holder_that_hangs_is_given_up_and_holds_up_no_other(
 ) -> None:
     monkeypatch.setattr(file_fetcher, "SECONDS", 2)
 
-    async def story(fetcher: Fetcher, _: Database) -> None:
+    async def story(fetcher: FileFetcher, _: Database) -> None:
         hanging = [
             asyncio.create_task(fetcher.fetch("p", file(file_id=f"h{number}"), direct=True))
             for number in range(file_fetcher.AT_ONCE + 3)
@@ -229,7 +231,7 @@ def test_a_holder_that_hangs_is_given_up_and_holds_up_no_other(
 
 
 def test_who_waits_is_told_that_the_node_stops(tmp_path: Path) -> None:
-    async def story(fetcher: Fetcher, _: Database) -> None:
+    async def story(fetcher: FileFetcher, _: Database) -> None:
         waiting = asyncio.create_task(fetcher.fetch("p", file()))
         while not beta.asked:
             await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from peers.client import Client, Refused
 from peers.digest import Name
 from peers.signing import SigningKey
 from server.domain.errors import Unavailable
-from server.mesh.foreign_channel import ForeignLink
+from server.mesh.foreign_channel import ForeignChannel
 from server.methods.base import Node as Self
 from server.store import peers as store
 from server.store import projects
@@ -435,11 +435,11 @@ def test_a_project_that_this_node_can_not_merge_now_is_not_replaced(tmp_path: Pa
     async def deliver() -> dict[Name, str]:
         database = Database(tmp_path / "a.db")
         await database.open(prepare(tmp_path / "a.db").last_stamp)
-        header = projects.Header("p", "ours", "o", "planning", "any", 1, 1)
+        header = projects.ProjectHeader("p", "ours", "o", "planning", "any", 1, 1)
         await database.write(lambda to: projects.insert(to.connection, header, []))
         node = Self("aid://x/a@1", "a", True, True, SigningKey(bytes(32)))
         peer = Peer(AGENT, "http://127.0.0.1:1", REPO, "unkeyed", 1, 1)
-        link = ForeignLink(cast(Client, Peerless()), database, node, peer, fails)
+        link = ForeignChannel(cast(Client, Peerless()), database, node, peer, fails)
         try:
             return await link.deliver({Name("project", "p", "p"): 1})
         finally:

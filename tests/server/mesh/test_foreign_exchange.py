@@ -29,7 +29,7 @@ from server.mesh.foreign_exchange import (
     written_for,
 )
 from server.store import contracts, peers, projects
-from server.store.contracts import Header
+from server.store.contracts import ContractHeader
 from server.store.database import Transaction, connect
 from server.store.migrate import prepare
 from server.store.peers import Peer
@@ -46,7 +46,7 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A project of two repos with one contract."""
     prepare(tmp_path / "a.db")
     with closing(connect(tmp_path / "a.db")) as db:
-        header = projects.Header("p", "ours", "o", "planning", "any", 1, 1)
+        header = projects.ProjectHeader("p", "ours", "o", "planning", "any", 1, 1)
         repos = [Repo(f"our-{name}", name, "r", "l", "[]", None, 1) for name in ("a", "mobile-app")]
         projects.insert(db, header, repos)
         first = VersionFact(
@@ -59,7 +59,7 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
             policy="any",
             stamp=5,
         )
-        contracts.insert(db, "p", "c", Header("custom", "C", 5), first)
+        contracts.insert(db, "p", "c", ContractHeader("custom", "C", 5), first)
         yield db
 
 

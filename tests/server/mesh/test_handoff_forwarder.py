@@ -8,7 +8,7 @@ import pytest
 from peers.client import CallError, NotConnected, Refused, Unreachable
 from server.domain.errors import Conflict, Forbidden, HeldElsewhere, IllegalTransition, NodeAway
 from server.mesh.handoff_forwarder import KINDS, forward
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.mesh_channel import MeshChannel
 
 NODE = "aid://example.com/alpha"
 CALL = HeldElsewhere(
@@ -31,7 +31,7 @@ class Link:
 
 
 def forwarded(answer: Any) -> Any:
-    return asyncio.run(forward(cast(MeshLink, Link(answer)), CALL))
+    return asyncio.run(forward(cast(MeshChannel, Link(answer)), CALL))
 
 
 def refusal(kind: str, message: str = "no", /, **data: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def refusal(kind: str, message: str = "no", /, **data: Any) -> dict[str, Any]:
 
 def test_the_answer_is_handed_through() -> None:
     link = Link({"answer": {"nextStep": "Nothing is yours to do."}})
-    given = asyncio.run(forward(cast(MeshLink, link), CALL))
+    given = asyncio.run(forward(cast(MeshChannel, link), CALL))
     assert given == {"nextStep": "Nothing is yours to do."}
     asked = {"agent": "aid://a/ben", "call": {"action": "get"}}
     assert link.asked == [("acp/sync/handoff", asked)]
@@ -56,7 +56,7 @@ def test_a_human_is_told_of_and_the_caller_has_its_own_result() -> None:
         result=lambda answer: ("approved", answer),
     )
     link = Link({"answer": {"nextStep": "n"}})
-    assert asyncio.run(forward(cast(MeshLink, link), call)) == ("approved", {"nextStep": "n"})
+    assert asyncio.run(forward(cast(MeshChannel, link), call)) == ("approved", {"nextStep": "n"})
     asked = {"agent": "aid://a/hugh", "call": {"action": "approve"}, "human": True}
     assert link.asked == [("acp/sync/handoff", asked)]
 

@@ -15,7 +15,7 @@ from peers.timekeeper import Timekeeper
 from schemas.mesh import Hello, Introduction
 from server.domain.errors import Unauthenticated
 from server.domain.places import PLACES
-from server.mesh.handshake_server import Handshakes
+from server.mesh.handshake_server import HandshakeServer
 from server.settings import load
 from server.store import mesh as store
 from server.store import peers
@@ -195,7 +195,7 @@ def test_an_invite_ends_by_the_nodes_time_not_its_machines(tmp_path: Path) -> No
             lambda to: store.invite(to.connection, now=machine, expires_at=over)
         )
         node = SimpleNamespace(agent_id="aid://example.com/node@1.0.0")
-        shakes = Handshakes(load(db=tmp_path / "cacp.db"), database, cast(Any, node))
+        shakes = HandshakeServer(load(db=tmp_path / "cacp.db"), database, cast(Any, node))
         introduction = cast(Any, Introduction).model_construct(nonce="0" * 64)
         hello = Hello.model_construct(introduction=introduction, secret_id=invite)
         try:

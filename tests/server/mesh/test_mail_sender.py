@@ -11,12 +11,12 @@ import pytest
 from peers.client import NotConnected, Refused, Unreachable
 from peers.signing import SigningKey, verify
 from server.domain.authorship import statement
-from server.mesh.mail_sender import WRONG, Carrier
-from server.mesh.mesh_channel import MeshLink
+from server.mesh.mail_sender import WRONG, MailSender
+from server.mesh.mesh_channel import MeshChannel
 from server.methods.sync import agent_homes
 from server.store import mail_outbox, mesh, peers
 from server.store.database import Database
-from server.store.mail_outbox import Kept
+from server.store.mail_outbox import OutboxMessage
 from server.store.peers import Peer
 from tests.server.methods.acp.office import START, Office
 
@@ -37,12 +37,12 @@ class Peering:
         peers.put(db, BETA, "http://127.0.0.1:1", "r", "verified", START)
         peers.put_keys(db, BETA, "secret", "id")
         mesh.pin(db, BETA, "key")
-        mail_outbox.put_directory(db, BETA, Kept(1, "e", "{}"))
+        mail_outbox.put_directory(db, BETA, OutboxMessage(1, "e", "{}"))
         mesh.put_home(db, "zoe", BETA)
         agent_homes.publish(office.context())
         found = cast(Peer, peers.find(db, BETA))
-        link = cast(MeshLink, self)
-        self.carrier = Carrier(link, database, office.context().node, found, self.apply)
+        link = cast(MeshChannel, self)
+        self.carrier = MailSender(link, database, office.context().node, found, self.apply)
 
     def takes(self, method: str, params: dict[str, Any]) -> Any:
         if method == "acp/sync/agents":

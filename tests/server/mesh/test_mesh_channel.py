@@ -10,9 +10,9 @@ import pytest
 from peers.client import Client, Refused
 from peers.digest import Name
 from peers.signing import SigningKey
-from server.mesh.mesh_channel import MADE_AT_ONCE, MeshLink
+from server.mesh.mesh_channel import MADE_AT_ONCE, MeshChannel
 from server.methods.base import Node as Self
-from server.methods.sync.composer import Composer, Made
+from server.methods.sync.composer import BuiltMessages, Composer
 from server.store.peers import Peer
 
 ERRORS: dict[str, dict[str, Any]] = {
@@ -59,15 +59,15 @@ class Composing:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, Made]]:
+    async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, BuiltMessages]]:
         self.asked.append(len(names))
         return [(name, self._made(name.entity_id)) for name in names]
 
-    def _made(self, entity_id: str) -> Made:
+    def _made(self, entity_id: str) -> BuiltMessages:
         if entity_id.startswith("unsendable"):
-            return Made((), "can't be signed")
+            return BuiltMessages((), "can't be signed")
         pieces = 3 if entity_id.startswith("large") else 1
-        return Made(
+        return BuiltMessages(
             tuple(orjson.dumps({"method": "m", "params": entity_id}) for _ in range(pieces))
         )
 
@@ -86,7 +86,7 @@ def untaken(names: list[str], taking: Taking, composing: Composing) -> dict[str,
     async def rejoin(peer: Peer) -> None:
         raise AssertionError
 
-    link = MeshLink(cast(Client, taking), node, peer, cast(Composer, composing), rejoin)
+    link = MeshChannel(cast(Client, taking), node, peer, cast(Composer, composing), rejoin)
     found = asyncio.run(link.deliver({Name("contract", "p", name): 1 for name in names}))
     return {name.entity_id: reason for name, reason in found.items()}
 
@@ -115,7 +115,7 @@ def test_a_peer_of_an_older_release_is_asked_without_what_it_does_not_know() -> 
 
     node = Self("aid://x/a@1", "a", True, True, SigningKey(bytes(32)))
     peer = Peer("aid://x/b@1", "http://x", "b", "verified", 1, 1, secret="s")
-    link = MeshLink(cast(Client, Answering()), node, peer, cast(Composer, Composing()), rejoin)
+    link = MeshChannel(cast(Client, Answering()), node, peer, cast(Composer, Composing()), rejoin)
     link.heard = lambda: states.append("heard")
     link.lost = lambda error: states.append("lost")
     assert asyncio.run(link.call("m", {"kinds": []}, prefixes=[])) == "answer"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from peers.digest import Name
 from peers.sender import Held, Sender
-from server.mesh.send_progress import SHOWN, Progress, told_of
+from server.mesh.send_progress import SHOWN, SendProgress, told_of
 from server.store import peers, undelivered
 from server.store.database import Database
 from server.store.migrate import prepare
@@ -46,8 +46,8 @@ def on_disk(path: Path, story: Story) -> None:
     asyncio.run(run())
 
 
-def begun(database: Database, cursor: int = 0) -> tuple[Progress, Sender]:
-    progress, one = Progress(database), sender(cursor)
+def begun(database: Database, cursor: int = 0) -> tuple[SendProgress, Sender]:
+    progress, one = SendProgress(database), sender(cursor)
     progress.begin(one)
     return progress, one
 

@@ -13,7 +13,7 @@ from peers.digest import Name
 from peers.sender import Held, Sender
 from peers.signing import SigningKey
 from server.domain.places import PEERS_MAX
-from server.mesh.supervisor import Mesh
+from server.mesh.supervisor import Supervisor
 from server.methods.base import Node as Methods
 from server.settings import Settings
 from server.store import peers as registered
@@ -152,7 +152,7 @@ def test_who_moves_forgets_nothing_that_was_not_taken(tmp_path: Path) -> None:
             )
 
         node = Methods(agent_of("alpha"), "alpha", True, True, SigningKey(b"k" * 32))
-        mesh = Mesh(settings, database, node, Loops())
+        mesh = Supervisor(settings, database, node, Loops())
         await register("http://127.0.0.1:1")
         await mesh._match()
         running, keep = mesh._tasks[beta], mesh._progress.keep

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.domain.errors import Busy, TooLarge
-from server.rpc.answer_budget import SMALL, Budget, Meter, NoRoom, Share
+from server.rpc.answer_budget import SMALL, AnswerBudget, AnswerShare, Meter, NoRoom
 
 MIB = 1024 * 1024
 LIMIT, TOTAL = 8 * MIB, 16 * MIB
@@ -17,7 +17,7 @@ def run(body: Coroutine[Any, Any, None]) -> None:
     asyncio.run(body)
 
 
-async def made(share: Share, *sizes: int, answer: int | None = None) -> bytes:
+async def made(share: AnswerShare, *sizes: int, answer: int | None = None) -> bytes:
     """An answer for which rows of these sizes are read."""
 
     async def make(meter: Meter) -> bytes:
@@ -30,7 +30,7 @@ async def made(share: Share, *sizes: int, answer: int | None = None) -> bytes:
 
 def test_an_answer_is_counted_until_it_is_released() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         share = budget.share("a")
         assert len(await made(share, MIB, MIB, answer=3 * MIB)) == 3 * MIB
         assert budget.taken == 3 * MIB
@@ -44,7 +44,7 @@ def test_an_answer_is_counted_until_it_is_released() -> None:
 
 def test_rows_that_the_answer_leaves_out_are_given_back() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         await made(budget.share("a"), 4 * MIB, answer=10)
         assert budget.taken == 10
 
@@ -53,7 +53,7 @@ def test_rows_that_the_answer_leaves_out_are_given_back() -> None:
 
 def test_a_larger_answer_is_refused_while_it_is_read() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         read = []
 
         async def make(meter: Meter) -> bytes:
@@ -73,7 +73,7 @@ def test_a_larger_answer_is_refused_while_it_is_read() -> None:
 
 def test_an_answer_that_is_larger_than_its_rows_is_refused_too() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         with pytest.raises(TooLarge):
             await made(budget.share("a"), MIB, answer=LIMIT + 1)
         assert budget.taken == 0
@@ -83,7 +83,7 @@ def test_an_answer_that_is_larger_than_its_rows_is_refused_too() -> None:
 
 def test_the_members_of_a_batch_share_a_limit() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         share = budget.share("a")
         await asyncio.gather(made(share, 3 * MIB), made(share, 3 * MIB))
         with pytest.raises(TooLarge):
@@ -97,14 +97,14 @@ def test_the_members_of_a_batch_share_a_limit() -> None:
 
 
 def test_a_share_may_have_a_smaller_limit_and_no_larger_one() -> None:
-    budget = Budget(LIMIT, TOTAL)
+    budget = AnswerBudget(LIMIT, TOTAL)
     assert budget.share("a", 2 * MIB).limit == 2 * MIB
     assert budget.share("a", 2 * LIMIT).limit == LIMIT
 
 
 def test_who_finds_no_room_waits_and_is_read_anew_with_all_the_room_it_may_need() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, LIMIT)
+        budget = AnswerBudget(LIMIT, LIMIT)
         first, second = budget.share("a"), budget.share("b")
         await made(first, 6 * MIB)
         waiting = asyncio.ensure_future(made(second, 3 * MIB, 3 * MIB))
@@ -120,7 +120,7 @@ def test_who_finds_no_room_waits_and_is_read_anew_with_all_the_room_it_may_need(
 
 def test_who_waits_too_long_is_told_to_try_again() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, LIMIT, wait_seconds=0)
+        budget = AnswerBudget(LIMIT, LIMIT, wait_seconds=0)
         await made(budget.share("a"), 6 * MIB)
         with pytest.raises(Busy, match="try again in 5 s") as refused:
             await made(budget.share("b"), 6 * MIB)
@@ -132,13 +132,13 @@ def test_who_waits_too_long_is_told_to_try_again() -> None:
 
 def test_turns_are_taken_in_order_and_small_answers_pass() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, LIMIT)
+        budget = AnswerBudget(LIMIT, LIMIT)
         first = budget.share("a")
         await made(first, 6 * MIB)
         shares = [budget.share(name) for name in "bcd"]
         ended: list[str] = []
 
-        async def wait(share: Share) -> None:
+        async def wait(share: AnswerShare) -> None:
             await made(share, 5 * MIB)
             ended.append(share.caller)
             share.release()
@@ -162,7 +162,7 @@ def test_turns_are_taken_in_order_and_small_answers_pass() -> None:
 
 def test_one_caller_has_half_at_most_and_keeps_nobody_else_waiting() -> None:
     async def one() -> None:
-        budget = Budget(4 * MIB, 16 * MIB)
+        budget = AnswerBudget(4 * MIB, 16 * MIB)
         held = [budget.share("a") for _ in range(2)]
         for share in held:
             await made(share, 4 * MIB)
@@ -190,7 +190,7 @@ def test_one_caller_has_half_at_most_and_keeps_nobody_else_waiting() -> None:
 
 def test_what_fails_gives_back_all_it_took_and_counts_no_more() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         meters = []
 
         async def fail(meter: Meter) -> bytes:
@@ -210,7 +210,7 @@ def test_what_fails_gives_back_all_it_took_and_counts_no_more() -> None:
 
 def test_what_another_member_of_a_batch_takes_while_one_waits_is_kept() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, LIMIT)
+        budget = AnswerBudget(LIMIT, LIMIT)
         first, batch = budget.share("a"), budget.share("b")
         await made(first, 6 * MIB)
         waiting = asyncio.ensure_future(made(batch, 5 * MIB))
@@ -227,7 +227,7 @@ def test_what_another_member_of_a_batch_takes_while_one_waits_is_kept() -> None:
 def test_small_answers_beside_it_keep_no_answer_from_its_turn() -> None:
     async def one() -> None:
         for total in (LIMIT, TOTAL):
-            budget = Budget(LIMIT, total)
+            budget = AnswerBudget(LIMIT, total)
             first, batches = budget.share("a"), [budget.share("a") for _ in range(3)]
             await made(first, 6 * MIB)
             for batch in batches:
@@ -246,7 +246,7 @@ def test_small_answers_beside_it_keep_no_answer_from_its_turn() -> None:
 
 def test_a_batch_waits_in_vain_only_once() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, LIMIT, wait_seconds=0)
+        budget = AnswerBudget(LIMIT, LIMIT, wait_seconds=0)
         first, batch = budget.share("a"), budget.share("b")
         await made(first, 6 * MIB)
         with pytest.raises(Busy):
@@ -260,7 +260,7 @@ def test_a_batch_waits_in_vain_only_once() -> None:
 
 def test_what_is_still_made_of_a_released_answer_is_broken_off_and_given_back_once() -> None:
     async def one() -> None:
-        budget = Budget(LIMIT, TOTAL)
+        budget = AnswerBudget(LIMIT, TOTAL)
         for step in (lambda meter: meter(MIB), lambda meter: None):
             share, going_on = budget.share("a"), asyncio.Event()
 
@@ -290,7 +290,7 @@ def test_what_is_still_made_of_a_released_answer_is_broken_off_and_given_back_on
 
 
 def test_callers_who_hold_nothing_are_not_remembered() -> None:
-    budget = Budget(LIMIT, TOTAL)
+    budget = AnswerBudget(LIMIT, TOTAL)
     for name in range(1000):
         share = budget.share(str(name))
         share.change(MIB)

@@ -16,7 +16,7 @@ from schemas.sync import ContextSyncParams, SyncResult
 from server.domain.errors import Conflict, NotFound
 from server.methods import METHODS
 from server.methods.base import Context, Method, Node
-from server.rpc.sync_batch import Incoming, is_fault
+from server.rpc.sync_batch import SyncIntake, is_fault
 from server.store import changes, peers, projects
 from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare
@@ -65,7 +65,7 @@ def packet(project_id: str) -> dict[str, Any]:
     return {"method": "cacp/context/sync", "params": params}
 
 
-def taken(path: Path, work: Callable[[Incoming, Database, Peer], Awaitable[None]]) -> None:
+def taken(path: Path, work: Callable[[SyncIntake, Database, Peer], Awaitable[None]]) -> None:
     """Do some work with what comes in from beta, a node of our own make."""
 
     def enter(transaction: Transaction) -> Peer:
@@ -81,14 +81,14 @@ def taken(path: Path, work: Callable[[Incoming, Database, Peer], Awaitable[None]
         database = Database(path)
         await database.open(1)
         node = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
-        await work(Incoming(database, node), database, await database.write(enter))
+        await work(SyncIntake(database, node), database, await database.write(enter))
         await database.close()
 
     asyncio.run(run())
 
 
 def test_what_is_refused_leaves_the_others(tmp_path: Path) -> None:
-    async def work(incoming: Incoming, database: Database, beta: Peer) -> None:
+    async def work(incoming: SyncIntake, database: Database, beta: Peer) -> None:
         first, last = project(), project()
         commits = database.commits
         outcomes = await incoming.take_all(
@@ -114,7 +114,7 @@ def test_what_fails_after_it_wrote_leaves_nothing_and_the_others_all(
     broken = Method("x", ContextSyncParams, SyncResult, "sync", run, "", writes=True)
     monkeypatch.setitem(METHODS, "x", broken)
 
-    async def work(incoming: Incoming, database: Database, beta: Peer) -> None:
+    async def work(incoming: SyncIntake, database: Database, beta: Peer) -> None:
         breaks = packet(str(uuid4())) | {"method": "x"}
         outcomes = await incoming.take_all(beta, [project(), breaks, project()])
         assert [type(one) for one in outcomes] == [dict, Conflict, dict]
@@ -136,7 +136,7 @@ def test_a_fault_of_our_own_is_told_from_what_is_refused_and_the_others_are_take
     faulty = Method("x", ContextSyncParams, SyncResult, "sync", run, "", writes=True)
     monkeypatch.setitem(METHODS, "x", faulty)
 
-    async def work(incoming: Incoming, database: Database, beta: Peer) -> None:
+    async def work(incoming: SyncIntake, database: Database, beta: Peer) -> None:
         faulty = packet(str(uuid4())) | {"method": "x"}
         wrong = packet(str(uuid4())) | {"params": {}}
         outcomes = await incoming.take_all(beta, [faulty, wrong, project()])

@@ -8,7 +8,7 @@ import orjson
 from schemas.base import iso, present
 from schemas.context import ContextPacket, ContextType
 from server.store import context_packets
-from server.store.projects import Header
+from server.store.projects import ProjectHeader
 from tests.server.store.conftest import PROJECT
 
 
@@ -44,7 +44,7 @@ def recent(db: sqlite3.Connection, **chosen: Any) -> list[Any]:
     return ids(context_packets.recent(db, PROJECT, **given))
 
 
-def test_a_packet_is_kept_as_it_is_sent(db: sqlite3.Connection, project: Header) -> None:
+def test_a_packet_is_kept_as_it_is_sent(db: sqlite3.Connection, project: ProjectHeader) -> None:
     packet = insert(db, "a", 1_000, related=("c1", "c1"))
     [found] = context_packets.documents(db, PROJECT)
     assert orjson.loads(orjson.dumps(found)) == present(packet.model_dump())
@@ -53,7 +53,7 @@ def test_a_packet_is_kept_as_it_is_sent(db: sqlite3.Connection, project: Header)
 
 
 def test_the_newest_are_found_and_given_oldest_first(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     insert(db, "b", 2_000)
     insert(db, "c", 3_000, type="decision", related=("c1",))
@@ -66,7 +66,9 @@ def test_the_newest_are_found_and_given_oldest_first(
     assert recent(db, contract_id="c1", since=1_000, type="decision", limit=1) == ["c"]
 
 
-def test_a_thread_is_found_from_any_of_its_packets(db: sqlite3.Connection, project: Header) -> None:
+def test_a_thread_is_found_from_any_of_its_packets(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     insert(db, "root", 1_000)
     insert(db, "left", 2_000, reply_to="root")
     insert(db, "right", 3_000, reply_to="root")
@@ -79,7 +81,7 @@ def test_a_thread_is_found_from_any_of_its_packets(db: sqlite3.Connection, proje
 
 
 def test_packets_that_reply_to_each_other_make_no_endless_thread(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     """What peers send may refer in a circle, or to what is not here."""
     insert(db, "a", 1_000, reply_to="b")
@@ -90,7 +92,7 @@ def test_packets_that_reply_to_each_other_make_no_endless_thread(
 
 
 def test_lists_go_by_a_packets_own_time_and_then_its_id(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     """Whatever order packets arrive in, every node lists them alike."""
     insert(db, "late", 3_000, related=("c1",))

@@ -3,7 +3,7 @@
 import sqlite3
 
 from server.store import mail_outbox, mesh
-from server.store.mail_outbox import Kept, Owed
+from server.store.mail_outbox import OutboxMessage, Owed
 
 BETA = "aid://example.com/beta@1.0.0"
 GAMMA = "aid://example.com/gamma"
@@ -18,8 +18,8 @@ def message(db: sqlite3.Connection, message_id: str) -> None:
 
 
 def test_of_the_nodes_that_list_an_agent_the_first_is_known(db: sqlite3.Connection) -> None:
-    mail_outbox.put_directory(db, BETA, Kept(1, "e", "{}"))
-    assert mail_outbox.directory(db, "aid://example.com/beta@2.0.0") == Kept(1, "e", "{}")
+    mail_outbox.put_directory(db, BETA, OutboxMessage(1, "e", "{}"))
+    assert mail_outbox.directory(db, "aid://example.com/beta@2.0.0") == OutboxMessage(1, "e", "{}")
     for node in (BETA, GAMMA, BETA):
         mail_outbox.list_agent(db, "zoe", node)
     assert mail_outbox.first_to_list(db, "zoe") == "aid://example.com/beta"

@@ -5,11 +5,11 @@ from typing import Any
 
 from server.domain.acp.threads import Pending, Thread
 from server.store import mail_outbox, mailboxes, messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 AT = "2026-02-21T09:30:00.000000+00:00"
 LATER = "2026-02-22T09:30:00.000000+00:00"
-MESSAGE = Message(
+MESSAGE = MessageRow(
     id="m1", version="1.0.0", from_agent="aid://x/a@1.0.0", to_agents_json='["aid://x/b@1.0.0"]',
     team=None, reply_to=None, thread_id="t", type="knowledge.push", topic=None, priority="normal",
     status="pending", payload_json='{"summary":"s"}', policy_json="{}", context_json=None,

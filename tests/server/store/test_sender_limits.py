@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from server.domain.acp.breaker import CLOSED, Breaker
+from server.domain.acp.breaker import CLOSED, CircuitBreaker
 from server.store import sender_limits
 from server.store.sql import SQL
 
@@ -18,7 +18,7 @@ def test_the_times_of_a_sender_are_kept_by_kind(db: sqlite3.Connection) -> None:
 
 
 def test_a_closed_breaker_leaves_no_row(db: sqlite3.Connection) -> None:
-    opened = Breaker(0, 5, 10, 1, "hop_limit")
+    opened = CircuitBreaker(0, 5, 10, 1, "hop_limit")
     sender_limits.put_breaker(db, "sender:a", opened)
     assert sender_limits.breaker(db, "sender:a") == opened
     sender_limits.put_breaker(db, "sender:a", CLOSED)

@@ -14,7 +14,7 @@ from server.store import alarms, changes, context_packets, contracts, digests, p
 from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare
 from server.util.loops import Loops
-from server.workers.content_audit import Audit
+from server.workers.content_audit import ContentAudit
 from tests.server.store.conftest import PROJECT
 from tests.server.store.test_contracts import HEADER
 from tests.server.store.test_digests import changed, packet
@@ -24,7 +24,7 @@ Spoil = Callable[[sqlite3.Connection], object]
 
 def fill(to: Transaction) -> None:
     db = to.connection
-    header = projects.Header(PROJECT, "n", "o", "planning", "any", 1, 1)
+    header = projects.ProjectHeader(PROJECT, "n", "o", "planning", "any", 1, 1)
     projects.insert(db, header, [])
     changed(db, "project", PROJECT)
     content = {"path": "/a"}
@@ -53,7 +53,7 @@ def alarmed(folder: Path, *spoils: str) -> list[list[str]]:
         database = Database(folder / "cacp.db")
         await database.open(1)
         await database.write(fill)
-        audit = Audit(database, Loops())
+        audit = ContentAudit(database, Loops())
         found = []
         for spoil in spoils:
             with closing(connect(folder / "cacp.db")) as db:
@@ -115,7 +115,7 @@ def test_a_write_that_comes_between_is_no_damage(tmp_path: Path) -> None:
         database = Database(tmp_path / "cacp.db")
         await database.open(1)
         await database.write(fill)
-        audit = Audit(database, Loops())
+        audit = ContentAudit(database, Loops())
 
         def rewrite(to: Transaction) -> None:
             to.connection.execute("UPDATE projects SET name = name || 'x'")

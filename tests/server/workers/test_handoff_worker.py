@@ -19,7 +19,7 @@ from server.settings import Settings
 from server.store.database import Database, connect
 from server.store.migrate import prepare
 from server.util.loops import Loops
-from server.workers.handoff_worker import Duties
+from server.workers.handoff_worker import HandoffWorker
 from tests.desk import package
 from tests.mail import Agent, agent
 from tests.node import AGENT, Node
@@ -249,7 +249,7 @@ def test_a_duty_that_fails_is_named(tmp_path: Path) -> None:
         database = Database(path)
         await database.open(prepare(path).last_stamp)
         await database.close()
-        duties = Duties(Settings(db=path), database, own, Loops())
+        duties = HandoffWorker(Settings(db=path), database, own, Loops())
         duties.start()
         await until(lambda: {line.get("loop") for line in lines} >= {"escalate", "verify"})
         await duties.stop()

@@ -17,7 +17,7 @@ from server.store import messages
 from server.store.database import Database
 from server.store.migrate import prepare
 from server.util.loops import Loops
-from server.workers.mail_sweeper import Postmaster
+from server.workers.mail_sweeper import MailSweeper
 from tests.waiting import until
 
 AGENT = "aid://example.com/anna@1.0.0"
@@ -47,7 +47,7 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
                 )
             )
     else:
-        postmaster = Postmaster(database, NODE, Loops())
+        postmaster = MailSweeper(database, NODE, Loops())
         postmaster.start()
         await until(lambda: session.read(lambda ctx: messages.next_expiry(ctx.db)) is None)
         await postmaster.stop()
@@ -84,7 +84,7 @@ def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> No
         database = Database(path)
         await database.open(prepare(path).last_stamp)
         loops = Loops()
-        postmaster = Postmaster(database, NODE, loops)
+        postmaster = MailSweeper(database, NODE, loops)
         postmaster.start()
 
         def left() -> list[str]:
@@ -115,7 +115,7 @@ def test_messages_that_stay_as_they_are_are_no_endless_work(
         database = Database(path)
         await database.open(prepare(path).last_stamp)
         loops = Loops()
-        postmaster = Postmaster(database, NODE, loops)
+        postmaster = MailSweeper(database, NODE, loops)
         postmaster.start()
         await until(lambda: loops.failing == ["postmaster"])
         await postmaster.stop()

@@ -11,7 +11,7 @@ from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.domain.acp.pushes import Terms
 from server.domain.acp.routing import CHANNELS, capabilities
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
 from server.methods.acp.mail import Draft
 from server.methods.acp.push import Parcel
@@ -21,13 +21,13 @@ from server.store.database import Database
 from server.store.migrate import prepare
 from server.store.pushes import Webhook
 from server.util.loops import Loops
-from server.workers.push_worker import Courier
+from server.workers.push_worker import PushWorker
 from tests.waiting import PATIENCE, until
 
 AGENT = "aid://example.com/anna@1.0.0"
 ANNA = "aid://example.com/anna"
 EVERY = frozenset(CHANNELS)
-RULES = Rules(limits={}, capabilities=capabilities(EVERY, EVERY), pushes=Terms(retry=1_000))
+RULES = MailRules(limits={}, capabilities=capabilities(EVERY, EVERY), pushes=Terms(retry=1_000))
 NODE = Node(AGENT, "mail", True, True, SigningKey(bytes(32)), acp=RULES)
 
 
@@ -58,7 +58,7 @@ class Hand:
 async def run(
     path: Path,
     hand: Hand,
-    play: Callable[[Session, Courier], Awaitable[None]],
+    play: Callable[[Session, PushWorker], Awaitable[None]],
     node: Node = NODE,
 ) -> None:
     prepared = prepare(path)
@@ -70,7 +70,7 @@ async def run(
     await session.write(
         lambda ctx: pushes.put_webhook(ctx.db, ANNA, Webhook("w", "http://a.example", "2026"))
     )
-    courier = Courier(database, node, Loops(), {"channel": hand})
+    courier = PushWorker(database, node, Loops(), {"channel": hand})
     courier.start()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -88,7 +88,7 @@ async def post(session: Session) -> str:
 def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:
     hand, sent = Hand(lambda count: None), []
 
-    async def play(session: Session, courier: Courier) -> None:
+    async def play(session: Session, courier: PushWorker) -> None:
         sent.extend([await post(session) for _ in range(5)])
         await until(lambda: courier.taken["channel"] == 5)
 
@@ -101,7 +101,7 @@ def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:
 def test_what_fails_is_tried_again_in_its_turn(tmp_path: Path) -> None:
     hand = Hand(lambda count: "no" if count < 4 else None)
 
-    async def play(session: Session, courier: Courier) -> None:
+    async def play(session: Session, courier: PushWorker) -> None:
         await post(session)
         await until(lambda: courier.taken["channel"] == 1)
         assert courier.failed["channel"] == 3
@@ -125,7 +125,7 @@ def test_a_carrier_that_breaks_breaks_no_courier(
     hand = Hand(answer)
     hand.seconds = 0.1
 
-    async def play(session: Session, courier: Courier) -> None:
+    async def play(session: Session, courier: PushWorker) -> None:
         await post(session)
         await until(lambda: courier.taken["channel"] == 1)
 
@@ -136,11 +136,11 @@ def test_a_carrier_that_breaks_breaks_no_courier(
 def test_it_goes_on_after_a_start_where_it_was(tmp_path: Path) -> None:
     sent: list[str] = []
 
-    async def only_send(session: Session, courier: Courier) -> None:
+    async def only_send(session: Session, courier: PushWorker) -> None:
         await courier.stop()
         sent.append(await post(session))
 
-    async def wait(session: Session, courier: Courier) -> None:
+    async def wait(session: Session, courier: PushWorker) -> None:
         await until(lambda: courier.taken["channel"] == 1)
 
     asyncio.run(run(tmp_path / "cacp.db", Hand(lambda count: None), only_send))
@@ -153,7 +153,7 @@ def test_who_has_no_carrier_waits_and_holds_up_nobody(tmp_path: Path) -> None:
     node = replace(NODE, acp=replace(RULES, wakes=frozenset({ANNA})))
     hand = Hand(lambda count: None)
 
-    async def play(session: Session, courier: Courier) -> None:
+    async def play(session: Session, courier: PushWorker) -> None:
         await post(session)
         await until(lambda: courier.taken["channel"] == 1)
         assert courier.taken["wake"] == 0

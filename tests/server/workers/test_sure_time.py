@@ -13,7 +13,7 @@ from server.store.database import Database
 from server.store.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loops
-from server.workers.sure_time import Certainty
+from server.workers.sure_time import SureTime
 from tests.server.store.test_untaken import HOUR, NODE, write
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ class Machine:
         kept.clock = keeper
         self.database = Database(self.path, stamps=kept)
         await self.database.open(last_stamp)
-        self.certainty = Certainty(self.database, Loops())
+        self.certainty = SureTime(self.database, Loops())
         await self.certainty.start(last_stamp)
 
     async def stop(self) -> None:

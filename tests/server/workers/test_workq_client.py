@@ -8,7 +8,7 @@ import pytest
 from peers.client import CallError, Refused, Unreachable
 from server.store.handoffs import Intent
 from server.util.outgoing_client import make_client
-from server.workers.workq_client import Gateway
+from server.workers.workq_client import WorkqClient
 from tests.hostile import Answering, answer
 
 INTENT = Intent(7, "h1", "workq.claim", "WQ-7", "aid://example.com/ben", None, 0)
@@ -16,7 +16,7 @@ INTENT = Intent(7, "h1", "workq.claim", "WQ-7", "aid://example.com/ben", None, 0
 
 def call(url: str) -> None:
     async def run() -> None:
-        gateway = Gateway(make_client(loopback_allowed=True, seconds=5.0), url, "secret")
+        gateway = WorkqClient(make_client(loopback_allowed=True, seconds=5.0), url, "secret")
         try:
             await gateway.call(INTENT)
         finally:

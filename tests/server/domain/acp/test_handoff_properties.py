@@ -174,7 +174,9 @@ class Handoffs(RuleBasedStateMachine):
         for task, chain in self._owners().items():
             ((assigned,),) = self.desk.rows("SELECT assigned FROM tasks WHERE task_id = ?", task)
             granted = handoffs.grants(self.desk.db, task)
-            found = handoff.owner(granted + ([handoff.Grant((assigned,))] if assigned else []))
+            found = handoff.owner(
+                granted + ([handoff.OwnershipGrant((assigned,))] if assigned else [])
+            )
             assert tuple(chain) == (found.chain if found else ())
 
     @invariant()

@@ -7,7 +7,7 @@ from typing import Any
 from peers.signing import SigningKey
 from schemas.acp import ACPGivenPolicy
 from server.auth.authenticator import Caller
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
 from server.methods.acp.retention import Ageing
 from server.methods.base import Context, Node
@@ -31,7 +31,7 @@ class Office:
         self.db = connect(path)
         self.at = 0.0
         self.calls = 0
-        self.rules = Rules()
+        self.rules = MailRules()
         for agent_id in (ANNA, BERT, CARL):
             keys.add(self.db, keys.new_key(), agent_id=agent_id, repo="mail", now=START)
 

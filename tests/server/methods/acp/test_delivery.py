@@ -2,13 +2,13 @@
 
 from server.methods.acp import delivery
 from server.store import mailboxes, messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 from tests.server.methods.acp.office import BERT, CARL, Office
 
 BOX = "aid://example.com/bert"
 
 
-def message(office: Office, message_id: str) -> Message:
+def message(office: Office, message_id: str) -> MessageRow:
     found = messages.find(office.db, message_id)
     assert found is not None
     return found

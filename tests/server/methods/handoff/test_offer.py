@@ -8,7 +8,7 @@ import pytest
 from server.domain.acp import handoff
 from server.domain.acp.policy import WAITING_MAX
 from server.domain.acp.rates import Limit
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
 from server.store import handoffs, mesh, peers
 from tests.desk import ANA, BEN, CLEO, DORA, HOUR, HUMAN, Desk, package
@@ -218,7 +218,7 @@ def test_export_restrictions_hold_at_once(desk: Desk) -> None:
 
 def test_offers_count_for_the_senders_limit(desk: Desk) -> None:
     """§10.3: 10 a minute; what answers them does not count."""
-    desk.node = replace(desk.node, acp=Rules())
+    desk.node = replace(desk.node, acp=MailRules())
     ids = [desk.offered(package=package(f"task-{number}")) for number in range(10)]
     data = desk.refused(RateLimited, ANA, "initiate", to=BEN, reason="r", package=package("more"))
     assert data["reason"] == "rate_limited"
@@ -384,7 +384,7 @@ def test_who_may_retry_a_withdrawn_draft_is_its_sender(desk: Desk) -> None:
 
 def test_drafts_count_as_what_their_sender_sends(desk: Desk) -> None:
     """§12.4: a package is large, and what is kept without being sent has the same limit."""
-    desk.node = replace(desk.node, acp=Rules(limits={"direct": Limit(2, HOUR)}))
+    desk.node = replace(desk.node, acp=MailRules(limits={"direct": Limit(2, HOUR)}))
     for task in ("one", "two"):
         desk.offered(package=package(task), draft=True)
     given: dict[str, Any] = {"to": BEN, "reason": "r", "draft": True, "package": package("three")}

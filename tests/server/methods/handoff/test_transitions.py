@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 from server.methods.handoff.transitions import case_of, waits_for
 from tests.desk import ANA, BEN, CLEO, Desk, package
 from tests.node import AGENT
@@ -57,7 +57,7 @@ def test_who_coordinates(desk: Desk) -> None:
     handoff_id = desk.offered()
     own = AGENT.removesuffix("@1.0.0")
     assert desk.run(lambda ctx: case_of(ctx, handoff_id)).parties.coordinators == (own,)
-    desk.node = replace(desk.node, acp=Rules(limits={}, coordinators=frozenset({CLEO})))
+    desk.node = replace(desk.node, acp=MailRules(limits={}, coordinators=frozenset({CLEO})))
     assert desk.run(lambda ctx: case_of(ctx, handoff_id)).parties.coordinators == (CLEO,)
 
 

@@ -17,7 +17,13 @@ from server.auth.authenticator import Caller
 from server.domain.authorship import statement
 from server.methods import METHODS
 from server.methods.base import Context, Node
-from server.methods.sync.composer import KEPT_BYTES, PIECE_BYTES, Composer, Made, Outbox
+from server.methods.sync.composer import (
+    KEPT_BYTES,
+    PIECE_BYTES,
+    BuiltMessages,
+    Composer,
+    MessageBuilder,
+)
 from server.store import contracts, mesh, peers
 from server.store.database import Database, connect
 from server.store.migrate import prepare
@@ -51,7 +57,7 @@ def contract(db: sqlite3.Connection) -> Name:
 
 
 def pieces(db: sqlite3.Connection, name: Name) -> list[Any]:
-    [(named, made)] = Outbox(db, NODE).messages([name], 1)
+    [(named, made)] = MessageBuilder(db, NODE).messages([name], 1)
     assert (named, made.problem) == (name, None)
     return [orjson.loads(text) for text in made.texts]
 
@@ -158,7 +164,7 @@ def test_a_batch_is_signed_once_and_each_of_it_holds_alone(
     db: sqlite3.Connection, contract: Name
 ) -> None:
     project = Name("project", contract.project_id, contract.project_id)
-    made = Outbox(db, NODE).messages([project, contract], 10_000)
+    made = MessageBuilder(db, NODE).messages([project, contract], 10_000)
     sent = [orjson.loads(text) for _, one in made for text in one.texts]
     [claim] = sent[0]["params"]["registers"]["repos"][0]["claims"]
     [fact] = sent[1]["params"]["facts"]
@@ -171,7 +177,7 @@ def test_a_batch_is_signed_once_and_each_of_it_holds_alone(
 
 def test_no_more_is_made_at_once_than_fits(db: sqlite3.Connection, contract: Name) -> None:
     project = Name("project", contract.project_id, contract.project_id)
-    made = Outbox(db, NODE).messages([contract, project], 10)
+    made = MessageBuilder(db, NODE).messages([contract, project], 10)
     assert [name for name, _ in made] == [contract], "one at least"
 
 
@@ -259,7 +265,7 @@ def test_what_can_not_be_signed_is_told_and_the_others_are_made(
         "UPDATE facts SET body = json_set(body, '$.content', json(?))",
         (orjson.dumps(nested(70)).decode(),),
     )
-    made = Outbox(db, NODE).messages([contract, project], 10_000)
+    made = MessageBuilder(db, NODE).messages([contract, project], 10_000)
     assert [name for name, _ in made] == [contract, project]
     assert made[0][1].texts == ()
     assert made[0][1].problem is not None
@@ -276,7 +282,7 @@ def test_a_row_that_is_damaged_is_told_and_named_in_the_log(
     project = Name("project", contract.project_id, contract.project_id)
     db.execute("UPDATE facts SET body = '{'")
     with capture_logs() as lines:
-        made = dict(Outbox(db, NODE).messages([contract, project], 10_000))
+        made = dict(MessageBuilder(db, NODE).messages([contract, project], 10_000))
     assert (
         made[contract].problem == "can't be composed: JSONDecodeError, see not_composed in the log"
     )
@@ -335,7 +341,7 @@ def test_what_has_changed_since_is_made_anew(
         await composer.messages({contract: None})
         assert composer.made == 3, "as it is now"
         nobody = Name("contract", "p", "x")
-        assert await composer.messages({nobody: 1}) == [(nobody, Made(()))]
+        assert await composer.messages({nobody: 1}) == [(nobody, BuiltMessages(()))]
 
     composing(tmp_path / "cacp.db", story)
 
