@@ -75,10 +75,10 @@ def make_app(
     gate = Admission(callers, limits, notices, mesh.heard_from, mismatches.note)
     stopping = asyncio.Event()
     dispatcher = _dispatcher(settings, database, node, metrics, stopping, mesh)
-    postmaster = MailSweeper(database, node, loops)
+    mail_sweeper = MailSweeper(database, node, loops)
     audit = ContentAudit(database, loops)
     certainty = SureTime(database, loops)
-    courier = PushWorker(database, node, loops, _carriers(settings, node))
+    push_worker = PushWorker(database, node, loops, _transports(settings, node))
     site = Site(
         settings,
         database,
@@ -95,7 +95,7 @@ def make_app(
     mcp = McpEndpoint(dispatcher, gate, settings.body_limit, loops)
     _count(metrics, site)
     _count_peers(metrics, mesh, database, node)
-    _count_mail(metrics, courier, database)
+    _count_mail(metrics, push_worker, database)
     _count_connections(metrics, connections)
     _count_answers(metrics, dispatcher.budget, connections)
     _count_loops(metrics, loops, discovery, audit)
@@ -108,8 +108,8 @@ def make_app(
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
         duties.start()
-        postmaster.start()
-        courier.start()
+        mail_sweeper.start()
+        push_worker.start()
         audit.start()
         try:
             yield {"stopping": stopping}
@@ -117,8 +117,8 @@ def make_app(
             await mcp.stop()
             await audit.stop()
             await duties.stop()
-            await courier.stop()
-            await postmaster.stop()
+            await push_worker.stop()
+            await mail_sweeper.stop()
             await discovery.close()
             await mesh.stop()
             await mismatches.stop()
@@ -180,7 +180,7 @@ def _node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
     )
 
 
-def _carriers(settings: Settings, node: Node) -> dict[Channel, PushTransport]:
+def _transports(settings: Settings, node: Node) -> dict[Channel, PushTransport]:
     """What makes the pushes of the channels that are on."""
     states, made = node.acp.capabilities, dict[Channel, PushTransport]()
     if states["channel"] == "available":
@@ -197,7 +197,7 @@ def _carriers(settings: Settings, node: Node) -> dict[Channel, PushTransport]:
     return made
 
 
-def _count_mail(metrics: Metrics, courier: PushWorker, database: Database) -> None:
+def _count_mail(metrics: Metrics, push_worker: PushWorker, database: Database) -> None:
     metrics.family(
         "cacp_mail_dead_letters",
         "Recipients whom a message did not reach, by what became of it",
@@ -205,8 +205,8 @@ def _count_mail(metrics: Metrics, courier: PushWorker, database: Database) -> No
         lambda: database.read(mailboxes.count_dead),
     )
     for name, help, counted in (
-        ("taken", "Pushes of messages that were taken", courier.taken),
-        ("failed", "Pushes of messages that failed", courier.failed),
+        ("taken", "Pushes of messages that were taken", push_worker.taken),
+        ("failed", "Pushes of messages that failed", push_worker.failed),
     ):
         metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
 

@@ -274,17 +274,17 @@ class Supervisor:
         ]
 
     def _begin_mail(self, link: MeshChannel, peer: Peer) -> Loop:
-        carrier = MailSender(link, self._database, self._node, peer, self._incoming.take)
+        mail_sender = MailSender(link, self._database, self._node, peer, self._incoming.take)
 
         async def load(cursor: int) -> Page:
             await self._settling.settled.wait()
-            return await carrier.load(cursor)
+            return await mail_sender.load(cursor)
 
         self.mail[peer.agent_id] = Sender(
             peer.agent_id,
             0,
             load=load,
-            deliver=carrier.deliver,
+            deliver=mail_sender.deliver,
             next_commit=lambda: self._database.next_commit,
             returned=lambda: None,
             name="mail",

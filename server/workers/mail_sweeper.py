@@ -36,7 +36,7 @@ class MailSweeper:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = self._loops.start("postmaster", self._run)
+        self._task = self._loops.start("mail_sweeper", self._run)
 
     async def stop(self) -> None:
         await cancel([self._task])

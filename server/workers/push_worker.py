@@ -41,23 +41,23 @@ class PushTransport(Protocol):
     seconds: float
     """What a push takes, at most."""
 
-    async def carry(self, parcel: Parcel) -> str | None:
+    async def push(self, parcel: Parcel) -> str | None:
         """None when it was taken; else what went wrong, in words that its sender may read."""
 
     async def close(self) -> None: ...
 
 
 class PushWorker:
-    """Runs from `start` to `stop`, in the name of the node's own agent. Without carriers it does
+    """Runs from `start` to `stop`, in the name of the node's own agent. Without transports it does
     nothing."""
 
     def __init__(
-        self, database: Database, node: Node, loops: Loops, carriers: dict[Channel, PushTransport]
+        self, database: Database, node: Node, loops: Loops, transports: dict[Channel, PushTransport]
     ) -> None:
         self._loops = loops
         caller = Caller(node.agent_id, node.repo, "verified", "local")
         self._session = Session(database, caller, node, "acp/push", asyncio.Event())
-        self._carriers = carriers
+        self._transports = transports
         self._under_way: dict[PushTarget, asyncio.Task[None]] = {}
         self._failed: dict[PushTarget, Exception] = {}
         """The targets whose last push failed by a fault of this node, until one goes well."""
@@ -67,15 +67,15 @@ class PushWorker:
         self.failed: Counter[str] = Counter()
 
     def start(self) -> None:
-        if self._carriers:
-            self._task = self._loops.start("courier", self._run)
+        if self._transports:
+            self._task = self._loops.start("push_worker", self._run)
 
     async def stop(self) -> None:
         """What is under way is broken off, and comes back after the next start."""
         await cancel([self._task])
         await cancel(list(self._under_way.values()))
-        for carrier in self._carriers.values():
-            await carrier.close()
+        for transport in self._transports.values():
+            await transport.close()
 
     async def _run(self) -> Turns:
         while True:
@@ -91,7 +91,7 @@ class PushWorker:
         """Begin what is due, as far as there is room; the seconds until more is."""
         now = self._session.database.now()
         seconds = LOOK_SECONDS
-        for channel in self._carriers:
+        for channel in self._transports:
             for target in self._due(channel, now):
                 if target in self._under_way:
                     continue
@@ -122,15 +122,15 @@ class PushWorker:
 
     async def _push(self, target: PushTarget) -> None:
         """Push what is due to a target, one after the other."""
-        carrier = self._carriers[target.channel]
-        patience = int((carrier.seconds + MARGIN) * 1_000_000)
+        transport = self._transports[target.channel]
+        patience = int((transport.seconds + MARGIN) * 1_000_000)
         while True:
             parcel = await self._session.write(
                 partial(push.claim, target=target, patience=patience)
             )
             if parcel is None:
                 return
-            error = await carrier.carry(parcel)
+            error = await transport.push(parcel)
             chance = random.random()  # noqa: S311 - spreads load, guards nothing
             settled = await self._session.write(
                 partial(push.settle, parcel=parcel, error=error, chance=chance)

@@ -37,7 +37,7 @@ class WakeCommands:
         # Who waits for room waits for others, each no longer than the limit.
         self.seconds = seconds * 4
 
-    async def carry(self, parcel: Parcel) -> str | None:
+    async def push(self, parcel: Parcel) -> str | None:
         told = {
             "agent": parcel.target.address,
             "messageId": parcel.envelope["id"],

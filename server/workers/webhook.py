@@ -19,7 +19,7 @@ class Webhooks:
         self._key = key
         self.seconds = seconds
 
-    async def carry(self, parcel: Parcel) -> str | None:
+    async def push(self, parcel: Parcel) -> str | None:
         envelope = parcel.envelope
         body = orjson.dumps(webhooks.notice(envelope, parcel.target.address, parcel.unread))
         secret = webhooks.secret(self._key, parcel.webhook_id)

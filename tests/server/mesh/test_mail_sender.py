@@ -25,7 +25,7 @@ Answering = Callable[[str, dict[str, Any]], Any]
 
 
 class Peering:
-    """Beta, where Zoe lives, as the carrier meets it: `answer` is what it does with a call."""
+    """Beta, where Zoe lives, as the sender meets it: `answer` is what it does with a call."""
 
     def __init__(self, office: Office, database: Database, runner: asyncio.Runner) -> None:
         self.office = office
@@ -42,7 +42,7 @@ class Peering:
         agent_homes.publish(office.context())
         found = cast(Peer, peers.find(db, BETA))
         link = cast(MeshChannel, self)
-        self.carrier = MailSender(link, database, office.context().node, found, self.apply)
+        self.sender = MailSender(link, database, office.context().node, found, self.apply)
 
     def takes(self, method: str, params: dict[str, Any]) -> Any:
         if method == "acp/sync/agents":
@@ -57,11 +57,11 @@ class Peering:
         self.applied.append(message)
 
     def deliver(self) -> int:
-        """Have the carrier say what is owed; how much that was. Raises CallError."""
+        """Have the sender say what is owed; how much that was. Raises CallError."""
 
         async def run() -> int:
-            names = (await self.carrier.load(0)).names
-            await self.carrier.deliver(names)
+            names = (await self.sender.load(0)).names
+            await self.sender.deliver(names)
             return len(names)
 
         return self.runner.run(run())

@@ -45,8 +45,8 @@ def write(db: sqlite3.Connection, at: int) -> None:
     claims.settle(db, PROJECT, made.repo_id, [RepoClaim(NODE, None, at, at)])
     record(db, "project", PROJECT, at)
     [version] = propose(API, WEB, stamp=at + SECOND).values()
-    header = ContractHeader("api_endpoint", "n", at + SECOND)
-    contracts.insert(db, PROJECT, CONTRACT, header, version)  # type: ignore[arg-type]
+    called = ContractHeader("api_endpoint", "n", at + SECOND)
+    contracts.insert(db, PROJECT, CONTRACT, called, version)  # type: ignore[arg-type]
     record(db, "contract", CONTRACT, at + SECOND)
     facts = contracts.facts_of(db, CONTRACT)
     agreed = domain.respond(facts, WEB, "agree", at + 2 * SECOND)

@@ -139,7 +139,9 @@ def test_a_real_fault_is_shown_until_it_is_mended(tmp_path: Path) -> None:
 
     def count() -> str:
         lines = node.get("/metrics").text.splitlines()
-        [found] = [x for x in lines if x.startswith('cacp_loop_failures_total{loop="postmaster"}')]
+        [found] = [
+            x for x in lines if x.startswith('cacp_loop_failures_total{loop="mail_sweeper"}')
+        ]
         return found.split()[1]
 
     with Node(tmp_path, log_format="json") as node:
@@ -151,14 +153,14 @@ def test_a_real_fault_is_shown_until_it_is_mended(tmp_path: Path) -> None:
         eventually(lambda: node.get("/health").json()["status"] == "degraded")
         health = node.get("/health").json()
         assert health["reason"] == "loop_failing"
-        assert "postmaster" in health["detail"]
+        assert "mail_sweeper" in health["detail"]
         eventually(lambda: float(count()) >= 3)
         shown = cacp("doctor", db=str(node.db), port=str(node.port), agent_id=_agent(node)).stdout
         assert "loop_failing" in shown
-        assert "postmaster" in shown
+        assert "mail_sweeper" in shown
         named = [json.loads(x) for x in node.log.splitlines() if '"loop_failed"' in x]
         assert len(named) == 1, "once, however often it fails"
-        assert (named[0]["loop"], "ValueError" in named[0]["exception"]) == ("postmaster", True)
+        assert (named[0]["loop"], "ValueError" in named[0]["exception"]) == ("mail_sweeper", True)
         assert node.call("cacp/project/create", name="n", objective="o")["projectId"]
         write("UPDATE messages SET expires_at = ? WHERE id = ?", soon(3600), sent)
         eventually(lambda: node.get("/health").json()["status"] == "healthy")

@@ -47,10 +47,10 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
                 )
             )
     else:
-        postmaster = MailSweeper(database, NODE, Loops())
-        postmaster.start()
+        mail_sweeper = MailSweeper(database, NODE, Loops())
+        mail_sweeper.start()
         await until(lambda: session.read(lambda ctx: messages.next_expiry(ctx.db)) is None)
-        await postmaster.stop()
+        await mail_sweeper.stop()
     found = session.read(
         lambda ctx: messages.found(
             ctx.db, address="aid://example.com/anna", human=False, before=None,
@@ -84,20 +84,20 @@ def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> No
         database = Database(path)
         await database.open(prepare(path).last_stamp)
         loops = Loops()
-        postmaster = MailSweeper(database, NODE, loops)
-        postmaster.start()
+        mail_sweeper = MailSweeper(database, NODE, loops)
+        mail_sweeper.start()
 
         def left() -> list[str]:
             found = database.read(lambda db: db.execute(PENDING).fetchall())
             return [message_id for (message_id,) in found]
 
         await until(lambda: left() == [first])
-        await until(lambda: loops.failing == ["postmaster"])
+        await until(lambda: loops.failing == ["mail_sweeper"])
         with closing(sqlite3.connect(path)) as db:
             db.execute("UPDATE messages SET policy_json = ? WHERE id = ?", (policy, first))
             db.commit()
         await until(lambda: left() == [] and loops.failing == [])
-        await postmaster.stop()
+        await mail_sweeper.stop()
         await database.close()
 
     asyncio.run(run())
@@ -115,10 +115,10 @@ def test_messages_that_stay_as_they_are_are_no_endless_work(
         database = Database(path)
         await database.open(prepare(path).last_stamp)
         loops = Loops()
-        postmaster = MailSweeper(database, NODE, loops)
-        postmaster.start()
-        await until(lambda: loops.failing == ["postmaster"])
-        await postmaster.stop()
+        mail_sweeper = MailSweeper(database, NODE, loops)
+        mail_sweeper.start()
+        await until(lambda: loops.failing == ["mail_sweeper"])
+        await mail_sweeper.stop()
         await database.close()
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""The courier: one push to a target at a time, each settled on disk, none lost (§10)."""
+"""The push worker: one push to a target at a time, each settled on disk, none lost (§10)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ NODE = Node(AGENT, "mail", True, True, SigningKey(bytes(32)), acp=RULES)
 
 
 class Hand:
-    """A carrier that answers as a test says, and keeps what it was given."""
+    """A transport that answers as a test says, and keeps what it was given."""
 
     seconds = 1.0
 
@@ -43,7 +43,7 @@ class Hand:
         self.busy = 0
         self.closed = False
 
-    async def carry(self, parcel: Parcel) -> str | None:
+    async def push(self, parcel: Parcel) -> str | None:
         self.busy += 1
         self.at_once = max(self.at_once, self.busy)
         self.ids.append(parcel.envelope["id"])
@@ -70,13 +70,13 @@ async def run(
     await session.write(
         lambda ctx: pushes.put_webhook(ctx.db, ANNA, Webhook("w", "http://a.example", "2026"))
     )
-    courier = PushWorker(database, node, Loops(), {"channel": hand})
-    courier.start()
+    push_worker = PushWorker(database, node, Loops(), {"channel": hand})
+    push_worker.start()
     try:
         async with asyncio.timeout(PATIENCE):
-            await play(session, courier)
+            await play(session, push_worker)
     finally:
-        await courier.stop()
+        await push_worker.stop()
         await database.close()
 
 
@@ -88,9 +88,9 @@ async def post(session: Session) -> str:
 def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:
     hand, sent = Hand(lambda count: None), []
 
-    async def play(session: Session, courier: PushWorker) -> None:
+    async def play(session: Session, push_worker: PushWorker) -> None:
         sent.extend([await post(session) for _ in range(5)])
-        await until(lambda: courier.taken["channel"] == 5)
+        await until(lambda: push_worker.taken["channel"] == 5)
 
     asyncio.run(run(tmp_path / "cacp.db", hand, play))
     assert hand.ids == sent
@@ -101,10 +101,10 @@ def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:
 def test_what_fails_is_tried_again_in_its_turn(tmp_path: Path) -> None:
     hand = Hand(lambda count: "no" if count < 4 else None)
 
-    async def play(session: Session, courier: PushWorker) -> None:
+    async def play(session: Session, push_worker: PushWorker) -> None:
         await post(session)
-        await until(lambda: courier.taken["channel"] == 1)
-        assert courier.failed["channel"] == 3
+        await until(lambda: push_worker.taken["channel"] == 1)
+        assert push_worker.failed["channel"] == 3
 
     asyncio.run(run(tmp_path / "cacp.db", hand, play))
     assert len(set(hand.ids)) == 1
@@ -125,9 +125,9 @@ def test_a_carrier_that_breaks_breaks_no_courier(
     hand = Hand(answer)
     hand.seconds = 0.1
 
-    async def play(session: Session, courier: PushWorker) -> None:
+    async def play(session: Session, push_worker: PushWorker) -> None:
         await post(session)
-        await until(lambda: courier.taken["channel"] == 1)
+        await until(lambda: push_worker.taken["channel"] == 1)
 
     asyncio.run(run(tmp_path / "cacp.db", hand, play))
     assert len(hand.ids) == 2
@@ -136,12 +136,12 @@ def test_a_carrier_that_breaks_breaks_no_courier(
 def test_it_goes_on_after_a_start_where_it_was(tmp_path: Path) -> None:
     sent: list[str] = []
 
-    async def only_send(session: Session, courier: PushWorker) -> None:
-        await courier.stop()
+    async def only_send(session: Session, push_worker: PushWorker) -> None:
+        await push_worker.stop()
         sent.append(await post(session))
 
-    async def wait(session: Session, courier: PushWorker) -> None:
-        await until(lambda: courier.taken["channel"] == 1)
+    async def wait(session: Session, push_worker: PushWorker) -> None:
+        await until(lambda: push_worker.taken["channel"] == 1)
 
     asyncio.run(run(tmp_path / "cacp.db", Hand(lambda count: None), only_send))
     hand = Hand(lambda count: None)
@@ -153,9 +153,9 @@ def test_who_has_no_carrier_waits_and_holds_up_nobody(tmp_path: Path) -> None:
     node = replace(NODE, acp=replace(RULES, wakes=frozenset({ANNA})))
     hand = Hand(lambda count: None)
 
-    async def play(session: Session, courier: PushWorker) -> None:
+    async def play(session: Session, push_worker: PushWorker) -> None:
         await post(session)
-        await until(lambda: courier.taken["channel"] == 1)
-        assert courier.taken["wake"] == 0
+        await until(lambda: push_worker.taken["channel"] == 1)
+        assert push_worker.taken["wake"] == 0
 
     asyncio.run(run(tmp_path / "cacp.db", hand, play, node))
