@@ -177,7 +177,7 @@ class Authenticator:
                 )
 
     def _peer(self, agent_id: str, *, new: bool) -> Caller:
-        """A peer of another make, at its word (design §7); it may be `new` when it registers."""
+        """A foreign peer, at its word (design §7); it may be `new` when it registers."""
         peer = self._read(lambda db: peers.find(db, agent_id))
         keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id, self._own.agent_id))
         if keyed or (peer is not None and peer.trust != "unkeyed"):

@@ -1,4 +1,4 @@
-"""How mail reaches a peer of our own make: by a sender of its own (`peers.sender`), from what the
+"""How mail reaches a mesh peer: by a sender of its own (`peers.sender`), from what the
 store owes the peer (acp-canonical §10; design §6, Senders).
 
 What is owed is confirmed row by row, so there is no cursor to lose: what was sent and not confirmed

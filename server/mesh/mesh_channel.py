@@ -1,4 +1,4 @@
-"""How entities reach a node of our own make: in batches, with facts (design §6)."""
+"""How entities reach a mesh node: in batches, with facts (design §6)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ class CallOutcome(NamedTuple):
 
 
 class MeshChannel:
-    """To a node of our own make."""
+    """To a mesh node."""
 
     def __init__(
         self,

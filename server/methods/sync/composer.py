@@ -1,4 +1,4 @@
-"""What this node sends to peers of its own make: the specified calls, with what vouches beside.
+"""What this node sends to mesh peers: the specified calls, with what vouches beside.
 
 One message for each entity, made from what the store holds when it is sent, once for all peers. A
 large project or contract goes in several, of which each can be taken alone, as a merge is a join.

@@ -28,7 +28,7 @@ SUBJECTS = {
     "request": "request_id",
     "project": "project_id",
 }
-"""What a message of a node of our own make carries, and the id of that."""
+"""What a message of a mesh node carries, and the id of that."""
 
 
 def subject(params: BaseModel) -> str:
@@ -40,7 +40,7 @@ def subject(params: BaseModel) -> str:
 
 
 def signed_message(source: str, method: str, params: BaseModel) -> deferred.DeferredMessage:
-    """A message of a node of our own make. It is the same when it comes signed anew."""
+    """A message of a mesh node. It is the same when it comes signed anew."""
     unsigned = params.model_dump_json(exclude=_SIGNED)
     return deferred.DeferredMessage(source, method, params.model_dump_json(by_alias=True), unsigned)
 

@@ -1,4 +1,4 @@
-"""What peers of our own make tell of files, and the content that they ask for (design §6, §7)."""
+"""What mesh peers tell of files, and the content that they ask for (design §6, §7)."""
 
 import base64
 from typing import Any

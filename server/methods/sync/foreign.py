@@ -434,7 +434,7 @@ def _name_conflict(
     """
     if not domain.has_lost(facts, joined):
         return False
-    # The peer is its origin, as with peers of our own make: it is counted for that peer.
+    # The peer is its origin, as with mesh peers: it is counted for that peer.
     found = replace(source.ctx, origin=source.agent_id)
     found.record("conflict", theirs.contract_id, source.project_id, "version_lost")
     current = domain.current_of(joined)

@@ -1,4 +1,4 @@
-"""What peers of our own make send: facts and registers, joined with ours (design §6).
+"""What mesh peers send: facts and registers, joined with ours (design §6).
 
 Each is checked for who vouches for it; what doesn't hold is passed over and named in the log
 once. What is stamped too far ahead is deferred until it is due, and holds up nothing else.
@@ -50,7 +50,7 @@ class SignedRegister(Protocol):
 
 
 class FactMerge:
-    """One message of a peer of our own make. `source` is its agent id."""
+    """One message of a mesh peer. `source` is its agent id."""
 
     def __init__(self, ctx: Context, source: str, introduced: dict[str, str]) -> None:
         self._introduced = introduced

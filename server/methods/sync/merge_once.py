@@ -1,4 +1,4 @@
-"""What is written once and comes from peers of our own make: packets, files, requests for files.
+"""What is written once and comes from mesh peers: packets, files, requests for files.
 
 Joined as facts are (`merge`): of two with one id the earlier stays, on every node alike.
 """

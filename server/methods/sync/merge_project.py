@@ -1,4 +1,4 @@
-"""Projects that come from peers of our own make: headers, repos and claims, joined with ours (§6).
+"""Projects that come from mesh peers: headers, repos and claims, joined with ours (§6).
 
 A header is a register of which the later stamp stays, what a repo is one of which the earlier does;
 both give way to no word of less weight (`server.methods.cacp.authority`).

@@ -1,4 +1,4 @@
-"""How entities reach a node of our own make (design §6)."""
+"""How entities reach a mesh node (design §6)."""
 
 import asyncio
 from collections.abc import Mapping

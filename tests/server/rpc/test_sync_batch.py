@@ -66,7 +66,7 @@ def packet(project_id: str) -> dict[str, Any]:
 
 
 def taken(path: Path, work: Callable[[SyncIntake, Database, Peer], Awaitable[None]]) -> None:
-    """Do some work with what comes in from beta, a node of our own make."""
+    """Do some work with what comes in from beta, a mesh node."""
 
     def enter(transaction: Transaction) -> Peer:
         db = transaction.connection

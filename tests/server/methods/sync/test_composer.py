@@ -1,4 +1,4 @@
-"""What goes to peers of our own make (design §6)."""
+"""What goes to mesh peers (design §6)."""
 
 import asyncio
 import sqlite3

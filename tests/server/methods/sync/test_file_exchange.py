@@ -1,4 +1,4 @@
-"""Files that peers of our own make tell of, and hostile ones (design §6, §7)."""
+"""Files that mesh peers tell of, and hostile ones (design §6, §7)."""
 
 import base64
 import hashlib

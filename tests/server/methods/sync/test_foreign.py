@@ -1,4 +1,4 @@
-"""cacp/*/sync: what peers of other makes send (CACP 2.0, Sync Methods; design §6, §7)."""
+"""cacp/*/sync: what foreign peers send (CACP 2.0, Sync Methods; design §6, §7)."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def theirs(**more: Any) -> dict[str, Any]:
 def send(
     node: Node, method: str, /, *, headers: dict[str, str] | None = None, **params: Any
 ) -> Any:
-    """A sync call as peers of other makes make it; at the word of its source_agent by default."""
+    """A sync call as foreign peers make it; at the word of its source_agent by default."""
     given = {"source_agent": PEER} | params
     request = {"jsonrpc": "2.0", "method": f"cacp/{method}", "params": given, "id": 1}
     answer = node.raw(json.dumps(request), headers or {}).json()

@@ -1,4 +1,4 @@
-"""What peers of our own make send, and what hostile ones try (design §6, §7)."""
+"""What mesh peers send, and what hostile ones try (design §6, §7)."""
 
 import time
 from typing import Any

@@ -178,7 +178,7 @@ def test_an_endpoint_is_checked(mesh: Node, peer: Peer, endpoint: str) -> None:
 
 
 def test_an_unkeyed_peer_is_taken_at_its_word_for_sync_only(mesh: Node, peer: Peer) -> None:
-    """Design §7: peers of other makes have no keys."""
+    """Design §7: foreign peers have no keys."""
     announce(mesh, peer)
 
     def call(method: str, **params: Any) -> Any:
