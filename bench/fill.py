@@ -11,7 +11,8 @@ from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.domain.acp.rules import MailRules
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context
+from server.node import Node
 from server.store import digests
 from server.store.database import connect
 from server.store.migrate import prepare

@@ -33,7 +33,7 @@ from server.mesh.anti_entropy import Comparison
 from server.mesh.handshake_server import HandshakeServer
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
-from server.methods.base import Node
+from server.node import Node
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings

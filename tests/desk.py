@@ -16,7 +16,8 @@ from server.domain.acp.handoff import HandoffRules
 from server.domain.acp.rules import MailRules
 from server.domain.errors import Refusal
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context
+from server.node import Node
 from server.store import keys
 from server.store.database import Transaction, connect
 from server.store.migrate import prepare

@@ -44,8 +44,9 @@ from server.http.rpc_endpoint import (
 from server.mesh.handshake_server import HandshakeServer
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS, openrpc
-from server.methods.base import Context, Node, Session, open_project
+from server.methods.base import Context, Session, open_project
 from server.methods.sync import registration
+from server.node import Node
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store import changes, digests, equivocations, peers

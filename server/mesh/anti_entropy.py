@@ -30,8 +30,9 @@ from schemas.mesh import (
 from server.auth.authenticator import Caller
 from server.mesh.divergence import Divergence
 from server.mesh.mesh_channel import MeshChannel
-from server.methods.base import Node, Session
+from server.methods.base import Session
 from server.methods.sync import bans, equivocation
+from server.node import Node
 from server.rpc.sync_batch import Message, is_fault
 from server.store import digests
 from server.store.database import Database

@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 
 from peers.clock import Reading, Shift
-from server.methods.base import Node
+from server.node import Node
 from server.store import check, untaken
 from server.store.database import Database, Transaction
 from server.util.loops import Turns

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from peers.client import CallError, Client, Refused, Unreachable
 from peers.foreign_plan import lacks_it
 from server.domain.errors import RateLimited, Refusal, Unavailable
-from server.methods.base import Node
+from server.node import Node
 from server.rpc.sync_batch import SyncIntake
 from server.store import deferred, peers, projects
 from server.store.database import Database

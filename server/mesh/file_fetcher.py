@@ -24,7 +24,7 @@ from schemas.plain import one_line
 from server.domain.agents import identity
 from server.domain.errors import Damaged, NodeAway, NotFound, Unavailable
 from server.mesh.mesh_channel import MeshChannel
-from server.methods.base import Node
+from server.node import Node
 from server.store import files
 from server.store.database import Database, Transaction
 from server.store.files import File, FileContent

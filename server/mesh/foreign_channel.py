@@ -48,7 +48,7 @@ from server.mesh.foreign_exchange import (
     written_for,
 )
 from server.mesh.foreign_peer import ForeignPeer
-from server.methods.base import Node
+from server.node import Node
 from server.rpc.sync_batch import Message, is_fault
 from server.store import projects
 from server.store.database import Database

@@ -10,7 +10,7 @@ from peers.client import CallError, Client, Refused, TooLong
 from peers.foreign_plan import Document, Shown, contract_of, lacks_it, listed_of, shown_of
 from peers.versions import version_problem
 from schemas.errors import ErrorCode
-from server.methods.base import Node
+from server.node import Node
 from server.store.peers import Peer
 
 log = structlog.get_logger()

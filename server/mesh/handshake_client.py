@@ -21,7 +21,7 @@ from server.mesh.handshake_server import (
     enter,
     introduce,
 )
-from server.methods.base import Node
+from server.node import Node
 from server.settings import Settings
 from server.store import bans, mesh, peers
 from server.store.database import Database, Transaction

@@ -13,7 +13,7 @@ from server.domain.agents import same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Conflict, Forbidden, RateLimited, Unauthenticated
 from server.domain.places import Way, check_place
-from server.methods.base import Node
+from server.node import Node
 from server.settings import Settings
 from server.store import bans, changes, keys, mesh, peers
 from server.store.database import Database, Transaction

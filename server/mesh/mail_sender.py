@@ -21,7 +21,7 @@ from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.domain.errors import Refusal
 from server.mesh.mesh_channel import MeshChannel
-from server.methods.base import Node
+from server.node import Node
 from server.store import mail_outbox, mailboxes, messages
 from server.store.database import Database
 from server.store.mail_outbox import Owed

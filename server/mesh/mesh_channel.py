@@ -10,8 +10,8 @@ from peers.client import CallError, Client, Refused, result_of
 from peers.digest import Name
 from schemas.errors import ErrorCode
 from server.domain.errors import Refusal
-from server.methods.base import Node
 from server.methods.sync.composer import BuiltMessages, Composer
+from server.node import Node
 from server.store.peers import Peer
 from server.util.log_once import name_once
 

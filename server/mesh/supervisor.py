@@ -9,7 +9,6 @@ from typing import Any
 
 from peers.sender import Page, Sender
 from schemas.base import iso, present
-from server.auth.authenticator import Caller
 from server.domain.acp.handoff import ENDED
 from server.domain.agents import identity
 from server.domain.errors import HeldElsewhere, Unavailable
@@ -24,9 +23,10 @@ from server.mesh.mail_sender import MailSender
 from server.mesh.mesh_channel import MeshChannel
 from server.mesh.send_progress import SendProgress, told_of
 from server.mesh.wanted_peers import WantedPeers
-from server.methods.base import Fetch, Node, Session
+from server.methods.base import Fetch, Session
 from server.methods.sync import agent_homes, bans
 from server.methods.sync.composer import Composer
+from server.node import Node
 from server.rpc.sync_batch import SyncIntake
 from server.settings import Settings
 from server.store import changes, digests, handoffs, mail_outbox, peers, untaken
@@ -66,7 +66,7 @@ class Supervisor:
         self.fetch: Fetch = self.files.fetch
         self._home = Session(
             database,
-            Caller(node.agent_id, node.repo, "verified", "local"),
+            node.caller,
             node,
             "acp/sync/agents",
             asyncio.Event(),

@@ -47,7 +47,8 @@ from server.domain.errors import (
     Unavailable,
 )
 from server.domain.invalid import invalid_input
-from server.methods.base import Context, Fetch, Method, Node, Session
+from server.methods.base import Context, Fetch, Method, Session
+from server.node import Node
 from server.rpc.answer_budget import UNCOUNTED, AnswerBudget, AnswerShare, Meter
 from server.rpc.sync_batch import SyncCall, take_together
 from server.store import idempotency

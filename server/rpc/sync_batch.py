@@ -14,7 +14,8 @@ from pydantic import BaseModel, ValidationError
 from server.auth.authenticator import Caller
 from server.domain.errors import Refusal, Unavailable
 from server.methods import METHODS
-from server.methods.base import Context, Method, Node
+from server.methods.base import Context, Method
+from server.node import Node
 from server.store.database import Database, Transaction
 from server.store.peers import Peer
 

@@ -22,8 +22,7 @@ import structlog
 
 from peers.backoff import delay
 from peers.client import Refused, Unreachable
-from server.auth.authenticator import Caller
-from server.methods.base import Node, Session
+from server.methods.base import Session
 from server.methods.handoff.automatic import (
     escalate,
     expire,
@@ -31,6 +30,7 @@ from server.methods.handoff.automatic import (
     workq_given_up,
     workq_moved,
 )
+from server.node import Node
 from server.settings import Settings
 from server.store import handoffs, teams
 from server.store.database import Database
@@ -61,8 +61,7 @@ class HandoffWorker:
         self._settings = settings
         self._loops = loops
         self._database = database
-        caller = Caller(node.agent_id, node.repo, "verified", "local")
-        self._session = Session(database, caller, node, "acp/handoff", asyncio.Event())
+        self._session = Session(database, node.caller, node, "acp/handoff", asyncio.Event())
         self._tasks: list[asyncio.Task[None]] = []
         self._files: dict[tuple[str, str], TeamspaceLog] = {}
         self._journalled = 0

@@ -9,10 +9,10 @@ import time
 import structlog
 
 from schemas.base import stamp_of
-from server.auth.authenticator import Caller
 from server.methods.acp import retention
 from server.methods.acp.retention import Ageing
-from server.methods.base import Node, Session
+from server.methods.base import Session
+from server.node import Node
 from server.store import messages
 from server.store.database import Database
 from server.util.loops import Loops, Turns, cancel, each, storage_is_away, together
@@ -30,8 +30,7 @@ class MailSweeper:
 
     def __init__(self, database: Database, node: Node, loops: Loops) -> None:
         self._loops = loops
-        caller = Caller(node.agent_id, node.repo, "verified", "local")
-        self._session = Session(database, caller, node, "acp/age", asyncio.Event())
+        self._session = Session(database, node.caller, node, "acp/age", asyncio.Event())
         self._retain_at = 0.0
         self._task: asyncio.Task[None] | None = None
 

@@ -14,11 +14,11 @@ from typing import Protocol
 import structlog
 
 from schemas.base import iso
-from server.auth.authenticator import Caller
 from server.domain.acp.routing import Channel
 from server.methods.acp import push
 from server.methods.acp.push import Parcel
-from server.methods.base import Context, Node, Session
+from server.methods.base import Context, Session
+from server.node import Node
 from server.store import pushes
 from server.store.database import Database
 from server.store.pushes import PushTarget
@@ -55,8 +55,7 @@ class PushWorker:
         self, database: Database, node: Node, loops: Loops, transports: dict[Channel, PushTransport]
     ) -> None:
         self._loops = loops
-        caller = Caller(node.agent_id, node.repo, "verified", "local")
-        self._session = Session(database, caller, node, "acp/push", asyncio.Event())
+        self._session = Session(database, node.caller, node, "acp/push", asyncio.Event())
         self._transports = transports
         self._under_way: dict[PushTarget, asyncio.Task[None]] = {}
         self._failed: dict[PushTarget, Exception] = {}

@@ -12,6 +12,7 @@ FLOORS = (
     "server.util",
     "server.store",
     "server.auth",
+    "server.node",
     "server.methods.base",
     "server.methods.openrpc",
     "server.methods.rpc",

@@ -23,7 +23,8 @@ from server.auth.authenticator import Caller
 from server.http.metrics import Metrics
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context
+from server.node import Node
 from server.rpc.dispatch import Origin
 from server.settings import Settings
 from server.store import changes, digests, peers

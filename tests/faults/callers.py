@@ -22,7 +22,7 @@ from server.domain.acp.rules import MailRules
 from server.domain.errors import HeldElsewhere, Refusal
 from server.http.health import HealthCheck
 from server.methods import METHODS
-from server.methods.base import Node
+from server.node import Node
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher, Origin
 from server.store import check, database, digests, keys

@@ -16,7 +16,6 @@ from schemas.acp import HandoffRejectReason
 from schemas.base import iso, present
 from schemas.handoff import ACPHandoffPackage, HandoffStatus
 from schemas.teamspace import TeamRole
-from server.auth.authenticator import Caller
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
 from server.domain.acp.handoff import HandoffProblem, OwnershipGrant, Parties, Role, Step
@@ -109,8 +108,7 @@ def roles_of(ctx: Context, case: Transition) -> tuple[Role, ...]:
 
 def as_node(ctx: Context) -> Context:
     """The same transaction, with the node itself as the one who acts."""
-    node = Caller(ctx.node.agent_id, ctx.node.repo, "verified", "local")
-    return replace(ctx, caller=node)
+    return replace(ctx, caller=ctx.node.caller)
 
 
 def write(

@@ -17,7 +17,7 @@ from peers.digest import Name
 from server.domain.authorship import statement
 from server.domain.errors import Refusal
 from server.domain.registers import RepoClaim
-from server.methods.base import Node
+from server.node import Node
 from server.store import changes, claims, context_packets, contracts, files, mesh, peers, projects
 from server.store.database import Database
 from server.util.log_once import LogOnce

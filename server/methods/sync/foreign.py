@@ -65,7 +65,7 @@ class SendingPeer:
     repo: str
     project_id: str
     is_mesh: bool = False
-    """A node of our own make: it sends facts, and signs them."""
+    """A mesh peer: it sends facts, and signs them."""
     skipped: list[dict[str, Any]] = field(default_factory=list)
     is_new: bool = False
     """Whether this call made the project: then all that it says of it counts."""

@@ -17,7 +17,8 @@ from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.mesh.anti_entropy import EXACTLY, Comparison
 from server.methods import METHODS
-from server.methods.base import Context, Node, Session
+from server.methods.base import Context, Session
+from server.node import Node
 from server.store import changes, digests, peers
 from server.store.database import Database, Transaction, connect
 from server.store.migrate import prepare

@@ -6,7 +6,7 @@ from pathlib import Path
 from peers.clock import Reading
 from peers.signing import SigningKey
 from server.mesh.clock_settling import ClockSettling
-from server.methods.base import Node
+from server.node import Node
 from server.store.database import Database
 from server.store.migrate import prepare
 from tests.node import AGENT

@@ -11,7 +11,7 @@ from peers.client import CallError, Refused, Unreachable
 from peers.signing import SigningKey
 from server.domain.errors import Forbidden, InvalidInput, RateLimited
 from server.mesh.deferred_worker import DeferredWorker, may_pass
-from server.methods.base import Node as Methods
+from server.node import Node as Methods
 from server.store import deferred
 from server.store import peers as registered
 from server.store.database import Database, connect

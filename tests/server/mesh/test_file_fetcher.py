@@ -16,7 +16,7 @@ from server.domain.errors import NodeAway, NotFound, Refusal, Unavailable
 from server.mesh import file_fetcher
 from server.mesh.file_fetcher import FileFetcher
 from server.mesh.mesh_channel import MeshChannel
-from server.methods.base import Node
+from server.node import Node
 from server.store import files
 from server.store.database import Database
 from server.store.files import File

@@ -13,7 +13,7 @@ from peers.digest import Name
 from peers.signing import SigningKey
 from server.domain.errors import Unavailable
 from server.mesh.foreign_channel import ForeignChannel
-from server.methods.base import Node as Self
+from server.node import Node as Self
 from server.store import peers as store
 from server.store import projects
 from server.store.database import Database

@@ -9,7 +9,7 @@ import pytest
 from peers.client import Client, Refused, Unreachable
 from peers.signing import SigningKey
 from server.mesh.foreign_peer import ForeignPeer, NotServed
-from server.methods.base import Node
+from server.node import Node
 from server.store.peers import Peer
 from tests.double import AGENT, REPO, Double, card_of
 

@@ -11,8 +11,8 @@ from peers.client import Client, Refused
 from peers.digest import Name
 from peers.signing import SigningKey
 from server.mesh.mesh_channel import MADE_AT_ONCE, MeshChannel
-from server.methods.base import Node as Self
 from server.methods.sync.composer import BuiltMessages, Composer
+from server.node import Node as Self
 from server.store.peers import Peer
 
 ERRORS: dict[str, dict[str, Any]] = {

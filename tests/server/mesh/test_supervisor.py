@@ -14,7 +14,7 @@ from peers.sender import Held, Sender
 from peers.signing import SigningKey
 from server.domain.places import PEERS_MAX
 from server.mesh.supervisor import Supervisor
-from server.methods.base import Node as Methods
+from server.node import Node as Methods
 from server.settings import Settings
 from server.store import peers as registered
 from server.store.database import Database

@@ -15,7 +15,8 @@ from peers.signing import SigningKey
 from schemas.sync import ContextSyncParams, SyncResult
 from server.domain.errors import Conflict, NotFound
 from server.methods import METHODS
-from server.methods.base import Context, Method, Node
+from server.methods.base import Context, Method
+from server.node import Node
 from server.rpc.sync_batch import SyncIntake, is_fault
 from server.store import changes, peers, projects
 from server.store.database import Database, Transaction, connect

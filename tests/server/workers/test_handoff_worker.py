@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from peers.signing import SigningKey
-from server.methods import base
+from server.node import Node as Own
 from server.settings import Settings
 from server.store.database import Database, connect
 from server.store.migrate import prepare
@@ -243,7 +243,7 @@ def test_the_logs_are_written(busy: Node) -> None:
 
 def test_a_duty_that_fails_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cacp.db"
-    own = base.Node(AGENT, "duties", True, True, SigningKey(bytes(32)))
+    own = Own(AGENT, "duties", True, True, SigningKey(bytes(32)))
 
     async def on_a_closed_database() -> None:
         database = Database(path)

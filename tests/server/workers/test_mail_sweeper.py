@@ -12,7 +12,8 @@ from schemas.base import iso
 from server.auth.authenticator import Caller
 from server.methods.acp import mail, retention
 from server.methods.acp.mail import Draft
-from server.methods.base import Node, Session
+from server.methods.base import Session
+from server.node import Node
 from server.store import messages
 from server.store.database import Database
 from server.store.migrate import prepare

@@ -15,7 +15,8 @@ from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
 from server.methods.acp.mail import Draft
 from server.methods.acp.push import Parcel
-from server.methods.base import Node, Session
+from server.methods.base import Session
+from server.node import Node
 from server.store import pushes
 from server.store.database import Database
 from server.store.migrate import prepare

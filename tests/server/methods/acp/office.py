@@ -10,7 +10,8 @@ from server.auth.authenticator import Caller
 from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
 from server.methods.acp.retention import Ageing
-from server.methods.base import Context, Node
+from server.methods.base import Context
+from server.node import Node
 from server.store import keys
 from server.store.database import Transaction, connect
 from server.store.migrate import prepare

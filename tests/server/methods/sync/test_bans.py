@@ -14,8 +14,8 @@ from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.domain.bans import BANS_MAX
 from server.methods.base import Context
-from server.methods.base import Node as Methods
 from server.methods.sync import bans
+from server.node import Node as Methods
 from server.store.database import connect
 from tests.cli.run import cacp
 from tests.node import Node, RpcError, bearer

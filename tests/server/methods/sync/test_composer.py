@@ -16,7 +16,7 @@ from peers.signing import SigningKey, verify
 from server.auth.authenticator import Caller
 from server.domain.authorship import statement
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context
 from server.methods.sync.composer import (
     KEPT_BYTES,
     PIECE_BYTES,
@@ -24,6 +24,7 @@ from server.methods.sync.composer import (
     Composer,
     MessageBuilder,
 )
+from server.node import Node
 from server.store import contracts, mesh, peers
 from server.store.database import Database, connect
 from server.store.migrate import prepare

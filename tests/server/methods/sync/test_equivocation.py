@@ -14,8 +14,8 @@ from server.auth.authenticator import Caller
 from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.methods.base import Context
-from server.methods.base import Node as Methods
 from server.methods.sync.equivocation import take
+from server.node import Node as Methods
 from server.store import equivocations
 from server.store.database import connect
 from tests.cli.run import cacp
