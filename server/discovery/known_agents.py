@@ -20,7 +20,8 @@ from collections.abc import Awaitable, Callable
 import structlog
 from pydantic import ValidationError
 
-from peers.client import CallError, Client, Refused
+from peers.client import Client
+from peers.errors import CallError, Refused
 from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
 from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
 from server.auth.authenticator import Read

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from peers.adp import Exchange, ExchangeError, Registration
-from peers.client import CallError
+from peers.errors import CallError
 from schemas import jsonrpc
 from schemas.adp import Listing, SearchRequest, to_wire
 from schemas.errors import ErrorCode

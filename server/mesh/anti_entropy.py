@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 
 from peers import digest
 from peers.backoff import delay
-from peers.client import CallError, Refused
 from peers.clock import Reading
 from peers.digest import Name
+from peers.errors import CallError, Refused
 from peers.unequal import Pair
 from schemas.errors import ErrorCode
 from schemas.mesh import (

@@ -8,7 +8,8 @@ import orjson
 import structlog
 from pydantic import ValidationError
 
-from peers.client import CallError, Client, Refused, Unreachable
+from peers.client import Client
+from peers.errors import CallError, Refused, Unreachable
 from peers.foreign_plan import lacks_it
 from server.domain.errors import RateLimited, Refusal, Unavailable
 from server.node import Node

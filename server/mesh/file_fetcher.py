@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import structlog
 from pydantic import ValidationError
 
-from peers.client import CallError, Refused
+from peers.errors import CallError, Refused
 from peers.sender import Sender
 from schemas.file_mesh import PIECE_MAX, FileContentResult
 from schemas.plain import one_line

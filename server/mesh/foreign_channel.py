@@ -16,8 +16,9 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from peers.client import CallError, Client, Refused
+from peers.client import Client
 from peers.digest import Name
+from peers.errors import CallError, Refused
 from peers.foreign import HEADER, says_same
 from peers.foreign_plan import (
     Shown,

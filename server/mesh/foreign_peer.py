@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from peers.client import CallError, Client, Refused, TooLong
+from peers.client import Client
+from peers.errors import CallError, Refused, TooLong
 from peers.foreign_plan import Document, Shown, contract_of, lacks_it, listed_of, shown_of
 from peers.versions import version_problem
 from schemas.errors import ErrorCode

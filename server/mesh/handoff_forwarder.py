@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from peers.client import CallError, NotConnected, Refused
+from peers.errors import CallError, NotConnected, Refused
 from schemas.errors import ErrorCode
 from schemas.handoff_mesh import HandoffCallResult, HandoffRefusal, RefusalKind
 from schemas.plain import one_line

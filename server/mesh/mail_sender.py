@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from peers.client import CallError, NotConnected, Refused
 from peers.digest import Name
+from peers.errors import CallError, NotConnected, Refused
 from peers.sender import Page
 from schemas.acp_mesh import AgentsResult, MailResult
 from schemas.errors import ErrorCode

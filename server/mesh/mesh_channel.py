@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from peers.client import CallError, Client, Refused, result_of
+from peers.client import Client, result_of
 from peers.digest import Name
+from peers.errors import CallError, Refused
 from schemas.errors import ErrorCode
 from server.domain.errors import Refusal
 from server.methods.sync.composer import BuiltMessages, Composer

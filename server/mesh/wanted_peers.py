@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 
 from peers.backoff import delay
-from peers.client import CallError
+from peers.errors import CallError
 from server.domain.errors import Refusal, Unavailable
 from server.mesh.handshake_client import HandshakeClient, JoinRefused
 from server.store import mesh, peers

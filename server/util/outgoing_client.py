@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from peers.client import ANSWER_MAX, SECONDS, CallError, Client
+from peers.client import ANSWER_MAX, SECONDS, Client
+from peers.errors import CallError
 from peers.versions import version_problem
 from server.domain.endpoints import check_address, check_endpoint
 from server.domain.errors import InvalidInput, Refusal

@@ -21,7 +21,7 @@ from pathlib import Path
 import structlog
 
 from peers.backoff import delay
-from peers.client import Refused, Unreachable
+from peers.errors import Refused, Unreachable
 from server.methods.base import Session
 from server.methods.handoff.automatic import (
     escalate,

@@ -4,7 +4,8 @@ import time
 
 import orjson
 
-from peers.client import Client, Unreachable
+from peers.client import Client
+from peers.errors import Unreachable
 from server.domain.acp import webhooks
 from server.methods.acp.push import Parcel
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from peers.client import Client, Refused, Unreachable, result_of
+from peers.client import Client, result_of
+from peers.errors import Refused, Unreachable
 from server.store.handoffs import Intent
 
 ATTEMPTS = 8

@@ -1,6 +1,7 @@
 """Imports point one way (design §2): a house of floors, each on those below it."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 
 from tests.architecture.source import OURS, imports, modules, name_of, relative_imports, tree
 
@@ -65,6 +66,23 @@ def test_a_module_imports_only_what_is_below_it() -> None:
         if floor(imported) > floor(name_of(module))
     ]
     assert found == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = {name_of(module) for module in modules(*OURS)}
+    graph = {
+        name_of(module): {
+            target
+            for imported in imports(module)
+            for target in [imported if imported in known else imported.rpartition(".")[0]]
+            if target in known and target != name_of(module)
+        }
+        for module in modules(*OURS)
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as circle:
+        raise AssertionError(" → ".join(circle.args[1])) from None
 
 
 def test_some_packages_know_nothing_of_the_node() -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import orjson
 
-from peers.client import Answer, CallError, Client, NotConnected
+from peers.client import Answer, Client
+from peers.errors import CallError, NotConnected
 from peers.signing import SigningKey
 from peers.timekeeper import Timekeeper
 from server.app import _dispatcher

@@ -10,9 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from peers import digest
-from peers.client import CallError
 from peers.clock import Reading
 from peers.digest import Name
+from peers.errors import CallError
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.mesh.anti_entropy import EXACTLY, Comparison

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from peers.client import CallError, Refused, Unreachable
+from peers.errors import CallError, Refused, Unreachable
 from peers.signing import SigningKey
 from server.domain.errors import Forbidden, InvalidInput, RateLimited
 from server.mesh.deferred_worker import DeferredWorker, may_pass

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from peers.client import CallError, NotConnected, Refused
+from peers.errors import CallError, NotConnected, Refused
 from peers.signing import SigningKey
 from schemas.file_mesh import PIECE_MAX
 from server.domain.errors import NodeAway, NotFound, Refusal, Unavailable

@@ -8,8 +8,9 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from peers.client import Client, Refused
+from peers.client import Client
 from peers.digest import Name
+from peers.errors import Refused
 from peers.signing import SigningKey
 from server.domain.errors import Unavailable
 from server.mesh.foreign_channel import ForeignChannel
@@ -29,13 +30,9 @@ from tests.waiting import eventually
 def test_a_project_that_is_unknown_is_fetched_from_who_speaks_of_it(tmp_path: Path) -> None:
     """Design §6: a sync for a project that we don't have is not lost."""
     repo = {"repo_id": "theirs", "name": REPO, "role": "m", "language": "l"}
-    whole = {
-        "project_id": "p1",
-        "name": "Theirs",
-        "repos": [repo | {"assigned_agent": AGENT}],
-        "contracts": [],
-        "context_history": [],
-    }
+    claimed = repo | {"assigned_agent": AGENT}
+    whole = {"project_id": "p1", "name": "Theirs", "repos": [claimed]}
+    whole |= {"contracts": [], "context_history": []}
     with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         eventually(lambda: len(peers(node)) == 1)
         double.projects["p1"] = whole

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from peers.client import Client, Refused, Unreachable
+from peers.client import Client
+from peers.errors import Refused, Unreachable
 from peers.signing import SigningKey
 from server.mesh.foreign_peer import ForeignPeer, NotServed
 from server.node import Node

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from peers.client import CallError, NotConnected, Refused, Unreachable
+from peers.errors import CallError, NotConnected, Refused, Unreachable
 from server.domain.errors import Conflict, Forbidden, HeldElsewhere, IllegalTransition, NodeAway
 from server.mesh.handoff_forwarder import KINDS, forward
 from server.mesh.mesh_channel import MeshChannel

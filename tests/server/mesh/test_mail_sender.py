@@ -8,7 +8,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from peers.client import NotConnected, Refused, Unreachable
+from peers.errors import NotConnected, Refused, Unreachable
 from peers.signing import SigningKey, verify
 from server.domain.authorship import statement
 from server.mesh.mail_sender import WRONG, MailSender

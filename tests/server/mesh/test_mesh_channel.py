@@ -7,8 +7,9 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from peers.client import Client, Refused
+from peers.client import Client
 from peers.digest import Name
+from peers.errors import Refused
 from peers.signing import SigningKey
 from server.mesh.mesh_channel import MADE_AT_ONCE, MeshChannel
 from server.methods.sync.composer import BuiltMessages, Composer

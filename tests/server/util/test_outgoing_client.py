@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from peers.client import Unreachable
+from peers.errors import Unreachable
 from server.domain.errors import InvalidInput
 from server.util.outgoing_client import CardCheck, make_client
 from tests.hostile import Answering, answer

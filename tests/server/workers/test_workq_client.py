@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from peers.client import CallError, Refused, Unreachable
+from peers.errors import CallError, Refused, Unreachable
 from server.store.handoffs import Intent
 from server.util.outgoing_client import make_client
 from server.workers.workq_client import WorkqClient
