@@ -67,6 +67,22 @@ def test_the_same_files_make_the_same_bytes(dist: Path, tmp_path: Path) -> None:
         assert (again / name).read_bytes() == (dist / name).read_bytes()
 
 
+def test_the_sdist_holds_what_is_in_the_repository_and_nothing_else(dist: Path) -> None:
+    """A checkout has more, such as a file `.env` with secrets."""
+    with tarfile.open(dist / SDIST) as sdist:
+        held = {member.name.partition("/")[2] for member in sdist if member.isfile()}
+    words = [
+        "git",
+        "ls-files",
+    ]
+    tracked = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {name for name in tracked.stdout.splitlines() if (ROOT / name).exists()} <= held
+    assert {name.partition("/")[0] for name in held} <= {
+        *(name.partition("/")[0] for name in tracked.stdout.splitlines()),
+        "PKG-INFO",
+    }
+
+
 def test_the_sdist_makes_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     with tarfile.open(dist / SDIST) as sdist:
         sdist.extractall(tmp_path, filter="data")
@@ -128,3 +144,10 @@ def test_the_changelog_has_a_heading_for_each_version() -> None:
     assert headings[0] == "Unreleased"
     for heading in headings[1:]:
         assert re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", heading), heading
+
+
+@pytest.mark.parametrize("name", ["aiosqlite", "uvicorn"])
+def test_what_is_used_by_its_internals_has_an_upper_bound(name: str) -> None:
+    """The next version may change them, and a wheel brings no lock."""
+    [bounds] = [one for one in PROJECT["dependencies"] if re.match(rf"{name}\b", one)]
+    assert "<" in bounds
