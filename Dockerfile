@@ -6,7 +6,7 @@ COPY requirements.lock requirements-build.lock ./
 RUN python -m venv --without-pip /opt/cacp \
  && pip --python /opt/cacp/bin/python install --require-hashes -r requirements.lock \
  && pip install --require-hashes -r requirements-build.lock
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE cacp_launcher.py ./
 COPY schemas schemas
 COPY peers peers
 COPY server server

@@ -62,7 +62,7 @@ def node(
 ) -> Iterator[Node]:
     """`cacp serve` on this database, with these settings in its environment."""
     port = _free_port()
-    command = [sys.executable, "-m", "cli.main", "serve", "--db", str(db), "--port", str(port)]
+    command = [sys.executable, "-m", "cacp_launcher", "serve", "--db", str(db), "--port", str(port)]
     with _running([*command, "--repo", repo], port, "/live", db, settings) as running:
         yield running
 

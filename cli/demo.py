@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cacp_launcher import command
 from cli.client import Client, NodeError
 from cli.terminal import REFUSED, fail
 from schemas.plain import one_line
@@ -202,10 +202,9 @@ def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CACP_")
         }
-        command = [sys.executable, "-m", "cli.main", "serve", "--host", "127.0.0.1"]
-        command += ["--port", str(port), "--db", str(db), "--repo", BACKEND]
+        place = ["--host", "127.0.0.1", "--port", str(port), "--db", str(db)]
         process = subprocess.Popen(
-            command,
+            command("serve", *place, "--repo", BACKEND),
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

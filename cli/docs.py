@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from the code.
+"""The pages of docs/ that are made from the code, and the version in the deployment files.
 
 `make docs` writes them; a test fails when one of them is not what the code says.
 """
@@ -6,6 +6,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,15 @@ from server.mcp_tools import catalog
 from server.methods import METHODS, openrpc
 from server.settings import Settings
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+VERSIONED = (
+    "compose.yaml",
+    "deploy/README.md",
+    "deploy/compose.mesh.yaml",
+    "deploy/kubernetes.yaml",
+)
+"""Files that name an image or show an answer with the version of this software."""
 Json = dict[str, Any]
 
 
@@ -35,6 +44,19 @@ def pages() -> dict[str, str]:
 def write() -> None:
     for name, text in pages().items():
         (DOCS / name).write_text(text)
+    for name in VERSIONED:
+        file = ROOT / name
+        file.write_text(with_version(file.read_text(), version("cacp-server")))
+
+
+def with_version(text: str, version: str) -> str:
+    """A deployment file with this version in its image tags and its example of `/health`.
+
+    >>> with_version("image: cacp-server:0.1.0", "0.2.0")
+    'image: cacp-server:0.2.0'
+    """
+    number = r"\d+(?:\.\w+)*"
+    return re.sub(rf'(cacp-server:|"version":"){number}', rf"\g<1>{version}", text)
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -242,8 +264,8 @@ def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[
 
 
 def _page(parts: Iterator[str]) -> str:
-    made = "\n".join(parts)
-    return f"<!-- Made by `make docs` from the code. -->\n\n{made}"
+    made = "\n".join(parts).rstrip("\n")
+    return f"<!-- Made by `make docs` from the code. -->\n\n{made}\n"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Entry point of `cacp`: a hook, which runs at every turn of an agent, starts without the rest."""
+"""What `cacp_launcher` runs: a hook, which starts at every turn of an agent, without the rest."""
 
 import os
 import sys
@@ -33,7 +33,3 @@ def hook_of(words: list[str]) -> tuple[str, str | None, str, str | None] | None:
     if not 1 <= len(rest) <= 2 or any(word.startswith("-") for word in rest):
         return None
     return rest[0], rest[1] if len(rest) == 2 else None, url, os.environ.get("CACP_KEY") or None
-
-
-if __name__ == "__main__":
-    main()

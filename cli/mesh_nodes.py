@@ -5,11 +5,11 @@ import os
 import secrets
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from cacp_launcher import command
 from cli.client import Client, NodeError
 from cli.mesh_view import Node
 
@@ -20,7 +20,6 @@ ROLES = {
 }
 """The nodes by name: the repo that each speaks for, and its language."""
 
-SERVE = (sys.executable, "-m", "cli.main", "serve", "--attached")
 ANSWER_SECONDS = 2.0
 STOP_SECONDS = 15.0
 
@@ -74,7 +73,7 @@ class Member:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CACP_")}
         with (self.folder / "node.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*SERVE, "--config", str(self.config)],
+                command("serve", "--attached", "--config", str(self.config)),
                 env=clean,
                 # It ends with this process, whatever ends that.
                 stdin=subprocess.PIPE,

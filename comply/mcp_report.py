@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from cacp_launcher import command
 from comply import mcp_server
 from comply.process import OUTPUT_BYTES
 from schemas.jsont import JsonObject
@@ -25,10 +25,11 @@ class McpReport:
     def offer(self, word: str) -> JsonObject:
         """The server as `session/new` has it in `mcpServers` (ACP, Session Setup, MCP Servers)."""
         variables: dict[str, str] = {mcp_server.REPORT: str(self.path), mcp_server.WORD: word}
+        program, *args = command("-m", mcp_server.__name__)
         return {
             "name": mcp_server.NAME,
-            "command": sys.executable,
-            "args": ["-P", "-m", mcp_server.__name__],
+            "command": program,
+            "args": [*args],
             "env": [{"name": name, "value": value} for name, value in variables.items()],
         }
 

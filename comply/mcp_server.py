@@ -3,7 +3,7 @@
 It says each message of its client to the runner, as a line of JSON, over the socket that
 `COMPLY_REPORT` names.
 
-    python -P -m comply.mcp_server
+    python -m cacp_launcher -m comply.mcp_server
 """
 
 import json

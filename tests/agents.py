@@ -76,7 +76,7 @@ async def over_stdio(
     if key is not None:
         variables["CACP_KEY"] = key
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "cli.main", "mcp"], env=variables, cwd=folder
+        command=sys.executable, args=["-m", "cacp_launcher", "mcp"], env=variables, cwd=folder
     )
     with (folder / "mcp.log").open("w") as log:
         async with Client(stdio_client(command, errlog=log), mode=era) as client:

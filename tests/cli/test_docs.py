@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from cli.docs import DOCS, pages
+from cli.docs import DOCS, ROOT, VERSIONED, pages, with_version
 from cli.main import app
 from server.mcp_tools.catalog import RESOURCES, TOOLS
 from server.methods import METHODS
@@ -18,6 +18,21 @@ from server.settings import Settings
 @pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md", "mcp.md"])
 def test_the_page_is_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text() == pages()[name], "run `make docs`"
+
+
+@pytest.mark.parametrize("name", VERSIONED)
+def test_the_version_is_that_of_the_project(name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / name).read_text()
+    assert project["version"] in text
+    assert with_version(text, project["version"]) == text, "run `make docs`"
+
+
+def test_a_version_takes_the_place_of_another() -> None:
+    text = 'image: cacp-server:0.1.0 {"version":"0.1.0","jsonrpc":"2.0"} python:3.13'
+    later = 'image: cacp-server:1.2.0rc1 {"version":"1.2.0rc1","jsonrpc":"2.0"} python:3.13'
+    assert with_version(text, "1.2.0rc1") == later
+    assert with_version(later, "1.2.0rc1") == later
 
 
 def test_every_command_and_option_is_explained() -> None:

@@ -54,7 +54,7 @@ def test_a_hook_imports_little() -> None:
 
 def test_other_commands_are_there_too() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "cli.entry", "--version"],
+        [sys.executable, "-m", "cacp_launcher", "--version"],
         cwd=ROOT,
         env=environment_of(),
         capture_output=True,
@@ -73,7 +73,7 @@ def test_a_hook_takes_less_than_300_ms_of_the_processor() -> None:
 def _seconds_of_hook() -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
-        [sys.executable, "-m", "cli.entry", "hook", "claude", "PostToolUse"],
+        [sys.executable, "-m", "cacp_launcher", "hook", "claude", "PostToolUse"],
         cwd=ROOT,
         env=environment_of(url="http://127.0.0.1:1"),
         input=b"{}",

@@ -33,7 +33,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     variables = {"url": url} | ({"key": key} if key else {})
     return subprocess.run(
-        [sys.executable, "-m", "cli.entry", "hook", *words],
+        [sys.executable, "-m", "cacp_launcher", "hook", *words],
         input=stdin if isinstance(stdin, str) else json.dumps(stdin),
         env=environment_of(**variables),
         cwd=ROOT,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from cacp_launcher import command
 from comply.mcp_report import McpReport
 from tests.waiting import until
 
@@ -31,7 +32,7 @@ def test_every_copy_of_the_server_is_heard_until_the_report_closes(tmp_path: Pat
 
 def test_what_is_offered_is_a_server_over_stdio_as_session_new_has_it(tmp_path: Path) -> None:
     offer = McpReport(tmp_path, lambda message: None).offer("sesame")
-    assert offer["args"] == ["-P", "-m", "comply.mcp_server"]
+    assert offer["args"] == command("-m", "comply.mcp_server")[1:]
     assert offer["env"] == [
         {"name": "COMPLY_REPORT", "value": str(tmp_path / "mcp")},
         {"name": "COMPLY_WORD", "value": "sesame"},

@@ -8,6 +8,7 @@ from pathlib import Path
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
+from cacp_launcher import command
 from comply.mcp_server import NAME, REPORT, TOOL, WORD
 
 
@@ -24,7 +25,7 @@ def test_it_gives_the_word_and_reports_what_its_client_says(tmp_path: Path) -> N
         async with await asyncio.start_unix_server(hear, path):
             server = StdioServerParameters(
                 command=sys.executable,
-                args=["-P", "-m", "comply.mcp_server"],
+                args=command("-m", "comply.mcp_server")[1:],
                 env={REPORT: path, WORD: "sesame"},
             )
             async with Client(server) as client:
