@@ -99,6 +99,10 @@ def unknown(cited: str) -> bool:
         return not any(file.endswith(f"/{cited}") for file in files())
     if cited.endswith("/") and cited.split("/")[0] in FOLDERS:
         return not (ROOT / cited).is_dir()
+    if re.fullmatch(r"c?acp/[a-zA-Z/]+", cited):
+        return f"`{cited}`" not in (ROOT / "docs/methods.md").read_text()
+    if cited.startswith("CACP_"):
+        return f"`{cited}`" not in (ROOT / "docs/settings.md").read_text()
     name = NAME.fullmatch(cited)
     return name is not None and not set(filter(None, cited.strip("()").split("."))) <= words()
 
