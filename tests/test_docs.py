@@ -69,17 +69,25 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 
 
 @cache
+def sources() -> tuple[Path, ...]:
+    """All code and SQL, but this file."""
+    folders = [ROOT / folder for folder in (*OURS, "tests")]
+    found = (folder.rglob(pattern) for folder in folders for pattern in ("*.py", "*.sql"))
+    return tuple(file for file in chain(*found) if file != Path(__file__))
+
+
+@cache
 def words() -> frozenset[str]:
-    """Every word of the code, and every name of a file."""
-    files = [
-        file
-        for folder in (*OURS, "tests")
-        for pattern in ("*.py", "*.sql")
-        for file in (ROOT / folder).rglob(pattern)
-    ]
-    names = chain.from_iterable(file.relative_to(ROOT).parts for file in files)
-    texts = (re.findall(r"\w+", file.read_text()) for file in files)
+    """Every word of the code, and every name of a file or folder."""
+    names = chain.from_iterable(file.relative_to(ROOT).parts for file in sources())
+    texts = (re.findall(r"\w+", file.read_text()) for file in sources())
     return frozenset(chain(names, *texts))
+
+
+@cache
+def is_spelled(name: str) -> bool:
+    """Whether the code has a name of a file that it makes while it runs."""
+    return any(name in file.read_text() for file in sources())
 
 
 @cache
@@ -96,13 +104,13 @@ def unknown(cited: str) -> bool:
     if cited in SUFFIXES:
         return False
     if cited.endswith(SUFFIXES) and not set(cited) & set("*{<…$ "):
-        return not any(file.endswith(f"/{cited}") for file in files())
+        return not any(file.endswith(f"/{cited}") for file in files()) and not is_spelled(cited)
     if cited.endswith("/") and cited.split("/")[0] in FOLDERS:
         return not (ROOT / cited).is_dir()
     if re.fullmatch(r"c?acp/[a-zA-Z/]+", cited):
         return f"`{cited}`" not in (ROOT / "docs/methods.md").read_text()
-    if cited.startswith("CACP_"):
-        return f"`{cited}`" not in (ROOT / "docs/settings.md").read_text()
+    if cited.startswith("CACP_") and f"`{cited}`" in (ROOT / "docs/settings.md").read_text():
+        return False
     name = NAME.fullmatch(cited)
     return name is not None and not set(filter(None, cited.strip("()").split("."))) <= words()
 
