@@ -1,4 +1,4 @@
-"""The documents that people write: every link leads somewhere, every name that they cite is there."""
+"""What the documents link and cite is there: files, headings, names in the code."""
 
 import re
 from collections import Counter
@@ -100,7 +100,7 @@ FOLDERS = (*OURS, "tests", "docs", "deploy", ".ci")
 
 
 def unknown(cited: str) -> bool:
-    """Whether what stands in backticks names a file, or something in the code, that is not there."""
+    """Whether what stands in backticks names a file, or a part of the code, that is not there."""
     if cited in SUFFIXES:
         return False
     if cited.endswith(SUFFIXES) and not set(cited) & set("*{<…$ "):
