@@ -1,5 +1,6 @@
 """What the documents link and cite is there: files, headings, names in the code."""
 
+import ast
 import re
 from collections import Counter
 from functools import cache
@@ -24,6 +25,9 @@ CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 NAME = re.compile(r"([A-Za-z_][\w.]*\.)?([A-Za-z_]\w*)(\(\))?")
+CLASS = re.compile(r"([A-Z]\w*[a-z]\w*)(?:\.(\w+))?(?:\(\))?")
+FOREIGN = {"Host", "HttpToolsProtocol"}
+"""Names of others: of HTTP, of uvicorn."""
 
 
 def label(page: Path) -> str:
@@ -85,6 +89,20 @@ def words() -> frozenset[str]:
 
 
 @cache
+def classes() -> dict[str, set[str]]:
+    """The words of every class, all of one name taken together."""
+    found: dict[str, set[str]] = {}
+    for file in sources():
+        if file.suffix == ".py":
+            lines = file.read_text().splitlines()
+            for node in ast.walk(ast.parse("\n".join(lines))):
+                if isinstance(node, ast.ClassDef):
+                    text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                    found.setdefault(node.name, set()).update(re.findall(r"\w+", text))
+    return found
+
+
+@cache
 def is_spelled(name: str) -> bool:
     """Whether the code has a name of a file that it makes while it runs."""
     return any(name in file.read_text() for file in sources())
@@ -111,6 +129,8 @@ def unknown(cited: str) -> bool:
         return f"`{cited}`" not in (ROOT / "docs/methods.md").read_text()
     if cited.startswith("CACP_") and f"`{cited}`" in (ROOT / "docs/settings.md").read_text():
         return False
+    if (named := CLASS.fullmatch(cited)) is not None:
+        return named[1] not in FOREIGN and (named[2] or named[1]) not in classes().get(named[1], ())
     name = NAME.fullmatch(cited)
     return name is not None and not set(filter(None, cited.strip("()").split("."))) <= words()
 
