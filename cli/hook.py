@@ -37,8 +37,8 @@ Json = dict[str, Any]
 
 
 def asked(words: list[str]) -> tuple[str, str | None, str, str | None] | None:
-    """Agent, event, URL and key, as `run` takes them, of `AGENT [EVENT] [--url URL]`; None for other
-    words, such as options."""
+    """Agent, event, URL and key, as `run` takes them, of `AGENT [EVENT] [--url URL]`; None for
+    other words, such as options."""
     url = os.environ.get("CACP_URL") or DEFAULT_URL
     rest = list(words)
     if "--url" in rest[:-1]:

@@ -4,6 +4,8 @@ import resource
 import subprocess
 import sys
 
+import pytest
+
 from tests.cli.run import ROOT, environment_of
 
 HEAVY = ("typer", "rich", "pydantic", "httpx", "asyncio", "server")
