@@ -211,11 +211,19 @@ def _members(kind: str, schema: Json) -> Iterator[str]:
         yield from _table((kind, "type"), rows)
 
 
+def _anchor(name: str) -> str:
+    """Where a type stands: params and results with the first method that has them."""
+    for method in METHODS.values():
+        if name in (method.params.__name__, getattr(method.result, "__name__", None)):
+            return method.name.lower().replace("/", "").replace(".", "")
+    return name.lower()
+
+
 def _type(schema: Json) -> str:
     """A JSON schema in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}](#{_anchor(name)})"
     if "enum" in schema:
         return " \\| ".join(f"`{one}`" for one in schema["enum"])
     if "const" in schema:

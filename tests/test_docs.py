@@ -58,18 +58,11 @@ def problem(page: Path, link: str) -> str | None:
     return None
 
 
-KNOWN = {"docs/methods.md": {"#handoffparams", "#handoffresult"}}
-"""Links that lead nowhere: `cli/docs.py` lists no type that is a method's own params or result, and
-links these two from the members of others. Who mends it takes the line out."""
-
-
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     text = CODE.sub("", FENCE.sub("", page.read_text()))
     links = {link for link in LINK.findall(text) if not re.match(r"[a-z]+:", link)}
-    known = KNOWN.get(label(page), set())
-    assert [found for link in sorted(links - known) if (found := problem(page, link))] == []
-    assert [link for link in sorted(known) if problem(page, link) is None] == []
+    assert [found for link in sorted(links) if (found := problem(page, link))] == []
 
 
 @cache
