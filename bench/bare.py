@@ -6,13 +6,13 @@ import orjson
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from server.dispatch import Origin
-from server.identity import Identity
-from server.limits import Limits
-from server.notices import Notices
+from server.auth.authenticator import Authenticator
+from server.http.rate_limit import RateLimit
+from server.http.rpc_endpoint import Admission, LastResort, RpcEndpoint
+from server.rpc.dispatch import Origin
 from server.serve import admission, http_server, listen_on
 from server.settings import load
-from server.transport import Gate, LastResort, RpcEndpoint
+from server.util.log_once import LogOnce
 
 ANSWER = orjson.dumps(
     {
@@ -40,7 +40,7 @@ def main(port: int) -> None:
     def no_database(function: object) -> None:
         raise AssertionError("callers over loopback need no look-up")
 
-    gate = Gate(Identity(settings, no_database, bytes(32)), Limits(0), Notices())  # type: ignore[arg-type]
+    gate = Admission(Authenticator(settings, no_database, bytes(32)), RateLimit(0), LogOnce())  # type: ignore[arg-type]
     rpc = RpcEndpoint(Constant(), gate, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
     app = Starlette(routes=[Route("/", rpc, methods=["POST"])])
     app.add_middleware(LastResort)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from peers.signing import SigningKey
-from server.domain.acp.rules import Rules
-from server.identity import Caller
+from server.auth.authenticator import Caller
+from server.domain.acp.rules import MailRules
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context
+from server.node import Node
 from server.store import digests
 from server.store.database import connect
 from server.store.migrate import prepare
@@ -41,13 +42,13 @@ class Filler:
     """Calls methods on a database without a server between."""
 
     def __init__(
-        self, db: sqlite3.Connection, rules: Rules | None = None, agent_id: str = AGENT
+        self, db: sqlite3.Connection, rules: MailRules | None = None, agent_id: str = AGENT
     ) -> None:
         self.db = db
         self.stamp = FIRST_STAMP
         self.caller = Caller(agent_id, "backend-api", "verified", "local")
         key = SigningKey(bytes(32))
-        self.node = Node(agent_id, "backend-api", True, True, key, acp=rules or Rules())
+        self.node = Node(agent_id, "backend-api", True, True, key, acp=rules or MailRules())
 
     def call(self, name: str, /, **params: Any) -> Any:
         method = METHODS[name]

@@ -12,7 +12,7 @@ from bench.fill import AGENT, Filler
 from bench.load import Measured
 from bench.node import Node, bare, node
 from schemas.acp_calls import SendParams
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 from server.methods import METHODS
 from server.methods.base import Context
 from server.store.database import Transaction, connect
@@ -83,7 +83,7 @@ def fill_box(path: Path, count: int) -> None:
     """A box with so many unread messages, sent through the node's own method."""
     prepare(path)
     with closing(connect(path, durability="NORMAL")) as db:
-        filler = Filler(db, Rules(limits={}))
+        filler = Filler(db, MailRules(limits={}))
         params = SendParams.model_validate(SEND)
         for start in range(0, count, 5_000):
             db.execute("BEGIN")

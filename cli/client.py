@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from cli.entry import DEFAULT_URL as DEFAULT_URL
+from cli.hook import DEFAULT_URL as DEFAULT_URL
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
 from schemas.plain import one_line
 

@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from cli import contract_page, handoff_page
-from server import openrpc, tools
-from server.methods import METHODS
+from server.mcp_tools import catalog
+from server.methods import METHODS, openrpc
 from server.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -211,11 +211,19 @@ def _members(kind: str, schema: Json) -> Iterator[str]:
         yield from _table((kind, "type"), rows)
 
 
+def _anchor(name: str) -> str:
+    """Where a type stands: params and results with the first method that has them."""
+    for method in METHODS.values():
+        if name in (method.params.__name__, getattr(method.result, "__name__", None)):
+            return method.name.lower().replace("/", "").replace(".", "")
+    return name.lower()
+
+
 def _type(schema: Json) -> str:
     """A JSON schema in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}](#{_anchor(name)})"
     if "enum" in schema:
         return " \\| ".join(f"`{one}`" for one in schema["enum"])
     if "const" in schema:
@@ -239,9 +247,9 @@ def _mcp() -> str:
             tool.description,
             ", ".join(f"`{method}`" for method in tool.steps.values()),
         )
-        for tool in tools.TOOLS.values()
+        for tool in catalog.TOOLS.values()
     ]
-    resources = [(f"`{one.uri}`", one.about, f"`{one.tool}`") for one in tools.RESOURCES]
+    resources = [(f"`{one.uri}`", one.about, f"`{one.tool}`") for one in catalog.RESOURCES]
     page = (DOCS / "mcp.md").read_text()
     page = _renewed(page, "tools", _table(("tool", "what it does", "method"), rows))
     return _renewed(page, "resources", _table(("resource", "what it shows", "as"), resources))

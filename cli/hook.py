@@ -13,11 +13,13 @@ it refuses members that it doesn't know. Codex's older `notify` has no answer, a
 """
 
 import json
+import os
 import sys
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+DEFAULT_URL = "http://127.0.0.1:8080"
 AGENTS = ("claude", "codex")
 CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse")
 """What is added to them, the agent reads beside what it does."""
@@ -32,6 +34,20 @@ ANSWER_MAX = 4 * 1024 * 1024
 UNREAD = "Your inbox holds {count} that you have not acknowledged: `acp_inbox`, or `cacp inbox`."
 
 Json = dict[str, Any]
+
+
+def asked(words: list[str]) -> tuple[str, str | None, str, str | None] | None:
+    """Agent, event, URL and key, as `run` takes them, of `AGENT [EVENT] [--url URL]`; None for
+    other words, such as options."""
+    url = os.environ.get("CACP_URL") or DEFAULT_URL
+    rest = list(words)
+    if "--url" in rest[:-1]:
+        place = rest.index("--url")
+        url = rest[place + 1]
+        rest = rest[:place] + rest[place + 2 :]
+    if not 1 <= len(rest) <= 2 or any(word.startswith("-") for word in rest):
+        return None
+    return rest[0], rest[1] if len(rest) == 2 else None, url, os.environ.get("CACP_KEY") or None
 
 
 def run(agent: str, event: str | None, url: str, key: str | None) -> int:

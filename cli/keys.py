@@ -198,7 +198,7 @@ def _told(ended: "Peer") -> str:
 
 
 def _registration(ended: "Peer") -> dict[str, Any]:
-    from server.methods.peer import describe
+    from server.methods.sync.registration import describe
 
     return describe(ended)
 

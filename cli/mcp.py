@@ -6,8 +6,8 @@ from cli.client import DEFAULT_URL, Client, KeyOption, Refused, Unreachable, Url
 from cli.terminal import USAGE, fail
 
 if TYPE_CHECKING:
-    from server.mcp_server import Context
-    from server.tools import Call
+    from server.mcp_tools.catalog import Call
+    from server.mcp_tools.server import Context
 
 
 def mcp(url: UrlOption = DEFAULT_URL, key: KeyOption = None) -> None:
@@ -33,7 +33,7 @@ def mcp(url: UrlOption = DEFAULT_URL, key: KeyOption = None) -> None:
 async def _serve(client: Client) -> None:
     from mcp.server.stdio import stdio_server
 
-    from server.mcp_server import make_server
+    from server.mcp_tools.server import make_server
 
     call = _call_of(client)
 
@@ -48,7 +48,7 @@ async def _serve(client: Client) -> None:
 def _call_of(client: Client) -> "Call":
     from anyio import to_thread
 
-    from server.tools import CallFailed
+    from server.mcp_tools.catalog import CallFailed
 
     async def call(method: str, params: dict[str, Any]) -> Any:
         wait = params.get("wait")

@@ -10,7 +10,7 @@ def openrpc() -> None:
     """
     import orjson
 
-    from server.openrpc import document
+    from server.methods.openrpc import document
 
     pretty = orjson.dumps(orjson.loads(document()), option=orjson.OPT_INDENT_2)
     typer.echo(pretty.decode())

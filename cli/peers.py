@@ -216,7 +216,7 @@ def _say(node: Offline, agent_id: str, reason: str, *, banned: bool) -> None:
     from peers.clock import after
     from schemas.plain import one_line
     from server.domain.agents import identity, same_agent
-    from server.domain.bans import BANS_MAX, REASON_MAX, Said
+    from server.domain.bans import BANS_MAX, REASON_MAX, BanStatement
     from server.store import bans, mesh
 
     heeds = node.settings.heeds
@@ -232,7 +232,7 @@ def _say(node: Offline, agent_id: str, reason: str, *, banned: bool) -> None:
     key = known.public_key if known and proved else before.public_key if before else None
     stamp = after(node.now, before.stamp) if before else node.now
     reason = one_line(reason)[:REASON_MAX]
-    bans.put(node.db, Said(heeds.own, identity(agent_id), key, banned, stamp, reason))
+    bans.put(node.db, BanStatement(heeds.own, identity(agent_id), key, banned, stamp, reason))
     bans.enforce(node.db, heeds, node.now)
 
 

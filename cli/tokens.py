@@ -56,7 +56,7 @@ def create(
     Example: cacp tokens create 0198c0de-… --agent aid://example.com/frontend@1.0.0 --expires 24h
     """
     from schemas.base import iso
-    from server.identity import issue_token
+    from server.auth.authenticator import issue_token
     from server.store import keys, tokens
 
     with transaction(db) as node:

@@ -9,7 +9,8 @@ import structlog
 from pydantic import ValidationError
 
 from peers.backoff import delay
-from peers.client import CallError, Client, Refused, refusal
+from peers.client import Client, refusal
+from peers.errors import CallError, Refused
 from schemas.adp import Listing, Manifest, SearchRequest, to_wire
 
 RETRY_FIRST = 1.0

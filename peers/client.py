@@ -11,11 +11,13 @@ proxy used. A private authority's certificates are trusted by SSL_CERT_FILE, as 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import orjson
+
+from peers.errors import NotConnected, Problem, Refused, TooLong, Unreachable
 
 if TYPE_CHECKING:
     import httpcore
@@ -24,49 +26,6 @@ SECONDS = 30.0
 """For a whole exchange, however slowly it trickles."""
 ANSWER_MAX = 16 * 1024 * 1024
 SAID_MAX = 300
-RETRY_AFTER_MAX = 60
-
-Problem = Callable[[str], str | None]
-"""What is wrong with a URL or an address, in words for people; None when it may be called."""
-
-
-class CallError(Exception):
-    """A call that got no useful answer. The text completes "the peer …".
-
-    CallError
-     ├── Unreachable     no whole answer: it is down, too slow, or may not be called
-     │    ├── NotConnected    there was no connection: nothing was sent
-     │    └── TooLong         the answer is longer than what is taken
-     └── Refused         it answers, but with an error, or with what was not asked for
-    """
-
-    retry_after = 0.0
-    """For how many seconds the peer asks not to be asked again, a minute at most."""
-
-
-class Unreachable(CallError):
-    pass
-
-
-class NotConnected(Unreachable):
-    pass
-
-
-class TooLong(Unreachable):
-    pass
-
-
-class Refused(CallError):
-    """`status` is that of HTTP; `code` and `data` those of a JSON-RPC error, if it is one."""
-
-    def __init__(self, message: str, *, status: int, code: int = 0, data: Any = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.data = data if isinstance(data, dict) else {}
-        after = self.data.get("retryAfter")
-        if isinstance(after, int) and after > 0:
-            self.retry_after = float(min(after, RETRY_AFTER_MAX))
 
 
 class Answer(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from peers.client import Problem, Unreachable
+from peers.errors import Problem, Unreachable
 
 CONNECTIONS = 100
 KEPT_SECONDS = 4.0

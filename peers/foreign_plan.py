@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from peers.client import Refused
+from peers.errors import Refused
 from schemas.base import LAST, iso, stamp_of
 from schemas.errors import ErrorCode
 

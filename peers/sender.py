@@ -13,8 +13,8 @@ from typing import NamedTuple
 import structlog
 
 from peers.backoff import delay, retry_delay
-from peers.client import CallError, Unreachable
 from peers.digest import Name
+from peers.errors import CallError, Unreachable
 
 log = structlog.get_logger()
 

@@ -1,4 +1,4 @@
-"""What nodes of our own make say to each other about mail (design §6, §7; acp-canonical §12)."""
+"""What mesh nodes say to each other about mail (design §6, §7; acp-canonical §12)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What nodes of our own make say to each other about files (design §6)."""
+"""What mesh nodes say to each other about files (design §6)."""
 
 from typing import Annotated
 

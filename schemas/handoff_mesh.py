@@ -1,4 +1,4 @@
-"""What nodes of our own make say to each other about handoffs (acp-canonical §7; design §6, §7)."""
+"""What mesh nodes say to each other about handoffs (acp-canonical §7; design §6, §7)."""
 
 from typing import Literal
 

@@ -1,4 +1,7 @@
-"""The handshake behind trust level "known" (CACP 2.0, Trust Levels; `server.known`)."""
+"""The handshake behind trust level "known" (CACP 2.0, Trust Levels).
+
+The node's side of it is `server.discovery.known_agents`.
+"""
 
 from typing import Annotated, Literal
 

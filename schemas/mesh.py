@@ -1,4 +1,4 @@
-"""What nodes of our own make say to each other beside the specification (design §6, §7)."""
+"""What mesh nodes say to each other beside the specification (design §6, §7)."""
 
 from typing import Annotated, Literal
 
@@ -84,7 +84,7 @@ class Signature(WireObject):
     path: Path = ""
     """From the statement to what was signed, if that was a batch (`peers.signing`)."""
     unkeyed: bool = False
-    """The author is a peer of another make, which has no key: the node only passes it on."""
+    """The author is a foreign peer, which has no key: the node only passes it on."""
 
 
 class SignedFact(WireObject):

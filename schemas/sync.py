@@ -33,11 +33,11 @@ class SyncParams(BaseModel):
 
     source_agent: Annotated[Identifier, Field(alias="source_agent")]
     keys: dict[str, str] = {}
-    """From peers of our own make: public keys of the nodes whose signatures go with it."""
+    """From mesh peers: public keys of the nodes whose signatures go with it."""
 
 
 class PeerObject(BaseModel):
-    """An object as a peer of any make sends it: null and "" mean absent, unknown members are
+    """An object as a peer of any kind sends it: null and "" mean absent, unknown members are
     ignored."""
 
     model_config = ConfigDict(extra="ignore")

@@ -14,43 +14,43 @@ from starlette.routing import Route
 
 from peers.sender import Sender
 from peers.signing import SigningKey
-from server.anti_entropy import Comparison
-from server.audit import Audit
-from server.budget import Budget
-from server.certainty import Certainty
-from server.connections import Connections
-from server.courier import Carrier, Courier
-from server.discovery import Discovery
-from server.discovery import routes as discovery_routes
-from server.dispatch import Dispatcher
-from server.domain.acp.handoff import Rules
+from server.auth.authenticator import Authenticator
+from server.auth.mismatch_audit import MismatchAudit
+from server.discovery.service import Discovery
+from server.discovery.service import routes as discovery_routes
+from server.domain.acp.handoff import HandoffRules
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity
-from server.duties import Duties
-from server.handshake import Handshakes
-from server.health import Checkup
-from server.identity import Identity
-from server.limits import Limits
-from server.loops import Loops
-from server.mcp_endpoint import PATH as MCP_PATH
-from server.mcp_endpoint import McpEndpoint
-from server.mesh import Mesh
+from server.http.connections import Connections
+from server.http.health import HealthCheck
+from server.http.metrics import Metrics
+from server.http.rate_limit import RateLimit
+from server.http.routes import Site, no_route, routes
+from server.http.rpc_endpoint import Admission, LastResort, RpcEndpoint
+from server.mcp_tools.endpoint import PATH as MCP_PATH
+from server.mcp_tools.endpoint import McpEndpoint
+from server.mesh.anti_entropy import Comparison
+from server.mesh.handshake_server import HandshakeServer
+from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
-from server.methods.base import Node
-from server.metrics import Metrics
-from server.mismatches import Mismatches
-from server.notices import Notices
-from server.outgoing import CardCheck, make_client
-from server.postmaster import Postmaster
-from server.routes import Site, no_route, routes
+from server.node import Node
+from server.rpc.answer_budget import AnswerBudget
+from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store import alarms, changes, deferred, equivocations, files, handoffs, mailboxes
 from server.store.database import Database
 from server.store.migrate import Prepared
 from server.store.stamps import Stamps
-from server.transport import Gate, LastResort, RpcEndpoint
-from server.waking import Waker
-from server.webhook import ANSWER_MAX, Webhooks
+from server.util.log_once import LogOnce
+from server.util.loops import Loops
+from server.util.outgoing_client import CardCheck, make_client
+from server.workers.content_audit import ContentAudit
+from server.workers.handoff_worker import HandoffWorker
+from server.workers.mail_sweeper import MailSweeper
+from server.workers.push_worker import PushTransport, PushWorker
+from server.workers.sure_time import SureTime
+from server.workers.wake_command import WakeCommands
+from server.workers.webhook import ANSWER_MAX, Webhooks
 
 log = structlog.get_logger()
 
@@ -65,37 +65,37 @@ def make_app(
     metrics = Metrics()
     check_card = CardCheck(loopback_allowed=settings.loopback)
     node = _node(settings, secret, check_card)
-    mesh = Mesh(settings, database, node, loops)
+    mesh = Supervisor(settings, database, node, loops)
     discovery = Discovery(settings, database, loops)
-    duties = Duties(settings, database, node, loops)
-    callers = Identity(settings, database.read, secret, discovery.known_holder)
-    notices = Notices()
-    mismatches = Mismatches(database)
-    limits = Limits(settings.requests_per_minute)
-    gate = Gate(callers, limits, notices, mesh.heard_from, mismatches.note)
+    duties = HandoffWorker(settings, database, node, loops)
+    callers = Authenticator(settings, database.read, secret, discovery.known_holder)
+    notices = LogOnce()
+    mismatches = MismatchAudit(database)
+    limits = RateLimit(settings.requests_per_minute)
+    gate = Admission(callers, limits, notices, mesh.heard_from, mismatches.note)
     stopping = asyncio.Event()
     dispatcher = _dispatcher(settings, database, node, metrics, stopping, mesh)
-    postmaster = Postmaster(database, node, loops)
-    audit = Audit(database, loops)
-    certainty = Certainty(database, loops)
-    courier = Courier(database, node, loops, _carriers(settings, node))
+    mail_sweeper = MailSweeper(database, node, loops)
+    audit = ContentAudit(database, loops)
+    certainty = SureTime(database, loops)
+    push_worker = PushWorker(database, node, loops, _transports(settings, node))
     site = Site(
         settings,
         database,
         dispatcher,
         gate,
         notices,
-        Checkup(database, loops),
+        HealthCheck(database, loops),
         metrics,
         node,
         prepared.epoch,
         mesh,
-        Handshakes(settings, database, node),
+        HandshakeServer(settings, database, node),
     )
     mcp = McpEndpoint(dispatcher, gate, settings.body_limit, loops)
     _count(metrics, site)
     _count_peers(metrics, mesh, database, node)
-    _count_mail(metrics, courier, database)
+    _count_mail(metrics, push_worker, database)
     _count_connections(metrics, connections)
     _count_answers(metrics, dispatcher.budget, connections)
     _count_loops(metrics, loops, discovery, audit)
@@ -108,8 +108,8 @@ def make_app(
         log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
         discovery.start()
         duties.start()
-        postmaster.start()
-        courier.start()
+        mail_sweeper.start()
+        push_worker.start()
         audit.start()
         try:
             yield {"stopping": stopping}
@@ -117,8 +117,8 @@ def make_app(
             await mcp.stop()
             await audit.stop()
             await duties.stop()
-            await courier.stop()
-            await postmaster.stop()
+            await push_worker.stop()
+            await mail_sweeper.stop()
             await discovery.close()
             await mesh.stop()
             await mismatches.stop()
@@ -150,9 +150,9 @@ def _dispatcher(
     node: Node,
     metrics: Metrics,
     stopping: asyncio.Event,
-    mesh: Mesh,
+    mesh: Supervisor,
 ) -> Dispatcher:
-    budget = Budget(settings.answer_limit, settings.answer_budget)
+    budget = AnswerBudget(settings.answer_limit, settings.answer_budget)
     most, observe = settings.batch_limit, metrics.observe
     return Dispatcher(METHODS, database, node, most, observe, stopping, mesh, budget)
 
@@ -171,7 +171,7 @@ def _node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
         webhook_key=hmac.digest(secret, b"webhooks", "sha256"),
         check_card=check_card,
         bans_from=frozenset(settings.bans_from),
-        handoffs=Rules(
+        handoffs=HandoffRules(
             sla_seconds=settings.handoff_sla_seconds,
             offer_seconds=settings.handoff_offer_seconds,
             checks_files=bool(settings.artifact_roots),
@@ -180,9 +180,9 @@ def _node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
     )
 
 
-def _carriers(settings: Settings, node: Node) -> dict[Channel, Carrier]:
+def _transports(settings: Settings, node: Node) -> dict[Channel, PushTransport]:
     """What makes the pushes of the channels that are on."""
-    states, made = node.acp.capabilities, dict[Channel, Carrier]()
+    states, made = node.acp.capabilities, dict[Channel, PushTransport]()
     if states["channel"] == "available":
         client = make_client(
             loopback_allowed=settings.loopback,
@@ -193,11 +193,11 @@ def _carriers(settings: Settings, node: Node) -> dict[Channel, Carrier]:
         made["channel"] = Webhooks(client, node.webhook_key, settings.acp_webhook_seconds)
     if states["wake"] == "available":
         commands = {identity(name): words for name, words in settings.acp_wake_commands.items()}
-        made["wake"] = Waker(commands, settings.acp_wake_seconds)
+        made["wake"] = WakeCommands(commands, settings.acp_wake_seconds)
     return made
 
 
-def _count_mail(metrics: Metrics, courier: Courier, database: Database) -> None:
+def _count_mail(metrics: Metrics, push_worker: PushWorker, database: Database) -> None:
     metrics.family(
         "cacp_mail_dead_letters",
         "Recipients whom a message did not reach, by what became of it",
@@ -205,8 +205,8 @@ def _count_mail(metrics: Metrics, courier: Courier, database: Database) -> None:
         lambda: database.read(mailboxes.count_dead),
     )
     for name, help, counted in (
-        ("taken", "Pushes of messages that were taken", courier.taken),
-        ("failed", "Pushes of messages that failed", courier.failed),
+        ("taken", "Pushes of messages that were taken", push_worker.taken),
+        ("failed", "Pushes of messages that failed", push_worker.failed),
     ):
         metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
 
@@ -226,7 +226,7 @@ def _count_content(metrics: Metrics, database: Database) -> None:
     )
 
 
-def _count_loops(metrics: Metrics, loops: Loops, discovery: Discovery, audit: Audit) -> None:
+def _count_loops(metrics: Metrics, loops: Loops, discovery: Discovery, audit: ContentAudit) -> None:
     metrics.family(
         "cacp_loop_failures_total",
         "Turns of the node's own loops that did not go well",
@@ -246,7 +246,7 @@ def _count_connections(metrics: Metrics, connections: Connections) -> None:
     )
 
 
-def _count_answers(metrics: Metrics, budget: Budget, connections: Connections) -> None:
+def _count_answers(metrics: Metrics, budget: AnswerBudget, connections: Connections) -> None:
     metrics.gauge(
         "cacp_answers_bytes",
         "Bytes of large answers that are being made or sent",
@@ -266,7 +266,7 @@ def _count_answers(metrics: Metrics, budget: Budget, connections: Connections) -
     )
 
 
-def _count_peers(metrics: Metrics, mesh: Mesh, database: Database, node: Node) -> None:
+def _count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: Node) -> None:
     def of_each(value: Callable[[Sender], float]) -> Callable[[], dict[str, float]]:
         return lambda: {agent_id: value(one) for agent_id, one in mesh.senders.items()}
 

@@ -21,16 +21,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from server.app import make_app
-from server.bootstrap import check_exposed, register_key_file
-from server.connections import Connections, affordable
+from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.domain.errors import Refusal
-from server.http import HttpProtocol
-from server.notices import Notices
+from server.http.connections import Connections, affordable
+from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
 from server.store.database import connect, unavailable
 from server.store.migrate import prepare
 from server.store.place import claim
+from server.util.log_once import LogOnce
 
 MENDS = {
     "storage_full": "free some space on its disk",
@@ -86,7 +86,7 @@ def admission(settings: Settings) -> Connections:
     if most < settings.connections:
         mend = "raise the limit of open files (ulimit -n, LimitNOFILE) or lower CACP_CONNECTIONS"
         structlog.get_logger().warning("fewer_connections", most=most, mend=mend)
-    return Connections(most, settings.connections_per_address, Notices())
+    return Connections(most, settings.connections_per_address, LogOnce())
 
 
 class Server(uvicorn.Server):
@@ -200,5 +200,5 @@ def configure_logs(settings: Settings) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
-    # They would log the exceptions that `server.dispatch` maps and logs itself.
+    # They would log the exceptions that `server.rpc.dispatch` maps and logs itself.
     logging.getLogger("jsonrpcserver").setLevel(logging.CRITICAL)

@@ -28,7 +28,7 @@ from schemas.problems import problem_of
 from server.domain.acp.pushes import Terms
 from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.routing import CHANNELS, Channel, capabilities
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 from server.domain.acp.threads import Bounds
 from server.domain.agents import identity
 from server.domain.bans import Heeds
@@ -411,7 +411,7 @@ class Settings(BaseSettings):
         return self.rate_limit
 
     @property
-    def acp_rules(self) -> Rules:
+    def acp_rules(self) -> MailRules:
         """What the operator settled about ACP messages."""
         flags: dict[Channel, bool] = {
             "session": self.acp_session_injection,
@@ -422,7 +422,7 @@ class Settings(BaseSettings):
             "direct": DIRECT._replace(most=self.acp_direct_per_minute),
             "broadcast": BROADCAST._replace(most=self.acp_broadcasts_per_hour),
         }
-        return Rules(
+        return MailRules(
             limits={} if self.acp_bench_unlimited else limits,
             bounds=Bounds(self.acp_thread_hops, self.acp_thread_rounds),
             coordinators=frozenset(map(identity, self.acp_coordinators)),

@@ -11,12 +11,13 @@ from typing import Any, Self
 import pytest
 
 from peers.signing import SigningKey
-from server.domain.acp.handoff import Rules as HandoffRules
-from server.domain.acp.rules import Rules
+from server.auth.authenticator import Caller
+from server.domain.acp.handoff import HandoffRules
+from server.domain.acp.rules import MailRules
 from server.domain.errors import Refusal
-from server.identity import Caller
 from server.methods import METHODS
-from server.methods.base import Context, Node
+from server.methods.base import Context
+from server.node import Node
 from server.store import keys
 from server.store.database import Transaction, connect
 from server.store.migrate import prepare
@@ -45,7 +46,7 @@ class Desk:
             loopback=True,
             takes_unkeyed_peers=False,
             key=SigningKey(b"0" * 32),
-            acp=Rules(limits={}),
+            acp=MailRules(limits={}),
             handoffs=rules,
         )
 

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from server.identity import issue_token
+from server.auth.authenticator import issue_token
 from server.store import tokens
 from server.store.database import connect
 from tests.node import AGENT, REPO, Node

@@ -6,7 +6,7 @@
 | known    | ADP and a challenge, no key exchanged        | yes  |       |      |
 | peer     | keys exchanged between nodes, or made for one | yes  |       | yes  |
 | visitor  | a key, whose agent is at home on another node | yes  |       |      |
-| unkeyed  | a registered peer of another make, its word  | yes  |       | yes  |
+| unkeyed  | a registered foreign peer, at its word        | yes  |       | yes  |
 
 An agent's key syncs nothing: it is for one repo's agent, and what syncs is taken as a node's word.
 Only the node's own agent may, over loopback: foreign peers on this machine call without a key, and

@@ -25,7 +25,7 @@ def news(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
 def admissible(facts: Facts, more: Iterable[Fact]) -> list[Fact]:
     """Of facts that a peer would write, in order, those that its repo may write.
 
-    A peer of another make tells of states, not of steps, so not every step can be held to
+    A foreign peer tells of states, not of steps, so not every step can be held to
     `ALLOWED`; but only a party writes versions, rejects, agrees, builds and verifies, and only what
     is implemented is verified.
     """

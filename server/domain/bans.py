@@ -27,7 +27,7 @@ class Heeds(NamedTuple):
         return cls(identity(own), frozenset(map(identity, others)) - {identity(own)})
 
 
-class Said(NamedTuple):
+class BanStatement(NamedTuple):
     """What a node has last said of an agent: that it is banned, by its id and by its key if that
     was known, or that it is so no more. `signature` is JSON; None for this node's own word."""
 
@@ -50,7 +50,9 @@ class Said(NamedTuple):
         }
 
 
-def deciding(said: Iterable[Said], heeds: Heeds, banned_here: Collection[str] = ()) -> Said | None:
+def deciding(
+    said: Iterable[BanStatement], heeds: Heeds, banned_here: Collection[str] = ()
+) -> BanStatement | None:
     """The ban that holds, of all that is said of an agent or its key; None when none does.
 
     What this node itself says decides; where it says nothing, the word of those it heeds counts,

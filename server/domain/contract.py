@@ -122,7 +122,7 @@ def current_of(facts: Facts) -> VersionFact:
 def ancestors_of(facts: Facts) -> list[VersionFact]:
     """The versions that the current one grew from, oldest first.
 
-    Peers of other makes may skip versions: a parent is the nearest version below with its digest.
+    Foreign peers may skip versions: a parent is the nearest version below with its digest.
     """
     versions = versions_of(facts)
     line = [versions[-1]]

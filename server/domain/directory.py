@@ -11,7 +11,7 @@ from server.domain.errors import Conflict, Forbidden
 _WORD = re.compile(r"\w+")
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """What a search looks at. `words` and `protocols` are joined by spaces, as on disk."""
 
     agent: str
@@ -52,7 +52,7 @@ def protocols_of(manifest: Manifest) -> frozenset[str]:
     return frozenset(one.type.lower() for one in manifest.invocation.protocols)
 
 
-def found(entries: Iterable[Entry], query: str, protocols: Iterable[str]) -> list[str]:
+def found(entries: Iterable[DirectoryEntry], query: str, protocols: Iterable[str]) -> list[str]:
     """The agents that a search finds, best first: those with most of its words, then by name.
 
     The agent that the query names comes before all. Without words everybody is found, without
@@ -77,8 +77,8 @@ def check_registrar(
     """Raise Forbidden or Conflict unless `caller` may enter `aid`.
 
     Who calls with a key enters itself, and nobody else. Who calls without one is a program on the
-    exchange's own machine (`server.identity`): it enters whom it likes, but no agent that has a
-    key here or has entered itself. `pinned_to` is who entered the agent before.
+    exchange's own machine (`server.auth.authenticator`): it enters whom it likes, but no agent that
+    has a key here or has entered itself. `pinned_to` is who entered the agent before.
     """
     if keyed and not same_agent(caller, aid):
         raise Forbidden(

@@ -16,7 +16,8 @@ Refusal
       ├── NodeAway         another node had to be asked, and gave no answer
       └── Busy             no room for the answer now; says when to try again
 
-`server.dispatch` gives each its JSON-RPC code; `reason` and `data` are for programs (design §5).
+`server.rpc.dispatch` gives each its JSON-RPC code; `reason` and `data` are for programs (design
+§5).
 """
 
 from collections.abc import Callable

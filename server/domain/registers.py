@@ -18,7 +18,7 @@ class Weight(IntEnum):
     FOUNDER = 3
 
 
-class Claim(NamedTuple):
+class RepoClaim(NamedTuple):
     """An agent's claim on a repo. `signature` is JSON of schemas.mesh.Signature, None while it is
     our own. Times are stamps; a claim is renewed by joining again."""
 
@@ -38,13 +38,13 @@ class Claim(NamedTuple):
         }
 
 
-def settle(claims: Iterable[Claim]) -> list[Claim]:
+def settle(claims: Iterable[RepoClaim]) -> list[RepoClaim]:
     """One claim for each agent, the one that holds first: the earliest claim (design §5).
 
     Of one agent's claims the last renewed counts. Equal times are settled by the text, so that
     every node that knows the same claims comes to the same holder.
     """
-    latest: dict[str, Claim] = {}
+    latest: dict[str, RepoClaim] = {}
     for claim in claims:
         known = latest.get(identity(claim.agent_id))
         if known is None or _renewal(known) < _renewal(claim):
@@ -88,7 +88,7 @@ def gives_way(ours: dict[str, Any], theirs: dict[str, Any], weights: tuple[int, 
     return order(theirs["stamp"], theirs) < order(ours["stamp"], ours)
 
 
-def _renewal(claim: Claim) -> tuple[Any, ...]:
+def _renewal(claim: RepoClaim) -> tuple[Any, ...]:
     return claim.renewed_at, -claim.claimed_at, claim.agent_id, claim.agent_endpoint or ""
 
 

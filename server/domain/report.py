@@ -31,7 +31,7 @@ _STATUS: dict[str, Status] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReportStep:
     """The implementation's next status, with what the report says of it."""
 
     status: Status
@@ -40,7 +40,7 @@ class Step:
     question: str | None
 
 
-def step_for(report: Report) -> Step:
+def step_for(report: Report) -> ReportStep:
     """The step that a report stands for, as the table above says."""
     status = _STATUS[report.status]
     if status == "complete" and report.failing:
@@ -49,7 +49,7 @@ def step_for(report: Report) -> Step:
     question = None
     if report.status == "needs_decision":
         question = report.question or report.error or "A decision is needed"
-    return Step(status, tuple(dict.fromkeys(files)) or None, _notes(report), question)
+    return ReportStep(status, tuple(dict.fromkeys(files)) or None, _notes(report), question)
 
 
 def _notes(report: Report) -> str | None:

@@ -18,7 +18,7 @@ _STEPS: dict[str, TimelineStep] = {
 _ORDER = {step: place for place, step in enumerate(get_args(TimelineStep))}
 
 
-class Entry(NamedTuple):
+class TimelineEntry(NamedTuple):
     """One step. `at` is a stamp; `round` is None for what belongs to no round."""
 
     at: int
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     details: Any = None
 
 
-def timeline_of(facts: Facts) -> list[Entry]:
+def timeline_of(facts: Facts) -> list[TimelineEntry]:
     """Every step that the facts tell of, oldest first; of a repo's answers to one version, and of
     its work in one round, the latest."""
     entries = [entry for fact in facts.values() for entry in _entries(fact)]
@@ -50,7 +50,7 @@ def timeline_of(facts: Facts) -> list[Entry]:
     )
 
 
-def _entries(fact: Fact) -> Iterator[Entry]:
+def _entries(fact: Fact) -> Iterator[TimelineEntry]:
     if isinstance(fact, VersionFact):
         step: TimelineStep = "updated" if fact.parent else "proposed"
         yield _entry(fact, fact.stamp, step, None, fact.note)
@@ -76,7 +76,7 @@ def _entry(
     round: int | None,
     note: str | None,
     details: Any = None,
-) -> Entry:
-    return Entry(
+) -> TimelineEntry:
+    return TimelineEntry(
         at, step, fact.version, round, fact.repo_id, fact.agent_id, note or None, details or None
     )

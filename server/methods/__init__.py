@@ -1,55 +1,64 @@
-"""One file per namespace. A method loads, lets the domain decide, and applies (design §2)."""
+"""A file per namespace. A method loads, lets the domain decide, and applies (design §2)."""
 
-from server.methods import (  # isort: skip
+# In the order in which the methods are listed.
+from server.methods.cacp import (  # isort: skip
     project,
     contract,
     context,
     implementation,
     file,
-    sync,
+)
+from server.methods.sync import (  # isort: skip
+    foreign,
     digest,
     bans,
-    file_mesh,
-    peer,
-    rpc,
-    handoff,
-    handoff_mesh,
+    equivocation,
+    file_exchange,
+    registration,
+)
+from server.methods import rpc  # isort: skip
+from server.methods.handoff import (  # isort: skip
+    actions,
+    forwarded,
     team,
 )
 from server.methods.acp import (  # isort: skip
     send,
     inbox,
     query,
-    gate,
-    dead,
-    claim,
+)
+from server.methods.handoff import human_gate  # isort: skip
+from server.methods.acp import (  # isort: skip
+    dead_letters,
+    lease,
     channels,
-    arrivals,
+    remote_mail,
 )
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
-    "arrivals",
+    "actions",
     "bans",
     "channels",
-    "claim",
     "context",
     "contract",
-    "dead",
+    "dead_letters",
     "digest",
+    "equivocation",
     "file",
-    "file_mesh",
-    "gate",
-    "handoff",
-    "handoff_mesh",
+    "file_exchange",
+    "foreign",
+    "forwarded",
+    "human_gate",
     "implementation",
     "inbox",
-    "peer",
+    "lease",
     "project",
     "query",
+    "registration",
+    "remote_mail",
     "rpc",
     "send",
-    "sync",
     "team",
 ]

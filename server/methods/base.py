@@ -2,8 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
@@ -12,20 +11,17 @@ from uuid import UUID
 from pydantic import BaseModel
 from uuid_utils import uuid7
 
-from peers.clock import FUTURE_LIMIT, after
-from peers.signing import SigningKey
-from server.domain.acp.handoff import Rules as HandoffRules
-from server.domain.acp.rules import Rules
+from peers.clock import after
+from server.auth.authenticator import Caller
 from server.domain.agents import same_agent
-from server.domain.bans import Heeds
 from server.domain.contract import Party
 from server.domain.errors import Forbidden, InvalidInput, NotFound, Refusal
-from server.identity import Caller
+from server.node import Node
 from server.store import changes, digests, projects
 from server.store.database import Database, Transaction
 from server.store.files import File
 from server.store.projects import Membership
-from server.waiting import first
+from server.util.wait_first import first
 
 P = TypeVar("P", bound=BaseModel)
 C = TypeVar("C")
@@ -38,55 +34,8 @@ project that its params name, which must be one of theirs; what the method itsel
 nothing of any project; or the node as a whole, which is refused."""
 
 
-async def _unasked(endpoint: str) -> None:
-    return
-
-
 def _unchecked() -> None:
     return
-
-
-@dataclass(slots=True)
-class Ticks:
-    """Counts 4096ths of a millisecond, and none of them twice."""
-
-    last: int = 0
-
-    def at(self, stamp: int) -> int:
-        """The tick of a stamp, or the next that is left."""
-        self.last = max(self.last + 1, stamp * 4096 // 1000)
-        return self.last
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Who this node is, as its methods need to know it."""
-
-    agent_id: str
-    repo: str
-    loopback: bool
-    takes_unkeyed_peers: bool
-    key: SigningKey
-    url: str = ""
-    future_limit: int = FUTURE_LIMIT
-    """Microseconds that a stamp from elsewhere may be ahead of our time."""
-    acp: Rules = field(default_factory=Rules)
-    webhook_key: bytes = field(default=b"", repr=False)
-    """What the secrets of webhooks are made from."""
-    handoffs: HandoffRules = field(default_factory=HandoffRules)
-    check_card: Callable[[str], Awaitable[None]] = field(default=_unasked, repr=False)
-    """Refuses an agent that listens at a URL and speaks another CACP (`server.outgoing`)."""
-    deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
-    """Deferred messages that were lost since this node started: refused, expired or too many."""
-    overruled: Counter[str] = field(default_factory=Counter, repr=False)
-    """What peers brought that gave way to the word of who may say it, by peer, since the start."""
-    ticks: Ticks = field(default_factory=Ticks, repr=False)
-    bans_from: frozenset[str] = frozenset()
-    """The nodes whose bans hold here too."""
-
-    @property
-    def heeds(self) -> Heeds:
-        return Heeds.of(self.agent_id, self.bans_from)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas.base import Params
-from server import openrpc
+from server.methods import openrpc
 from server.methods.base import Context, reads
 
 

@@ -5,32 +5,32 @@ from collections.abc import Iterable
 
 from schemas.base import iso
 from server.domain.agents import identity
-from server.domain.bans import Heeds, Said, deciding
+from server.domain.bans import BanStatement, Heeds, deciding
 from server.domain.errors import Forbidden
-from server.store import alarms, keys, mesh, peers, posting
+from server.store import alarms, keys, mail_outbox, mesh, peers
 from server.store.sql import SQL, Row
 
 # On the hot path: run as text, without aiosql's own call.
 _ABOUT: str = SQL.bans_about.sql
 
 
-def put(db: sqlite3.Connection, said: Said) -> None:
+def put(db: sqlite3.Connection, said: BanStatement) -> None:
     """Keep a node's word of an agent, in place of what it said before."""
     SQL.put_ban(db, **said._asdict())
 
 
-def said_by(db: sqlite3.Connection, node: str) -> list[Said]:
+def said_by(db: sqlite3.Connection, node: str) -> list[BanStatement]:
     """All that a node has said."""
     return _read(SQL.bans_said_by(db, by_node=identity(node)))
 
 
-def every(db: sqlite3.Connection) -> list[Said]:
+def every(db: sqlite3.Connection) -> list[BanStatement]:
     return _read(SQL.every_ban(db))
 
 
 def find(
     db: sqlite3.Connection, heeds: Heeds, agent_id: str, public_key: str | None = None
-) -> Said | None:
+) -> BanStatement | None:
     """The ban of an agent, in any of its versions, or of a key, that holds here."""
     rows = db.execute(_ABOUT, {"agent": identity(agent_id), "public_key": public_key}).fetchall()
     if not rows:
@@ -85,12 +85,12 @@ def expel(db: sqlite3.Connection, peer: peers.Peer, now: int) -> None:
         if key.trust == "peer" and identity(key.agent_id) == address:
             keys.revoke(db, key.key_id, now=now)
     mesh.forget_homes(db, peer.agent_id)
-    posting.forget_node(db, peer.agent_id)
+    mail_outbox.forget_node(db, peer.agent_id)
     peers.put_api_key(db, peer.endpoint.rstrip("/"), None)
     # Nobody compares with it any more, so nothing else would end that.
     alarms.end(db, "content_differs", address)
     peers.remove(db, peer.agent_id)
 
 
-def _read(rows: Iterable[Row]) -> list[Said]:
-    return [Said._make([*row[:3], bool(row[3]), *row[4:]]) for row in rows]
+def _read(rows: Iterable[Row]) -> list[BanStatement]:
+    return [BanStatement._make([*row[:3], bool(row[3]), *row[4:]]) for row in rows]

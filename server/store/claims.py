@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import orjson
 
 from server.domain.agents import same_agent
-from server.domain.registers import Claim
+from server.domain.registers import RepoClaim
 from server.store.sql import SQL
 
 # On the hot path: run as text, without aiosql's own call.
@@ -14,17 +14,17 @@ _HOLDER: str = SQL.claim_of.sql
 _LOST: str = SQL.lost_claims.sql
 
 
-def holder(db: sqlite3.Connection, project_id: str, repo_id: str) -> Claim | None:
+def holder(db: sqlite3.Connection, project_id: str, repo_id: str) -> RepoClaim | None:
     """The claim that holds."""
     row = db.execute(_HOLDER, {"project_id": project_id, "repo_id": repo_id}).fetchone()
-    return Claim(*row) if row else None
+    return RepoClaim(*row) if row else None
 
 
-def every(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[Claim]:
+def every(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[RepoClaim]:
     """The claim that holds, then those that came later than it."""
     held = holder(db, project_id, repo_id)
     place = {"project_id": project_id, "repo_id": repo_id}
-    lost = [Claim(*row) for row in db.execute(_LOST, place)]
+    lost = [RepoClaim(*row) for row in db.execute(_LOST, place)]
     return lost if held is None else [held, *lost]
 
 
@@ -44,7 +44,7 @@ def is_signed_by(db: sqlite3.Connection, project_id: str, node: str, own: str) -
     return any(same_agent(one, node) for one in signers(db, project_id, own))
 
 
-def settle(db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[Claim]) -> None:
+def settle(db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[RepoClaim]) -> None:
     """Keep exactly these claims of a repo, of which the first holds."""
     SQL.drop_lost_claims(db, project_id=project_id, repo_id=repo_id)
     for place, claim in enumerate(claims):

@@ -27,7 +27,7 @@ _INSERT_CONTRACT: str = SQL.insert_contract.sql
 _PUT_FACT: str = SQL.put_fact.sql
 
 
-class Header(NamedTuple):
+class ContractHeader(NamedTuple):
     """What never changes of a contract. `created_at` is a stamp, `signature` as of a project's."""
 
     type: ContractType
@@ -47,9 +47,9 @@ def facts_of(db: sqlite3.Connection, contract_id: str) -> Facts:
     return {(fact.kind, fact.key): fact for fact in facts}
 
 
-def header_of(db: sqlite3.Connection, project_id: str, contract_id: str) -> Header | None:
+def header_of(db: sqlite3.Connection, project_id: str, contract_id: str) -> ContractHeader | None:
     row = db.execute(_HEADER, {"project_id": project_id, "contract_id": contract_id}).fetchone()
-    return Header(*row) if row else None
+    return ContractHeader(*row) if row else None
 
 
 def project_of(db: sqlite3.Connection, contract_id: str) -> str | None:
@@ -62,7 +62,7 @@ def insert(
     db: sqlite3.Connection,
     project_id: str,
     contract_id: str,
-    header: Header,
+    header: ContractHeader,
     version: VersionFact,
     signature: str | None = None,
 ) -> None:
@@ -92,7 +92,7 @@ def add(
     db: sqlite3.Connection,
     project_id: str,
     contract_id: str,
-    header: Header,
+    header: ContractHeader,
     facts: Facts,
     more: Iterable[Fact],
     signatures: Mapping[FactKey, str] | None = None,
@@ -136,7 +136,7 @@ def _write(
     db: sqlite3.Connection,
     project_id: str,
     contract_id: str,
-    header: Header,
+    header: ContractHeader,
     facts: Facts,
     fresh: list[Fact],
     signatures: Mapping[FactKey, str],
@@ -275,7 +275,7 @@ def _put_fact(
 
 
 def renew_copy(
-    db: sqlite3.Connection, project_id: str, contract_id: str, header: Header, facts: Facts
+    db: sqlite3.Connection, project_id: str, contract_id: str, header: ContractHeader, facts: Facts
 ) -> None:
     """Make the copy that readers get anew, all but its history."""
     current = domain.current_of(facts)
@@ -300,7 +300,7 @@ def renew_copy(
 
 def _document(
     contract_id: str,
-    header: Header,
+    header: ContractHeader,
     current: VersionFact,
     status: ContractStatus,
     work: list[ImplementationFact],

@@ -18,11 +18,11 @@ import structlog
 from peers.timekeeper import Timekeeper
 from server.domain.clocks import Trouble
 from server.domain.errors import Unavailable
-from server.loops import Loops, Turns, cancel
 from server.store import deferred
 from server.store.metered import Count, metered
 from server.store.presence import Presence
 from server.store.stamps import Stamps
+from server.util.loops import Loops, Turns, cancel
 
 T = TypeVar("T")
 Durability = Literal["FULL", "NORMAL"]

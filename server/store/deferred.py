@@ -22,7 +22,7 @@ Reason = Literal["stamp", "project", "predecessor"]
 """Until it is due, until its project is here, until the fact that it follows on is."""
 
 
-class Message(NamedTuple):
+class DeferredMessage(NamedTuple):
     """A call of a peer. `params` is JSON; `identity` is what makes two of them the same."""
 
     source: str
@@ -35,7 +35,7 @@ class Message(NamedTuple):
         return sha256("\n".join((self.source, self.method, self.identity)).encode()).hexdigest()
 
 
-class Due(NamedTuple):
+class DueMessage(NamedTuple):
     """A message that is to be taken in. `due` is a stamp."""
 
     digest: str
@@ -45,7 +45,7 @@ class Due(NamedTuple):
     params: str
 
 
-class Share(NamedTuple):
+class DeferredShare(NamedTuple):
     """How much of one peer is deferred: messages and bytes of their params; `since` is a stamp."""
 
     source: str
@@ -54,7 +54,7 @@ class Share(NamedTuple):
     since: int
 
 
-class Kept(NamedTuple):
+class DeferredEntry(NamedTuple):
     """A deferred message, without its params: why, what it waits `about`, since when and until when
     it waits; both are stamps."""
 
@@ -67,7 +67,13 @@ class Kept(NamedTuple):
 
 
 def put(
-    db: sqlite3.Connection, message: Message, reason: Reason, about: str, *, due: int, now: int
+    db: sqlite3.Connection,
+    message: DeferredMessage,
+    reason: Reason,
+    about: str,
+    *,
+    due: int,
+    now: int,
 ) -> Literal["deferred", "known", "full"]:
     """Defer a message until `due`, a stamp, or until what it waits `about` comes.
 
@@ -99,8 +105,8 @@ def put(
     return "deferred"
 
 
-def due(db: sqlite3.Connection, now: int, limit: int = 100) -> list[Due]:
-    return [Due(*row) for row in SQL.due_messages(db, now=now, limit=limit)]
+def due(db: sqlite3.Connection, now: int, limit: int = 100) -> list[DueMessage]:
+    return [DueMessage(*row) for row in SQL.due_messages(db, now=now, limit=limit)]
 
 
 def postpone(db: sqlite3.Connection, digest: str, due: int) -> None:
@@ -113,7 +119,7 @@ def wake(db: sqlite3.Connection, about: str) -> None:
     SQL.wake_deferred(db, about=about)
 
 
-def drop(db: sqlite3.Connection, message: Due) -> None:
+def drop(db: sqlite3.Connection, message: DueMessage) -> None:
     """Forget a message that was tried, unless it was deferred anew meanwhile."""
     SQL.drop_deferred(db, digest=message.digest, due=message.due)
 
@@ -137,14 +143,14 @@ def waiting(db: sqlite3.Connection, now: int) -> dict[str, int]:
     return dict(SQL.deferred_waiting(db, before=now - SOON))
 
 
-def by_source(db: sqlite3.Connection) -> list[Share]:
+def by_source(db: sqlite3.Connection) -> list[DeferredShare]:
     """How much each peer has deferred, the most first."""
-    return [Share(*row) for row in SQL.deferred_by_source(db)]
+    return [DeferredShare(*row) for row in SQL.deferred_by_source(db)]
 
 
-def of_source(db: sqlite3.Connection, source: str, limit: int = 100) -> list[Kept]:
+def of_source(db: sqlite3.Connection, source: str, limit: int = 100) -> list[DeferredEntry]:
     """What a peer has deferred, the oldest first."""
-    return [Kept(*row) for row in SQL.deferred_of(db, source=source, limit=limit)]
+    return [DeferredEntry(*row) for row in SQL.deferred_of(db, source=source, limit=limit)]
 
 
 def drop_all(db: sqlite3.Connection, source: str) -> int:
@@ -152,9 +158,9 @@ def drop_all(db: sqlite3.Connection, source: str) -> int:
     return int(SQL.drop_deferred_of(db, source=source))
 
 
-def each(db: sqlite3.Connection, now: int, limit: int = 100) -> list[Due]:
+def each(db: sqlite3.Connection, now: int, limit: int = 100) -> list[DueMessage]:
     """What is deferred because of its stamps, one by one."""
-    return [Due(*row) for row in SQL.each_deferred(db, now=now, limit=limit)]
+    return [DueMessage(*row) for row in SQL.each_deferred(db, now=now, limit=limit)]
 
 
 def accept(db: sqlite3.Connection, now: int) -> int:

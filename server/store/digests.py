@@ -16,7 +16,7 @@ from peers import digest
 from peers.digest import Name
 from server.domain.canonical import canonical
 from server.domain.errors import Refusal
-from server.store import changes, packets
+from server.store import changes, context_packets
 from server.store.sql import SQL
 
 # Run for each change: as text, without aiosql's own call.
@@ -140,7 +140,7 @@ def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
             for kind, key, body in db.execute(_FACTS, name._asdict())
         ]
     if name.entity == "context":
-        found = packets.signed(db, name.project_id, name.entity_id)
+        found = context_packets.signed(db, name.project_id, name.entity_id)
         return [] if found is None else [_canonical(found[0])]
     state = SQL.file_state if name.entity == "file" else SQL.file_request_state
     rows = [*state(db, project_id=name.project_id, entity_id=name.entity_id)]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from schemas.adp import Manifest
 from server.domain.agents import identity
-from server.domain.directory import Entry, protocols_of, words_of
+from server.domain.directory import DirectoryEntry, protocols_of, words_of
 from server.store.sql import SQL
 
 KEPT = 24 * 3600 * 1_000_000
@@ -41,9 +41,9 @@ def forget(db: sqlite3.Connection, *, now: int) -> None:
     SQL.forget_directory(db, before=now - KEPT)
 
 
-def entries(db: sqlite3.Connection, *, now: int) -> list[Entry]:
+def entries(db: sqlite3.Connection, *, now: int) -> list[DirectoryEntry]:
     """All that a search looks at."""
-    return [Entry(*row) for row in SQL.directory_entries(db, after=now - KEPT)]
+    return [DirectoryEntry(*row) for row in SQL.directory_entries(db, after=now - KEPT)]
 
 
 def agents(db: sqlite3.Connection) -> list[str]:

@@ -56,7 +56,7 @@ class File(NamedTuple):
         return identity(_node_of(self.signature) or own)
 
 
-class Request(NamedTuple):
+class FileRequest(NamedTuple):
     """Who asks for what. `signature` is that of the node that vouches for it, None when this one
     does."""
 
@@ -69,7 +69,7 @@ class Request(NamedTuple):
     signature: str | None = None
 
     @classmethod
-    def of(cls, fact: FileRequestFact, signature: str | None) -> "Request":
+    def of(cls, fact: FileRequestFact, signature: str | None) -> "FileRequest":
         return cls(**fact.model_dump(), signature=signature)
 
     def fact(self) -> FileRequestFact:
@@ -79,7 +79,7 @@ class Request(NamedTuple):
         return FileRequestFact.model_construct(**said)
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """The bytes of a file. `used_at` is a stamp: when a copy was last asked for, None for what this
     node holds for good."""
 
@@ -140,10 +140,10 @@ def restamp(
 # --- their contents -----------------------------------------------------------------------------
 
 
-def content(db: sqlite3.Connection, project_id: str, file: File) -> Content | None:
+def content(db: sqlite3.Connection, project_id: str, file: File) -> FileContent | None:
     """The bytes of a file, if they are here."""
     row = SQL.file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
-    return Content(*row) if row else None
+    return FileContent(*row) if row else None
 
 
 def alarm_of(project_id: str, file_id: str) -> str:
@@ -155,7 +155,7 @@ def drop_content(db: sqlite3.Connection, project_id: str, file: File) -> None:
     SQL.drop_file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
 
 
-def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: Content) -> None:
+def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: FileContent) -> None:
     """Keep what was checked; what was wrong with it before is mended."""
     alarms.end(db, "content_corrupt", alarm_of(project_id, file.file_id))
     SQL.put_file_content(
@@ -195,13 +195,13 @@ def make_room(db: sqlite3.Connection, limit: int) -> None:
 # --- requests -----------------------------------------------------------------------------------
 
 
-def put_request(db: sqlite3.Connection, project_id: str, asked: Request) -> None:
+def put_request(db: sqlite3.Connection, project_id: str, asked: FileRequest) -> None:
     SQL.put_file_request(db, project_id=project_id, **asked._asdict())
 
 
-def request(db: sqlite3.Connection, project_id: str, request_id: str) -> Request | None:
+def request(db: sqlite3.Connection, project_id: str, request_id: str) -> FileRequest | None:
     row = SQL.file_request(db, project_id=project_id, request_id=request_id)
-    return Request(*row) if row else None
+    return FileRequest(*row) if row else None
 
 
 def project_of_request(db: sqlite3.Connection, request_id: str) -> str | None:
@@ -218,12 +218,12 @@ def fulfilled_by(db: sqlite3.Connection, project_id: str, request_id: str) -> st
 
 def open_requests(
     db: sqlite3.Connection, project_id: str, stamp: int, request_id: str, limit: int
-) -> list[Request]:
+) -> list[FileRequest]:
     """Requests that no file fulfils, in the order in which they were made, after the one named."""
     rows = SQL.open_file_requests(
         db, project_id=project_id, stamp=stamp, request_id=request_id, limit=limit
     )
-    return [Request(*row) for row in rows]
+    return [FileRequest(*row) for row in rows]
 
 
 def _node_of(signature: str | None) -> str | None:

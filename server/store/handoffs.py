@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.base import iso
-from server.domain.acp.handoff import Grant
+from server.domain.acp.handoff import OwnershipGrant
 from server.store.sql import SQL
 
 
@@ -53,7 +53,7 @@ class Handoff(NamedTuple):
         return str(orjson.loads(self.verification_json)["package_hash"])
 
 
-class Event(NamedTuple):
+class HandoffEvent(NamedTuple):
     """A step as the history has it. `at` is a stamp."""
 
     seq: int
@@ -98,10 +98,10 @@ def active(db: sqlite3.Connection, task_id: str) -> Handoff | None:
     return None if found is None else find(db, found)
 
 
-def grants(db: sqlite3.Connection, task_id: str) -> list[Grant]:
+def grants(db: sqlite3.Connection, task_id: str) -> list[OwnershipGrant]:
     """The acceptances of a task's handoffs since it was last assigned, the newest first."""
     return [
-        Grant((*orjson.loads(provenance)["handoff_chain"], receiver), ended)
+        OwnershipGrant((*orjson.loads(provenance)["handoff_chain"], receiver), ended)
         for provenance, receiver, ended in SQL.grants_of_task(db, task_id=task_id)
     ]
 
@@ -206,8 +206,8 @@ def append(
     )
 
 
-def events(db: sqlite3.Connection, handoff_id: str) -> list[Event]:
-    return [Event(*row) for row in SQL.handoff_events(db, handoff_id=handoff_id)]
+def events(db: sqlite3.Connection, handoff_id: str) -> list[HandoffEvent]:
+    return [HandoffEvent(*row) for row in SQL.handoff_events(db, handoff_id=handoff_id)]
 
 
 def listed(

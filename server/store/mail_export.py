@@ -14,7 +14,7 @@ import orjson
 
 from server.store import mailboxes
 from server.store.export import snapshot
-from server.store.messages import Message
+from server.store.messages import MessageRow
 from server.store.sql import SQL
 
 STATE = "export.json"
@@ -65,7 +65,7 @@ def _messages(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
     changed, message_id = last or ("", "")
     with SQL.mail_messages_cursor(db, changed=changed, id=message_id) as cursor:
         for *row, at in cursor:
-            message = Message(*row)
+            message = MessageRow(*row)
             yield [at, message.id], mailboxes.whole(db, message)
 
 

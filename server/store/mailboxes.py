@@ -13,7 +13,7 @@ from schemas.base import present
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity, same_agent
 from server.store import messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 from server.store.sql import SQL, plain
 
 # On the hot path.
@@ -54,12 +54,12 @@ class Delivery(NamedTuple):
     box_seq: int | None = None
 
 
-class Letter(NamedTuple):
+class InboxEntry(NamedTuple):
     """A message in a box; `status` is this recipient's."""
 
     seq: int
     status: ACPMessageStatus
-    message: Message
+    message: MessageRow
 
 
 def box(db: sqlite3.Connection, address: str) -> Box | None:
@@ -120,16 +120,18 @@ def put_delivery(
     )
 
 
-def unread(db: sqlite3.Connection, address: str, after: int, now: str, limit: int) -> list[Letter]:
+def unread(
+    db: sqlite3.Connection, address: str, after: int, now: str, limit: int
+) -> list[InboxEntry]:
     """What is in the box after a number, not read and not expired."""
     rows = SQL.unread_box(db, address=address, after=after, now=now, limit=limit)
-    return [Letter(row[0], row[1], Message(*row[2:])) for row in rows]
+    return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 
-def all_(db: sqlite3.Connection, address: str, after: int, limit: int) -> list[Letter]:
+def all_(db: sqlite3.Connection, address: str, after: int, limit: int) -> list[InboxEntry]:
     """What is in the box after a number, whatever became of it."""
     rows = SQL.whole_box(db, address=address, after=after, limit=limit)
-    return [Letter(row[0], row[1], Message(*row[2:])) for row in rows]
+    return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 
 def receipt(delivery: Delivery) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def receipts(db: sqlite3.Connection, message_id: str) -> list[dict[str, Any]]:
     return [receipt(one) for one in deliveries(db, message_id)]
 
 
-def whole(db: sqlite3.Connection, message: Message) -> bytes:
+def whole(db: sqlite3.Connection, message: MessageRow) -> bytes:
     """A message's envelope and receipts, as the archive keeps them: {message, receipts}, JSON."""
     return orjson.dumps(
         {"message": messages.envelope(message), "receipts": receipts(db, message.id)}
@@ -183,7 +185,10 @@ def dead(
     object."""
     asked: dict[str, Any] = {"address": address, "human": human, "after": after, "limit": limit}
     found = [
-        (row[0], _dead(messages.envelope(Message(*row[8:])), receipt(Delivery(*row[2:8])), row[1]))
+        (
+            row[0],
+            _dead(messages.envelope(MessageRow(*row[8:])), receipt(Delivery(*row[2:8])), row[1]),
+        )
         for row in SQL.dead_letters(db, **asked)
     ]
     for id, recipient, document in SQL.archived_dead_letters(db, **asked):

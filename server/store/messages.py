@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.acp import PROTOCOL, ACPMessageStatus
-from server.domain.acp.threads import Party, Pending, Thread
+from server.domain.acp.threads import Pending, Thread, ThreadParty
 from server.domain.agents import identity
 from server.store.sql import SQL, plain
 
@@ -21,7 +21,7 @@ NEWEST = "~"
 """After every id."""
 
 
-class Message(NamedTuple):
+class MessageRow(NamedTuple):
     """A row of `messages`. `*_json` are JSON, times ISO 8601 UTC."""
 
     id: str
@@ -47,14 +47,14 @@ class Message(NamedTuple):
     held: str | None
 
 
-def insert(db: sqlite3.Connection, message: Message, payload_bytes: int, thread: str) -> None:
+def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thread: str) -> None:
     """Keep a new message, of the thread with this id."""
     db.execute(_INSERT, (*message, payload_bytes, thread))
 
 
-def find(db: sqlite3.Connection, message_id: str) -> Message | None:
+def find(db: sqlite3.Connection, message_id: str) -> MessageRow | None:
     row = SQL.message(db, id=message_id)
-    return Message(*row) if row else None
+    return MessageRow(*row) if row else None
 
 
 def put_status(db: sqlite3.Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:
@@ -70,7 +70,7 @@ def put_held(db: sqlite3.Connection, message_id: str, held: str | None, now: str
     SQL.put_held(db, id=message_id, held=held, updated_at=now)
 
 
-def envelope(row: Message) -> dict[str, Any]:
+def envelope(row: MessageRow) -> dict[str, Any]:
     """The ACPMessageEnvelope (§4), ready for orjson; absent members are left out."""
     context: dict[str, Any] = orjson.loads(row.context_json) if row.context_json else {}
     if row.external_refs_json is not None:
@@ -125,12 +125,12 @@ def put_thread(db: sqlite3.Connection, id: str, name: str, thread: Thread) -> No
     db.execute(_PUT_THREAD, (id, name, *thread))
 
 
-def party(db: sqlite3.Connection, thread: str, address: str) -> Party:
+def party(db: sqlite3.Connection, thread: str, address: str) -> ThreadParty:
     row = db.execute(_PARTY, (thread, address)).fetchone()
-    return Party(*row) if row else Party()
+    return ThreadParty(*row) if row else ThreadParty()
 
 
-def put_party(db: sqlite3.Connection, thread: str, address: str, party: Party) -> None:
+def put_party(db: sqlite3.Connection, thread: str, address: str, party: ThreadParty) -> None:
     db.execute(_PUT_PARTY, (thread, address, *party))
 
 
@@ -178,19 +178,19 @@ def put_client_id(
 
 def found(
     db: sqlite3.Connection, *, address: str, human: bool, before: str | None, **filters: Any
-) -> list[Message]:
+) -> list[MessageRow]:
     """The messages that pass the filters and that the agent may see, newest first.
 
     It sees what it sent and what came into its box; a human also what is critical, gated or for
     human audit (§10.2).
     """
     rows = SQL.messages_found(db, address=address, human=human, before=before or NEWEST, **filters)
-    return [Message(*row) for row in rows]
+    return [MessageRow(*row) for row in rows]
 
 
-def gated(db: sqlite3.Connection, after: str, limit: int) -> list[Message]:
+def gated(db: sqlite3.Connection, after: str, limit: int) -> list[MessageRow]:
     """The messages behind this id that wait for a human, oldest first."""
-    return [Message(*row) for row in SQL.gated_messages(db, after=after, limit=limit)]
+    return [MessageRow(*row) for row in SQL.gated_messages(db, after=after, limit=limit)]
 
 
 def gated_count(db: sqlite3.Connection, sender: str) -> int:

@@ -8,7 +8,7 @@ import orjson
 
 from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
-from server.store import contracts, packets
+from server.store import context_packets, contracts
 from server.store.sql import SQL
 
 ALIASES_MAX = 100
@@ -18,7 +18,7 @@ ALIASES_MAX = 100
 _MEMBERSHIP: str = SQL.membership.sql
 
 
-class Header(NamedTuple):
+class ProjectHeader(NamedTuple):
     """A project's header register. `created_at` and `stamp` are stamps. `signature` is JSON of
     schemas.mesh.Signature, None while it is this node's own word, "" when it is nobody's."""
 
@@ -89,24 +89,24 @@ def membership(db: sqlite3.Connection, project_id: str) -> Membership | None:
     return Membership(rows[0][0], rows[0][1], members)
 
 
-def header(db: sqlite3.Connection, project_id: str) -> Header | None:
+def header(db: sqlite3.Connection, project_id: str) -> ProjectHeader | None:
     row = SQL.project_header(db, project_id=project_id)
-    return Header(*row) if row else None
+    return ProjectHeader(*row) if row else None
 
 
 def headers_before(
     db: sqlite3.Connection, created_at: int, project_id: str, limit: int
-) -> list[Header]:
+) -> list[ProjectHeader]:
     """Projects, the newest first, from the one on that is next older than the one named.
 
     By (created_at, project_id): nodes that hold the same list it alike, and what is created
     meanwhile comes before every page that was read.
     """
     rows = SQL.project_headers_before(db, created_at=created_at, project_id=project_id, limit=limit)
-    return [Header(*row) for row in rows]
+    return [ProjectHeader(*row) for row in rows]
 
 
-def headers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[Header]:
+def headers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[ProjectHeader]:
     """Those of some projects that are known here, the newest first."""
     found = [one for id in ids if (one := header(db, id)) is not None]
     return sorted(found, key=lambda one: (one.created_at, one.project_id), reverse=True)
@@ -130,13 +130,13 @@ def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
     return {one for one in ids if header(db, one) is not None}
 
 
-def insert(db: sqlite3.Connection, header: Header, repos: list[Repo]) -> None:
+def insert(db: sqlite3.Connection, header: ProjectHeader, repos: list[Repo]) -> None:
     SQL.insert_project(db, **header._asdict())
     for repo in repos:
         insert_repo(db, header.project_id, repo)
 
 
-def update_header(db: sqlite3.Connection, header: Header) -> None:
+def update_header(db: sqlite3.Connection, header: ProjectHeader) -> None:
     SQL.update_project_header(db, **header._asdict())
 
 
@@ -203,18 +203,18 @@ def resolve_alias(db: sqlite3.Connection, project_id: str, alias: str) -> str | 
     return SQL.alias_repo(db, project_id=project_id, alias=alias)  # type: ignore[no-any-return]
 
 
-def whole(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
+def whole(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
     """The Project object, with its contracts and packets as JSON fragments."""
     members = repos(db, header.project_id)
     _, updated_at = _totals(db, header, members)
     return bare(header, members) | {
         "contracts": contracts.documents(db, header.project_id),
-        "context_history": packets.documents(db, header.project_id),
+        "context_history": context_packets.documents(db, header.project_id),
         "updated_at": iso(updated_at),
     }
 
 
-def bare(header: Header, repos: list[Repo]) -> dict[str, Any]:
+def bare(header: ProjectHeader, repos: list[Repo]) -> dict[str, Any]:
     """The Project object without its contracts and context, which are sent one by one."""
     return {
         "project_id": header.project_id,
@@ -230,7 +230,7 @@ def bare(header: Header, repos: list[Repo]) -> dict[str, Any]:
     }
 
 
-def summary(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
+def summary(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
     """The short form of a project, for lists."""
     members = repos(db, header.project_id)
     contract_count, updated_at = _totals(db, header, members)
@@ -246,7 +246,7 @@ def summary(db: sqlite3.Connection, header: Header) -> dict[str, Any]:
 
 
 def outline(
-    db: sqlite3.Connection, header: Header, after: str, limit: int
+    db: sqlite3.Connection, header: ProjectHeader, after: str, limit: int
 ) -> tuple[dict[str, Any], str | None]:
     """A project with its contracts in short, by id, after the one named; and the last of these, if
     others follow."""
@@ -271,14 +271,14 @@ def outline(
     return shown, found[limit - 1]["contractId"] if len(found) > limit else None
 
 
-def _totals(db: sqlite3.Connection, header: Header, members: list[Repo]) -> tuple[int, int]:
+def _totals(db: sqlite3.Connection, header: ProjectHeader, members: list[Repo]) -> tuple[int, int]:
     """How many contracts a project has, and the stamp of the newest thing in it."""
     contract_count, contract_time = SQL.project_counts(db, project_id=header.project_id)
     packet_time = SQL.project_packet_time(db, project_id=header.project_id)
     return contract_count, max(_own_time(header, members), contract_time or 0, packet_time or 0)
 
 
-def _own_time(header: Header, repos: list[Repo]) -> int:
+def _own_time(header: ProjectHeader, repos: list[Repo]) -> int:
     return max(header.stamp, *(repo.claimed_at or repo.stamp for repo in repos), 0)
 
 

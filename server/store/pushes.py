@@ -10,28 +10,28 @@ from schemas.acp import ACPMessageStatus
 from schemas.base import iso, stamp_of
 from server.domain.acp.pushes import Push
 from server.domain.acp.routing import Channel
-from server.store.messages import Message
+from server.store.messages import MessageRow
 from server.store.sql import SQL, Row, plain
 
 # On the hot path.
 _INSERT = plain(SQL.insert_push)
 
 
-class Target(NamedTuple):
+class PushTarget(NamedTuple):
     """A channel of a recipient."""
 
     channel: Channel
     address: str
 
 
-class Due(NamedTuple):
+class DuePush(NamedTuple):
     """A push that is due. `box_seq` and `box_status` are those of the message in the inbox."""
 
     id: int
     push: Push
     box_seq: int
     box_status: ACPMessageStatus
-    message: Message
+    message: MessageRow
 
 
 class Webhook(NamedTuple):
@@ -42,15 +42,15 @@ class Webhook(NamedTuple):
     created_at: str
 
 
-def add(db: sqlite3.Connection, message_id: str, target: Target, now: str) -> None:
+def add(db: sqlite3.Connection, message_id: str, target: PushTarget, now: str) -> None:
     """Have a message pushed; does nothing for one that is pushed there already."""
     db.execute(_INSERT, (message_id, target.address, target.channel, now))
 
 
-def due_targets(db: sqlite3.Connection, channel: Channel, now: str, limit: int) -> list[Target]:
+def due_targets(db: sqlite3.Connection, channel: Channel, now: str, limit: int) -> list[PushTarget]:
     """Where webhooks are to be called or commands to be run, the longest due first."""
     rows = SQL.due_recipients(db, channel=channel, now=now, limit=limit)
-    return [Target(channel, row[0]) for row in rows]
+    return [PushTarget(channel, row[0]) for row in rows]
 
 
 def next_due(db: sqlite3.Connection, channel: Channel, now: str) -> int | None:
@@ -58,14 +58,14 @@ def next_due(db: sqlite3.Connection, channel: Channel, now: str) -> int | None:
     return _stamp(SQL.next_due(db, channel=channel, now=now))
 
 
-def next_due_to(db: sqlite3.Connection, target: Target) -> int | None:
+def next_due_to(db: sqlite3.Connection, target: PushTarget) -> int | None:
     """When the next push to a target is or was due, as a stamp."""
     return _stamp(SQL.next_due_to(db, recipient=target.address, channel=target.channel))
 
 
 def due(
-    db: sqlite3.Connection, target: Target, now: str, limit: int, *, urgent: bool = False
-) -> list[Due]:
+    db: sqlite3.Connection, target: PushTarget, now: str, limit: int, *, urgent: bool = False
+) -> list[DuePush]:
     """What is due to a target, in the order in which it came; `urgent`: of high priority or
     critical."""
     rows = SQL.due_pushes(
@@ -108,7 +108,7 @@ def end(db: sqlite3.Connection, message_id: str, address: str, status: ACPMessag
     SQL.end_pushes(db, message_id=message_id, recipient=address, status=status)
 
 
-def put_off(db: sqlite3.Connection, target: Target, now: str, until: int) -> None:
+def put_off(db: sqlite3.Connection, target: PushTarget, now: str, until: int) -> None:
     """Do what is due to a target later, at a stamp."""
     SQL.put_off(db, recipient=target.address, channel=target.channel, now=now, due_at=iso(until))
 
@@ -123,22 +123,22 @@ def rearm_message(db: sqlite3.Connection, message_id: str, now: str) -> bool:
     return bool(SQL.rearm_message(db, message_id=message_id, now=now))
 
 
-def rearm(db: sqlite3.Connection, target: Target, now: str) -> None:
+def rearm(db: sqlite3.Connection, target: PushTarget, now: str) -> None:
     """Push again to a target what failed there and is still unread."""
     SQL.rearm_channel(db, recipient=target.address, channel=target.channel, now=now)
 
 
-def drop(db: sqlite3.Connection, target: Target) -> None:
+def drop(db: sqlite3.Connection, target: PushTarget) -> None:
     """Push nothing more to a target of what came so far."""
     SQL.drop_pushes(db, recipient=target.address, channel=target.channel)
 
 
-def waiting(db: sqlite3.Connection, target: Target) -> int:
+def waiting(db: sqlite3.Connection, target: PushTarget) -> int:
     """How many messages wait for their first push to arrive."""
     return int(SQL.waiting_pushes(db, recipient=target.address, channel=target.channel))
 
 
-def given_up(db: sqlite3.Connection, target: Target) -> int:
+def given_up(db: sqlite3.Connection, target: PushTarget) -> int:
     """How many messages could not be pushed to a target."""
     return int(SQL.failed_pushes(db, recipient=target.address, channel=target.channel))
 
@@ -161,9 +161,9 @@ def drop_webhook(db: sqlite3.Connection, address: str) -> bool:
     return bool(SQL.drop_webhook(db, address=address))
 
 
-def _due(row: Row) -> Due:
+def _due(row: Row) -> DuePush:
     push = Push(row[1], row[2], row[3], stamp_of(row[4]))
-    return Due(row[0], push, row[5], row[6], Message(*row[7:]))
+    return DuePush(row[0], push, row[5], row[6], MessageRow(*row[7:]))
 
 
 def _stamp(text: str | None) -> int | None:

@@ -24,7 +24,7 @@ WRITTEN_WHOLE = frozenset({"context", "file", "file_request"})
 """What is one row, which a write replaces: of the others it leaves parts as they are."""
 
 
-class Kept(NamedTuple):
+class CheckedEntity(NamedTuple):
     """The content of a file, by its place in the table."""
 
     place: int
@@ -33,18 +33,18 @@ class Kept(NamedTuple):
     sha256: str
 
 
-def next_content(db: sqlite3.Connection, after: int) -> tuple[Kept, bool] | None:
+def next_content(db: sqlite3.Connection, after: int) -> tuple[CheckedEntity, bool] | None:
     """The content that follows the one at a place, and whether it is what its SHA-256 says."""
     row = SQL.content_after(db, after=after)
     if row is None:
         return None
-    found = Kept(*row[:4])
+    found = CheckedEntity(*row[:4])
     return found, hashlib.sha256(row[4]).hexdigest() == found.sha256
 
 
-def damaged_contents(db: sqlite3.Connection) -> list[Kept]:
+def damaged_contents(db: sqlite3.Connection) -> list[CheckedEntity]:
     """Every content of a file that is not what its SHA-256 says. Reads all of them."""
-    wrong: list[Kept] = []
+    wrong: list[CheckedEntity] = []
     place = 0
     while (found := next_content(db, place)) is not None:
         kept, is_right = found

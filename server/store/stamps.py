@@ -19,7 +19,7 @@ class Stamps:
         self._last = 0
         self.newest = 0
         """The largest stamp of what is stored for the mesh, as far as it is known: a start counts
-        it beside the callers (`server.mesh`)."""
+        it beside the callers (`server.mesh.supervisor`)."""
 
     def begin(self, last: int) -> None:
         """Go on after what is on disk."""

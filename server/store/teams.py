@@ -8,7 +8,7 @@ import orjson
 from schemas.teamspace import TeamRole
 from server.domain.acp.handoff import Ownership
 from server.store import messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 from server.store.sql import SQL
 
 
@@ -24,7 +24,7 @@ class Team(NamedTuple):
     closed_at: int | None
 
 
-class Task(NamedTuple):
+class TeamTask(NamedTuple):
     """A task; `chain` is JSON of its owners in order, the last one owns it. `assigned` is whom a
     coordinator has last made its owner."""
 
@@ -88,13 +88,13 @@ def is_coordinator(db: sqlite3.Connection, agent_id: str) -> bool:
 # --- tasks --------------------------------------------------------------------------------------
 
 
-def task(db: sqlite3.Connection, task_id: str) -> Task | None:
+def task(db: sqlite3.Connection, task_id: str) -> TeamTask | None:
     row = SQL.task(db, task_id=task_id)
-    return Task(*row) if row else None
+    return TeamTask(*row) if row else None
 
 
-def tasks(db: sqlite3.Connection, team: str) -> list[Task]:
-    return [Task(*row) for row in SQL.tasks_of(db, team=team)]
+def tasks(db: sqlite3.Connection, team: str) -> list[TeamTask]:
+    return [TeamTask(*row) for row in SQL.tasks_of(db, team=team)]
 
 
 def insert_task(
@@ -161,7 +161,7 @@ def log(db: sqlite3.Connection, team: str, name: str, line: dict[str, Any]) -> N
     SQL.append_team_log(db, team=team, log=name, line=text)
 
 
-def log_message(db: sqlite3.Connection, message: Message) -> None:
+def log_message(db: sqlite3.Connection, message: MessageRow) -> None:
     """Append a message that is for a teamspace, as it is sent."""
     assert message.team is not None
     line = orjson.loads(orjson.dumps(messages.envelope(message)))

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from peers.clock import AHEAD, Shift, shift_of
-from server.store import changes, claims, contracts, files, packets, projects
+from server.store import changes, claims, context_packets, contracts, files, projects
 from server.store.sql import SQL
 
 _GIVEN = "given"
@@ -91,7 +91,7 @@ def _restamp(db: sqlite3.Connection, node: str, given: int, now: int) -> Shift |
         if entity == "contract":
             contracts.restamp(db, project_id, entity_id, moved.move)
         elif entity == "context":
-            packets.restamp(db, project_id, entity_id, moved.move)
+            context_packets.restamp(db, project_id, entity_id, moved.move)
         elif entity in ("file", "file_request"):
             files.restamp(db, project_id, entity_id, moved.move)
         else:

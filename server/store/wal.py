@@ -24,7 +24,7 @@ _MAX_FRAME = slice(16, 20)
 """Where the index of the log says how many frames are valid, in this machine's byte order."""
 
 
-class Frame(NamedTuple):
+class WalFrame(NamedTuple):
     """`upon_commit`: it was written upon the frame before it, as that stands, and that one is the
     last of a transaction."""
 
@@ -32,7 +32,7 @@ class Frame(NamedTuple):
     upon_commit: bool
 
 
-def lost_commits(frames: Iterable[Frame], salt: bytes) -> int:
+def lost_commits(frames: Iterable[WalFrame], salt: bytes) -> int:
     """How many acknowledged transactions are among the frames that SQLite doesn't read.
 
     Frames of another salt are of an earlier use of the log, and copied back already. A commit that
@@ -115,7 +115,7 @@ def _page_bytes(database: Path) -> int:
     return 65_536 if size == 1 else size
 
 
-def _frames(file: BinaryIO, page_bytes: int, after: int, order: str) -> Iterator[Frame]:
+def _frames(file: BinaryIO, page_bytes: int, after: int, order: str) -> Iterator[WalFrame]:
     """The frames after so many."""
     size = FRAME_HEADER_BYTES + page_bytes
     end = os.fstat(file.fileno()).st_size
@@ -128,5 +128,5 @@ def _frames(file: BinaryIO, page_bytes: int, after: int, order: str) -> Iterator
             begin = struct.unpack(">2I", before[_FRAME_CHECKSUM])
             found = _checksum(head[:8] + file.read(page_bytes), order, begin)
             upon_commit = found == struct.unpack(">2I", head[_FRAME_CHECKSUM])
-        yield Frame(head[8:16], upon_commit)
+        yield WalFrame(head[8:16], upon_commit)
         before = head

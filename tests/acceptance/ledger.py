@@ -7,7 +7,7 @@ from typing import Any
 
 from server.domain import contract as domain
 from server.store import contracts
-from server.store.contracts import Header
+from server.store.contracts import ContractHeader
 
 TABLES = ("projects", "repos", "contracts", "facts", "packets", "files", "changes", "idempotency")
 
@@ -37,13 +37,15 @@ def _check_copies(db: sqlite3.Connection) -> None:
             domain.status_of(facts),
             domain.updated_at(facts),
         )
-        assert texts == _rendered(project, contract, Header(kind, name, created), facts)
+        assert texts == _rendered(project, contract, ContractHeader(kind, name, created), facts)
     known = {contract for _, contract, *_ in rows}
     orphans = db.execute("SELECT DISTINCT contract_id FROM facts").fetchall()
     assert {contract for (contract,) in orphans} == known
 
 
-def _rendered(project: str, contract: str, header: Header, facts: domain.Facts) -> list[Any]:
+def _rendered(
+    project: str, contract: str, header: ContractHeader, facts: domain.Facts
+) -> list[Any]:
     """The copy that the store makes of these facts, on a database of its own."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
         scratch.execute(

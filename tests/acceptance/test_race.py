@@ -21,7 +21,7 @@ from server.domain import contract as domain
 from server.domain.canonical import digest
 from server.domain.contract import Facts, Party
 from server.domain.errors import Refusal
-from server.methods.implementation import OUTCOMES
+from server.methods.cacp.implementation import OUTCOMES
 from server.store import contracts
 from server.store.database import connect
 from tests.acceptance import ledger

@@ -1,5 +1,6 @@
 """An honest node in the process of a test, with a clock that the test moves: its own database,
-dispatcher, links, comparisons, and all that takes in, as `server.app` and `server.mesh` make them.
+dispatcher, links, comparisons, and all that takes in, as `server.app` and `server.mesh.supervisor`
+make them.
 Only the network is the test's, and when each part acts.
 """
 
@@ -14,23 +15,25 @@ from typing import Any
 
 import orjson
 
-from peers.client import Answer, CallError, Client, NotConnected
+from peers.client import Answer, Client
+from peers.errors import CallError, NotConnected
 from peers.signing import SigningKey
 from peers.timekeeper import Timekeeper
 from server.app import _dispatcher
-from server.dispatch import Origin
-from server.identity import Caller
-from server.loops import Loop, Loops
-from server.mesh import Mesh
+from server.auth.authenticator import Caller
+from server.http.metrics import Metrics
+from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
-from server.methods.base import Context, Node
-from server.metrics import Metrics
+from server.methods.base import Context
+from server.node import Node
+from server.rpc.dispatch import Origin
 from server.settings import Settings
 from server.store import changes, digests, peers
 from server.store import mesh as store
 from server.store.database import Database, Transaction
 from server.store.migrate import prepare
 from server.store.stamps import Stamps
+from server.util.loops import Loop, Loops
 from tests.scenarios.mesh import agent_of, state
 
 DAY = 86_400_000_000
@@ -118,7 +121,7 @@ class Honest:
         await self.database.open(prepare(self.db, "NORMAL").last_stamp)
         self.node = Node(self.agent, self.name, True, True, key_of(self.name), url_of(self.name))
         settings = Settings(db=self.db, agent_id=self.agent, repo=self.name)
-        self.mesh = Mesh(settings, self.database, self.node, Still())
+        self.mesh = Supervisor(settings, self.database, self.node, Still())
         self.mesh._client = self.mesh.deferred._client = Wire(self.name, self._route)
         self.mesh._settling.settled.set()
         self.dispatcher = _dispatcher(

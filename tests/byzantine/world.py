@@ -15,7 +15,7 @@ from uuid import UUID
 
 import orjson
 
-from peers.client import NotConnected
+from peers.errors import NotConnected
 from server.domain.errors import Refusal
 from tests.acceptance.shapes import encode
 from tests.byzantine.honest import DAY, Honest

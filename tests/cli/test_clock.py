@@ -22,7 +22,9 @@ def test_what_is_deferred_is_listed_and_accepted(tmp_path: Path) -> None:
     assert cacp("clock", "deferred", db=db).stderr.startswith("none: ")
     assert "Nothing is deferred" in cacp("clock", "accept", db=db).stderr
     due = time.time_ns() // 1000 + 3_600_000_000
-    message = deferred.Message("aid://h/beta@1", "cacp/context/sync", '{"projectId": "p1"}', "x")
+    message = deferred.DeferredMessage(
+        "aid://h/beta@1", "cacp/context/sync", '{"projectId": "p1"}', "x"
+    )
     with closing(sqlite3.connect(db)) as connection:
         deferred.put(connection, message, "stamp", "", due=due, now=0)
         connection.commit()

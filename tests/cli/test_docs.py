@@ -10,9 +10,9 @@ import typer
 
 from cli.docs import DOCS, ROOT, VERSIONED, pages, with_version
 from cli.main import app
+from server.mcp_tools.catalog import RESOURCES, TOOLS
 from server.methods import METHODS
 from server.settings import Settings
-from server.tools import RESOURCES, TOOLS
 
 
 @pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md", "mcp.md"])

@@ -6,39 +6,9 @@ import sys
 
 import pytest
 
-from cli.entry import DEFAULT_URL, hook_of
 from tests.cli.run import ROOT, environment_of
 
 HEAVY = ("typer", "rich", "pydantic", "httpx", "asyncio", "server")
-
-
-@pytest.mark.parametrize(
-    ("words", "asked"),
-    [
-        (["hook", "claude", "Stop"], ("claude", "Stop", DEFAULT_URL, None)),
-        (["hook", "codex"], ("codex", None, DEFAULT_URL, None)),
-        (
-            ["hook", "claude", "Stop", "--url", "http://x:1"],
-            ("claude", "Stop", "http://x:1", None),
-        ),
-        (["hook", "--url", "http://x:1", "codex"], ("codex", None, "http://x:1", None)),
-        (["hook", "claude", "--install"], None),
-        (["hook", "--help"], None),
-        (["hook"], None),
-        (["inbox"], None),
-        ([], None),
-    ],
-)
-def test_what_is_a_hook(words: list[str], asked: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CACP_URL", raising=False)
-    monkeypatch.delenv("CACP_KEY", raising=False)
-    assert hook_of(words) == asked
-
-
-def test_a_hook_takes_url_and_key_from_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CACP_URL", "http://y:2")
-    monkeypatch.setenv("CACP_KEY", "k")
-    assert hook_of(["hook", "claude", "Stop"]) == ("claude", "Stop", "http://y:2", "k")
 
 
 def test_a_hook_imports_little() -> None:

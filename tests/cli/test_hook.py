@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli import hook
-from cli.hook import answer, question
+from cli.hook import DEFAULT_URL, answer, asked, question
 from tests.cli.run import ROOT, environment_of
 from tests.mail import Agent
 from tests.node import Node, free_port
@@ -156,3 +156,32 @@ def test_wrong_usage_is_told_but_stops_no_agent(words: tuple[str, ...]) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert "SessionStart" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["claude", "Stop"], ("claude", "Stop", DEFAULT_URL, None)),
+        (["codex"], ("codex", None, DEFAULT_URL, None)),
+        (
+            ["claude", "Stop", "--url", "http://x:1"],
+            ("claude", "Stop", "http://x:1", None),
+        ),
+        (["--url", "http://x:1", "codex"], ("codex", None, "http://x:1", None)),
+        (["claude", "--install"], None),
+        (["--help"], None),
+        ([], None),
+    ],
+)
+def test_which_words_a_hook_takes(
+    words: list[str], found: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CACP_URL", raising=False)
+    monkeypatch.delenv("CACP_KEY", raising=False)
+    assert asked(words) == found
+
+
+def test_a_hook_takes_url_and_key_from_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACP_URL", "http://y:2")
+    monkeypatch.setenv("CACP_KEY", "k")
+    assert asked(["claude", "Stop"]) == ("claude", "Stop", "http://y:2", "k")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.tools import TOOLS
+from server.mcp_tools.catalog import TOOLS
 from tests.agents import ERAS, Refused, over_stdio, run
 from tests.cli.run import process
 from tests.node import Node

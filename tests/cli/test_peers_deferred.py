@@ -16,7 +16,7 @@ def deferring(db: str) -> None:
     cacp("keys", "create", "a", "--repo", "r", db=db)
     with closing(sqlite3.connect(db)) as connection:
         for number, source in enumerate((BETA, GAMMA, GAMMA)):
-            message = deferred.Message(source, "cacp/contract/sync", "{}", str(number))
+            message = deferred.DeferredMessage(source, "cacp/contract/sync", "{}", str(number))
             deferred.put(connection, message, "predecessor", "c1", due=9, now=number)
         connection.commit()
 

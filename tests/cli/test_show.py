@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.show import SAID_MAX
-from server.methods.project import OUTLINE_LIMIT
+from server.methods.cacp.project import OUTLINE_LIMIT
 from tests.cli.run import cacp
 from tests.node import Node, RpcError
 from tests.team import AGENT, FRONTEND, FRONTEND_AGENT, Team

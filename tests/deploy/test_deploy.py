@@ -16,7 +16,7 @@ import yaml
 from typer.main import get_command
 
 from cli.comply import app
-from server.health import PROBE_PATIENCE
+from server.http.health import PROBE_PATIENCE
 from server.settings import Settings
 
 ROOT = Path(__file__).parents[2]

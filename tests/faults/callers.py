@@ -17,14 +17,14 @@ import orjson
 import pytest
 
 from peers.signing import SigningKey
-from server.budget import Budget
-from server.dispatch import Dispatcher, Origin
-from server.domain.acp.rules import Rules
+from server.auth.authenticator import Caller
+from server.domain.acp.rules import MailRules
 from server.domain.errors import HeldElsewhere, Refusal
-from server.health import Checkup
-from server.identity import Caller
+from server.http.health import HealthCheck
 from server.methods import METHODS
-from server.methods.base import Node
+from server.node import Node
+from server.rpc.answer_budget import AnswerBudget
+from server.rpc.dispatch import Dispatcher, Origin
 from server.store import check, database, digests, keys
 from server.store.database import Database, Durability, Transaction
 from server.store.files import File
@@ -64,12 +64,19 @@ class Office:
         self.database = db
         self.last_stamp = last_stamp
         self.account = account
-        self.health = Checkup(db)
+        self.health = HealthCheck(db)
         self.project = ""
         self.newest = 0
-        node = Node(AGENT, REPO, True, True, SigningKey(bytes(32)), acp=Rules(limits={}))
+        node = Node(AGENT, REPO, True, True, SigningKey(bytes(32)), acp=MailRules(limits={}))
         self._dispatcher = Dispatcher(
-            METHODS, db, node, 100, lambda *_: None, asyncio.Event(), Alone(), Budget(2**26, 2**27)
+            METHODS,
+            db,
+            node,
+            100,
+            lambda *_: None,
+            asyncio.Event(),
+            Alone(),
+            AnswerBudget(2**26, 2**27),
         )
 
     async def call(

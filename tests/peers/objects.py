@@ -14,7 +14,7 @@ NAIVE = "2026-02-21T09:30:00.{:06d}"
 
 
 def theirs(**changes: Any) -> PeerContract:
-    """A contract as web's node of another make sends it."""
+    """A contract as web's foreign node sends it."""
     return PeerContract.model_validate(
         {
             "contract_id": "c1",

@@ -11,16 +11,8 @@ from typing import Any, TypeVar
 import pytest
 import trustme
 
-from peers.client import (
-    Answer,
-    CallError,
-    Client,
-    Problem,
-    Refused,
-    Unreachable,
-    refusal,
-    result_of,
-)
+from peers.client import Answer, Client, refusal, result_of
+from peers.errors import CallError, Problem, Refused, Unreachable
 from tests.hostile import Answering, Behaviour, answer, endless, garbage, huge, silent
 from tests.node import free_port
 from tests.waiting import PATIENCE

@@ -10,7 +10,8 @@ import pytest
 import uvloop
 
 from peers import connections
-from peers.client import Client, NotConnected, Unreachable
+from peers.client import Client
+from peers.errors import NotConnected, Unreachable
 from tests.hostile import Answering, answer
 
 

@@ -1,4 +1,4 @@
-"""Peers of other makes: only what they changed themselves becomes facts (design §6)."""
+"""Foreign peers: only what they changed themselves becomes facts (design §6)."""
 
 from dataclasses import asdict
 from typing import Any

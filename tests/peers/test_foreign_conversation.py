@@ -1,4 +1,4 @@
-"""A long conversation with a peer of another make: nothing comes back twice (design §6)."""
+"""A long conversation with a foreign peer: nothing comes back twice (design §6)."""
 
 import json
 
@@ -28,7 +28,7 @@ PEER_LAG = -3_600_000_000
 
 
 class Conversation(RuleBasedStateMachine):
-    """Our node (api and ios) and web's node of another make, which replaces and sends it whole.
+    """Our node (api and ios) and web's foreign node, which replaces and sends it whole.
 
     Messages may be repeated, come late and out of order. `their` facts are only the model of
     what web's node thinks; it never sees ours.

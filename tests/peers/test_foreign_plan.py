@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peers.client import Refused
+from peers.errors import Refused
 from peers.foreign_plan import (
     LISTED_MAX,
     above,

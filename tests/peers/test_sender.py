@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from peers import sender
 from peers.backoff import RETRIED_PER_SECOND
-from peers.client import CallError, Refused, Unreachable
 from peers.digest import Name
+from peers.errors import CallError, Refused, Unreachable
 from peers.sender import HELD_SECONDS, Held, Page, Sender
 from tests.waiting import until
 

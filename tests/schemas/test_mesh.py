@@ -1,4 +1,4 @@
-"""What nodes of our own make say to each other (design §6, §7)."""
+"""What mesh nodes say to each other (design §6, §7)."""
 
 import pytest
 from pydantic import ValidationError

@@ -1,4 +1,4 @@
-"""What peers of any make may send (CACP 2.0, Sync Methods; design §6, Peers of other makes)."""
+"""What peers of any kind may send (CACP 2.0, Sync Methods; design §6, Foreign peers)."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ class Trip(NamedTuple):
 SENDER = Trip()
 
 
-class Breaker(NamedTuple):
+class CircuitBreaker(NamedTuple):
     """Times are microseconds since 1970. `trips` counts how often it opened without a success,
     `reason` is that of the last failure."""
 
@@ -44,10 +44,10 @@ class Breaker(NamedTuple):
     reason: str = ""
 
 
-CLOSED = Breaker()
+CLOSED = CircuitBreaker()
 
 
-def wait(breaker: Breaker, now: int, trip: Trip = SENDER) -> int | None:
+def wait(breaker: CircuitBreaker, now: int, trip: Trip = SENDER) -> int | None:
     """Microseconds until somebody is let through again; None when that is now.
 
     It is now, too, when the clock went back so far that no pause can end so late.
@@ -56,7 +56,7 @@ def wait(breaker: Breaker, now: int, trip: Trip = SENDER) -> int | None:
     return left if 0 < left <= trip.longest else None
 
 
-def calmed(breaker: Breaker, now: int, trip: Trip = SENDER) -> Breaker:
+def calmed(breaker: CircuitBreaker, now: int, trip: Trip = SENDER) -> CircuitBreaker:
     """What is left of a breaker after the quiet since its pause."""
     if not breaker.trips or now < breaker.open_until:
         return breaker
@@ -64,7 +64,9 @@ def calmed(breaker: Breaker, now: int, trip: Trip = SENDER) -> Breaker:
     return breaker._replace(trips=max(min(breaker.trips, trip.most) - faded, 0))
 
 
-def after_failure(breaker: Breaker, now: int, trip: Trip = SENDER, reason: str = "") -> Breaker:
+def after_failure(
+    breaker: CircuitBreaker, now: int, trip: Trip = SENDER, reason: str = ""
+) -> CircuitBreaker:
     """The breaker after one more failure; one that is open stays as it is."""
     if wait(breaker, now, trip) is not None:
         return breaker
@@ -72,18 +74,18 @@ def after_failure(breaker: Breaker, now: int, trip: Trip = SENDER, reason: str =
     if known.trips:
         return _opened(known.trips + 1, now, trip, reason)
     if not 0 <= now - known.since < trip.window:
-        return Breaker(1, now, reason=reason)
+        return CircuitBreaker(1, now, reason=reason)
     if known.failures + 1 >= trip.failures:
         return _opened(1, now, trip, reason)
     return known._replace(failures=known.failures + 1, reason=reason)
 
 
-def after_success(breaker: Breaker, now: int) -> Breaker:
+def after_success(breaker: CircuitBreaker, now: int) -> CircuitBreaker:
     """The breaker after a success: half-open becomes closed. Failures of a closed one still count,
     for who fails every other time fails too often."""
     return CLOSED if breaker.trips and now >= breaker.open_until else breaker
 
 
-def _opened(trips: int, now: int, trip: Trip, reason: str) -> Breaker:
+def _opened(trips: int, now: int, trip: Trip, reason: str) -> CircuitBreaker:
     trips = min(trips, trip.most)
-    return Breaker(0, now, now + min(trip.open << (trips - 1), trip.longest), trips, reason)
+    return CircuitBreaker(0, now, now + min(trip.open << (trips - 1), trip.longest), trips, reason)

@@ -50,7 +50,7 @@ UNDER_SLA: tuple[HandoffStatus, ...] = ("accepted", "activated")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class HandoffRules:
     """What an operator settles about handoffs."""
 
     sla_seconds: int = 24 * 3600
@@ -213,7 +213,7 @@ class Ownership:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class OwnershipGrant:
     """What made an agent the owner of a task: a coordinator's assignment, or an acceptance."""
 
     chain: tuple[str, ...]
@@ -222,7 +222,7 @@ class Grant:
     """The step that ended it."""
 
 
-def owner(grants: Iterable[Grant]) -> Ownership | None:
+def owner(grants: Iterable[OwnershipGrant]) -> Ownership | None:
     """Who owns a task, by all that ever granted it, the newest first; None when nobody does.
 
     An offer grants nothing, so one that is withdrawn or rejected leaves nothing behind. What was
@@ -281,7 +281,7 @@ def check_chain(given: Sequence[str], chain: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HandoffProblem:
     """Why a handoff can't be accepted: a code of §7.3 and what is wrong."""
 
     code: HandoffRejectReason
@@ -312,12 +312,12 @@ def why_unchecked(ref: dict[str, Any]) -> str | None:
     return None
 
 
-def policy_problem(policy: HandoffPolicy, receiver: str) -> Problem | None:
+def policy_problem(policy: HandoffPolicy, receiver: str) -> HandoffProblem | None:
     """What the package's policy has against its receiver; None when it has nothing."""
     for restriction in policy.export_restrictions or []:
         named = restriction.strip().lower()
         if same_agent(named, receiver.lower()) or named.rstrip(".") == domain_of(receiver):
-            return Problem(
+            return HandoffProblem(
                 "policy_violation",
                 f"export_restrictions: the package may not go to {restriction}",
             )

@@ -32,7 +32,7 @@ class Terms(NamedTuple):
     attempts: int = 12
     """Failures in a row after which a push is given up."""
     repeats: int = 6
-    """How often a webhook or a command is told of one message. A session is told for ever."""
+    """How often one message is offered to a webhook or a command; to a session, without end."""
 
     @property
     def trip(self) -> Trip:

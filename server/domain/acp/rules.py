@@ -11,7 +11,7 @@ from server.domain.agents import identity
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class MailRules:
     """`limits` without a kind set none for it."""
 
     limits: dict[Kind, Limit] = field(

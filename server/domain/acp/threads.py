@@ -34,7 +34,7 @@ class Thread(NamedTuple):
     alone: str | None = None
 
 
-class Party(NamedTuple):
+class ThreadParty(NamedTuple):
     """Where one agent is in a thread: the hop of its last message, the highest of what others have
     sent it since (None: nothing), and how many messages it has sent."""
 
@@ -87,7 +87,7 @@ def chosen(
 # --- bounds -------------------------------------------------------------------------------------
 
 
-def hop_of(party: Party, parent: int | None = None) -> int:
+def hop_of(party: ThreadParty, parent: int | None = None) -> int:
     """How many replies are before the next message of a party; `parent` is the hop of the note to
     itself that another one answers.
 
@@ -103,12 +103,12 @@ def hop_of(party: Party, parent: int | None = None) -> int:
     return max(said, min(party.heard, said + 1)) + 1
 
 
-def spoken(party: Party, hop: int) -> Party:
+def spoken(party: ThreadParty, hop: int) -> ThreadParty:
     """The party after one more message of its own."""
-    return Party(hop, None, party.sent + 1)
+    return ThreadParty(hop, None, party.sent + 1)
 
 
-def check_bounds(party: Party, hop: int, bounds: Bounds) -> None:
+def check_bounds(party: ThreadParty, hop: int, bounds: Bounds) -> None:
     """Raises Forbidden when one more message by this party would be a loop."""
     if hop > bounds.hops:
         raise Forbidden(

@@ -18,11 +18,11 @@ from server.domain.acp import breaker, webhooks
 from server.domain.acp.routing import CHANNELS, Channel
 from server.domain.endpoints import check_address, check_endpoint
 from server.domain.errors import Forbidden
-from server.methods.acp import course, push
-from server.methods.acp.guard import LOOKING
+from server.methods.acp import delivery, push
+from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, Session, new_id, waits, writes
-from server.store import pushes, senders
-from server.store.pushes import Target, Webhook
+from server.store import pushes, sender_limits
+from server.store.pushes import PushTarget, Webhook
 
 
 @waits("acp/subscribe", SubscribeParams, SubscribeResult, access="write", guard=LOOKING)
@@ -37,11 +37,11 @@ async def subscribe(session: Session, params: SubscribeParams) -> dict[str, Any]
 @writes("acp/unsubscribe", UnsubscribeParams, UnsubscribeResult, guard=LOOKING)
 def unsubscribe(ctx: Context, params: UnsubscribeParams) -> dict[str, Any]:
     """Have mail announced nowhere any more. It goes on coming into the inbox."""
-    address = course.address_of(ctx)
+    address = delivery.address_of(ctx)
     removed = pushes.drop_webhook(ctx.db, address)
     if removed:
-        pushes.drop(ctx.db, Target("channel", address))
-        course.audit(ctx, "unsubscribed", None)
+        pushes.drop(ctx.db, PushTarget("channel", address))
+        delivery.audit(ctx, "unsubscribed", None)
     return {"removed": removed}
 
 
@@ -55,13 +55,13 @@ async def channels(session: Session, params: ChannelsParams) -> dict[str, Any]:
 def _subscribed(ctx: Context, url: str) -> dict[str, Any]:
     _check_available(ctx)
     _check_url(ctx, url)
-    address, now = course.address_of(ctx), iso(ctx.now)
-    target = Target("channel", address)
+    address, now = delivery.address_of(ctx), iso(ctx.now)
+    target = PushTarget("channel", address)
     made = Webhook(new_id(), url, now)
     pushes.put_webhook(ctx.db, address, made)
-    senders.put_breaker(ctx.db, push.breaker_name(target), breaker.CLOSED)
+    sender_limits.put_breaker(ctx.db, push.breaker_name(target), breaker.CLOSED)
     pushes.rearm(ctx.db, target, now)
-    course.audit(ctx, "subscribed", None)
+    delivery.audit(ctx, "subscribed", None)
     return {
         "url": made.url,
         "secret": webhooks.secret(ctx.node.webhook_key, made.webhook_id),
@@ -72,16 +72,16 @@ def _subscribed(ctx: Context, url: str) -> dict[str, Any]:
 
 def _channels(ctx: Context) -> dict[str, Any]:
     return {
-        "address": course.address_of(ctx),
+        "address": delivery.address_of(ctx),
         "channels": [_state(ctx, one) for one in CHANNELS],
         "capabilities": ctx.node.acp.capabilities,
     }
 
 
 def _state(ctx: Context, channel: Channel) -> dict[str, Any]:
-    target = Target(channel, course.address_of(ctx))
+    target = PushTarget(channel, delivery.address_of(ctx))
     webhook = pushes.webhook(ctx.db, target.address) if channel == "channel" else None
-    gate = senders.breaker(ctx.db, push.breaker_name(target))
+    gate = sender_limits.breaker(ctx.db, push.breaker_name(target))
     paused = breaker.wait(gate, ctx.now) is not None
     configured = {
         "channel": webhook is not None,

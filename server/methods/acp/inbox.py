@@ -15,18 +15,18 @@ from schemas.base import iso, present
 from server.domain import untrusted
 from server.domain.errors import InvalidInput, Unavailable
 from server.domain.untrusted import Author
-from server.methods.acp import course
-from server.methods.acp.guard import LOOKING
+from server.methods.acp import delivery
+from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, Session, waits, writes
-from server.store import changes, mailboxes, messages, posting
-from server.store.mailboxes import Box, Letter
+from server.store import changes, mail_outbox, mailboxes, messages
+from server.store.mailboxes import Box, InboxEntry
 
 
-class Page:
+class InboxPage:
     """What a caller is shown of its box."""
 
     def __init__(self, ctx: Context, params: InboxParams) -> None:
-        self.address = course.address_of(ctx)
+        self.address = delivery.address_of(ctx)
         self.epoch = changes.epoch(ctx.db)
         self.after, self.restarted = _after(params.cursor, self.epoch)
         self.box = mailboxes.box(ctx.db, self.address) or Box()
@@ -34,7 +34,7 @@ class Page:
             # A power cut may have taken back what an older durability had not kept.
             self.after, self.restarted = 0, True
         # The box alone tells that there is nothing new, which is all that who waits asks.
-        self.letters: list[Letter] = []
+        self.letters: list[InboxEntry] = []
         if self.after < self.box.high_water:
             self.letters = _letters(ctx, params, self.address, self.after)
         self.more = len(self.letters) > params.limit
@@ -49,7 +49,7 @@ class Page:
         """The InboxResult."""
         last = self.letters[-1].seq if self.letters else self.after
         envelopes = [messages.envelope(letter.message) for letter in self.letters]
-        sources = [posting.source(ctx.db, letter.message.id) for letter in self.letters]
+        sources = [mail_outbox.source(ctx.db, letter.message.id) for letter in self.letters]
         result: dict[str, Any] = {
             "address": self.address,
             "messages": envelopes,
@@ -90,7 +90,7 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
-        page = session.read(lambda ctx: Page(ctx, params))
+        page = session.read(lambda ctx: InboxPage(ctx, params))
         left = until - time.monotonic()
         if page.letters or left <= 0 or session.stopping.is_set():
             break
@@ -107,7 +107,7 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
 
 
 async def _until_more(
-    session: Session, page: Page, next_commit: asyncio.Event, until: float
+    session: Session, page: InboxPage, next_commit: asyncio.Event, until: float
 ) -> None:
     """Wait until more has come into the box, the time is over, or the node stops.
 
@@ -130,7 +130,7 @@ def ack(ctx: Context, params: AckParams) -> dict[str, Any]:
 
 def acknowledge(ctx: Context, message_ids: list[str]) -> list[dict[str, str]]:
     """Mark messages as read, and enter them as processed (§12.5); the Acked of each."""
-    address = course.address_of(ctx)
+    address = delivery.address_of(ctx)
     return [
         {"messageId": message_id, "outcome": _acknowledged(ctx, address, message_id)}
         for message_id in dict.fromkeys(message_ids)
@@ -146,24 +146,24 @@ def _acknowledged(ctx: Context, address: str, message_id: str) -> str:
         return "unknown"
     if found.status in ("expired", "failed"):
         return found.status
-    course.advance(ctx, message, found, "read")
+    delivery.advance(ctx, message, found, "read")
     mailboxes.put_processed(ctx.db, address, message.id, iso(ctx.stamp))
-    if course.is_audited(message):
-        course.audit(ctx, "read", message.id)
+    if delivery.is_audited(message):
+        delivery.audit(ctx, "read", message.id)
     return "read"
 
 
 def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:
     """Mark what is listed as delivered; the InboxResult."""
-    for letter in Page(ctx, params).letters:
+    for letter in InboxPage(ctx, params).letters:
         if letter.status == "pending":
-            found = mailboxes.delivery(ctx.db, letter.message.id, course.address_of(ctx))
+            found = mailboxes.delivery(ctx.db, letter.message.id, delivery.address_of(ctx))
             if found is not None:
-                course.advance(ctx, letter.message, found, "delivered")
-    return Page(ctx, params).result(ctx, params)
+                delivery.advance(ctx, letter.message, found, "delivered")
+    return InboxPage(ctx, params).result(ctx, params)
 
 
-def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> list[Letter]:
+def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> list[InboxEntry]:
     most = params.limit + 1
     if params.show == "all":
         return mailboxes.all_(ctx.db, address, after, most)

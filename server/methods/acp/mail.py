@@ -35,7 +35,7 @@ from schemas.acp_payloads import PAYLOADS
 from schemas.base import JsonObject, iso, stamp_of
 from server.domain.acp import breaker, policy, rates, threads
 from server.domain.acp import teams as authority
-from server.domain.acp.breaker import CLOSED, Breaker
+from server.domain.acp.breaker import CLOSED, CircuitBreaker
 from server.domain.acp.rates import Kind
 from server.domain.agents import identity
 from server.domain.errors import (
@@ -48,7 +48,7 @@ from server.domain.errors import (
 )
 from server.domain.invalid import invalid_input
 from server.methods.acp import route, thread
-from server.methods.acp.course import (
+from server.methods.acp.delivery import (
     active_members,
     address_of,
     announce,
@@ -59,8 +59,8 @@ from server.methods.acp.course import (
 )
 from server.methods.acp.thread import Joined
 from server.methods.base import Context, new_id
-from server.store import mailboxes, messages, senders
-from server.store.messages import Message
+from server.store import mailboxes, messages, sender_limits
+from server.store.messages import MessageRow
 
 Envelope = dict[str, Any]
 DEFAULT_POLICY = ACPGivenPolicy().whole()
@@ -88,7 +88,7 @@ class Draft(NamedTuple):
 class Ready(NamedTuple):
     """A message that may be written as it is."""
 
-    message: Message
+    message: MessageRow
     payload_bytes: int
     places: Mapping[str, str | None]
     """The recipients' addresses, and the node that each is at home at; None for this one."""
@@ -98,7 +98,7 @@ class Ready(NamedTuple):
     """What the sender's limit is to remember; None when it has none."""
     client_id: tuple[str, str] | None = None
     """The sender's own id for it, and the hash of what it sent."""
-    breaker: Breaker = CLOSED
+    breaker: CircuitBreaker = CLOSED
     """The sender's."""
     duplicate: bool = False
     """It was written before, under the same client id."""
@@ -175,7 +175,7 @@ def charge(ctx: Context) -> None:
     _breaker(ctx, sender)
     stamps = _stamps(ctx, sender, "direct")
     if stamps is not None:
-        senders.put_stamps(ctx.db, sender, *stamps)
+        sender_limits.put_stamps(ctx.db, sender, *stamps)
 
 
 def deliver(ctx: Context, ready: Ready) -> Envelope:
@@ -205,14 +205,14 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
     elif message.held is None:
         let_through(ctx, message)
     if ready.stamps is not None:
-        senders.put_stamps(ctx.db, sender, *ready.stamps)
+        sender_limits.put_stamps(ctx.db, sender, *ready.stamps)
     if ready.client_id is not None:
         messages.put_client_id(
             ctx.db, sender, ready.client_id[0], message.id, ready.client_id[1], now
         )
     closed = breaker.after_success(ready.breaker, ctx.stamp)
     if closed != ready.breaker:
-        senders.put_breaker(ctx.db, sender_breaker(sender), closed)
+        sender_limits.put_breaker(ctx.db, sender_breaker(sender), closed)
     if ready.audited:
         audit(ctx, message.held or "accepted", message.id)
     ctx.record("message", message.id, None, message.held or "pending")
@@ -222,9 +222,9 @@ def deliver(ctx: Context, ready: Ready) -> Envelope:
 # --- the checks of a draft ----------------------------------------------------------------------
 
 
-def _breaker(ctx: Context, sender: str) -> Breaker:
+def _breaker(ctx: Context, sender: str) -> CircuitBreaker:
     """The sender's circuit breaker. Raises RateLimited while it is open."""
-    found = senders.breaker(ctx.db, sender_breaker(sender))
+    found = sender_limits.breaker(ctx.db, sender_breaker(sender))
     left = breaker.wait(found, ctx.stamp)
     if left is not None:
         seconds = -(-left // 1_000_000)
@@ -239,7 +239,7 @@ def _breaker(ctx: Context, sender: str) -> Breaker:
     return found
 
 
-def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> Message | None:
+def _sent_before(ctx: Context, sender: str, client_id: str, hash: str) -> MessageRow | None:
     known = messages.sent_as(ctx.db, sender, client_id)
     if known is None:
         return None
@@ -385,7 +385,7 @@ def _place(
     return joined, hop
 
 
-def seen(ctx: Context, message_id: str) -> Message:
+def seen(ctx: Context, message_id: str) -> MessageRow:
     """A message that the caller has sent or been sent. Raises NotFound for any other."""
     found = messages.find(ctx.db, message_id)
     caller = address_of(ctx)
@@ -419,7 +419,7 @@ def _stamps(ctx: Context, sender: str, kind: Kind) -> tuple[Kind, list[int]] | N
     limit = ctx.node.acp.limits.get(kind)
     if limit is None:
         return None
-    kept, wait = rates.allow(senders.stamps(ctx.db, sender, kind), ctx.stamp, limit)
+    kept, wait = rates.allow(sender_limits.stamps(ctx.db, sender, kind), ctx.stamp, limit)
     if wait is not None:
         seconds = -(-wait // rates.SECOND)
         raise RateLimited(
@@ -445,11 +445,11 @@ def new_row(
     created_at: str,
     hop: int,
     held: str | None = None,
-) -> Message:
+) -> MessageRow:
     """The row of a message that is new here: what was given, and what the node makes of it."""
     context = given.context.model_dump(exclude_none=True) if given.context else {}
     refs = context.pop("external_refs", None)
-    return Message(
+    return MessageRow(
         id=id,
         version=version,
         from_agent=sender,

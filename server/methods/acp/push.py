@@ -14,10 +14,10 @@ import orjson
 from schemas.base import iso, stamp_of
 from server.domain.acp import breaker
 from server.domain.acp import pushes as domain
-from server.methods.acp import course
+from server.methods.acp import delivery
 from server.methods.base import Context
-from server.store import mailboxes, messages, pushes, senders
-from server.store.pushes import Due, Target
+from server.store import mailboxes, messages, pushes, sender_limits
+from server.store.pushes import DuePush, PushTarget
 
 TOGETHER = 500
 """Messages that one run of a waking command stands for, at most."""
@@ -27,8 +27,8 @@ TOGETHER = 500
 class Parcel:
     """What is pushed now. `envelope` is that of the first of `due`, `unread` counts the box."""
 
-    target: Target
-    due: tuple[Due, ...]
+    target: PushTarget
+    due: tuple[DuePush, ...]
     envelope: dict[str, Any]
     unread: int
     webhook_id: str = ""
@@ -43,14 +43,14 @@ class Settled:
     given_up: int = 0
 
 
-def claim(ctx: Context, target: Target, patience: int) -> Parcel | None:
+def claim(ctx: Context, target: PushTarget, patience: int) -> Parcel | None:
     """What is due to a webhook or a waking command, leased for `patience` (microseconds).
 
     A webhook is given one message at a time, in the order in which they came; a command all at
     once. None when there is nothing, or while the target's breaker is open.
     """
     now = iso(ctx.now)
-    gate = senders.breaker(ctx.db, breaker_name(target))
+    gate = sender_limits.breaker(ctx.db, breaker_name(target))
     if breaker.wait(gate, ctx.now) is not None:
         pushes.put_off(ctx.db, target, now, gate.open_until)
         return None
@@ -85,7 +85,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
     """
     terms, now, given_up = ctx.node.acp.pushes, iso(ctx.now), 0
     name = breaker_name(parcel.target)
-    before = senders.breaker(ctx.db, name)
+    before = sender_limits.breaker(ctx.db, name)
     for one in parcel.due:
         if error is None:
             push = domain.taken(one.push, parcel.target.channel, ctx.now, terms)
@@ -96,7 +96,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
         if error is None and parcel.target.channel == "channel":
             _delivered(ctx, one, parcel.target.address)
         if push.status == "failed":
-            course.audit(
+            delivery.audit(
                 ctx,
                 "push_failed",
                 one.message.id,
@@ -109,7 +109,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
     else:
         after = breaker.after_failure(before, ctx.now, terms.trip)
     if after != before:
-        senders.put_breaker(ctx.db, name, after)
+        sender_limits.put_breaker(ctx.db, name, after)
     return Settled(after.open_until > before.open_until, given_up)
 
 
@@ -120,11 +120,11 @@ def show(
     holder: str,
     limit: int,
     urgent: bool = False,
-    fitting: Callable[[list[Due]], int] = len,
-) -> list[Due]:
+    fitting: Callable[[list[DuePush]], int] = len,
+) -> list[DuePush]:
     """What is to be shown to a session of an agent now, oldest first, leased to it: as many of the
     first as are `fitting`."""
-    target, now = Target("session", address), iso(ctx.now)
+    target, now = PushTarget("session", address), iso(ctx.now)
     found = pushes.due(ctx.db, target, now, limit, urgent=urgent)
     ready = [one for one in found if not _over(ctx, one, target)]
     shown = ready[: fitting(ready)]
@@ -141,12 +141,12 @@ def unread(ctx: Context, address: str) -> int:
     return box.counts()["unread"] if box else 0
 
 
-def breaker_name(target: Target) -> str:
+def breaker_name(target: PushTarget) -> str:
     """The name of the circuit breaker of a channel of a recipient."""
     return f"{target.channel}:{target.address}"
 
 
-def _over(ctx: Context, one: Due, target: Target) -> bool:
+def _over(ctx: Context, one: DuePush, target: PushTarget) -> bool:
     """Whether the message is no more to be pushed; then it isn't."""
     expires_at = one.message.expires_at
     if expires_at is None or stamp_of(expires_at) > ctx.sure:
@@ -155,10 +155,10 @@ def _over(ctx: Context, one: Due, target: Target) -> bool:
     return True
 
 
-def _delivered(ctx: Context, one: Due, address: str) -> None:
+def _delivered(ctx: Context, one: DuePush, address: str) -> None:
     """The recipient has the message: the inbox, and so its sender, know."""
     if one.box_status == "pending":
         found = mailboxes.delivery(ctx.db, one.message.id, address)
         message = messages.find(ctx.db, one.message.id)
         if found is not None and message is not None:
-            course.advance(ctx, message, found, "delivered")
+            delivery.advance(ctx, message, found, "delivered")

@@ -5,11 +5,11 @@ from typing import Any
 from schemas.acp_calls import QueryParams, QueryResult
 from schemas.base import iso, present, stamp_of
 from server.domain.agents import identity
-from server.methods.acp.course import address_of
-from server.methods.acp.guard import LOOKING
+from server.methods.acp.delivery import address_of
+from server.methods.acp.refusals import LOOKING
 from server.methods.base import Context, reads
-from server.store import mailboxes, messages, posting
-from server.store.messages import Message
+from server.store import mail_outbox, mailboxes, messages
+from server.store.messages import MessageRow
 
 
 @reads("acp/query", QueryParams, QueryResult, access="write", wide=True, guard=LOOKING)
@@ -40,12 +40,12 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
     return result
 
 
-def _found(ctx: Context, message: Message) -> dict[str, Any]:
+def _found(ctx: Context, message: MessageRow) -> dict[str, Any]:
     found = {
         "message": messages.envelope(message),
         "receipts": mailboxes.receipts(ctx.db, message.id),
         "held": message.held,
-        "vouchedBy": posting.source(ctx.db, message.id),
+        "vouchedBy": mail_outbox.source(ctx.db, message.id),
     }
     return present(found)
 

@@ -9,8 +9,8 @@ from server.domain.acp import policy
 from server.domain.agents import identity
 from server.domain.errors import NotFound
 from server.methods.base import Context
-from server.methods.homes import home_of
-from server.store import mailboxes, peers, posting
+from server.methods.sync.agent_homes import home_of
+from server.store import mail_outbox, mailboxes, peers
 
 
 def places(
@@ -38,40 +38,40 @@ def hold(ctx: Context, message_id: str, address: str, node: str | None) -> None:
     """Note that a message is for a recipient, without letting it go there yet."""
     mailboxes.hold(ctx.db, message_id, address)
     if node is not None:
-        posting.put_route(ctx.db, message_id, address, node)
+        mail_outbox.put_route(ctx.db, message_id, address, node)
 
 
 def let_go(ctx: Context, message_id: str, address: str, now: str) -> bool:
     """Let a message that was held go where it belongs; whether that is a box here."""
-    route = posting.route(ctx.db, message_id, address)
+    route = mail_outbox.route(ctx.db, message_id, address)
     if route is None:
         mailboxes.put_held(ctx.db, message_id, address, now)
     else:
-        posting.owe(ctx.db, route.node, "message", message_id)
+        mail_outbox.owe(ctx.db, route.node, "message", message_id)
     return route is None
 
 
 def is_out_of_hand(ctx: Context, message_id: str, address: str) -> bool:
     """Whether the message was sent to another node, which says what becomes of it."""
-    route = posting.route(ctx.db, message_id, address)
+    route = mail_outbox.route(ctx.db, message_id, address)
     return route is not None and route.offered
 
 
 def report(ctx: Context, message_id: str) -> None:
     """Have the node that a message came from told how far it is."""
-    source = posting.source(ctx.db, message_id)
+    source = mail_outbox.source(ctx.db, message_id)
     if source is not None:
-        posting.owe(ctx.db, source, "receipts", message_id)
+        mail_outbox.owe(ctx.db, source, "receipts", message_id)
 
 
 def _everyone(ctx: Context) -> dict[str, str | None]:
     reachable = _reachable(ctx)
-    homes = posting.elsewhere(ctx.db, ctx.node.agent_id)
+    homes = mail_outbox.elsewhere(ctx.db, ctx.node.agent_id)
     found: dict[str, str | None] = {
         address: node for address, node in homes.items() if node in reachable
     }
     unkeyed = {identity(peer.agent_id) for peer in peers.every(ctx.db) if peer.trust == "unkeyed"}
-    foreign = unkeyed - posting.keyed(ctx.db)
+    foreign = unkeyed - mail_outbox.keyed(ctx.db)
     own = identity(ctx.node.agent_id)
     for address in mailboxes.everyone(ctx.db):
         if address not in foreign and home_of(ctx, address) in (None, own):
@@ -80,7 +80,7 @@ def _everyone(ctx: Context) -> dict[str, str | None]:
 
 
 def _home_elsewhere(ctx: Context, address: str) -> str | None:
-    home = posting.speaker(ctx.db, address)
+    home = mail_outbox.speaker(ctx.db, address)
     return None if home == identity(ctx.node.agent_id) else home
 
 
@@ -101,7 +101,7 @@ def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:
     if mailboxes.box(ctx.db, address) is not None:
         return None
     registered = any(identity(one.agent_id) == address for one in peers.every(ctx.db))
-    if registered and address not in posting.keyed(ctx.db):
+    if registered and address not in mail_outbox.keyed(ctx.db):
         raise NotFound(
             f"to.{place}: {address} is a peer that takes no ACP mail; share what it should know "
             "with cacp/context/share",
@@ -124,5 +124,5 @@ def _reachable(ctx: Context) -> set[str]:
         node
         for peer in peers.every(ctx.db)
         if peer.secret is not None
-        and posting.directory(ctx.db, node := identity(peer.agent_id)) is not None
+        and mail_outbox.directory(ctx.db, node := identity(peer.agent_id)) is not None
     }

@@ -11,13 +11,13 @@ from server.domain.acp import policy
 from server.domain.agents import identity
 from server.domain.errors import InvalidInput, Refusal, TooLarge
 from server.methods.acp import mail
-from server.methods.acp.course import address_of
-from server.methods.acp.guard import SENDING
+from server.methods.acp.delivery import address_of
 from server.methods.acp.mail import Draft
+from server.methods.acp.refusals import SENDING
 from server.methods.base import Context, writes
 from server.store import mailboxes, messages
 from server.store.mailboxes import Delivery
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 
 @writes("acp/send", SendParams, SendResult, guard=SENDING)
@@ -85,7 +85,7 @@ def posted(ctx: Context, draft: Draft) -> dict[str, Any]:
     return _sent(ctx, ready.message, envelope, fresh, duplicate=False)
 
 
-def sent_before(ctx: Context, message: Message) -> dict[str, Any]:
+def sent_before(ctx: Context, message: MessageRow) -> dict[str, Any]:
     """The SendResult of a message that was there already."""
     known = mailboxes.deliveries(ctx.db, message.id)
     return _sent(ctx, message, messages.envelope(message), known, duplicate=True)
@@ -93,7 +93,7 @@ def sent_before(ctx: Context, message: Message) -> dict[str, Any]:
 
 def _sent(
     ctx: Context,
-    message: Message,
+    message: MessageRow,
     envelope: mail.Envelope,
     deliveries: list[Delivery],
     *,
@@ -149,7 +149,7 @@ def _context(given: ACPGivenContext) -> ACPContext:
 
 
 def _inherited(
-    ctx: Context, params: RespondParams, parent: Message, to: list[str]
+    ctx: Context, params: RespondParams, parent: MessageRow, to: list[str]
 ) -> dict[str, Any]:
     inherited: dict[str, Any] = {"topic": params.topic or parent.topic}
     if params.policy is None:
@@ -160,7 +160,7 @@ def _inherited(
     return inherited
 
 
-def _visibility(ctx: Context, given: ACPPolicy, parent: Message, to: list[str]) -> str:
+def _visibility(ctx: Context, given: ACPPolicy, parent: MessageRow, to: list[str]) -> str:
     """That of the answered message; private where it is of a teamspace of another node, or that
     not both are in any more."""
     if given.visibility == "team":
@@ -171,7 +171,7 @@ def _visibility(ctx: Context, given: ACPPolicy, parent: Message, to: list[str]) 
     return given.visibility
 
 
-def _answered(ctx: Context, parent: Message, *, to_all: bool) -> list[str]:
+def _answered(ctx: Context, parent: MessageRow, *, to_all: bool) -> list[str]:
     """Whom an answer goes to."""
     own = address_of(ctx)
     named: list[str] = orjson.loads(parent.to_agents_json)

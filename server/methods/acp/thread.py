@@ -8,7 +8,7 @@ from server.domain.acp.threads import Candidate, Thread
 from server.domain.agents import identity
 from server.methods.base import Context
 from server.store import messages
-from server.store.messages import Message
+from server.store.messages import MessageRow
 
 
 class Joined(NamedTuple):
@@ -21,7 +21,7 @@ class Joined(NamedTuple):
     closed: bool = False
 
 
-def of(ctx: Context, message: Message) -> Joined:
+def of(ctx: Context, message: MessageRow) -> Joined:
     """The thread of a message that is here."""
     thread_id = messages.thread_of(ctx.db, message.id)
     thread = messages.thread(ctx.db, thread_id) or Thread()
@@ -57,7 +57,7 @@ def _is_party(ctx: Context, thread_id: str, address: str) -> bool:
     )
 
 
-def spoken(ctx: Context, joined: Joined, message: Message) -> None:
+def spoken(ctx: Context, joined: Joined, message: MessageRow) -> None:
     """Enter a new message of a thread as its sender's."""
     sender = identity(message.from_agent)
     if joined.id == message.id:
@@ -66,7 +66,7 @@ def spoken(ctx: Context, joined: Joined, message: Message) -> None:
     messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop))
 
 
-def heard(ctx: Context, thread_id: str, message: Message, address: str) -> None:
+def heard(ctx: Context, thread_id: str, message: MessageRow, address: str) -> None:
     """Enter that a message has gone to a recipient, who answers it by what it says next."""
     if address != identity(message.from_agent):
         messages.put_heard(ctx.db, thread_id, address, message.hop)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from server.domain.bans import Heeds, Said, deciding
+from server.domain.bans import BanStatement, Heeds, deciding
 
 OWN, ANN, MAL = "aid://x/own", "aid://x/ann", "aid://x/mal"
 HEEDS = Heeds.of(f"{OWN}@1.0.0", [f"{ANN}@2.0.0"])
 
 
-def said(by: str, *, banned: bool = True, agent: str = MAL, stamp: int = 1) -> Said:
-    return Said(by, agent, "key", banned, stamp, "")
+def said(by: str, *, banned: bool = True, agent: str = MAL, stamp: int = 1) -> BanStatement:
+    return BanStatement(by, agent, "key", banned, stamp, "")
 
 
 def test_ids_are_taken_without_their_versions() -> None:
@@ -29,7 +29,7 @@ def test_ids_are_taken_without_their_versions() -> None:
     ],
 )
 def test_own_bans_and_those_of_named_nodes_hold(
-    statements: list[Said], decides: str | None
+    statements: list[BanStatement], decides: str | None
 ) -> None:
     """One hostile member must not be able to ban everybody."""
     found = deciding(statements, HEEDS)

@@ -15,7 +15,14 @@ from schemas.adp import (
     Metadata,
 )
 from server.domain import directory
-from server.domain.directory import Entry, check_registrar, found, protocols_of, words, words_of
+from server.domain.directory import (
+    DirectoryEntry,
+    check_registrar,
+    found,
+    protocols_of,
+    words,
+    words_of,
+)
 from server.domain.errors import Conflict, Forbidden, Refusal
 
 FRONTEND = Manifest(
@@ -32,7 +39,7 @@ OWN = "aid://example.com/exchange"
 WORDS = st.lists(st.sampled_from(["react", "python", "shop", "api"]), max_size=3)
 ENTRIES = st.lists(
     st.builds(
-        Entry,
+        DirectoryEntry,
         st.sampled_from([f"aid://example.com/{name}" for name in "abcdef"]),
         WORDS.map(" ".join),
         st.sampled_from(["cacp", "rest", "cacp rest", ""]),
@@ -53,21 +60,21 @@ def test_an_agent_is_found_by_what_it_says_of_itself() -> None:
 
 def test_the_specified_search_finds_the_frontend_first() -> None:
     """CACP 2.0, Search for Agents."""
-    backend = Entry("aid://example.com/backend", "backend cacp python", "cacp")
-    frontend = Entry("aid://example.com/frontend", " ".join(words_of(FRONTEND)), "cacp")
+    backend = DirectoryEntry("aid://example.com/backend", "backend cacp python", "cacp")
+    frontend = DirectoryEntry("aid://example.com/frontend", " ".join(words_of(FRONTEND)), "cacp")
     query = "frontend typescript react cacp"
     assert found([backend, frontend], query, ["cacp"]) == [frontend.agent, backend.agent]
 
 
 def test_the_agent_that_is_named_comes_first() -> None:
     """No other agent gets before it by saying all its words."""
-    named = Entry("aid://example.com/frontend", "frontend example com", "cacp")
-    loud = Entry("aid://a.example/a", "frontend example com 1 0", "cacp")
+    named = DirectoryEntry("aid://example.com/frontend", "frontend example com", "cacp")
+    loud = DirectoryEntry("aid://a.example/a", "frontend example com 1 0", "cacp")
     assert found([loud, named], "aid://example.com/frontend@1.0.0", [])[0] == named.agent
 
 
 @given(ENTRIES, WORDS, st.lists(st.sampled_from(["cacp", "REST", "mcp"]), max_size=2))
-def test_a_search(entries: list[Entry], query: list[str], protocols: list[str]) -> None:
+def test_a_search(entries: list[DirectoryEntry], query: list[str], protocols: list[str]) -> None:
     by_agent = {entry.agent: entry for entry in entries}
     agents = found(entries, " ".join(query), protocols)
     assert len(set(agents)) == len(agents)

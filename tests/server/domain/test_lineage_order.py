@@ -131,9 +131,11 @@ class Member:
         news = [one for one in [*self._waiting, *sent] if is_news(self.held, one.fact)]
         found = follow(CONTRACT, self.held, news)
         self.held = contract.join(self.held, found.taken)
+        # One fact may come in two envelopes, of which only one lets it in.
+        taken = {id(fact) for fact in found.taken}
         for one in news:
             at = (one.fact.kind, one.fact.key)
-            if self.held.get(at) == one.fact:
+            if id(one.fact) in taken and self.held[at] == one.fact:
                 self._signed[at] = one
         kept = {id(fact) for fact, _ in found.waiting if self._chance.random() < 0.8}
         self._waiting = [one for one in news if id(one.fact) in kept]

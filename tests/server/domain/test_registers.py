@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from server.domain.agents import identity
 from server.domain.identifiers import founded_by
-from server.domain.registers import Claim, Weight, gives_way, later, settle, weight_on_repo
+from server.domain.registers import RepoClaim, Weight, gives_way, later, settle, weight_on_repo
 
 CLAIMS = st.lists(
     st.builds(
-        Claim,
+        RepoClaim,
         agent_id=st.sampled_from(["aid://x/a@1", "aid://x/a@2", "aid://x/b@1", "peer-7"]),
         agent_endpoint=st.none() | st.just("http://a"),
         claimed_at=st.integers(1, 4),
@@ -27,7 +27,7 @@ VALUES = st.tuples(st.integers(1, 3), st.text(max_size=2), st.text(max_size=1))
 
 @given(CLAIMS, CLAIMS)
 def test_claims_settle_alike_in_any_order_and_any_number_of_times(
-    ours: list[Claim], theirs: list[Claim]
+    ours: list[RepoClaim], theirs: list[RepoClaim]
 ) -> None:
     assert settle([*ours, *theirs]) == settle([*theirs, *ours])
     assert settle([*settle(ours), *settle(theirs)]) == settle([*ours, *theirs])
@@ -35,16 +35,16 @@ def test_claims_settle_alike_in_any_order_and_any_number_of_times(
 
 
 @given(CLAIMS)
-def test_no_agents_claim_is_forgotten_and_the_earliest_holds(claims: list[Claim]) -> None:
+def test_no_agents_claim_is_forgotten_and_the_earliest_holds(claims: list[RepoClaim]) -> None:
     settled = settle(claims)
     assert {identity(one.agent_id) for one in settled} == {identity(one.agent_id) for one in claims}
     assert [one.claimed_at for one in settled] == sorted(one.claimed_at for one in settled)
 
 
 def test_joining_again_keeps_the_place() -> None:
-    first = Claim("aid://x/a@1", None, 1, 1)
+    first = RepoClaim("aid://x/a@1", None, 1, 1)
     again = first._replace(agent_endpoint="http://new", renewed_at=9)
-    assert settle([first, Claim("peer-7", None, 5, 5), again])[0] == again
+    assert settle([first, RepoClaim("peer-7", None, 5, 5), again])[0] == again
 
 
 @given(VALUES, VALUES)
@@ -63,7 +63,7 @@ PROJECT = founded_by(FOUNDER, UUID("0198f5c2-7d1e-7c43-9b7a-3d0a6c1f2e4b"))
 class Held(NamedTuple):
     """A repo as a node holds it: who has claimed it, by the node that signed, and what it is."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[RepoClaim, ...]
     node: str | None
     body: dict[str, Any]
 
@@ -71,14 +71,14 @@ class Held(NamedTuple):
 BODIES = st.builds(lambda stamp, role: {"stamp": stamp, "role": role}, st.integers(1, 3), st.text())
 NODES = st.sampled_from([FOUNDER, HOLDER, MEMBER, OTHER])
 CLAIM = st.builds(
-    lambda node, at: Claim(node, None, at, at, node),
+    lambda node, at: RepoClaim(node, None, at, at, node),
     st.sampled_from([HOLDER, MEMBER, OTHER]),
     st.integers(1, 3),
 )
 HELD = st.builds(Held, st.lists(CLAIM, max_size=2).map(tuple), st.none() | NODES, BODIES)
 
 
-def weight(claims: list[Claim], node: str | None) -> Weight:
+def weight(claims: list[RepoClaim], node: str | None) -> Weight:
     holder = claims[0].signature if claims else None
     return weight_on_repo(PROJECT, node, holder, [str(one.signature) for one in claims])
 
@@ -92,7 +92,7 @@ def joined(ours: Held, theirs: Held) -> Held:
 
 
 def test_of_what_a_repo_is_the_founders_word_counts_most_then_the_holders() -> None:
-    claims = settle([Claim(HOLDER, None, 1, 1, HOLDER), Claim(MEMBER, None, 2, 2, MEMBER)])
+    claims = settle([RepoClaim(HOLDER, None, 1, 1, HOLDER), RepoClaim(MEMBER, None, 2, 2, MEMBER)])
     found = [weight(claims, node) for node in (None, OTHER, MEMBER, HOLDER, FOUNDER)]
     assert found == [Weight.OTHERS, *Weight]
     early, late = {"stamp": 1, "role": "a"}, {"stamp": 9, "role": "b"}
@@ -102,7 +102,7 @@ def test_of_what_a_repo_is_the_founders_word_counts_most_then_the_holders() -> N
 
 @given(st.lists(CLAIM, max_size=3), st.lists(st.tuples(NODES, BODIES), min_size=1, max_size=4))
 def test_of_words_that_come_in_any_order_the_same_stays(
-    claims: list[Claim], words: list[tuple[str, dict[str, Any]]]
+    claims: list[RepoClaim], words: list[tuple[str, dict[str, Any]]]
 ) -> None:
     ends = []
     for order in permutations(words):

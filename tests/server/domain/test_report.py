@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from schemas.wire import parse_report
-from server.domain.report import Step, step_for
+from server.domain.report import ReportStep, step_for
 
 
-def step(*lines: str) -> Step:
+def step(*lines: str) -> ReportStep:
     found = parse_report("\n".join(lines))
     assert found is not None
     return step_for(found.message)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from schemas.facts import Fact
 from server.domain import contract
 from server.domain.canonical import digest
-from server.domain.timeline import Entry, timeline_of
+from server.domain.timeline import TimelineEntry, timeline_of
 from tests.server.domain.histories import API, CONTENTS, WEB, propose
 
 
@@ -79,7 +79,7 @@ def test_a_rejection_and_work_that_must_be_revised_are_told() -> None:
 def test_the_order_in_which_facts_came_does_not_matter(
     facts: list[tuple[contract.FactKey, Fact]],
 ) -> None:
-    told: list[Entry] = timeline_of(dict(facts))
+    told: list[TimelineEntry] = timeline_of(dict(facts))
     assert told == timeline_of(walked())
 
 

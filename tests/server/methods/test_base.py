@@ -7,11 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from server.methods import METHODS
-from server.methods.base import Session, Ticks, new_id
+from server.methods.base import Session, new_id
 from tests.node import bearer, error_of
 from tests.server.methods.refusals import refused
 from tests.team import Team
@@ -224,11 +222,3 @@ def test_contracts_proposed_in_one_batch_have_ids_of_their_own_in_that_order(tea
     answers = sorted(team.node.raw(json.dumps(batch)).json(), key=lambda one: int(one["id"]))
     made = [one["result"]["contractId"] for one in answers]
     assert made == sorted(set(made))
-
-
-@given(st.lists(st.integers(0, 2**51), min_size=1))
-def test_no_tick_comes_twice_whatever_the_stamps_are(stamps: list[int]) -> None:
-    ticks = Ticks()
-    found = [ticks.at(stamp) for stamp in stamps]
-    assert found == sorted(set(found))
-    assert all(tick >= stamp * 4096 // 1000 for tick, stamp in zip(found, stamps, strict=True))

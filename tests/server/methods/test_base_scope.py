@@ -19,6 +19,7 @@ from starlette.routing import Route
 from schemas.facts import VersionFact
 from server.app import make_app
 from server.domain.canonical import digest
+from server.mcp_tools.catalog import RESOURCES, TOOLS
 from server.methods import METHODS
 from server.methods.base import Reach
 from server.serve import admission
@@ -26,10 +27,9 @@ from server.settings import Settings
 from server.store import changes, contracts
 from server.store.database import connect
 from server.store.migrate import prepare
-from server.tools import RESOURCES, TOOLS
 from tests.cli.run import cacp
 from tests.node import AGENT, Node, bearer
-from tests.server.test_mcp_endpoint import answer_of, post, using
+from tests.server.mcp_tools.test_endpoint import answer_of, post, using
 from tests.sharing import inline
 from tests.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
 

@@ -12,7 +12,7 @@ from server.domain.identifiers import repo_id_for
 from server.store import projects
 from server.store.database import connect
 from server.store.migrate import prepare
-from server.store.projects import Header, Repo
+from server.store.projects import ProjectHeader, Repo
 
 PROJECT = "f0ebc7e6-3b58-4d02-abb1-b63e1e0ba7ac"
 
@@ -39,9 +39,9 @@ def db(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture
-def project(db: sqlite3.Connection) -> Header:
+def project(db: sqlite3.Connection) -> ProjectHeader:
     """A project with one repo, `backend-api`, that nobody holds."""
-    header = Header(PROJECT, "User Auth", "Login", "planning", "any", 1_000, 1_000)
+    header = ProjectHeader(PROJECT, "User Auth", "Login", "planning", "any", 1_000, 1_000)
     projects.insert(db, header, [repo("backend-api", stamp=1_000)])
     return header
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.domain.bans import Heeds, Said
+from server.domain.bans import BanStatement, Heeds
 from server.domain.errors import Forbidden
 from server.store import bans, keys, mesh, peers
 from server.store.database import connect
@@ -16,7 +16,7 @@ from server.store.migrate import prepare
 OWN, ANN = "aid://x/own", "aid://x/ann"
 MAL = "aid://x/mal@1.0.0"
 HEEDS = Heeds.of(OWN, [ANN])
-BAN = Said(OWN, "aid://x/mal", "their key", True, 5, "it lies")
+BAN = BanStatement(OWN, "aid://x/mal", "their key", True, 5, "it lies")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_the_newest_stamp_is_that_of_what_is_stored_for_the_mesh(db: sqlite3.Con
     db.execute("PRAGMA foreign_keys=OFF")
     db.execute("INSERT INTO packets VALUES ('p', 'p1', 't', NULL, 3, '{}', NULL)")
     assert check.newest_stamp(db) == 3
-    projects.insert(db, projects.Header("p", "n", "o", "planning", "any", 1, 4), [])
+    projects.insert(db, projects.ProjectHeader("p", "n", "o", "planning", "any", 1, 4), [])
     assert check.newest_stamp(db) == 4
     projects.insert_repo(db, "p", projects.Repo("r", "n", "service", "python", "[]", None, 5))
     assert check.newest_stamp(db) == 5

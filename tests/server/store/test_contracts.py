@@ -14,10 +14,10 @@ from server.domain import contract as domain
 from server.domain.canonical import digest
 from server.domain.contract import Facts, Party
 from server.store import contracts
-from server.store.contracts import Header
-from server.store.projects import Header as Project
+from server.store.contracts import ContractHeader
+from server.store.projects import ProjectHeader as Project
 
-HEADER = Header("data_model", "User", 1_000)
+HEADER = ContractHeader("data_model", "User", 1_000)
 BACKEND = Party("backend", "aid://example.com/backend@1.0.0")
 FRONTEND = Party("frontend", "aid://example.com/frontend@1.0.0")
 FIRST = {"id": "integer"}

@@ -5,13 +5,13 @@ import sqlite3
 import pytest
 
 from server.store import deferred
-from server.store.deferred import AGAIN, KEPT, SOON, Message
+from server.store.deferred import AGAIN, KEPT, SOON, DeferredMessage
 
 BETA = "aid://example.com/beta@1.0.0"
 
 
-def message(number: int = 0, params: str = "{}", source: str = BETA) -> Message:
-    return Message(source, "cacp/contract/sync", params, str(number))
+def message(number: int = 0, params: str = "{}", source: str = BETA) -> DeferredMessage:
+    return DeferredMessage(source, "cacp/contract/sync", params, str(number))
 
 
 def test_what_is_deferred_comes_when_it_is_due(db: sqlite3.Connection) -> None:
@@ -81,7 +81,7 @@ def test_what_is_ahead_is_told_from_what_waits(db: sqlite3.Connection) -> None:
 
 
 def test_who_has_most_deferred_comes_first_and_can_be_dropped(db: sqlite3.Connection) -> None:
-    other = deferred.Message("aid://h/gamma@1", "m", "{}", "x")
+    other = deferred.DeferredMessage("aid://h/gamma@1", "m", "{}", "x")
     deferred.put(db, other, "project", "p", due=0, now=3)
     for number in range(2):
         deferred.put(db, message(number), "predecessor", "c", due=0, now=number)

@@ -19,11 +19,11 @@ from schemas.base import iso
 from schemas.context import ContextPacket
 from schemas.facts import ResponseFact, VersionFact
 from server.domain import contract as domain
-from server.domain.registers import Claim
-from server.store import changes, claims, contracts, digests, files, packets, projects
+from server.domain.registers import RepoClaim
+from server.store import changes, claims, context_packets, contracts, digests, files, projects
 from server.store.database import connect
-from server.store.files import File, Request
-from server.store.projects import Header
+from server.store.files import File, FileRequest
+from server.store.projects import ProjectHeader
 from server.store.sql import SQL
 from tests.growth import grows_linearly
 from tests.server.domain.histories import versions
@@ -65,7 +65,7 @@ def sums(db: sqlite3.Connection) -> list[dict[str, str]]:
 
 
 def test_a_project_counts_with_its_repos_and_claims(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     assert digests.sums_below(db, "") == {}
     changed(db, "project", PROJECT)
@@ -84,10 +84,10 @@ def test_a_project_counts_with_its_repos_and_claims(
 
 
 def test_it_counts_page_by_page_and_each_change_once(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     for number in range(70):
-        packets.insert(db, PROJECT, packet(f"packet {number}"))
+        context_packets.insert(db, PROJECT, packet(f"packet {number}"))
         changed(db, "context", f"packet {number}")
     assert digests.is_behind(db)
     assert [digests.catch_up(db), digests.catch_up(db)] == [False, True]
@@ -99,14 +99,18 @@ def test_it_counts_page_by_page_and_each_change_once(
     assert sums(db) == before, "nothing is other than it was"
 
 
-def test_what_is_not_synchronised_does_not_count(db: sqlite3.Connection, project: Header) -> None:
+def test_what_is_not_synchronised_does_not_count(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     changed(db, "peer", "agent")
     changed(db, "conflict", PROJECT)
     assert digests.catch_up(db)
     assert digests.sums_below(db, "") == {}
 
 
-def test_what_is_held_is_one_digest_and_counts(db: sqlite3.Connection, project: Header) -> None:
+def test_what_is_held_is_one_digest_and_counts(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     assert digests.held(db) == digests.Held(digest.NOTHING, 1, 0, 0, 0, 0, 0)
     changed(db, "project", PROJECT)
     changed(db, "conflict", "c")
@@ -175,7 +179,7 @@ def reordered(content: dict[str, Any], chance: Random) -> dict[str, Any]:
 def a_packet(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
     def write(db: sqlite3.Connection) -> None:
         one = packet(f"p{number}", 5, word=word, c=reordered(content, chance))
-        packets.insert(db, PROJECT, one, signature=chance.choice([None, '{"node":"n"}']))
+        context_packets.insert(db, PROJECT, one, signature=chance.choice([None, '{"node":"n"}']))
         changed(db, "context", f"p{number}")
 
     return write
@@ -203,7 +207,7 @@ def a_contract(number: int, word: str, content: dict[str, Any], chance: Random) 
             repo_id="r",
             agent_id=AGENT,
         )
-        at, header = f"c{number}", contracts.Header("custom", word, 2)
+        at, header = f"c{number}", contracts.ContractHeader("custom", word, 2)
         contracts.insert(db, PROJECT, at, header, version)
         facts = contracts.facts_of(db, at)
         contracts.add(db, PROJECT, at, header, facts, [answer])
@@ -217,7 +221,7 @@ def a_file(number: int, word: str, content: dict[str, Any], chance: Random) -> W
         text = orjson.dumps(sorted(content)).decode()
         said = File(f"f{number}", word, "t", 1, "ab", text, "[]", "r", "a", None, 5)
         files.put(db, PROJECT, said)
-        files.put_request(db, PROJECT, Request(f"q{number}", "r", "a", word, None, 6))
+        files.put_request(db, PROJECT, FileRequest(f"q{number}", "r", "a", word, None, 6))
         changed(db, "file", f"f{number}")
         changed(db, "file_request", f"q{number}")
 
@@ -228,7 +232,7 @@ def a_repo(number: int, word: str, content: dict[str, Any], chance: Random) -> W
     def write(db: sqlite3.Connection) -> None:
         one = repo(f"repo{number}", stamp=7)._replace(role=word, url=str(sorted(content)))
         projects.insert_repo(db, PROJECT, one)
-        claim = Claim(AGENT, None, 8, 8 + len(content))
+        claim = RepoClaim(AGENT, None, 8, 8 + len(content))
         claims.settle(db, PROJECT, one.repo_id, [claim])
         changed(db, "repo", one.repo_id)
 
@@ -245,7 +249,7 @@ def held(path: Path, history: list[Any], chance: Random) -> str:
     chance.shuffle(writes)
     with closing(connect(path)) as db:
         db.execute("BEGIN")
-        header = Header(PROJECT, "n", "o", "planning", "any", 1, 1)
+        header = ProjectHeader(PROJECT, "n", "o", "planning", "any", 1, 1)
         projects.insert(db, header, [])
         changed(db, "project", PROJECT)
         for write in writes:
@@ -283,9 +287,9 @@ def test_whatever_differs_differs_in_its_digest(empty: Path, history: list[Any],
 
 
 def test_a_row_that_no_node_can_have_signed_counts_as_it_is(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
-    packets.insert(db, PROJECT, packet("p"))
+    context_packets.insert(db, PROJECT, packet("p"))
     changed(db, "context", "p")
     assert digests.catch_up(db)
     before = digests.held(db).digest

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from schemas.adp import Capability, Invocation, InvocationProtocol, Manifest
-from server.domain.directory import Entry
+from server.domain.directory import DirectoryEntry
 from server.store import directory
 from server.store.directory import KEPT, Registered
 
@@ -28,7 +28,7 @@ def test_an_agent_has_one_entry_in_whatever_version(db: sqlite3.Connection) -> N
     for version in ("1.0.0", "2.0.0"):
         assert directory.find(db, f"{AGENT}@{version}", now=2) == renewed
     assert directory.entries(db, now=2) == [
-        Entry(AGENT, "0 2 cacp com example frontend shop ui", "cacp")
+        DirectoryEntry(AGENT, "0 2 cacp com example frontend shop ui", "cacp")
     ]
     assert directory.count(db, now=2) == 1
 

@@ -11,8 +11,8 @@ import pytest
 from server.store import files, peers
 from server.store.database import connect
 from server.store.export import ENTITIES, lines, snapshot
-from server.store.files import Content, File, Request
-from server.store.projects import Header
+from server.store.files import File, FileContent, FileRequest
+from server.store.projects import ProjectHeader
 from tests.server.store.conftest import PROJECT
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
@@ -45,7 +45,9 @@ def exported(db: sqlite3.Connection, entity: str) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in lines(db, entity)]
 
 
-def test_times_are_readable_and_stamps_exact(db: sqlite3.Connection, project: Header) -> None:
+def test_times_are_readable_and_stamps_exact(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     assert exported(db, "projects") == [
         {
             "project_id": PROJECT,
@@ -61,13 +63,13 @@ def test_times_are_readable_and_stamps_exact(db: sqlite3.Connection, project: He
     assert (repo["relevant_paths"], repo["claimed_at"]) == (["src/"], None)
 
 
-def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: Header) -> None:
+def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: ProjectHeader) -> None:
     file = File("f1", "a", "text/plain", 3, "ab", None, '["c1"]', "backend", "agent", "r1", 1)
     files.put(db, PROJECT, file)
-    files.put_request(db, PROJECT, Request("r1", "frontend", "agent", "Logo", None, 1))
+    files.put_request(db, PROJECT, FileRequest("r1", "frontend", "agent", "Logo", None, 1))
     [one] = exported(db, "files")
     assert one["content"] is None, "it is on another node"
-    files.put_content(db, PROJECT, file, Content(b"\x00\xff!", None))
+    files.put_content(db, PROJECT, file, FileContent(b"\x00\xff!", None))
     [one] = exported(db, "files")
     assert (one["content"], one["related_contracts"]) == ("AP8h", ["c1"])
     [asked] = exported(db, "file_requests")
@@ -75,7 +77,7 @@ def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: Heade
 
 
 def test_it_is_of_one_moment_and_changes_nothing(
-    path: Path, db: sqlite3.Connection, project: Header
+    path: Path, db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     with snapshot(path) as view:
         assert exported(view, "peers") == []

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from server.store import alarms, files
-from server.store.files import Content, File, Request
-from server.store.projects import Header
+from server.store.files import File, FileContent, FileRequest
+from server.store.projects import ProjectHeader
 from server.store.sql import SQL
 from tests.server.store.conftest import PROJECT
 
@@ -32,30 +32,30 @@ def file(file_id: str, stamp: int = 1, **more: Any) -> File:
     return made._replace(**more)
 
 
-def request(request_id: str, stamp: int) -> Request:
-    return Request(request_id, "frontend", "agent", "Logo", "png", stamp)
+def request(request_id: str, stamp: int) -> FileRequest:
+    return FileRequest(request_id, "frontend", "agent", "Logo", "png", stamp)
 
 
 def test_a_file_and_its_content_come_back_as_they_were(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     content = bytes(range(256))
     files.put(db, PROJECT, file("f1"))
     assert files.content(db, PROJECT, file("f1")) is None
-    files.put_content(db, PROJECT, file("f1"), Content(content, None))
+    files.put_content(db, PROJECT, file("f1"), FileContent(content, None))
     assert files.find(db, PROJECT, "f1") == file("f1")
     assert files.content(db, PROJECT, file("f1")) == (content, None)
     assert files.find(db, "other", "f1") is files.find(db, PROJECT, "f2") is None
 
 
 def test_content_that_is_put_again_mends_what_was_damaged(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
-    files.put_content(db, PROJECT, file("f1"), Content(b"right", None))
+    files.put_content(db, PROJECT, file("f1"), FileContent(b"right", None))
     db.execute("UPDATE file_contents SET content = x'00'")
     about = files.alarm_of(PROJECT, "f1")
     alarms.begin(db, alarms.Alarm("content_corrupt", about, "d", 1))
-    files.put_content(db, PROJECT, file("f1"), Content(b"right", None))
+    files.put_content(db, PROJECT, file("f1"), FileContent(b"right", None))
     assert files.content(db, PROJECT, file("f1")) == (b"right", None)
     assert alarms.every(db) == []
     files.drop_content(db, PROJECT, file("f1"))
@@ -63,10 +63,10 @@ def test_content_that_is_put_again_mends_what_was_damaged(
 
 
 def test_content_of_another_digest_is_not_the_files(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     files.put(db, PROJECT, file("f1"))
-    files.put_content(db, PROJECT, file("f1"), Content(b"old", None))
+    files.put_content(db, PROJECT, file("f1"), FileContent(b"old", None))
     changed = file("f1", sha256="cd")
     files.put(db, PROJECT, changed)
     assert files.find(db, PROJECT, "f1") == changed
@@ -74,7 +74,9 @@ def test_content_of_another_digest_is_not_the_files(
     assert files.content(db, PROJECT, file("f1")) == (b"old", None), "and nothing is lost"
 
 
-def test_files_are_listed_by_time_page_by_page(db: sqlite3.Connection, project: Header) -> None:
+def test_files_are_listed_by_time_page_by_page(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     for name, stamp in (("f2", 1), ("f1", 1), ("f0", 2)):
         files.put(db, PROJECT, file(name, stamp))
     assert files.after(db, PROJECT, 0, "", 2) == [file("f1"), file("f2")]
@@ -103,16 +105,16 @@ def test_a_summary_says_all_but_the_content() -> None:
 def test_what_is_signed_is_all_but_the_signature() -> None:
     one, asked = file("f1", signature=SIGNED), request("r1", 1)
     assert File.of(one.fact(), SIGNED) == one
-    assert Request.of(asked.fact(), None) == asked
+    assert FileRequest.of(asked.fact(), None) == asked
     assert "signature" not in one.fact().model_dump()
 
 
 def test_copies_make_room_for_others_and_what_is_our_own_stays(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     """The copy that was asked for longest ago goes first."""
     for name, used_at in (("own", None), ("a", 1), ("b", 2), ("c", 3)):
-        files.put_content(db, PROJECT, file(name), Content(b"123", used_at))
+        files.put_content(db, PROJECT, file(name), FileContent(b"123", used_at))
     files.touch(db, PROJECT, file("a"), 4)
     files.touch(db, PROJECT, file("own"), 4)
     assert files.copied_bytes(db) == 9
@@ -130,7 +132,9 @@ def test_copies_make_room_for_others_and_what_is_our_own_stays(
     assert files.copied_bytes(db) == 0
 
 
-def test_a_request_is_open_until_a_file_fulfils_it(db: sqlite3.Connection, project: Header) -> None:
+def test_a_request_is_open_until_a_file_fulfils_it(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     for number in (2, 1):
         files.put_request(db, PROJECT, request(f"r{number}", number))
     assert files.open_requests(db, PROJECT, 0, "", 9) == [request("r1", 1), request("r2", 2)]
@@ -152,14 +156,16 @@ def test_the_file_that_fulfils_a_request_is_found_by_its_index(db: sqlite3.Conne
     assert any("files_by_request (project_id=? AND fulfils=?)" in step for step in plan)
 
 
-def test_a_request_is_known_by_its_id_alone(db: sqlite3.Connection, project: Header) -> None:
+def test_a_request_is_known_by_its_id_alone(db: sqlite3.Connection, project: ProjectHeader) -> None:
     files.put_request(db, PROJECT, request("r1", 1))
     assert files.project_of_request(db, "r1") == PROJECT
     assert files.project_of_request(db, "nothing") is None
     assert files.request(db, "other", "r1") is None
 
 
-def test_only_what_is_our_own_is_stamped_anew(db: sqlite3.Connection, project: Header) -> None:
+def test_only_what_is_our_own_is_stamped_anew(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     """`untaken`: what was stamped by a clock that was ahead, and nobody else has taken."""
     files.put(db, PROJECT, file("own", 9))
     files.put(db, PROJECT, file("theirs", 9, signature=SIGNED))

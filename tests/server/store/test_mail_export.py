@@ -10,7 +10,7 @@ import pytest
 
 from server.store import mail_export, mailboxes, messages
 from server.store.mail_export import export
-from server.store.senders import audit
+from server.store.sender_limits import audit
 from tests.server.store.test_messages import AT, LATER, MESSAGE
 
 BERT = "aid://x/b"

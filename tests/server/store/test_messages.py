@@ -4,12 +4,12 @@ import sqlite3
 from typing import Any
 
 from server.domain.acp.threads import Pending, Thread
-from server.store import mailboxes, messages, posting
-from server.store.messages import Message
+from server.store import mail_outbox, mailboxes, messages
+from server.store.messages import MessageRow
 
 AT = "2026-02-21T09:30:00.000000+00:00"
 LATER = "2026-02-22T09:30:00.000000+00:00"
-MESSAGE = Message(
+MESSAGE = MessageRow(
     id="m1", version="1.0.0", from_agent="aid://x/a@1.0.0", to_agents_json='["aid://x/b@1.0.0"]',
     team=None, reply_to=None, thread_id="t", type="knowledge.push", topic=None, priority="normal",
     status="pending", payload_json='{"summary":"s"}', policy_json="{}", context_json=None,
@@ -60,10 +60,10 @@ def test_the_next_to_expire_is_found_by_its_time(db: sqlite3.Connection) -> None
     assert messages.due(db, AT, 10) == []
     assert messages.due(db, LATER, 10) == ["m2"]
     # What was sent to another node is that node's to end.
-    posting.put_route(db, "m2", "aid://x/b", "aid://x/node")
-    posting.offer(db, "m2", "aid://x/node")
+    mail_outbox.put_route(db, "m2", "aid://x/b", "aid://x/node")
+    mail_outbox.offer(db, "m2", "aid://x/node")
     assert messages.due(db, LATER, 10) == []
-    posting.withdraw(db, ["m2"], "aid://x/node")
+    mail_outbox.withdraw(db, ["m2"], "aid://x/node")
     assert messages.due(db, LATER, 10) == ["m2"]
     messages.put_status(db, "m2", "read", LATER)
     assert messages.due(db, LATER, 10) == []
@@ -88,18 +88,18 @@ def test_who_was_sent_a_message_of_a_thread(db: sqlite3.Connection) -> None:
     assert not sent("aid://x/b"), "it is held yet"
     mailboxes.put_held(db, "m1", "aid://x/b", AT)
     assert sent("aid://x/b")
-    posting.put_route(db, "m1", "aid://x/c", "aid://x/node")
+    mail_outbox.put_route(db, "m1", "aid://x/c", "aid://x/node")
     assert not sent("aid://x/c")
-    posting.offer(db, "m1", "aid://x/node")
+    mail_outbox.offer(db, "m1", "aid://x/node")
     assert sent("aid://x/c"), "at another node"
     assert not sent("aid://x/d")
     named = '["aid://x/d@1.0.0","aid://x/e"]'
     messages.insert(db, MESSAGE._replace(id="m2", to_agents_json=named), 15, "t")
     assert not sent("aid://x/d")
-    posting.put_source(db, "m2", "aid://x/node")
+    mail_outbox.put_source(db, "m2", "aid://x/node")
     assert [sent(f"aid://x/{one}") for one in ("d", "e", "f")] == [True, True, False]
     messages.insert(db, MESSAGE._replace(id="m3", to_agents_json='["*"]'), 15, "t")
-    posting.put_source(db, "m3", "aid://x/node")
+    mail_outbox.put_source(db, "m3", "aid://x/node")
     assert sent("aid://x/f")
 
 

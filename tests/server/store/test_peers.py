@@ -40,7 +40,7 @@ def test_what_a_peer_has_deferred_goes_with_it(db: sqlite3.Connection) -> None:
     """Nothing of it would be taken, and it makes no health degraded."""
     for number, agent in enumerate((AGENT, "peer-7")):
         peers.put(db, agent, "http://a", None, "verified", 1)
-        message = deferred.Message(agent, "cacp/contract/sync", "{}", str(number))
+        message = deferred.DeferredMessage(agent, "cacp/contract/sync", "{}", str(number))
         deferred.put(db, message, "predecessor", "c", due=10, now=0)
     assert peers.remove(db, AGENT)
     assert [one.source for one in deferred.due(db, 10)] == ["peer-7"]

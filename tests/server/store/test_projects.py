@@ -3,12 +3,12 @@
 import sqlite3
 
 from server.domain.identifiers import repo_id_for
-from server.store import packets, projects
-from server.store.projects import Header, Member
+from server.store import context_packets, projects
+from server.store.projects import Member, ProjectHeader
 from tests.server.store.conftest import PROJECT, repo
 
 
-def test_a_header_is_a_register(db: sqlite3.Connection, project: Header) -> None:
+def test_a_header_is_a_register(db: sqlite3.Connection, project: ProjectHeader) -> None:
     assert projects.header(db, PROJECT) == project
     assert projects.header(db, "nothing") is None
     newer = project._replace(name="Login", status="complete", stamp=2_000)
@@ -17,7 +17,7 @@ def test_a_header_is_a_register(db: sqlite3.Connection, project: Header) -> None
 
 
 def test_membership_names_the_repos_and_who_holds_them(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     backend = repo_id_for(PROJECT, "backend-api")
     found = projects.membership(db, PROJECT)
@@ -29,12 +29,16 @@ def test_membership_names_the_repos_and_who_holds_them(
     assert projects.membership(db, "nothing") is None
 
 
-def test_a_project_without_repos_has_no_members(db: sqlite3.Connection, project: Header) -> None:
+def test_a_project_without_repos_has_no_members(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     projects.insert(db, project._replace(project_id="p2"), [])
     assert projects.membership(db, "p2") == ("User Auth", "any", ())
 
 
-def test_repos_come_in_the_order_they_were_added(db: sqlite3.Connection, project: Header) -> None:
+def test_repos_come_in_the_order_they_were_added(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     projects.insert_repo(db, PROJECT, repo("zebra", stamp=1_500))
     projects.insert_repo(db, PROJECT, repo("ant", stamp=2_000))
     assert [one.name for one in projects.repos(db, PROJECT)] == ["backend-api", "zebra", "ant"]
@@ -42,7 +46,7 @@ def test_repos_come_in_the_order_they_were_added(db: sqlite3.Connection, project
 
 
 def test_projects_come_newest_first_and_of_one_time_by_their_ids(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     for number, name in [(3_000, "b"), (3_000, "a"), (2_000, "c")]:
         projects.insert(db, project._replace(project_id=name, created_at=number), [])
@@ -55,7 +59,7 @@ def test_projects_come_newest_first_and_of_one_time_by_their_ids(
 
 
 def test_a_whole_project_was_updated_when_anything_in_it_was(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     assert projects.whole(db, project)["updated_at"] == "1970-01-01T00:00:00.001000+00:00"
     projects.update_claim(db, PROJECT, repo_id_for(PROJECT, "backend-api"), "agent", None, 5_000)
@@ -63,10 +67,12 @@ def test_a_whole_project_was_updated_when_anything_in_it_was(
     assert whole["updated_at"] == "1970-01-01T00:00:00.005000+00:00"
     assert projects.summary(db, project)["updatedAt"] == whole["updated_at"]
     assert (whole["contracts"], whole["context_history"]) == ([], [])
-    assert not packets.documents(db, PROJECT)
+    assert not context_packets.documents(db, PROJECT)
 
 
-def test_ids_from_elsewhere_are_kept_as_aliases(db: sqlite3.Connection, project: Header) -> None:
+def test_ids_from_elsewhere_are_kept_as_aliases(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     """Design §5, Repos."""
     backend = repo_id_for(PROJECT, "backend-api")
     assert projects.resolve_alias(db, PROJECT, "theirs") is None
@@ -76,7 +82,9 @@ def test_ids_from_elsewhere_are_kept_as_aliases(db: sqlite3.Connection, project:
     assert projects.resolve_alias(db, "other", "theirs") is None
 
 
-def test_a_repo_has_so_many_aliases_and_no_more(db: sqlite3.Connection, project: Header) -> None:
+def test_a_repo_has_so_many_aliases_and_no_more(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
     """A peer that gives it another id with each call fills nothing."""
     backend = repo_id_for(PROJECT, "backend-api")
     taken = [projects.add_alias(db, PROJECT, f"id {n}", backend) for n in range(150)]
@@ -84,7 +92,7 @@ def test_a_repo_has_so_many_aliases_and_no_more(db: sqlite3.Connection, project:
     assert projects.add_alias(db, PROJECT, "id 0", backend), "what is known stays"
 
 
-def test_a_claim_that_came_later_is_kept(db: sqlite3.Connection, project: Header) -> None:
+def test_a_claim_that_came_later_is_kept(db: sqlite3.Connection, project: ProjectHeader) -> None:
     """Design §5: of two claims made apart the other becomes a conflict record."""
     backend = repo_id_for(PROJECT, "backend-api")
     for _ in range(2):
@@ -95,7 +103,7 @@ def test_a_claim_that_came_later_is_kept(db: sqlite3.Connection, project: Header
 
 
 def test_a_claim_that_is_renewed_is_later_though_the_clock_went_back(
-    db: sqlite3.Connection, project: Header
+    db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
     backend = repo_id_for(PROJECT, "backend-api")
     for at in (9_000, 5_000):
@@ -104,5 +112,5 @@ def test_a_claim_that_is_renewed_is_later_though_the_clock_went_back(
     assert rows == [("http://5000", 9_000, 9_001)]
 
 
-def test_of_some_ids_those_that_are_known(db: sqlite3.Connection, project: Header) -> None:
+def test_of_some_ids_those_that_are_known(db: sqlite3.Connection, project: ProjectHeader) -> None:
     assert projects.known_of(db, [project.project_id, "other"]) == {project.project_id}

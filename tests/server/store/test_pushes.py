@@ -5,16 +5,16 @@ import sqlite3
 from schemas.base import iso
 from server.domain.acp.pushes import Push
 from server.store import mailboxes, messages, pushes
-from server.store.pushes import Target, Webhook
+from server.store.pushes import PushTarget, Webhook
 from tests.server.store.test_mailboxes import ANNA, BERT, fill
 from tests.server.store.test_messages import AT
 
-HOOK = Target("channel", BERT)
-SESSION = Target("session", BERT)
+HOOK = PushTarget("channel", BERT)
+SESSION = PushTarget("session", BERT)
 NOW = 1_700_000_000_000_000
 
 
-def add(db: sqlite3.Connection, target: Target, count: int = 2) -> list[str]:
+def add(db: sqlite3.Connection, target: PushTarget, count: int = 2) -> list[str]:
     """Messages in Bert's box that are pushed to a target; their ids."""
     fill(db, count)
     ids = [letter.message.id for letter in mailboxes.all_(db, BERT, 0, count)]

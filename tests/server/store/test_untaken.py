@@ -8,9 +8,9 @@ from peers.clock import SECOND
 from schemas.base import iso
 from schemas.context import ContextPacket
 from server.domain import contract as domain
-from server.domain.registers import Claim
-from server.store import changes, claims, contracts, digests, packets, projects, untaken
-from server.store.contracts import Header
+from server.domain.registers import RepoClaim
+from server.store import changes, claims, context_packets, contracts, digests, projects, untaken
+from server.store.contracts import ContractHeader
 from tests.server.domain.histories import API, WEB, propose
 from tests.server.store.conftest import PROJECT, repo
 
@@ -39,13 +39,14 @@ def record(
 
 def write(db: sqlite3.Connection, at: int) -> None:
     """A project with a claim, a contract with work on it, and a packet: a second apart each."""
-    header = projects.Header(PROJECT, "n", "o", "planning", "any", at, at)
+    header = projects.ProjectHeader(PROJECT, "n", "o", "planning", "any", at, at)
     projects.insert(db, header, [repo("backend-api", stamp=at)])
     [made] = projects.repos(db, PROJECT)
-    claims.settle(db, PROJECT, made.repo_id, [Claim(NODE, None, at, at)])
+    claims.settle(db, PROJECT, made.repo_id, [RepoClaim(NODE, None, at, at)])
     record(db, "project", PROJECT, at)
     [version] = propose(API, WEB, stamp=at + SECOND).values()
-    contracts.insert(db, PROJECT, CONTRACT, Header("api_endpoint", "n", at + SECOND), version)  # type: ignore[arg-type]
+    called = ContractHeader("api_endpoint", "n", at + SECOND)
+    contracts.insert(db, PROJECT, CONTRACT, called, version)  # type: ignore[arg-type]
     record(db, "contract", CONTRACT, at + SECOND)
     facts = contracts.facts_of(db, CONTRACT)
     agreed = domain.respond(facts, WEB, "agree", at + 2 * SECOND)
@@ -64,7 +65,7 @@ def write(db: sqlite3.Connection, at: int) -> None:
         content={"question": "?"},
         related_contracts=[CONTRACT],
     )
-    packets.insert(db, PROJECT, packet)
+    context_packets.insert(db, PROJECT, packet)
     record(db, "context", "p", at + 4 * SECOND)
 
 

@@ -17,7 +17,7 @@ from server.store.schema import Damaged
 from server.store.wal import (
     FRAME_HEADER_BYTES,
     HEADER_BYTES,
-    Frame,
+    WalFrame,
     lost_commits,
     unreadable_commits,
 )
@@ -252,5 +252,5 @@ def test_damage_anywhere_in_a_frame_is_seen(crashed: Path, in_frame: int) -> Non
 def test_a_commit_is_known_to_be_lost_by_what_was_written_upon_it(
     here: list[bool], before: list[bool]
 ) -> None:
-    frames = [Frame(NEW, one) for one in here] + [Frame(OLD, one) for one in before]
+    frames = [WalFrame(NEW, one) for one in here] + [WalFrame(OLD, one) for one in before]
     assert lost_commits(frames, NEW) == sum(here)

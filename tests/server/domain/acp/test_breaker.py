@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from server.domain.acp.breaker import (
     CLOSED,
     SENDER,
-    Breaker,
+    CircuitBreaker,
     Trip,
     after_failure,
     after_success,
@@ -21,18 +21,23 @@ FORGOTTEN = SENDER.most * CALM
 
 STAMPS = st.integers(0, 2 * START)
 ANY = st.builds(
-    Breaker, st.integers(0, FAILURES), STAMPS, STAMPS, st.integers(0, 1_000), st.just("hop_limit")
+    CircuitBreaker,
+    st.integers(0, FAILURES),
+    STAMPS,
+    STAMPS,
+    st.integers(0, 1_000),
+    st.just("hop_limit"),
 )
 """What may stand on disk, whoever wrote it and by whatever clock."""
 
 
-def failed(times: int, breaker: Breaker = CLOSED, now: int = START) -> Breaker:
+def failed(times: int, breaker: CircuitBreaker = CLOSED, now: int = START) -> CircuitBreaker:
     for _ in range(times):
         breaker = after_failure(breaker, now)
     return breaker
 
 
-def tripped(trips: int) -> tuple[Breaker, int]:
+def tripped(trips: int) -> tuple[CircuitBreaker, int]:
     """One that opened so often with no quiet between, and the end of its pause."""
     breaker = failed(FAILURES)
     while breaker.trips < trips:
@@ -40,7 +45,7 @@ def tripped(trips: int) -> tuple[Breaker, int]:
     return breaker, breaker.open_until
 
 
-def paused(breaker: Breaker, now: int) -> int:
+def paused(breaker: CircuitBreaker, now: int) -> int:
     return wait(breaker, now) or 0
 
 
@@ -86,7 +91,7 @@ def test_quiet_takes_back_one_doubling_after_the_other() -> None:
     breaker, now = tripped(4)
     for quiet, pause in [(0, 16), (CALM - 1, 16), (CALM, 8), (2 * CALM, 4), (3 * CALM, 2)]:
         assert wait(after_failure(breaker, now + quiet), now + quiet) == pause * OPEN
-    assert after_failure(breaker, now + 4 * CALM) == Breaker(1, now + 4 * CALM)
+    assert after_failure(breaker, now + 4 * CALM) == CircuitBreaker(1, now + 4 * CALM)
 
 
 def test_a_success_in_between_forgives_nothing() -> None:
@@ -111,7 +116,9 @@ def test_nobody_waits_longer_than_the_most(events: list[tuple[bool, int]]) -> No
 
 
 @given(ANY, STAMPS)
-def test_nothing_on_disk_and_no_clock_makes_a_pause_longer(breaker: Breaker, now: int) -> None:
+def test_nothing_on_disk_and_no_clock_makes_a_pause_longer(
+    breaker: CircuitBreaker, now: int
+) -> None:
     assert paused(breaker, now) <= OPEN_MAX
     after = after_failure(breaker, now)
     assert paused(after, now) <= OPEN_MAX
@@ -119,16 +126,16 @@ def test_nothing_on_disk_and_no_clock_makes_a_pause_longer(breaker: Breaker, now
 
 
 @given(ANY, STAMPS)
-def test_after_quiet_nothing_is_left(breaker: Breaker, now: int) -> None:
+def test_after_quiet_nothing_is_left(breaker: CircuitBreaker, now: int) -> None:
     end = max(now, breaker.open_until)
     assert calmed(breaker, end + FORGOTTEN).trips == 0
     assert wait(after_failure(breaker._replace(failures=0), end + FORGOTTEN), end) is None
 
 
-@example(Breaker(FAILURES - 1, START - 1, 0, 0), START, 0)
+@example(CircuitBreaker(FAILURES - 1, START - 1, 0, 0), START, 0)
 @given(ANY, STAMPS, st.integers(0, FORGOTTEN))
 def test_quiet_never_lengthens_and_more_trips_never_shorten(
-    breaker: Breaker, now: int, quiet: int
+    breaker: CircuitBreaker, now: int, quiet: int
 ) -> None:
     """Monotone: in the abuse that there was, and in the quiet since."""
     now = max(now, breaker.open_until)
@@ -145,10 +152,10 @@ def test_more_failures_at_once_never_shorten_the_pause(times: int, later: int) -
 
 
 @given(ANY, STAMPS, STAMPS)
-def test_looking_changes_nothing(breaker: Breaker, now: int, then: int) -> None:
+def test_looking_changes_nothing(breaker: CircuitBreaker, now: int, then: int) -> None:
     """Restart-safe: what is left depends on what is on disk and on the time, not on who asked."""
     calmed(breaker, now)
-    assert calmed(Breaker(*breaker), then) == calmed(breaker, then)
+    assert calmed(CircuitBreaker(*breaker), then) == calmed(breaker, then)
 
 
 def test_a_clock_that_went_back_shuts_nobody_out() -> None:
@@ -163,4 +170,4 @@ def test_a_channel_has_terms_of_its_own() -> None:
     breaker = after_failure(after_failure(CLOSED, START, trip), START, trip)
     assert wait(breaker, START, trip) == 3
     assert wait(after_failure(breaker, START + 3, trip), START + 3, trip) == 5
-    assert after_failure(breaker, START + 10, trip) == Breaker(1, START + 10)
+    assert after_failure(breaker, START + 10, trip) == CircuitBreaker(1, START + 10)

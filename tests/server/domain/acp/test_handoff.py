@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.handoff import HandoffPolicy, HandoffStatus
 from server.domain.acp import handoff
-from server.domain.acp.handoff import ACTIVE, MOVES, Grant, Ownership, Parties, Role, Step
+from server.domain.acp.handoff import ACTIVE, MOVES, Ownership, OwnershipGrant, Parties, Role, Step
 from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput
 from tests.desk import ANA, BEN, CLEO, DORA, package
 
@@ -106,20 +106,20 @@ def test_only_the_owner_hands_on() -> None:
 
 
 GRANTS = st.builds(
-    Grant,
+    OwnershipGrant,
     st.lists(st.sampled_from([ANA, BEN, CLEO, DORA]), min_size=1, max_size=4).map(tuple),
     st.sampled_from([None, "close", "revoke"]),
 )
 
 
 @given(st.lists(GRANTS))
-def test_what_was_revoked_is_as_if_it_had_not_been_granted(grants: list[Grant]) -> None:
+def test_what_was_revoked_is_as_if_it_had_not_been_granted(grants: list[OwnershipGrant]) -> None:
     kept = [one for one in grants if one.ended != "revoke"]
     assert handoff.owner(grants) == handoff.owner(kept)
 
 
 @given(st.lists(GRANTS), GRANTS)
-def test_the_newest_grant_decides(before: list[Grant], newest: Grant) -> None:
+def test_the_newest_grant_decides(before: list[OwnershipGrant], newest: OwnershipGrant) -> None:
     """What was closed is done: nobody has it, whoever had it before."""
     found = handoff.owner([newest, *before])
     if newest.ended is None:
@@ -151,7 +151,7 @@ def test_a_chain_never_names_an_agent_twice(receivers: list[str]) -> None:
             chain = handoff.chain_for(owned, sender, receiver)
         except Conflict:
             continue
-        owned = handoff.owner([Grant((*chain, receiver))])
+        owned = handoff.owner([OwnershipGrant((*chain, receiver))])
         assert owned is not None
         assert len(set(owned.chain)) == len(owned.chain)
 
@@ -214,7 +214,7 @@ def test_domain_of() -> None:
 
 def test_the_timer_runs_from_acceptance() -> None:
     """§7.2 rule 5: 24 h by default."""
-    assert handoff.due(5, handoff.Rules().sla_seconds) == 5 + 24 * 3600 * 1_000_000
+    assert handoff.due(5, handoff.HandoffRules().sla_seconds) == 5 + 24 * 3600 * 1_000_000
 
 
 def test_active_states_are_those_of_the_index() -> None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from schemas.handoff import HandoffParams
+from server.auth.authenticator import Caller
 from server.domain.acp import handoff
 from server.domain.acp.handoff import ACTIVE, MOVES
 from server.domain.errors import Refusal
-from server.identity import Caller
 from server.methods import METHODS
 from server.methods.base import Context
-from server.methods.handoff_duties import escalate
+from server.methods.handoff.automatic import escalate
 from server.store import handoffs
 from server.store.database import connect
 from server.store.migrate import prepare
@@ -174,7 +174,9 @@ class Handoffs(RuleBasedStateMachine):
         for task, chain in self._owners().items():
             ((assigned,),) = self.desk.rows("SELECT assigned FROM tasks WHERE task_id = ?", task)
             granted = handoffs.grants(self.desk.db, task)
-            found = handoff.owner(granted + ([handoff.Grant((assigned,))] if assigned else []))
+            found = handoff.owner(
+                granted + ([handoff.OwnershipGrant((assigned,))] if assigned else [])
+            )
             assert tuple(chain) == (found.chain if found else ())
 
     @invariant()

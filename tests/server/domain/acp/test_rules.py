@@ -4,19 +4,19 @@ from dataclasses import replace
 
 from server.domain.acp.rates import BROADCAST, DIRECT
 from server.domain.acp.routing import CHANNELS, capabilities
-from server.domain.acp.rules import Rules
+from server.domain.acp.rules import MailRules
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:
     """acp-canonical §10.1, §10.3, §12.7."""
-    rules = Rules()
+    rules = MailRules()
     assert rules.limits == {"direct": DIRECT, "broadcast": BROADCAST}
     assert rules.retention == 90 * 24 * 3600 * 1_000_000
     assert [one for one, state in rules.capabilities.items() if state == "available"] == ["inbox"]
 
 
 def test_a_coordinator_is_one_in_any_version() -> None:
-    rules = Rules(coordinators=frozenset({"aid://example.com/lead"}))
+    rules = MailRules(coordinators=frozenset({"aid://example.com/lead"}))
     assert rules.is_coordinator("aid://example.com/lead@2.0.0")
     assert not rules.is_coordinator("aid://example.com/leader@2.0.0")
 
@@ -24,8 +24,8 @@ def test_a_coordinator_is_one_in_any_version() -> None:
 def test_the_routes_follow_from_the_channels_that_work() -> None:
     """acp-canonical §10.2."""
     every = frozenset(CHANNELS)
-    rules = Rules(capabilities=capabilities(every, every))
+    rules = MailRules(capabilities=capabilities(every, every))
     assert rules.routes["normal"] == ["inbox", "session"]
     assert rules.routes["critical"] == ["inbox", "session", "channel", "wake"]
     assert replace(rules, wake_from="normal").routes["normal"] == ["inbox", "session", "wake"]
-    assert Rules().routes["critical"] == ["inbox"]
+    assert MailRules().routes["critical"] == ["inbox"]

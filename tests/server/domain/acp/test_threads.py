@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from server.domain.acp.threads import (
     Bounds,
     Candidate,
-    Party,
     Pending,
     Thread,
+    ThreadParty,
     check_bounds,
     chosen,
     hop_of,
@@ -69,10 +69,10 @@ class Talk:
     """The parties of a thread, as the node keeps them."""
 
     def __init__(self) -> None:
-        self.parties: dict[str, Party] = {}
+        self.parties: dict[str, ThreadParty] = {}
 
-    def party(self, who: str) -> Party:
-        return self.parties.get(who, Party())
+    def party(self, who: str) -> ThreadParty:
+        return self.parties.get(who, ThreadParty())
 
     def say(self, who: str, *to: str, claimed: int = 0) -> int:
         """Its hop; `claimed` is what another node says that it is. Raises Forbidden."""
@@ -114,15 +114,15 @@ def test_a_ring_ends() -> None:
 
 
 def test_a_thread_ends() -> None:
-    check_bounds(Party(sent=4), 0, BOUNDS)
+    check_bounds(ThreadParty(sent=4), 0, BOUNDS)
     with pytest.raises(Forbidden) as refused:
-        check_bounds(Party(sent=5), 0, BOUNDS)
+        check_bounds(ThreadParty(sent=5), 0, BOUNDS)
     assert refused.value.data["reason"] == "round_limit"
 
 
 def test_a_note_that_answers_a_note_is_a_reply() -> None:
-    assert hop_of(Party(0, None, 1)) == 0
-    assert hop_of(Party(0, None, 1), parent=0) == 1
+    assert hop_of(ThreadParty(0, None, 1)) == 0
+    assert hop_of(ThreadParty(0, None, 1), parent=0) == 1
 
 
 AGENTS = st.sampled_from("abmno")

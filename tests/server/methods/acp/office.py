@@ -6,11 +6,12 @@ from typing import Any
 
 from peers.signing import SigningKey
 from schemas.acp import ACPGivenPolicy
-from server.domain.acp.rules import Rules
-from server.identity import Caller
+from server.auth.authenticator import Caller
+from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
-from server.methods.acp.age import Ageing
-from server.methods.base import Context, Node
+from server.methods.acp.retention import Ageing
+from server.methods.base import Context
+from server.node import Node
 from server.store import keys
 from server.store.database import Transaction, connect
 from server.store.migrate import prepare
@@ -31,7 +32,7 @@ class Office:
         self.db = connect(path)
         self.at = 0.0
         self.calls = 0
-        self.rules = Rules()
+        self.rules = MailRules()
         for agent_id in (ANNA, BERT, CARL):
             keys.add(self.db, keys.new_key(), agent_id=agent_id, repo="mail", now=START)
 

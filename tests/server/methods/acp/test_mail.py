@@ -12,7 +12,7 @@ from schemas.base import iso
 from server.domain.acp.policy import WAITING_MAX
 from server.domain.acp.threads import Bounds
 from server.domain.errors import Conflict, Forbidden, RateLimited, Refusal
-from server.methods.acp import age, mail
+from server.methods.acp import mail, retention
 from server.store import messages
 from tests.server.methods.acp.office import ANNA, BERT, CARL, SECOND, START, Office, aged
 
@@ -245,7 +245,7 @@ def test_nobody_fills_what_a_human_is_shown(office: Office) -> None:
     shown = [one.id for one in messages.gated(office.db, "", 50)]
     assert shown == [*waits, ends, others]
     office.at = 25
-    aged(office.context(), age.EXPIRE)
+    aged(office.context(), retention.EXPIRE)
     office.post(policy=gate)
 
 
@@ -259,7 +259,7 @@ def test_what_ended_is_waited_for_by_nobody(office: Office) -> None:
     kept.append(office.post(thread_id="t", sequence=4))
     for at in (15, 25):
         office.at = at
-        aged(office.context(), age.EXPIRE)
+        aged(office.context(), retention.EXPIRE)
     boxed = office.rows(
         "SELECT message_id FROM delivery_log WHERE box_seq IS NOT NULL ORDER BY box_seq"
     )

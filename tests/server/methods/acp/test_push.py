@@ -8,15 +8,15 @@ import pytest
 from schemas.base import iso
 from server.domain.acp.pushes import Terms
 from server.domain.acp.routing import CHANNELS, capabilities
-from server.methods.acp import age, inbox, push
+from server.methods.acp import inbox, push, retention
 from server.methods.acp.push import Parcel
 from server.store import mailboxes, pushes
-from server.store.pushes import Target, Webhook
+from server.store.pushes import PushTarget, Webhook
 from tests.server.methods.acp.office import BERT, CARL, SECOND, START, Office, aged
 
 BERTS = "aid://example.com/bert"
 CARLS = "aid://example.com/carl"
-HOOK, WAKE, SESSION = (Target(one, BERTS) for one in ("channel", "wake", "session"))
+HOOK, WAKE, SESSION = (PushTarget(one, BERTS) for one in ("channel", "wake", "session"))
 PATIENCE = 15 * SECOND
 EVERY = frozenset(CHANNELS)
 
@@ -35,7 +35,7 @@ def office(office: Office) -> Office:
     return office
 
 
-def claimed(office: Office, target: Target = HOOK) -> Parcel | None:
+def claimed(office: Office, target: PushTarget = HOOK) -> Parcel | None:
     return push.claim(office.context(method="acp/push"), target, PATIENCE)
 
 
@@ -254,5 +254,5 @@ def test_what_expired_is_not_pushed(office: Office) -> None:
     office.post(priority="critical", expires_at=iso(START + 5 * SECOND))
     office.at += 6
     assert (claimed(office), claimed(office, WAKE), shown(office)) == (None, None, [])
-    aged(office.context(method="acp/age"), age.EXPIRE)
+    aged(office.context(method="acp/age"), retention.EXPIRE)
     assert pushes.waiting(office.db, SESSION) == 0

@@ -4,8 +4,8 @@ import pytest
 
 from server.domain.errors import NotFound
 from server.methods.acp import route
-from server.store import mesh, peers, posting
-from server.store.posting import Kept
+from server.store import mail_outbox, mesh, peers
+from server.store.mail_outbox import OutboxMessage
 from tests.server.methods.acp.office import ANNA, BERT, START, Office
 
 BETA, GAMMA = "aid://example.com/beta@1.0.0", "aid://example.com/gamma@1.0.0"
@@ -20,9 +20,9 @@ def office(office: Office) -> Office:
         peers.put_keys(office.db, node, "secret", "id")
         mesh.pin(office.db, node, "key")
     peers.put(office.db, FOREIGN, "http://127.0.0.1:2", "r", "unkeyed", START)
-    posting.put_directory(office.db, BETA, Kept(1, "e", "{}"))
+    mail_outbox.put_directory(office.db, BETA, OutboxMessage(1, "e", "{}"))
     for agent, node in (("zoe", BETA), ("yan", GAMMA)):
-        posting.list_agent(office.db, agent, node)
+        mail_outbox.list_agent(office.db, agent, node)
         mesh.put_home(office.db, agent, node)
     return office
 
@@ -71,7 +71,7 @@ def test_a_message_is_owed_to_the_home_of_its_recipient(office: Office) -> None:
     assert office.rows("SELECT node, kind, message_id FROM mail_out") == [
         ("aid://example.com/beta", "message", message_id)
     ]
-    assert posting.waiting(office.db, message_id, "aid://example.com/beta") == ["zoe"]
+    assert mail_outbox.waiting(office.db, message_id, "aid://example.com/beta") == ["zoe"]
     assert not route.is_out_of_hand(office.context(), message_id, "zoe")
     held = office.post(to=["zoe"], policy={"human_gate": "required"})
     assert office.rows("SELECT 1 FROM mail_out WHERE message_id = ?", held) == []

@@ -1,0 +1,283 @@
+"""Who calls: a key's holder, the node's own agent, or a peer without a key (design §7)."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, Protocol, TypeVar
+
+import jwt
+
+from server.domain.access import Trust, check_project
+from server.domain.agents import check_canonical, check_unlike, identity, same_agent
+from server.domain.endpoints import is_loopback
+from server.domain.errors import Forbidden, InvalidInput, Unauthenticated
+from server.settings import Settings
+from server.store import bans, keys, mail_outbox, mesh, peers, tokens
+
+T = TypeVar("T")
+
+AUDIENCE = "cacp"
+_ALGORITHM = "HS256"
+_CLAIMS = ["exp", "aud", "sub", "jti", "project"]
+
+_BEARER = re.compile(rb"(?i:bearer) +(" + keys.PATTERN.pattern + rb")")
+_AUTHORITY = r"(\[[0-9a-f:.]{2,45}\]|[^\s:/?#@\[\]\\]{1,253})(?::[0-9]{1,5})?"
+_HOST = re.compile(_AUTHORITY, re.IGNORECASE)
+_ORIGIN = re.compile("https?://" + _AUTHORITY, re.IGNORECASE)
+_FORWARDING = frozenset({b"forwarded", b"via", b"x-real-ip"})
+_AGENT_ID_MAX = 200
+
+_SEND_KEY = (
+    "send Authorization: Bearer cacp_sk_…; `cacp keys create AID --repo NAME` on the node makes one"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, for which repo, and how far it is trusted."""
+
+    agent_id: str
+    repo: str
+    trust: Trust
+    via: Literal["local", "key", "peer"]
+    projects: frozenset[str] | None = None
+    """The only projects that its key is for, or that a project token narrows it to."""
+    human: bool = False
+    """Its key is a human's: it may let gated messages through (acp-canonical §12.8)."""
+
+
+class Read(Protocol):
+    """Runs a read on a connection, right here (`Database.read`)."""
+
+    def __call__(self, function: Callable[[sqlite3.Connection], T], /) -> T: ...
+
+
+class Authenticator:
+    """Finds out who calls. Keys are looked up on each request: a revoked one is out at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        read: Read,
+        secret: bytes,
+        known: Callable[[str], str | None] = lambda hashed: None,
+    ) -> None:
+        """`known` gives the agent that a hash of a key was granted to
+        (`server.discovery.known_agents`)."""
+        self._read = read
+        self._known = known
+        self._secret = secret
+        self._own = Caller(settings.agent, settings.repo, "verified", "local")
+        self._heeds = settings.heeds
+        self._is_local = settings.is_local
+        self._takes_unkeyed = settings.takes_unkeyed_peers
+        self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
+
+    def identify(
+        self, headers: Mapping[bytes, bytes], client_host: str | None, *, registers: bool = False
+    ) -> Caller:
+        """The caller of a request with these headers (lower-case names) from this address.
+
+        One that `registers` over loopback, where peers without a key are taken, may be new.
+        Raises Unauthenticated when the credentials are missing or don't hold, Forbidden when they
+        hold but not for what else the request says, Unavailable when they can't be looked up.
+        """
+        authorization = headers.get(b"authorization")
+        if authorization is None:
+            caller = self._without_key(headers, client_host, registers)
+        else:
+            caller = self._with_key(authorization, headers)
+        token = headers.get(b"x-project-token")
+        return caller if token is None else self._narrowed(caller, token)
+
+    def _with_key(self, authorization: bytes, headers: Mapping[bytes, bytes]) -> Caller:
+        match = _BEARER.fullmatch(authorization)
+        if match is None:
+            raise Unauthenticated(
+                f"The Authorization header holds no key: {_SEND_KEY}", reason="malformed_key"
+            )
+        hashed = keys.hash_of(match[1])
+        holder = self._read(lambda db: keys.holder(db, hashed)) or self._known_holder(hashed)
+        if holder is None:
+            raise Unauthenticated(f"This key is unknown here: {_SEND_KEY}", reason="unknown_key")
+        self._read(lambda db: bans.check(db, self._heeds, holder.agent_id))
+        if holder.revoked_at is not None:
+            raise Unauthenticated(f"This key is revoked: {_SEND_KEY}", reason="revoked_key")
+        if self._allowed_hosts and not _names(headers.get(b"host"), self._allowed_hosts):
+            raise Forbidden(
+                "The Host header names none of this node's hosts; "
+                "an operator adds it to CACP_ALLOWED_HOSTS",
+                reason="host_not_allowed",
+            )
+        claimed = headers.get(b"x-agent-id")
+        if claimed is not None and not same_agent(_agent_id(claimed), holder.agent_id):
+            raise Forbidden(
+                "X-Agent-ID names another agent than the key; leave it out or send the key's agent",
+                reason="agent_mismatch",
+                agentId=holder.agent_id,
+            )
+        trust: Trust = "visitor" if self._is_visitor(holder) else holder.trust
+        return Caller(
+            holder.agent_id, holder.repo, trust, "key", holder.projects, human=holder.human
+        )
+
+    def _is_visitor(self, holder: keys.Holder) -> bool:
+        """Whether another node speaks for the holder of a key of ours
+        (`server.methods.sync.agent_homes`)."""
+        if holder.trust != "verified":
+            return False
+        address = identity(holder.agent_id)
+        home = self._read(lambda db: mail_outbox.speaker(db, address))
+        return home is not None and not same_agent(home, self._own.agent_id)
+
+    def _known_holder(self, hashed: str) -> keys.Holder | None:
+        agent_id = self._known(hashed)
+        return None if agent_id is None else keys.Holder(agent_id, "", "known", None)
+
+    def _without_key(
+        self, headers: Mapping[bytes, bytes], client_host: str | None, registers: bool
+    ) -> Caller:
+        claimed = headers.get(b"x-agent-id")
+        near = self._is_local and client_host is not None and _is_loopback(client_host)
+        if not near and (self._is_local or claimed is None or not self._takes_unkeyed):
+            raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
+        self._refuse_disguised(headers, frozenset() if near else self._allowed_hosts)
+        agent_id = self._own.agent_id if claimed is None else _agent_id(claimed)
+        if not same_agent(agent_id, self._own.agent_id):
+            return self._peer(agent_id, new=near and registers)
+        if not near:
+            raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
+        return self._own
+
+    def _refuse_disguised(self, headers: Mapping[bytes, bytes], also_ours: frozenset[str]) -> None:
+        """Neither a web page (by DNS rebinding) nor a proxy on this host speaks for an agent.
+
+        `also_ours` are the names beside loopback's that the request may give us.
+        """
+        if not _names(headers.get(b"host"), also_ours):
+            raise Unauthenticated(
+                "Without a key, the Host header must be a loopback name: "
+                f"call http://localhost, or {_SEND_KEY}",
+                reason="foreign_host",
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and not _names(origin, also_ours, _ORIGIN):
+            raise Unauthenticated(
+                f"Without a key, no page of another origin may call: {_SEND_KEY}",
+                reason="foreign_origin",
+            )
+        for name in headers:
+            if name in _FORWARDING or name.startswith(b"x-forwarded-"):
+                raise Unauthenticated(
+                    f"Without a key, a request may not come through a proxy: {_SEND_KEY}",
+                    reason="forwarded",
+                    header=name.decode("latin-1"),
+                )
+
+    def _peer(self, agent_id: str, *, new: bool) -> Caller:
+        """A foreign peer, at its word (design §7); it may be `new` when it registers."""
+        peer = self._read(lambda db: peers.find(db, agent_id))
+        keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id, self._own.agent_id))
+        if keyed or (peer is not None and peer.trust != "unkeyed"):
+            raise Unauthenticated(
+                f"{agent_id} must call with its key: {_SEND_KEY}", reason="key_required"
+            )
+        try:
+            check_canonical(agent_id, "X-Agent-ID")
+            if peer is None and new:
+                check_unlike(agent_id, [self._own.agent_id, *self._read(mesh.known_agents)])
+        except (InvalidInput, Forbidden) as refusal:
+            raise Unauthenticated(refusal.message, **refusal.data) from None
+        if peer is None and not new:
+            raise Unauthenticated(
+                f"{agent_id} is unknown here; register it as a peer, or {_SEND_KEY}",
+                reason="unknown_agent",
+            )
+        if not self._takes_unkeyed:
+            raise Unauthenticated(
+                f"This node takes no peer without a key (CACP_TRUST_UNKEYED_PEERS): {_SEND_KEY}",
+                reason="unkeyed_peers_off",
+            )
+        self._read(lambda db: bans.check(db, self._heeds, agent_id))
+        repo = peer.repo_name if peer is not None else None
+        return Caller(agent_id, repo or "", "unkeyed", "peer")
+
+    def _narrowed(self, caller: Caller, token: bytes) -> Caller:
+        """The caller, narrowed to the project of its token (CACP 2.0, Headers)."""
+        try:
+            claims = jwt.decode(
+                token,
+                self._secret,
+                algorithms=[_ALGORITHM],
+                audience=AUDIENCE,
+                options={"require": _CLAIMS},
+            )
+        except jwt.ExpiredSignatureError:
+            raise Unauthenticated(
+                "The project token has expired; `cacp tokens create` makes a new one",
+                reason="expired_token",
+            ) from None
+        except (jwt.InvalidTokenError, RecursionError):
+            raise Unauthenticated(
+                "X-Project-Token holds no token of this node; `cacp tokens create` makes one",
+                reason="invalid_token",
+            ) from None
+        if not self._read(lambda db: tokens.is_active(db, claims["jti"])):
+            raise Unauthenticated(
+                "The project token is revoked; `cacp tokens create` makes a new one",
+                reason="revoked_token",
+            )
+        if claims["sub"] != caller.agent_id:
+            raise Forbidden(
+                "The project token was made for another agent than the one that calls",
+                reason="agent_mismatch",
+                agentId=caller.agent_id,
+            )
+        check_project(caller.projects, claims["project"])
+        return replace(caller, projects=frozenset({claims["project"]}))
+
+
+def issue_token(
+    secret: bytes, *, token_id: str, project_id: str, agent_id: str, issued_at: int, expires_at: int
+) -> str:
+    """A project token: a JWT that narrows `agent_id` to one project. Times are stamps."""
+    claims = {
+        "aud": AUDIENCE,
+        "sub": agent_id,
+        "jti": token_id,
+        "project": project_id,
+        "iat": issued_at // 1_000_000,
+        "exp": expires_at // 1_000_000,
+    }
+    return jwt.encode(claims, secret, algorithm=_ALGORITHM)
+
+
+def _agent_id(header: bytes) -> str:
+    text = header.decode(errors="replace")
+    if not 0 < len(text) <= _AGENT_ID_MAX:
+        raise Unauthenticated(
+            f"X-Agent-ID must have 1 to {_AGENT_ID_MAX} characters", reason="malformed_agent_id"
+        )
+    return text
+
+
+@lru_cache(maxsize=256)
+def _names(
+    header: bytes | None, also_ours: frozenset[str], pattern: re.Pattern[str] = _HOST
+) -> bool:
+    """Whether a Host or Origin header names this machine's loopback, or one of `also_ours`."""
+    if header is None:
+        return False
+    name = _name(pattern, header)
+    return _is_loopback(name) or name in also_ours
+
+
+def _name(pattern: re.Pattern[str], header: bytes) -> str:
+    """The host name in a Host or Origin header, in lower case; "" when it has none."""
+    match = pattern.fullmatch(header.decode("latin-1"))
+    return match[1].lower() if match else ""
+
+
+_is_loopback = lru_cache(maxsize=256)(is_loopback)

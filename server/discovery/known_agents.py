@@ -1,0 +1,185 @@
+"""Trust level "known": agents that ADP lists, without a key (CACP 2.0, Trust Levels; design §7).
+
+    caller                              node                     endpoint that ADP lists
+      │ POST /known {agentId, nonce}      │                                │
+      │ ────────────────────────────────► │ GET …/cacp-challenge/{nonce}   │
+      │                                   │ ─────────────────────────────► │
+      │                                   │ ◄───────────── {agentId, node} │
+      │ ◄─────────────── {key, expiresIn} │                                │
+
+The caller makes the nonce up, and shows at its endpoint who it is and which node it asks. Nobody
+else can: the endpoint answers only for its own nonces. Nor can a node in the middle pass a nonce
+on, for the answer names the node that the caller meant. What is granted reads only, for an hour,
+and is kept in memory: after a restart, callers ask again.
+"""
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+from pydantic import ValidationError
+
+from peers.client import Client
+from peers.errors import CallError, Refused
+from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
+from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
+from server.auth.authenticator import Read
+from server.domain.agents import check_canonical, check_unlike, same_agent
+from server.domain.endpoints import place
+from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
+from server.http.rate_limit import RateLimit
+from server.settings import Settings
+from server.store import keys, mesh
+
+Search = Callable[[SearchRequest], Awaitable[list[Listing]]]
+
+GRANT_SECONDS = 3600
+GRANTS_MAX = 10_000
+LISTED_SECONDS = 300.0
+UNLISTED_SECONDS = 30.0
+"""So long an agent's endpoint, or that ADP doesn't list it, is taken as it was found."""
+LISTED_MAX = 10_000
+ASKED_PER_MINUTE = 20
+AT_ONCE = 4
+"""Handshakes at once: each makes the node call out."""
+
+log = structlog.get_logger()
+
+
+class Grants:
+    """Keys that were granted, as hashes. Times are seconds of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self._granted: dict[str, tuple[str, float]] = {}
+
+    def grant(self, agent_id: str, now: float) -> str:
+        """A new key. Beyond `GRANTS_MAX` the oldest is forgotten."""
+        key = keys.new_key()
+        self._granted[keys.hash_of(key.encode())] = (agent_id, now + GRANT_SECONDS)
+        while len(self._granted) > GRANTS_MAX:
+            del self._granted[next(iter(self._granted))]
+        return key
+
+    def holder(self, hashed: str, now: float) -> str | None:
+        """The agent that the key with this hash was granted to, while it lasts."""
+        agent_id, until = self._granted.get(hashed, ("", 0.0))
+        if now < until:
+            return agent_id
+        self._granted.pop(hashed, None)
+        return None
+
+
+class Handshake:
+    """Decides who is known."""
+
+    def __init__(
+        self, settings: Settings, grants: Grants, search: Search, client: Client, read: Read
+    ) -> None:
+        self._settings = settings
+        self._grants = grants
+        self._search = search
+        self._client = client
+        self._read = read
+        self._limits = RateLimit(ASKED_PER_MINUTE)
+        self._listed: dict[str, tuple[str | None, float]] = {}
+        self._under_way = 0
+
+    async def admit(self, params: KnownParams, client: str) -> KnownGrant:
+        """A key that may read, for an agent that ADP lists and that proves to be there.
+
+        Raises Forbidden, InvalidInput, Unauthenticated, RateLimited for too many from one address
+        or at once, and `peers.adp.ExchangeError` when the exchange can't be asked.
+        """
+        self._check(params.agent_id, client)
+        self._under_way += 1
+        try:
+            await self._prove(params)
+        finally:
+            self._under_way -= 1
+        log.info("known_agent", agent=params.agent_id)
+        key = self._grants.grant(params.agent_id, time.monotonic())
+        return KnownGrant(key=key, expires_in=GRANT_SECONDS)
+
+    def _check(self, agent_id: str, client: str) -> None:
+        if not self._settings.known_agents:
+            raise Forbidden(
+                "This node takes no agent without a key (CACP_KNOWN_AGENTS)",
+                reason="known_agents_off",
+            )
+        self._limits.check(client, time.monotonic())
+        if self._under_way >= AT_ONCE:
+            raise RateLimited("Others are being looked up; try again in 5 s", retryAfter=5)
+        own = same_agent(agent_id, self._settings.agent)
+        if own or self._read(lambda db: keys.is_keyed(db, agent_id)):
+            raise Forbidden(f"{agent_id} must call with its key", reason="key_needed")
+        check_canonical(agent_id, "agentId")
+        check_unlike(agent_id, [self._settings.agent, *self._read(mesh.known_agents)])
+
+    async def _prove(self, params: KnownParams) -> None:
+        endpoint = await self._endpoint(params.agent_id)
+        if endpoint is None:
+            raise Unauthenticated(f"ADP does not list {params.agent_id}", reason="unknown_agent")
+        try:
+            answer = await self._client.get(f"{place(endpoint)}{CHALLENGE_PATH}{params.nonce}")
+            shown = Challenge.model_validate(answer)
+            proven = same_agent(shown.agent_id, params.agent_id) and place(shown.node) == place(
+                self._settings.url
+            )
+        except (CallError, ValidationError, InvalidInput):
+            proven = False
+        if not proven:
+            # One answer for all reasons: which ports answer is nobody's business.
+            raise Unauthenticated(
+                f"The endpoint that ADP lists for {params.agent_id} does not show the nonce for "
+                f"{self._settings.url}",
+                reason="challenge_failed",
+            )
+
+    async def _endpoint(self, agent_id: str) -> str | None:
+        """Where ADP lists the agent, as found within the last minutes."""
+        now = time.monotonic()
+        endpoint, until = self._listed.get(agent_id, (None, 0.0))
+        if now < until:
+            return endpoint
+        found = await self._search(
+            SearchRequest(query=agent_id, filters=Filters(protocols=[PROTOCOL]), limit=50)
+        )
+        endpoint = next(
+            (one.manifest.endpoint for one in found if same_agent(one.aid, agent_id)), None
+        )
+        self._listed.pop(agent_id, None)
+        lasts = UNLISTED_SECONDS if endpoint is None else LISTED_SECONDS
+        self._listed[agent_id] = (endpoint, now + lasts)
+        while len(self._listed) > LISTED_MAX:
+            del self._listed[next(iter(self._listed))]
+        return endpoint
+
+
+class Asking:
+    """The other side: this node asks another to take it as known, and shows its nonces."""
+
+    def __init__(self, agent_id: str, client: Client) -> None:
+        self._agent_id = agent_id
+        self._client = client
+        self._shown: dict[str, str] = {}
+
+    async def ask(self, url: str) -> KnownGrant:
+        """A key to read at the node at `url`. Raises Unreachable, Forbidden when it refuses."""
+        nonce = secrets.token_urlsafe(32)
+        self._shown[nonce] = url
+        try:
+            body = {"agentId": self._agent_id, "nonce": nonce}
+            return KnownGrant.model_validate(await self._client.post(f"{place(url)}/known", body))
+        except Refused as refused:
+            raise Forbidden(f"The node {refused}", reason="not_taken_as_known") from None
+        except ValidationError:
+            said = "The node answers with something else than a grant"
+            raise Forbidden(said, reason="not_taken_as_known") from None
+        finally:
+            del self._shown[nonce]
+
+    def shown(self, nonce: str) -> Challenge | None:
+        """What is shown for a nonce, while it is under way."""
+        url = self._shown.get(nonce)
+        return None if url is None else Challenge(agent_id=self._agent_id, node=url)

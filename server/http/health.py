@@ -1,0 +1,137 @@
+"""Is the node well? Asked of the database itself, by reading and by writing (design §7)."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal, NamedTuple
+
+from server.domain.errors import Refusal
+from server.store import alarms, changes, deferred, undelivered
+from server.store.database import Database, Transaction
+from server.util.loops import Loops
+
+LARGE_PROBE = "-" * 64 * 1024
+"""Larger than most calls: after trouble a full disk may have room for a few bytes still."""
+PROBE_SECONDS = 5.0
+"""A write this recent stands for a probe."""
+PROBE_PATIENCE = 2.0
+"""Who asks about health waits no longer; a locked database keeps a write waiting for more."""
+LOW_DISK = 100 * 1024 * 1024
+
+Level = Literal["healthy", "degraded", "unhealthy"]
+
+
+class Health(NamedTuple):
+    """`reason` is None when healthy; unhealthy means that writes or reads fail. `detail` says more,
+    and what to do."""
+
+    status: Level
+    reason: str | None = None
+    detail: str | None = None
+
+
+WELL = Health("healthy")
+
+
+def untold(stuck: undelivered.Stuck) -> str:
+    """What peers have not taken, in words, and what to do; none is named: `/health` is public."""
+    what = "1 entity was" if stuck.entities == 1 else f"{stuck.entities} entities were"
+    by = "1 peer" if stuck.peers == 1 else f"{stuck.peers} peers"
+    return (
+        f"{what} refused by {by}, or can't be sent; all else goes on. `cacp peers` says which and "
+        "why, `cacp peers retry` tries again at once, `cacp peers drop` gives up"
+    )
+
+
+class HealthCheck:
+    """Probes the database, at most once in a few seconds."""
+
+    def __init__(self, database: Database, loops: Loops | None = None) -> None:
+        self._database = database
+        self._loops = loops or Loops()
+        self._probed = -PROBE_SECONDS
+        self._writes_seen = 0
+        self._lock = asyncio.Lock()
+
+    async def examine(self) -> Health:
+        """The node's health now."""
+        if self._database.corrupt:
+            return Health("unhealthy", "storage_corrupt")
+        if self._database.files_are_lost():
+            return Health("unhealthy", "storage_missing")
+        try:
+            self._database.read(changes.can_read)
+        except Refusal as refusal:
+            return Health("unhealthy", str(refusal.data["reason"]))
+        failure = await self._probe()
+        if failure is not None:
+            return Health("unhealthy", failure)
+        try:
+            free = shutil.disk_usage(self._database.path.parent).free
+        except OSError:
+            return Health("unhealthy", "storage_missing")
+        if free < LOW_DISK:
+            return Health("degraded", "disk_low")
+        alarmed = self._database.read(alarms.every)
+        for alarm in alarmed:
+            if alarm.reason == "content_corrupt":
+                return Health("degraded", alarm.reason, alarm.detail)
+        if failing := self._loops.failing:
+            return Health("degraded", "loop_failing", _said_of(failing))
+        trouble = self._database.time_trouble()
+        if trouble is not None:
+            return Health("degraded", *trouble)
+        waiting = self._database.read(partial(deferred.waiting, now=self._database.now()))
+        if waiting:
+            return Health("degraded", "deferred", _said_to_wait(waiting))
+        stuck = self._database.read(undelivered.stuck)
+        if stuck.entities:
+            return Health("degraded", "undelivered", untold(stuck))
+        # What others do hides nothing of this node's own.
+        for alarm in alarmed:
+            return Health("degraded", alarm.reason, alarm.detail)
+        return WELL
+
+    async def _probe(self) -> str | None:
+        async with self._lock:
+            database = self._database
+            fresh = time.monotonic() - self._probed < PROBE_SECONDS
+            if database.trouble is None and (fresh or database.writes != self._writes_seen):
+                self._writes_seen = database.writes
+                return None
+            try:
+                async with asyncio.timeout(PROBE_PATIENCE):
+                    await database.write(
+                        partial(_write_probe, LARGE_PROBE if database.trouble else "")
+                    )
+            except TimeoutError:
+                return database.trouble or "storage_slow"
+            except Refusal as refusal:
+                return str(refusal.data["reason"])
+            self._probed = time.monotonic()
+            self._writes_seen = database.writes
+            return None
+
+
+def _said_of(failing: list[str]) -> str:
+    return (
+        f"What the node does beside its callers fails in: {', '.join(failing)}. It is tried again, "
+        "and the rest goes on; the node's log says what is wrong (`loop_failed`)"
+    )
+
+
+def _said_to_wait(waiting: Mapping[str, int]) -> str:
+    messages = sum(waiting.values())
+    count = "1 message waits" if messages == 1 else f"{messages} messages wait"
+    return (
+        f"Of what peers sent {count} for a project that is unknown here, or for a version or round "
+        f"that it follows on, most of it from {next(iter(waiting))}. It is tried again, and "
+        "expires after 7 days; `cacp peers deferred` shows it, and drops it"
+    )
+
+
+def _write_probe(more: str, transaction: Transaction) -> None:
+    # SQLite writes nothing when a value stays the same.
+    changes.put_meta(transaction.connection, "probe", f"{transaction.stamp}{more}")

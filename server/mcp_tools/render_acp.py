@@ -1,0 +1,175 @@
+"""Results of `acp/*` as short markdown for models; `render` has those of `cacp/*`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from server.domain import untrusted
+from server.domain.untrusted import Author, block, block_of_json, inline
+
+Json = dict[str, Any]
+
+PROVED = "verified"
+"""The trust in who sends and hands on: each has proved with a key to be who it is (acp-canonical
+§12.1), here or at the node that vouches for it."""
+
+
+def sent(params: Json, result: Json) -> str:
+    """What became of a message that was sent: acp/send, acp/respond, acp/status."""
+    message = result["message"]
+    lines = [
+        f"- messageId: `{message['id']}`",
+        f"- thread_id: {inline(message.get('thread_id', '-'))}",
+        f"- status: {message['status']}",
+    ]
+    if result["duplicate"]:
+        lines.append("- duplicate: this client_id was sent before; nothing was sent again")
+    if result.get("held"):
+        lines.append(f"- held: {HELD[result['held']]}")
+    for receipt in result["receipts"]:
+        why = f" ({inline(receipt['error'])})" if receipt.get("error") else ""
+        lines.append(f"- to {inline(receipt['recipient'])}: {receipt['status']}{why}")
+    lines.append(_channels(result["capabilities"]))
+    return "\n".join(lines)
+
+
+HELD = {
+    "gate": "a human must approve it first (`cacp approve`)",
+    "quarantine": "its sequence is ahead of its thread; it goes on when the gap is filled",
+}
+
+
+def mail(params: Json, result: Json) -> str:
+    """acp/inbox, which the node has put into words itself: it knows who its senders are."""
+    lines = [result["text"], "", f"- cursor: {inline(result['cursor'])}"]
+    if result["more"]:
+        lines.append("- more: call again with this cursor")
+    if result["restarted"]:
+        lines.append("- restarted: the cursor was of another database; this begins anew")
+    lines += [
+        f"- {inline(one['messageId'])} is not acknowledged: {one['outcome']}"
+        for one in result.get("acked", ())
+        if one["outcome"] not in ("read", "already")
+    ]
+    if result["messages"]:
+        lines.append("- When you have dealt with a message, give its id in ack.")
+    return "\n".join([*lines, _channels(result["capabilities"])])
+
+
+def found_messages(params: Json, result: Json) -> str:
+    """acp/query."""
+    messages = [one["message"] for one in result["messages"]]
+    authors = [_sender(one["message"]["from"], one.get("vouchedBy")) for one in result["messages"]]
+    text = untrusted.inbox(messages, authors, title="Found", nothing="There are no such messages.")
+    receipts = [
+        f"- `{one['message']['id']}` to {inline(receipt['recipient'])}: {receipt['status']}"
+        for one in result["messages"]
+        for receipt in one["receipts"]
+    ]
+    parts = [text, "\n".join(["# Receipts", "", *receipts])] if receipts else [text]
+    if result.get("nextCursor"):
+        parts.append(f"More: cursor {inline(result['nextCursor'])}")
+    return "\n\n".join(parts)
+
+
+def _sender(agent_id: str, vouched_by: str | None) -> Author:
+    """Who sent a message, and the node that vouches for one from elsewhere."""
+    return Author(agent_id, vouched_by or "", "peer" if vouched_by else PROVED)
+
+
+def _channels(capabilities: Json) -> str:
+    """How messages can reach agents on this node now (acp-canonical §10.4)."""
+    states = ", ".join(f"{name} {state}" for name, state in capabilities.items())
+    return f"- channels: {states}"
+
+
+# --- handoffs and teamspaces --------------------------------------------------------------------
+
+
+def handoff(params: Json, result: Json) -> str:
+    """acp/handoff, whatever its action."""
+    return "\n".join(_handoff(result))
+
+
+def _handoff(result: Json) -> Iterator[str]:
+    for one in result.get("handoffs") or ():
+        yield f"- {_handoff_line(one)}"
+    for one in result.get("elsewhere") or ():
+        yield (
+            f"- handoff_id {inline(one['handoffId'])}, held by {inline(one['node'])}: "
+            "get tells more"
+        )
+    if result.get("handoffs") == [] and not result.get("elsewhere"):
+        yield "There are no such handoffs."
+    if result.get("nextCursor"):
+        yield f"More: cursor {inline(result['nextCursor'])}"
+    about = result.get("handoff")
+    if about is None:
+        return
+    yield f"# Handoff {inline(about['title'])}\n"
+    yield f"- handoff_id: `{about['handoffId']}`"
+    yield f"- status: {about['status']}"
+    yield f"- task_id: {inline(about['taskId'])}"
+    yield f"- from: {inline(about['fromAgent'])}"
+    yield f"- to: {inline(about['toAgent'])}"
+    yield f"- package_hash: `{about['packageHash']}`"
+    for name in ("team", "dueAt", "resolvedAt"):
+        if about.get(name):
+            yield f"- {name}: {inline(about[name])}"
+    if result.get("nextStep"):
+        yield f"- next: {result['nextStep']}"
+    sender = Author(about["fromAgent"], trust=PROVED)
+    if result.get("package"):
+        yield f"\n## Package\n\n{untrusted.WARNING}\n"
+        yield block_of_json(result["package"], sender)
+    for check in result.get("artifacts") or ():
+        outcome, detail = check["outcome"], inline(check["detail"])
+        yield f"- artifact {inline(check['artifactId'])}: {outcome} ({detail})"
+    if result.get("history"):
+        yield "\n## History\n"
+        for event in result["history"]:
+            said = f": {inline(event['detail'])}" if event.get("detail") else ""
+            yield (
+                f"- {event['recordedAt']} {event['step']} → {event['after']} "
+                f"by {inline(event['actor'])} ({event['role']}){said}"
+            )
+
+
+def _handoff_line(one: Json) -> str:
+    return (
+        f"{inline(one['title'])}: handoff_id `{one['handoffId']}`, {one['status']}, "
+        f"from {inline(one['fromAgent'])} to {inline(one['toAgent'])}"
+    )
+
+
+def team(params: Json, result: Json) -> str:
+    """acp/team, whatever its action."""
+    return "\n".join(_team(result)) or "Done."
+
+
+def _team(result: Json) -> Iterator[str]:
+    for one in result.get("teams") or ():
+        yield f"- {inline(one['name'])}: team `{one['team']}`, {one['status']}, you: {one['role']}"
+    if result.get("teams") == []:
+        yield "You are in no teamspace."
+    manifest = result.get("manifest")
+    if manifest is not None:
+        yield f"# Teamspace {inline(manifest['name'])}\n"
+        yield f"- team: `{manifest['teamspace_id']}`"
+        yield f"- status: {manifest['status']}"
+        for member in manifest["members"]:
+            yield f"- {member['role']}: {inline(member['agent_id'])}"
+        if manifest["purpose"]:
+            yield block(manifest["purpose"], Author(manifest["created_by"], trust=PROVED))
+    tasks = [*(result.get("tasks") or ()), *([result["task"]] if result.get("task") else ())]
+    for task in tasks:
+        blocked = f", blocked: {inline(task['blockCode'])}" if task.get("blockCode") else ""
+        owner = inline(task["owner"]) if task.get("owner") else "nobody yet"
+        yield (
+            f"- task {inline(task['taskId'])} {inline(task['title'])}: {task['kind']}, "
+            f"{task['status']}, owned by {owner}{blocked}"
+        )
+    if result.get("lines"):
+        lines = [line["line"] for line in result["lines"]]
+        yield block_of_json(lines, Author("the teamspace's members", trust=PROVED))
+    if result.get("nextCursor") is not None:
+        yield f"More: cursor {result['nextCursor']}"

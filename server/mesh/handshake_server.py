@@ -1,0 +1,211 @@
+"""The answering side of a handshake, and what both sides write when it is done (design §7)."""
+
+import secrets
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from peers import handshake
+from peers.signing import verify
+from schemas.mesh import Confirm, Confirmed, Hello, Introduction, Welcome
+from server.domain.agents import same_agent
+from server.domain.endpoints import check_endpoint
+from server.domain.errors import Conflict, Forbidden, RateLimited, Unauthenticated
+from server.domain.places import Way, check_place
+from server.node import Node
+from server.settings import Settings
+from server.store import bans, changes, keys, mesh, peers
+from server.store.database import Database, Transaction
+
+PENDING_SECONDS = 30.0
+PENDING_MAX = 100
+KEYS_KEPT = 2
+"""Keys of one peer that stay valid: handshakes from both sides may cross."""
+
+
+class _Pending(NamedTuple):
+    hello: Hello
+    secret: str
+    said: bytes
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeParty:
+    """The other side, proved, and the keys that the two use: `call_with` there, `called_with`
+    here."""
+
+    introduction: Introduction
+    call_with: str
+    called_with: str
+
+
+class HandshakeServer:
+    """Answers Hello and Confirm. What is begun and not confirmed is forgotten after a while."""
+
+    def __init__(self, settings: Settings, database: Database, node: Node) -> None:
+        self._tokens = settings.mesh_tokens
+        self._database = database
+        self._node = node
+        self._pending: dict[str, _Pending] = {}
+
+    async def hello(self, hello: Hello) -> Welcome:
+        """Raises Unauthenticated for an unknown secret, Forbidden, Conflict for a pinned agent."""
+        caller = hello.introduction
+        secret = self._secret(hello)
+        check_introduction(self._node, caller)
+        self._database.read(lambda db: check_welcome(db, self._node, caller))
+        self._forget_old()
+        if len(self._pending) >= PENDING_MAX:
+            raise RateLimited("Too many handshakes are open", retryAfter=int(PENDING_SECONDS))
+        own = introduce(self._node)
+        said = handshake.transcript(caller, own)
+        self._pending[own.nonce] = _Pending(hello, secret, said, time.monotonic() + PENDING_SECONDS)
+        return Welcome(
+            introduction=own,
+            proof=handshake.proof(secret, "answerer", said),
+            signature=self._node.key.sign(handshake.signed("answerer", said)),
+        )
+
+    async def confirm(self, confirm: Confirm) -> Confirmed:
+        """Raises Unauthenticated when the proof or the signature doesn't hold."""
+        self._forget_old()
+        pending = self._pending.pop(confirm.nonce, None)
+        if pending is None:
+            raise Unauthenticated(
+                "This handshake is unknown or too old: begin anew", reason="unknown_handshake"
+            )
+        caller = pending.hello.introduction
+        check_proof("caller", pending.secret, pending.said, caller, confirm)
+        pair = handshake.pair_keys(pending.secret, pending.said)
+        party = HandshakeParty(caller, call_with=pair.answerer, called_with=pair.caller)
+
+        def enter_both(transaction: Transaction) -> None:
+            invite = pending.hello.secret_id
+            is_invite = invite.startswith("inv_")
+            if (
+                is_invite
+                and mesh.invite_secret(transaction.connection, invite, transaction.now) is None
+            ):
+                raise Unauthenticated("This invite was used meanwhile", reason="invite_used")
+            enter(transaction, self._node, party, "invite" if is_invite else "token")
+            if is_invite:
+                mesh.use_invite(transaction.connection, invite, caller.agent_id)
+
+        await self._database.write(enter_both)
+        return Confirmed(status="registered", agent_id=self._node.agent_id)
+
+    def _secret(self, hello: Hello) -> str:
+        nonce = hello.introduction.nonce
+        for token in self._tokens:
+            if secrets.compare_digest(
+                handshake.token_tag(token, nonce).encode(), hello.secret_id.encode()
+            ):
+                return token
+        now = self._database.now()
+        found = self._database.read(lambda db: mesh.invite_secret(db, hello.secret_id, now))
+        if found is None:
+            raise Unauthenticated(
+                "Neither this node's mesh token nor an open invite", reason="unknown_secret"
+            )
+        return found
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        for nonce in [one for one, pending in self._pending.items() if pending.deadline < now]:
+            del self._pending[nonce]
+
+
+def introduce(node: Node) -> Introduction:
+    """This node, with a fresh nonce."""
+    return Introduction.model_construct(
+        agent_id=node.agent_id,
+        endpoint=node.url,
+        repo_name=node.repo,
+        public_key=node.key.public,
+        nonce=secrets.token_hex(32),
+    )
+
+
+def check_introduction(node: Node, other: Introduction) -> None:
+    """Raises Forbidden for ourselves, or for an endpoint that must not be called."""
+    if same_agent(other.agent_id, node.agent_id):
+        raise Forbidden("This node doesn't register itself as its peer", reason="own_agent")
+    check_endpoint(other.endpoint, loopback_allowed=node.loopback)
+
+
+def check_welcome(db: sqlite3.Connection, node: Node, other: Introduction) -> None:
+    """Raises Forbidden for who is banned, by its name or its key; Conflict as `check_pin`."""
+    bans.check(db, node.heeds, other.agent_id, other.public_key)
+    check_pin(mesh.node_key(db, other.agent_id), other)
+
+
+def check_pin(pinned: mesh.NodeKey | None, other: Introduction) -> None:
+    """Raises Conflict when the agent has proved another key before (design §7)."""
+    if pinned is None or pinned.introduced_by is not None:
+        return
+    if pinned.public_key != other.public_key:
+        raise Conflict(
+            f"{other.agent_id} is pinned to another key: it registers with that one, "
+            "or an operator runs `cacp peers remove --forget` first",
+            reason="key_pinned",
+        )
+
+
+def check_proof(
+    role: handshake.Role,
+    secret: str,
+    said: bytes,
+    other: Introduction,
+    given: Welcome | Confirm,
+) -> None:
+    """Raises Unauthenticated unless the other side knows the secret and holds its key."""
+    if not handshake.holds(secret, role, said, given.proof):
+        raise Unauthenticated("The proof of the secret doesn't hold", reason="wrong_proof")
+    if not verify(other.public_key, handshake.signed(role, said), given.signature):
+        raise Unauthenticated("The signature is not that of the key", reason="wrong_signature")
+
+
+def enter(
+    transaction: Transaction, node: Node, party: HandshakeParty, came_by: Way = "operator"
+) -> None:
+    """Enter a peer that has proved itself, or renew its keys. Raises Conflict, Forbidden."""
+    db, other = transaction.connection, party.introduction
+    check_welcome(db, node, other)
+    known = peers.find(db, other.agent_id)
+    if known is None:
+        check_place(peers.count_by_way(db), came_by)
+    key_id = keys.add(
+        db,
+        party.called_with,
+        agent_id=other.agent_id,
+        repo=other.repo_name,
+        trust="peer",
+        now=transaction.stamp,
+    )
+    mesh.pin(db, other.agent_id, other.public_key)
+    peers.put(db, other.agent_id, other.endpoint, other.repo_name, "verified", transaction.stamp)
+    if known is None:
+        peers.put_way(db, other.agent_id, came_by)
+    peers.take_back(db, other.agent_id)
+    if key_id is not None:
+        # The key before stays: handshakes begun by both sides may cross.
+        ids = [*(known.key_id.split(",") if known and known.key_id else []), key_id]
+        for old in ids[:-KEYS_KEPT]:
+            keys.revoke(db, old, now=transaction.stamp)
+        peers.put_keys(db, other.agent_id, party.call_with, ",".join(ids[-KEYS_KEPT:]))
+    if known is None or known.secret is None:
+        # What is there already goes by digests; the cursor is for what comes.
+        peers.put_cursor(db, other.agent_id, changes.newest(db), transaction.stamp)
+    changes.append(
+        db,
+        at=transaction.stamp,
+        origin=node.agent_id,
+        actor=other.agent_id,
+        action="peers/register",
+        entity="peer",
+        entity_id=other.agent_id,
+        project_id=None,
+        outcome="registered",
+    )

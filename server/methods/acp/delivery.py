@@ -1,0 +1,197 @@
+"""What happens to a message once it is written: its turn, its boxes, its status, its audit."""
+
+from collections.abc import Collection
+from typing import Any, cast
+
+from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
+from schemas.base import iso
+from server.domain.acp import policy, status, threads
+from server.domain.acp import teams as authority
+from server.domain.agents import identity
+from server.domain.errors import IllegalTransition
+from server.methods.acp import route, thread
+from server.methods.base import Context
+from server.store import mailboxes, messages, pushes, sender_limits, teams
+from server.store.mailboxes import Delivery
+from server.store.messages import MessageRow
+from server.store.pushes import PushTarget
+
+LEFT = "while it waited, its sender or this recipient left the teamspace that it is for"
+
+
+def let_through(ctx: Context, message: MessageRow) -> None:
+    """Put a message into its recipients' boxes, unless it is before its turn in its thread; then
+    those that waited for it. One whose number was taken while it waited gets the next that is free.
+    """
+    if message.sequence is not None:
+        joined = thread.of(ctx, message)
+        at = joined.thread
+        pending = messages.pending(ctx.db, joined.id, at.sequence)
+        others = [one for one in pending if one.id != message.id]
+        message = _numbered(ctx, message, threads.number_for(message.sequence, at, others))
+        if threads.place(message.type, message.sequence, at, others) == "early":
+            messages.put_held(ctx.db, message.id, "quarantine", iso(ctx.stamp))
+            return
+    _let_go(ctx, message)
+    take_turn(ctx, message)
+
+
+def _numbered(ctx: Context, message: MessageRow, sequence: int) -> MessageRow:
+    if sequence != message.sequence:
+        messages.put_sequence(ctx.db, message.id, sequence, iso(ctx.stamp))
+    return message._replace(sequence=sequence)
+
+
+def _let_go(ctx: Context, message: MessageRow) -> None:
+    now = iso(ctx.stamp)
+    if message.held is not None:
+        messages.put_held(ctx.db, message.id, None, now)
+    thread_id = messages.thread_of(ctx.db, message.id)
+    sender, reached = identity(message.from_agent), False
+    meant = ACPPolicy.model_validate_json(message.policy_json)
+    for_team = policy.is_for_team(meant, message.type)
+    members = active_members(ctx, message.team) if for_team else None
+    for found in mailboxes.deliveries(ctx.db, message.id):
+        waits = found.box_seq is None and found.status == "pending"
+        if not waits:
+            continue
+        if for_team and not authority.may_reach(members, sender, found.recipient):
+            advance(ctx, messages.find(ctx.db, message.id) or message, found, "failed", LEFT)
+            if is_audited(message):
+                audit(ctx, "failed", message.id, recipient=found.recipient, reason=LEFT)
+            continue
+        reached = True
+        thread.heard(ctx, thread_id, message, found.recipient)
+        if route.let_go(ctx, message.id, found.recipient, now):
+            announce(ctx, message, found.recipient)
+    if reached:
+        log_for_team(ctx, message)
+
+
+def log_for_team(ctx: Context, message: MessageRow) -> None:
+    """Enter what is delivered now into its teamspace's log, which all members read (§8.2); not what
+    is for its recipients alone."""
+    if message.team is None or teams.find(ctx.db, message.team) is None:
+        return
+    if ACPPolicy.model_validate_json(message.policy_json).visibility == "team":
+        teams.log_message(ctx.db, message)
+
+
+def active_members(ctx: Context, team: str | None) -> Collection[str] | None:
+    """The members of an active teamspace; None where there is none."""
+    found = teams.find(ctx.db, team) if team is not None else None
+    active = found is not None and found.status == "active"
+    return teams.members(ctx.db, str(team)) if active else None
+
+
+def take_turn(ctx: Context, message: MessageRow) -> None:
+    """A message with a sequence has had its turn: its number is taken, and the next may follow."""
+    if message.sequence is not None:
+        _follow(ctx, message, message.sequence)
+
+
+def _follow(ctx: Context, message: MessageRow, taken: int) -> None:
+    """Let through what has its turn in a message's thread once this number is taken, one after the
+    other."""
+    joined = thread.of(ctx, message)
+    at = threads.take(joined.thread, taken, ctx.node.acp.bounds)
+    pending = messages.pending(ctx.db, joined.id, at.sequence)
+    while (first := threads.turn(at, pending)) is not None:
+        pending = [one for one in pending if one.id != first.id]
+        at = at._replace(sequence=first.sequence)
+        following = messages.find(ctx.db, first.id)
+        if following is not None:
+            _let_go(ctx, _numbered(ctx, following, first.sequence))
+    messages.put_thread(ctx.db, joined.id, joined.name, at)
+
+
+def announce(ctx: Context, message: MessageRow, address: str) -> None:
+    """Have a message that has come into a box pushed on the channels that its priority takes, as
+    far as its recipient has them (§10.2)."""
+    rules = ctx.node.acp
+    for channel in rules.routes[cast(ACPPriority, message.priority)]:
+        if channel == "inbox" or (channel == "wake" and address not in rules.wakes):
+            continue
+        if channel == "channel" and pushes.webhook(ctx.db, address) is None:
+            continue
+        pushes.add(ctx.db, message.id, PushTarget(channel, address), iso(ctx.now))
+
+
+def advance(
+    ctx: Context,
+    message: MessageRow,
+    delivery: Delivery,
+    to: ACPMessageStatus,
+    error: str | None = None,
+    at: str | None = None,
+) -> bool:
+    """Bring a message further with one recipient, now or `at` the time when its home did; False,
+    and nothing done, when it can't go there (§4.1). The envelope's status follows."""
+    if not status.path(delivery.status, to):
+        return False
+    now = iso(ctx.stamp)
+    mailboxes.put_delivery(ctx.db, message.id, delivery.recipient, to, at or now, error)
+    if to in ("read", "expired", "failed"):
+        pushes.end(ctx.db, message.id, delivery.recipient, to)
+    if delivery.box_seq is not None and to in ("read", "expired", "failed"):
+        mailboxes.count(ctx.db, delivery.recipient, **{to: 1})
+    route.report(ctx, message.id)
+    whole = status.whole(one.status for one in mailboxes.deliveries(ctx.db, message.id))
+    messages.put_status(ctx.db, message.id, whole, now)
+    if whole != message.status:
+        ctx.record("message", message.id, None, whole)
+    return True
+
+
+def give_up(
+    ctx: Context, message: MessageRow, to: ACPMessageStatus, why: str, *, final: bool = False
+) -> int:
+    """End a message, as expired or failed, for each recipient that has not read it; how many these
+    were. What was sent to another node is that node's to end, unless this is `final`."""
+    ended = 0
+    for found in mailboxes.deliveries(ctx.db, message.id):
+        if not final and route.is_out_of_hand(ctx, message.id, found.recipient):
+            continue
+        current = messages.find(ctx.db, message.id)
+        if current is not None:
+            ended += advance(ctx, current, found, to, why)
+    if message.held is not None:
+        messages.put_held(ctx.db, message.id, None, iso(ctx.stamp))
+        if message.sequence is not None:
+            _follow(ctx, message, 0)
+    return ended
+
+
+def audit(ctx: Context, outcome: str, message_id: str | None, **detail: Any) -> None:
+    """Append an audit event for what the caller did to a message (§12.8)."""
+    sender_limits.audit(
+        ctx.db,
+        at=iso(ctx.stamp),
+        actor=ctx.caller.agent_id,
+        action=ctx.method,
+        outcome=outcome,
+        message_id=message_id,
+        detail=detail,
+    )
+
+
+def illegal(message: MessageRow, what: str) -> IllegalTransition:
+    """The refusal of a step that a message's status has no place for."""
+    now = message.held or message.status
+    return IllegalTransition(f"{what}; it is {now}", **{"from": now})
+
+
+def is_audited(message: MessageRow) -> bool:
+    return policy.is_audited(
+        ACPPolicy.model_validate_json(message.policy_json), cast(ACPPriority, message.priority)
+    )
+
+
+def address_of(ctx: Context) -> str:
+    """The caller's address."""
+    return identity(ctx.caller.agent_id)
+
+
+def sender_breaker(address: str) -> str:
+    """The name of a sender's circuit breaker."""
+    return f"sender:{address}"

@@ -1,0 +1,110 @@
+"""acp/claim: mail for a session that runs, each message once (acp-canonical §10, session)."""
+
+from functools import partial
+from typing import Any
+
+from schemas.acp_calls import ClaimParams, ClaimResult
+from schemas.base import iso, present
+from server.domain.untrusted import inline
+from server.methods.acp import delivery, push
+from server.methods.acp.inbox import markdown
+from server.methods.acp.refusals import LOOKING
+from server.methods.base import Context, Session, waits
+from server.store import mail_outbox, mailboxes, messages, pushes
+from server.store.mailboxes import Box
+from server.store.pushes import DuePush, PushTarget
+
+HOW_TO_ACK = (
+    "Acknowledge what you have dealt with: `ack` of the tool `acp_inbox`, or `cacp inbox --ack "
+    "ID`. What is not acknowledged is shown again later."
+)
+
+
+@waits("acp/claim", ClaimParams, ClaimResult, access="write", guard=LOOKING)
+async def claim(session: Session, params: ClaimParams) -> dict[str, Any]:
+    """Take what is to be shown to a session of the caller now: what came by the session channel
+    and no session has been shown, and what was shown but not acknowledged before its lease ended.
+
+    What is answered is leased to this session, and marked as delivered. The inbox lists it as ever.
+    """
+    if session.read(partial(_is_due, params=params)):
+        return await session.write(partial(_claimed, params=params))
+    return session.read(lambda ctx: _result(ctx, params, []))
+
+
+def _is_due(ctx: Context, params: ClaimParams) -> bool:
+    if ctx.node.acp.capabilities["session"] != "available":
+        return False
+    target = PushTarget("session", delivery.address_of(ctx))
+    if params.again:
+        return pushes.next_due_to(ctx.db, target) is not None
+    return bool(pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent))
+
+
+def _claimed(ctx: Context, params: ClaimParams) -> dict[str, Any]:
+    address = delivery.address_of(ctx)
+    if params.again:
+        pushes.release(ctx.db, address, params.session_id, 0, iso(ctx.now))
+    shown = push.show(
+        ctx,
+        address,
+        holder=params.session_id,
+        limit=params.limit,
+        urgent=params.urgent,
+        fitting=partial(_fitting, ctx, params),
+    )
+    return _result(ctx, params, shown)
+
+
+def _fitting(ctx: Context, params: ClaimParams, ready: list[DuePush]) -> int:
+    """How many of the first messages `text` has room for; one in any case."""
+    if params.format == "json" or not ready:
+        return len(ready)
+    envelopes = [messages.envelope(one.message) for one in ready]
+    if len(_text(ctx, envelopes)) <= params.size:
+        return len(ready)
+    count = 1
+    while len(_text(ctx, envelopes[: count + 1])) <= params.size:
+        count += 1
+    return count
+
+
+def _result(ctx: Context, params: ClaimParams, shown: list[DuePush]) -> dict[str, Any]:
+    address = delivery.address_of(ctx)
+    envelopes = [
+        messages.envelope(messages.find(ctx.db, one.message.id) or one.message) for one in shown
+    ]
+    text = None
+    if params.format == "markdown" and shown:
+        text = _text(ctx, envelopes)
+        if len(text) > params.size:
+            text = _named(envelopes[0])
+    target = PushTarget("session", address)
+    left = pushes.due(ctx.db, target, iso(ctx.now), 1, urgent=params.urgent) if shown else []
+    result = {
+        "address": address,
+        "messages": envelopes,
+        "counts": _box(ctx).counts(),
+        "more": bool(left),
+        "text": text,
+        "capabilities": ctx.node.acp.capabilities,
+    }
+    return present(result)
+
+
+def _text(ctx: Context, envelopes: list[dict[str, Any]]) -> str:
+    sources = [mail_outbox.source(ctx.db, one["id"]) for one in envelopes]
+    return f"{markdown(ctx, envelopes, sources, _box(ctx))}\n\n{HOW_TO_ACK}"
+
+
+def _named(envelope: dict[str, Any]) -> str:
+    """A message that is too long to be shown here."""
+    return (
+        f"A message of priority {envelope['priority']} from {inline(envelope['from'])} waits, too "
+        f"long to be shown here: read {inline(envelope['id'])} with the tool `acp_inbox` or "
+        f"`cacp inbox`. {HOW_TO_ACK}"
+    )
+
+
+def _box(ctx: Context) -> Box:
+    return mailboxes.box(ctx.db, delivery.address_of(ctx)) or Box()

@@ -1,0 +1,297 @@
+"""cacp/contract/*: interface agreements (CACP 2.0, Contract Methods; design §5, §6)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from schemas.base import iso, present
+from schemas.contract import (
+    Contract,
+    ContractParams,
+    ContractStatus,
+    GetContractParams,
+    ListConflictsParams,
+    ListConflictsResult,
+    ListContractsParams,
+    ListContractsResult,
+    ProposeParams,
+    ProposeResult,
+    RespondParams,
+    RespondResult,
+    TimelineResult,
+    UpdateContractParams,
+    UpdateContractResult,
+)
+from schemas.facts import Fact, VersionFact
+from server.domain import contract as domain
+from server.domain.authorship import check_record, check_sendable
+from server.domain.contract import Facts, Party
+from server.domain.errors import InvalidInput, NotFound, TooLarge
+from server.domain.identifiers import begun_by
+from server.domain.timeline import timeline_of
+from server.methods.base import (
+    Context,
+    free_id,
+    open_project,
+    party,
+    reads,
+    writes,
+)
+from server.store import contracts
+from server.store.contracts import ContractHeader
+from server.store.projects import Membership
+
+HISTORY_MAX = 4_000_000
+"""Characters of former versions at which a contract takes no more: all go with each whole read."""
+
+
+@dataclass(slots=True)
+class OpenContract:
+    """A contract loaded for a step: its facts, and the party that acts."""
+
+    ctx: Context
+    project_id: str
+    contract_id: str
+    project: Membership
+    who: Party
+    header: ContractHeader
+    facts: Facts
+
+    def apply(self, more: Iterable[Fact]) -> ContractStatus:
+        """Join the facts that a step gave, record the change; the status that follows.
+
+        Of facts that are known already, which a retry gives, nothing is recorded.
+        """
+        ctx = self.ctx
+        news = [fact for fact in more if self.facts.get((fact.kind, fact.key)) != fact]
+        for fact in news:
+            check_record(fact, "params")
+        if not news:
+            return domain.status_of(self.facts)
+        self.facts = contracts.add(
+            ctx.db, self.project_id, self.contract_id, self.header, self.facts, news
+        )
+        status = domain.status_of(self.facts)
+        ctx.record("contract", self.contract_id, self.project_id, status)
+        return status
+
+
+def open_contract(ctx: Context, params: ContractParams) -> OpenContract:
+    """Load a contract for a step by the caller.
+
+    Raises NotFound, and Forbidden when the caller holds no repo of the project.
+    """
+    project = open_project(ctx, params.project_id)
+    header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
+    if header is None:
+        raise no_contract(params)
+    return OpenContract(
+        ctx,
+        params.project_id,
+        params.contract_id,
+        project,
+        party(ctx, params.project_id, project),
+        header,
+        contracts.facts_of(ctx.db, params.contract_id),
+    )
+
+
+def no_contract(params: ContractParams) -> NotFound:
+    return NotFound(
+        f"There is no contract {params.contract_id} in project {params.project_id}",
+        kind="contract",
+        contractId=params.contract_id,
+    )
+
+
+@writes("cacp/contract/propose", ProposeParams, ProposeResult)
+def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
+    """Propose an interface contract. Its parties are those named, else all repos of the project."""
+    project = open_project(ctx, params.project_id)
+    who = party(ctx, params.project_id, project)
+    contract_id = free_id(
+        ctx,
+        partial(begun_by, ctx.node.agent_id, params.project_id),
+        lambda one: contracts.project_of(ctx.db, one) is not None,
+    )
+    version = VersionFact(
+        version=1,
+        digest=check_sendable(params.content),
+        content=params.content,
+        repo_id=who.repo_id,
+        agent_id=who.agent_id,
+        parties=_parties(project, params.parties),
+        policy=project.agreement_policy,
+        stamp=ctx.stamp,
+    )
+    check_record(version, "params")
+    header = ContractHeader(params.type, params.name, ctx.stamp)
+    contracts.insert(ctx.db, params.project_id, contract_id, header, version)
+    ctx.record("contract", contract_id, params.project_id, "proposed")
+    return {"contractId": contract_id, "version": 1, "status": "proposed"}
+
+
+@writes("cacp/contract/respond", RespondParams, RespondResult)
+def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
+    """Agree to the current version, ask for a change, or reject it. The answer to an agreement
+    has the status `agreed` only when the contract is agreed: while another party's request for a
+    change or rejection stands, or agreements are missing, it is recorded, and the status is that of
+    the contract. Another party may still agree to a contract that is agreed.
+    """
+    check_sendable(params.suggested_change, "suggestedChange")
+    contract = open_contract(ctx, params)
+    domain.check_version(contract.facts, params.version)
+    response = domain.respond(
+        contract.facts,
+        contract.who,
+        params.action,
+        ctx.stamp,
+        comment=params.comment,
+        suggested_change=params.suggested_change,
+    )
+    status = contract.apply([response])
+    return {
+        "status": domain.outcome_of(params.action, status),
+        "version": response.version,
+        "contractStatus": status,
+        "contractVersion": response.version,
+    }
+
+
+@writes("cacp/contract/update", UpdateContractParams, UpdateContractResult)
+def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
+    """Write the next version of a contract that is proposed or in negotiation."""
+    contract = open_contract(ctx, params)
+    domain.check_version(contract.facts, params.version)
+    if contracts.history_size(ctx.db, params.project_id, params.contract_id) > HISTORY_MAX:
+        raise TooLarge(
+            f"The contract's {len(domain.versions_of(contract.facts))} versions have grown over "
+            f"{HISTORY_MAX} characters: propose a new contract",
+            limit=HISTORY_MAX,
+        )
+    version = domain.update(
+        contract.facts,
+        contract.who,
+        params.content,
+        check_sendable(params.content),
+        _parties(contract.project, params.parties),
+        ctx.stamp,
+        params.change_note,
+    )
+    status = contract.apply([version])
+    return {"contractId": params.contract_id, "version": version.version, "status": status}
+
+
+@reads(
+    "cacp/contract/get",
+    GetContractParams,
+    Contract,
+    wide=lambda params: params.include_history,
+    instead="it without includeHistory",
+)
+def get(ctx: Context, params: GetContractParams) -> Any:
+    """The contract as it stands; its former versions only with `includeHistory`."""
+    document = contracts.document(
+        ctx.db, params.project_id, params.contract_id, history=params.include_history
+    )
+    if document is None:
+        raise no_contract(params)
+    return document
+
+
+@reads("cacp/contract/list", ListContractsParams, ListContractsResult, wide=True)
+def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
+    """The contracts of a project in short, by status or type."""
+    open_project(ctx, params.project_id)
+    rows = contracts.summaries(
+        ctx.db,
+        params.project_id,
+        after=params.cursor or "",
+        status=params.status,
+        type=params.type,
+        limit=params.limit + 1,
+    )
+    result: dict[str, Any] = {"contracts": rows[: params.limit]}
+    if len(rows) > params.limit:
+        result["nextCursor"] = rows[params.limit - 1]["contractId"]
+    return result
+
+
+@reads("cacp/contract/timeline", ContractParams, TimelineResult, wide=True)
+def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
+    """Who did what to a contract, when and why; oldest first."""
+    if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
+        raise no_contract(params)
+    facts = contracts.facts_of(ctx.db, params.contract_id)
+    current = domain.current_of(facts)
+    return {
+        "contractId": params.contract_id,
+        "agreementPolicy": current.policy,
+        "parties": list(current.parties),
+        "timeline": [
+            present(
+                {
+                    "timestamp": iso(entry.at),
+                    "step": entry.step,
+                    "version": entry.version,
+                    "round": entry.round,
+                    "repoId": entry.repo_id,
+                    "agentId": entry.agent_id,
+                    "note": entry.note,
+                    "details": entry.details,
+                }
+            )
+            for entry in timeline_of(facts)
+        ],
+    }
+
+
+@reads(
+    "cacp/contract/conflicts",
+    ListConflictsParams,
+    ListConflictsResult,
+    wide=True,
+    instead="it with contractId, for one contract",
+)
+def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
+    """Versions that lost a race, each beside the current one, with both contents (design §6)."""
+    open_project(ctx, params.project_id)
+    ids = contracts.updated(ctx.db, params.project_id)
+    if params.contract_id is not None:
+        ids = [one for one in ids if one == params.contract_id]
+    found = [
+        present(
+            {
+                "contractId": contract_id,
+                "version": lost.version,
+                "content": lost.content,
+                "proposedBy": lost.repo_id,
+                "timestamp": iso(lost.stamp),
+                "changeNotes": lost.note,
+                "parties": list(lost.parties),
+                "currentVersion": current.version,
+                "currentContent": current.content,
+                "currentParties": list(current.parties),
+            }
+        )
+        for contract_id in ids
+        for lost, current in contracts.conflicts(ctx.db, contract_id)
+    ]
+    return {"conflicts": found}
+
+
+def _parties(project: Membership, named: list[str] | None) -> tuple[str, ...]:
+    """repo_ids of the parties; names and ids are both taken."""
+    if named is None:
+        return tuple(member.repo_id for member in project.members)
+    known = {member.name: member.repo_id for member in project.members}
+    known |= {member.repo_id: member.repo_id for member in project.members}
+    missing = [name for name in named if name not in known]
+    if missing:
+        raise InvalidInput(
+            f"parties: not repos of the project: {', '.join(missing)}",
+            path="parties",
+            repos=[member.name for member in project.members],
+        )
+    return tuple(dict.fromkeys(known[name] for name in named))

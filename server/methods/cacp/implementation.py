@@ -1,0 +1,165 @@
+"""cacp/implementation/*: who builds what, and whether it fits (Implementation Methods)."""
+
+from typing import Any
+
+from schemas import wire
+from schemas.base import iso, present
+from schemas.context import AskQuestionParams
+from schemas.contract import ContractParams
+from schemas.implementation import (
+    CompleteParams,
+    CompleteResult,
+    GetStatusResult,
+    ReportParams,
+    ReportResult,
+    StartParams,
+    StartResult,
+    VerifyParams,
+    VerifyResult,
+)
+from server.domain import contract as domain
+from server.domain import report as reports
+from server.domain.authorship import check_sendable
+from server.domain.errors import InvalidInput
+from server.methods.base import Context, reads, writes
+from server.methods.cacp import context
+from server.methods.cacp.contract import no_contract, open_contract
+from server.store import contracts
+
+OUTCOMES = {"success": "verified", "failure": "failed", "partial": "partial"}
+
+
+@writes("cacp/implementation/start", StartParams, StartResult)
+def start(ctx: Context, params: StartParams) -> dict[str, Any]:
+    """Say that you start to implement an agreed contract."""
+    contract = open_contract(ctx, params)
+    work = domain.implement(
+        contract.facts,
+        contract.who,
+        "in_progress",
+        ctx.stamp,
+        plan=params.plan,
+        files=_files(params.estimated_files),
+    )
+    return {
+        "status": "started",
+        "contractStatus": contract.apply([work]),
+        "implementationId": f"{params.contract_id}:{work.repo_id}",
+    }
+
+
+@writes("cacp/implementation/complete", CompleteParams, CompleteResult)
+def complete(ctx: Context, params: CompleteParams) -> dict[str, Any]:
+    """Say that your implementation is complete; when every party's is, the contract is."""
+    contract = open_contract(ctx, params)
+    work = domain.implement(
+        contract.facts,
+        contract.who,
+        "complete",
+        ctx.stamp,
+        files=_files(params.files),
+        notes=params.notes,
+        test_endpoint=params.test_endpoint,
+    )
+    return {"status": "complete", "contractStatus": contract.apply([work])}
+
+
+@writes("cacp/implementation/verify", VerifyParams, VerifyResult)
+def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
+    """Say whether the implementations work together; a failure opens a new round."""
+    check_sendable(params.failure_details, "failureDetails")
+    contract = open_contract(ctx, params)
+    found = domain.verify(
+        contract.facts,
+        contract.who,
+        params.result,
+        ctx.stamp,
+        notes=params.notes,
+        details=params.failure_details,
+    )
+    return {"status": OUTCOMES[params.result], "contractStatus": contract.apply(found)}
+
+
+@reads("cacp/implementation/getStatus", ContractParams, GetStatusResult, wide=True)
+def get_status(ctx: Context, params: ContractParams) -> dict[str, Any]:
+    """Who has implemented what of a contract's current version."""
+    if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
+        raise no_contract(params)
+    facts = contracts.facts_of(ctx.db, params.contract_id)
+    return {
+        "contractId": params.contract_id,
+        "contractStatus": domain.status_of(facts),
+        "implementations": [
+            present(
+                {
+                    "repoId": work.repo_id,
+                    "agentId": work.agent_id,
+                    "status": work.status,
+                    "files": list(work.files),
+                    "startedAt": iso(work.started_at) if work.started_at else None,
+                    "completedAt": iso(work.completed_at) if work.completed_at else None,
+                }
+            )
+            for work in domain.implementations_of(facts)
+        ],
+    }
+
+
+@writes("cacp/implementation/report", ReportParams, ReportResult)
+def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
+    """Take an agent's compact result text (`STATUS:ok …`) and make the call that it stands for.
+    With TESTS:fail or BUILD:fail, STATUS:ok is needs_revision. The warnings say so, and what was
+    read though it isn't as it should be; what can be misread is refused.
+    """
+    found, warnings = _parse(params.report)
+    contract = open_contract(ctx, params)
+    step = reports.step_for(found)
+    work = domain.implement(
+        contract.facts,
+        contract.who,
+        step.status,
+        ctx.stamp,
+        files=step.files,
+        notes=step.notes,
+    )
+    result: dict[str, Any] = {
+        "status": "started" if step.status == "in_progress" else step.status,
+        "contractStatus": contract.apply([work]),
+        "report": _told(found),
+        "warnings": [present(one.model_dump()) for one in warnings],
+    }
+    if step.question is not None:
+        question = AskQuestionParams.model_construct(
+            project_id=params.project_id,
+            question=step.question,
+            options=None,
+            urgent=False,
+            related_contracts=[params.contract_id],
+            reply_to=None,
+        )
+        result["status"] = "question_asked"
+        result["packetId"] = context.ask_question(ctx, question)["packetId"]
+    return result
+
+
+def _parse(text: str) -> wire.Parsed[wire.Report]:
+    try:
+        found = wire.parse_report(text)
+    except wire.WireError as error:
+        raise InvalidInput(f"report: {error}", path="report") from None
+    if found is None:
+        raise InvalidInput(
+            "report: there is no STATUS line in it; `cacp wire prompt` shows the format",
+            path="report",
+        )
+    return found
+
+
+def _told(found: wire.Report) -> dict[str, Any]:
+    """The report's fields that there are, as JSON."""
+    fields = wire.to_fields(found).items()
+    return present({name: present(one) if isinstance(one, dict) else one for name, one in fields})
+
+
+def _files(files: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(files) if files else None

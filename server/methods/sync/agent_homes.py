@@ -1,0 +1,146 @@
+"""Which node an agent is at home at: the one whose word counts for what it says, and that its mail
+goes to (design §6, Authorship; acp-canonical §12.1).
+
+A node is the home of its own agent and of those who hold its keys, and says so to its peers in a
+directory that it signs. An agent that two nodes name is at home at the one that was heard first:
+the stamp of a claim is the claimer's own word, so the earliest would be whoever lies best. At the
+other it is a visitor, who may read. It is at home there once the first names it no more.
+"""
+
+from typing import Any
+
+import orjson
+
+from peers.signing import verify
+from schemas.acp_mesh import Directory, SignedDirectory
+from schemas.mesh import Signature
+from server.domain.agents import identity, same_agent
+from server.domain.authorship import statement
+from server.domain.errors import Forbidden
+from server.methods.base import Context
+from server.store import changes, keys, mail_outbox, mesh
+from server.store.mail_outbox import OutboxMessage
+from server.util.log_once import name_once
+
+
+def home_of(ctx: Context, agent_id: str) -> str | None:
+    """The node that speaks for an agent, without its version; None when none was heard to."""
+    address, own = identity(agent_id), identity(ctx.node.agent_id)
+    if address == own:
+        return own
+    found = mail_outbox.speaker(ctx.db, address)
+    if found is None and keys.is_keyed(ctx.db, address):
+        return own
+    return found
+
+
+def is_signed(
+    ctx: Context, node: str, kind: str, place: str, body: dict[str, Any], by: Signature
+) -> bool:
+    """Whether a peer has signed something for an agent or node, with the key that is known here."""
+    known = mesh.node_key(ctx.db, node)
+    return (
+        known is not None
+        and same_agent(by.node, node)
+        and verify(known.public_key, statement(kind, identity(place), body), by.value, by.path)
+    )
+
+
+def own_directory(ctx: Context) -> SignedDirectory | None:
+    """What this node last said of itself."""
+    kept = mail_outbox.directory(ctx.db, ctx.node.agent_id)
+    return None if kept is None else SignedDirectory.model_validate_json(kept.document)
+
+
+def publish(ctx: Context) -> None:
+    """Sign anew who is at home here."""
+    agents = sorted(at_home(ctx))
+    kept = mail_outbox.directory(ctx.db, ctx.node.agent_id)
+    stamp = ctx.stamp if kept is None else ctx.after(kept.stamp)
+    directory = Directory(agents=agents, stamp=stamp, epoch=changes.epoch(ctx.db))
+    signature = Signature(node=ctx.node.agent_id, value=ctx.node.key.sign(_said(ctx, directory)))
+    signed = SignedDirectory(directory=directory, signature=signature)
+    _keep(ctx, ctx.node.agent_id, signed)
+
+
+def at_home(ctx: Context) -> set[str]:
+    """The addresses of who is at home here: this node's agent, and who holds a key and has no home
+    elsewhere."""
+    own = identity(ctx.node.agent_id)
+    return {one for one in mail_outbox.keyed(ctx.db) | {own} if _may_be_home(ctx, one, own)}
+
+
+def is_stale(ctx: Context) -> bool:
+    """Whether somebody has come or gone since this node last said who is here, or a backup was
+    restored."""
+    own = identity(ctx.node.agent_id)
+    kept = mail_outbox.directory(ctx.db, own)
+    if kept is None or kept.epoch != changes.epoch(ctx.db):
+        return True
+    listed, held = mail_outbox.listed(ctx.db, own), mail_outbox.keyed(ctx.db) | {own}
+    return bool(listed - held) or any(_may_be_home(ctx, one, own) for one in held - listed)
+
+
+def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
+    """Take a peer's directory; False for one that is no newer than the one that is kept.
+
+    Raises Forbidden when the peer has not signed it.
+    """
+    if not is_signed(ctx, node, "directory", node, signed.directory.model_dump(), signed.signature):
+        raise Forbidden(
+            f"The directory is not signed by the key of {node}", reason="wrong_signature"
+        )
+    kept = mail_outbox.directory(ctx.db, node)
+    if kept is not None and kept.stamp >= signed.directory.stamp:
+        return False
+    _keep(ctx, node, signed)
+    if kept is not None and kept.epoch != signed.directory.epoch:
+        # It came back from a backup, and may lack what it had confirmed.
+        mail_outbox.owe_again(ctx.db, node)
+    return True
+
+
+def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
+    """Keep a directory; who is named in it for the first time finds a home, who is named no more
+    goes to the next that names it."""
+    said = signed.directory
+    document = orjson.dumps(signed.model_dump()).decode()
+    mail_outbox.put_directory(ctx.db, node, OutboxMessage(said.stamp, said.epoch, document))
+    before = mail_outbox.listed(ctx.db, node)
+    now = {identity(agent) for agent in said.agents}
+    for agent in sorted(before - now):
+        mail_outbox.unlist_agent(ctx.db, agent, node)
+        following = mail_outbox.first_to_list(ctx.db, agent)
+        if following is not None and mesh.home_of(ctx.db, agent) == identity(node):
+            mail_outbox.move_home(ctx.db, agent, following)
+    for agent in sorted(now - before):
+        if agent != identity(node) and mesh.node_key(ctx.db, agent) is not None:
+            name_once("agent_at_two_nodes", agent=agent, named_by=node, home=agent)
+            continue
+        if agent != identity(node):
+            free = _may_be_home(ctx, agent, identity(node))
+            home = identity(node) if free else home_of(ctx, agent) or identity(node)
+            mesh.put_home(ctx.db, agent, home)
+            mail_outbox.move_home(ctx.db, agent, home)
+        else:
+            home = agent
+        mail_outbox.list_agent(ctx.db, agent, node)
+        if home != identity(node):
+            name_once("agent_at_two_nodes", agent=agent, named_by=node, home=home)
+
+
+def _may_be_home(ctx: Context, agent: str, node: str) -> bool:
+    """Whether an agent is at home at this node, nowhere yet, or at one that has given it up: its
+    directory is known, and names the agent no more."""
+    home = home_of(ctx, agent)
+    if home is None or home == node:
+        return True
+    if home == agent or mail_outbox.directory(ctx.db, home) is None:
+        return False
+    given_up = agent not in mail_outbox.listed(ctx.db, home)
+    keyed_here = same_agent(home, ctx.node.agent_id) and keys.is_keyed(ctx.db, agent)
+    return given_up and not keyed_here
+
+
+def _said(ctx: Context, directory: Directory) -> bytes:
+    return statement("directory", identity(ctx.node.agent_id), directory.model_dump())

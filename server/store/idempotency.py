@@ -1,0 +1,30 @@
+"""What retried calls are answered with: the idempotency registry (design §4)."""
+
+import sqlite3
+from typing import NamedTuple
+
+from server.store.sql import SQL
+
+KEPT = 24 * 3600 * 1_000_000
+"""Microseconds for which an answer is kept."""
+
+
+class KeptAnswer(NamedTuple):
+    """The result, as JSON, of the first call with a key, and the hash of its params."""
+
+    params_hash: str
+    result: str
+    at: int
+
+
+def find(db: sqlite3.Connection, scope: str, sure: int) -> KeptAnswer | None:
+    """The answer for a key; `sure` is the time that is sure to have come, a stamp."""
+    row = SQL.answer_for(db, scope=scope)
+    answer = KeptAnswer(*row) if row else None
+    return answer if answer and answer.at > sure - KEPT else None
+
+
+def keep(db: sqlite3.Connection, scope: str, answer: KeptAnswer, sure: int) -> None:
+    """Keep an answer, and forget those that are surely older than a day."""
+    SQL.forget_answers(db, before=sure - KEPT)
+    SQL.put_answer(db, scope=scope, **answer._asdict())

@@ -1,0 +1,62 @@
+"""The outgoing client with the node's own rules (design §7)."""
+
+from collections.abc import Callable
+from functools import partial
+
+from peers.client import ANSWER_MAX, SECONDS, Client
+from peers.errors import CallError
+from peers.versions import version_problem
+from server.domain.endpoints import check_address, check_endpoint
+from server.domain.errors import InvalidInput, Refusal
+
+CARD_SECONDS = 3.0
+CARD_MAX = 1024 * 1024
+
+
+def make_client(
+    *,
+    loopback_allowed: bool,
+    private_allowed: bool = True,
+    seconds: float = SECONDS,
+    answer_max: int = ANSWER_MAX,
+) -> Client:
+    """A client that calls loopback and private networks only when allowed, and never an address
+    that `domain.endpoints` refuses. Limits as for `Client`."""
+    address = partial(
+        check_address, loopback_allowed=loopback_allowed, private_allowed=private_allowed
+    )
+    return Client(
+        partial(_problem, partial(check_endpoint, loopback_allowed=loopback_allowed)),
+        partial(_problem, address),
+        seconds=seconds,
+        answer_max=answer_max,
+    )
+
+
+class CardCheck:
+    """Refuses agents whose card names another major version of CACP (CACP 2.0, Versioning)."""
+
+    def __init__(self, *, loopback_allowed: bool) -> None:
+        self._client = make_client(
+            loopback_allowed=loopback_allowed, seconds=CARD_SECONDS, answer_max=CARD_MAX
+        )
+
+    async def __call__(self, endpoint: str) -> None:
+        """Raises InvalidInput. Who shows no card is asked again before it is written to."""
+        try:
+            card = await self._client.get(f"{endpoint.rstrip('/')}/.well-known/agent.json")
+        except CallError:
+            return
+        if problem := version_problem(card):
+            raise InvalidInput(f"The agent at {endpoint} {problem}", reason="unsupported_version")
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _problem(check: Callable[[str], object], value: str) -> str | None:
+    try:
+        check(value)
+    except Refusal as refusal:
+        return refusal.message
+    return None

@@ -1,0 +1,227 @@
+"""Comparing costs what differs, not what is there (design §6, Anti-entropy)."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+import pytest
+from structlog.testing import capture_logs
+
+from peers import digest
+from peers.clock import Reading
+from peers.digest import Name
+from peers.errors import CallError
+from peers.signing import SigningKey
+from server.auth.authenticator import Caller
+from server.mesh.anti_entropy import EXACTLY, Comparison
+from server.methods import METHODS
+from server.methods.base import Context, Session
+from server.node import Node
+from server.store import changes, digests, peers
+from server.store.database import Database, Transaction, connect
+from server.store.migrate import prepare
+from server.store.peers import Peer
+
+ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@1.0.0"
+ENTITIES = 2_000
+
+
+class Direct:
+    """A link that calls the methods of the other node's database, and counts the messages."""
+
+    def __init__(self, database: Database, node: Node, caller: Caller) -> None:
+        self._database = database
+        self._node = node
+        self._caller = caller
+        self.calls: list[str] = []
+
+    async def call(self, name: str, newer: Any = None, **params: Any) -> Any:
+        self.calls.append(name)
+        method = METHODS[name]
+        whole = params | (newer or {}) | {"source_agent": self._caller.agent_id}
+        given = method.params.model_validate(whole)
+        if method.waits:
+            session = Session(self._database, self._caller, self._node, name, asyncio.Event())
+            return orjson.loads(orjson.dumps(await method.run(session, given)))
+
+        def run(one: Transaction) -> Any:
+            context = Context(one.connection, self._caller, self._node, name, one.stamp, one)
+            return method.run(context, given)
+
+        return await self._database.write(run)
+
+
+class Confused:
+    """A link to a peer that answers, but never with what was asked for."""
+
+    async def call(self, name: str, newer: Any = None, **params: Any) -> Any:
+        return {}
+
+
+class Asked(asyncio.Lock):
+    """A lock that tells when somebody wants it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def acquire(self) -> Literal[True]:
+        self.asked.set()
+        return await super().acquire()
+
+
+def fill(path: Path, node: Node, other: str, packets: int) -> None:
+    prepare(path)
+    with closing(connect(path)) as db:
+        db.execute("BEGIN")
+        peers.put(db, other, "http://x", "x", "verified", 1)
+        peers.put_keys(db, other, "secret", "key")
+        for number in range(packets):
+            changes.append(
+                db,
+                at=1,
+                origin=node.agent_id,
+                actor=node.agent_id,
+                action="m",
+                entity="context",
+                entity_id=f"packet {number}",
+                project_id="p",
+                outcome="x",
+            )
+        while not digests.catch_up(db):
+            pass
+        db.execute("COMMIT")
+
+
+def give_sums(of: Path, to: Path) -> None:
+    """Have one node believe that the other's sums are its own, as if they were."""
+    with closing(connect(to)) as db:
+        db.execute("ATTACH ? AS other", (str(of),))
+        db.execute("DELETE FROM main.digest_sums")
+        db.execute("INSERT INTO main.digest_sums SELECT * FROM other.digest_sums")
+
+
+def compare(
+    tmp_path: Path,
+    ours: int,
+    theirs: int,
+    *,
+    other_fetches: bool = False,
+    exactly: int | None = None,
+) -> tuple[list[str], list[Any]]:
+    """The calls of one comparison, and what was taken in.
+
+    With `other_fetches`, one is begun before while much is fetched from another peer. With
+    `exactly`, the place from which on it is compared whatever the sums are, these are equal.
+    """
+
+    async def run() -> tuple[list[str], list[Any]]:
+        taken: list[Any] = []
+        heard: list[Reading] = []
+
+        async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
+            taken.extend(messages)
+            return [{"status": "created"}] * len(messages)
+
+        ours_db, theirs_db = Database(tmp_path / "a.db"), Database(tmp_path / "b.db")
+        await ours_db.open(1)
+        await theirs_db.open(1)
+        caller = Caller(ALPHA, "alpha", "verified", "key")
+        link = Direct(theirs_db, beta, caller)
+        peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")
+        fetching = Asked()
+        comparison = Comparison(
+            ours_db,
+            alpha,
+            peer,
+            link,  # type: ignore[arg-type]
+            60,
+            take_all,
+            fetching,
+        )
+        if exactly is not None:
+            comparison.places = digest.places(exactly)
+        if other_fetches:
+            async with fetching:
+                waiting = asyncio.create_task(comparison.round(heard.append))
+                fetching.asked.clear()
+                await fetching.asked.wait()
+            assert not await waiting
+            assert "cacp/sync/pull" not in link.calls
+        assert await comparison.round(heard.append)
+        apart = heard[-1].at(heard[-1].received, ours_db.now() - ours_db.clock.steady())
+        assert apart is not None
+        assert abs(apart.middle) < 5_000_000
+        await ours_db.close()
+        await theirs_db.close()
+        return link.calls, taken
+
+    alpha = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
+    beta = Node(BETA, "beta", True, True, SigningKey(bytes(32)))
+    fill(tmp_path / "a.db", alpha, BETA, ours)
+    fill(tmp_path / "b.db", beta, ALPHA, theirs)
+    if exactly is not None:
+        give_sums(tmp_path / "a.db", tmp_path / "b.db")
+    return asyncio.run(run())
+
+
+def test_equal_nodes_need_one_message(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, ENTITIES, ENTITIES)
+    assert calls == ["cacp/sync/digest"]
+
+
+def test_one_difference_needs_one_message_for_each_level(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1)
+    assert calls == ["cacp/sync/digest"] * 4 + ["cacp/sync/pull"]
+
+
+@pytest.mark.parametrize(("before", "found"), [(0, True), (EXACTLY - 1, True), (EXACTLY, False)])
+def test_what_equal_sums_hide_is_found_when_its_place_has_its_turn(
+    tmp_path: Path, before: int, found: bool
+) -> None:
+    last = digest.place_of(Name("context", "p", f"packet {ENTITIES}"))
+    start = int(last, 16) - before
+    calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1, exactly=start % digest.PLACES)
+    assert ("cacp/sync/pull" in calls) == found
+    assert calls[0] == "cacp/sync/digest"
+
+
+def test_an_empty_node_needs_no_message_for_each_entity(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, 0, ENTITIES)
+    assert len(calls) < 30
+    assert calls.count("cacp/sync/pull") == ENTITIES / 500
+
+
+def test_much_is_fetched_from_one_peer_at_a_time(tmp_path: Path) -> None:
+    """It may be the same: who waited compares anew before it fetches."""
+    calls, _ = compare(tmp_path, 0, ENTITIES, other_fetches=True)
+    assert calls.count("cacp/sync/pull") == ENTITIES / 500
+
+
+def test_a_peer_that_answers_otherwise_than_asked_is_named(tmp_path: Path) -> None:
+    """It is up, so that nothing else says that it is not compared with."""
+
+    async def run() -> None:
+        async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
+            return []
+
+        database = Database(tmp_path / "a.db")
+        await database.open(1)
+        link: Any = Confused()
+        peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")
+        comparison = Comparison(database, alpha, peer, link, 60, take_all, asyncio.Lock())
+        for _ in range(2):
+            with pytest.raises(CallError):
+                await comparison.round(lambda _: None)
+        await database.close()
+
+    alpha = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
+    fill(tmp_path / "a.db", alpha, BETA, 0)
+    with capture_logs() as lines:
+        asyncio.run(run())
+    named = [line for line in lines if line["event"] == "comparison_failed"]
+    assert [(line["peer"], line["reason"]) for line in named] == [
+        (BETA, "answers with what is no DigestResult")
+    ]

@@ -1,0 +1,116 @@
+"""What a node's answer to a forwarded step becomes here."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from peers.errors import CallError, NotConnected, Refused, Unreachable
+from server.domain.errors import Conflict, Forbidden, HeldElsewhere, IllegalTransition, NodeAway
+from server.mesh.handoff_forwarder import KINDS, forward
+from server.mesh.mesh_channel import MeshChannel
+
+NODE = "aid://example.com/alpha"
+CALL = HeldElsewhere(
+    "Handoff h1 is held by that node", node=NODE, agent="aid://a/ben", call={"action": "get"}
+)
+
+
+class Link:
+    """Answers one call, or fails."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        self.asked.append((method, params))
+        if isinstance(self.answer, CallError):
+            raise self.answer
+        return self.answer
+
+
+def forwarded(answer: Any) -> Any:
+    return asyncio.run(forward(cast(MeshChannel, Link(answer)), CALL))
+
+
+def refusal(kind: str, message: str = "no", /, **data: Any) -> dict[str, Any]:
+    return {"refusal": {"kind": kind, "message": message, "data": data}}
+
+
+def test_the_answer_is_handed_through() -> None:
+    link = Link({"answer": {"nextStep": "Nothing is yours to do."}})
+    given = asyncio.run(forward(cast(MeshChannel, link), CALL))
+    assert given == {"nextStep": "Nothing is yours to do."}
+    asked = {"agent": "aid://a/ben", "call": {"action": "get"}}
+    assert link.asked == [("acp/sync/handoff", asked)]
+
+
+def test_a_human_is_told_of_and_the_caller_has_its_own_result() -> None:
+    call = HeldElsewhere(
+        "Handoff h1 is held by that node",
+        node=NODE,
+        agent="aid://a/hugh",
+        call={"action": "approve"},
+        human=True,
+        result=lambda answer: ("approved", answer),
+    )
+    link = Link({"answer": {"nextStep": "n"}})
+    assert asyncio.run(forward(cast(MeshChannel, link), call)) == ("approved", {"nextStep": "n"})
+    asked = {"agent": "aid://a/hugh", "call": {"action": "approve"}, "human": True}
+    assert link.asked == [("acp/sync/handoff", asked)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_is_the_one_that_the_agent_would_have_had_there(kind: str) -> None:
+    with pytest.raises(KINDS[kind]) as refused:  # type: ignore[index]
+        forwarded(refusal(kind, "It is so", reason="wrong_party", needs=["sender"]))
+    assert type(refused.value).__name__ == kind
+    assert refused.value.message == "It is so"
+    assert refused.value.data == {"reason": "wrong_party", "needs": ["sender"]}
+
+
+def test_what_another_node_says_is_cleaned_and_bounded() -> None:
+    with pytest.raises(Conflict) as refused:
+        forwarded(refusal("Conflict", "\x1b[31mred\n" + "x" * 9_000, deep={"a": [[]]}, message="m"))
+    assert refused.value.message.startswith("red x")
+    assert len(refused.value.message) == 2_000
+    assert refused.value.data == {"reason": "conflict", "message": "m"}
+    over: dict[str, Any] = {"from": "closed", "allowed": []}
+    with pytest.raises(IllegalTransition) as other:
+        forwarded(refusal("IllegalTransition", "no", **over))
+    assert other.value.data["from"] == "closed"
+
+
+@pytest.mark.parametrize(
+    ("answer", "sent"),
+    [
+        (NotConnected("can't be reached"), False),
+        (Refused("refuses", status=200, code=-32601), False),
+        (Refused("refuses", status=200, code=-32000), False),
+        (Unreachable("broke off"), True),
+        ({"answer": {"what": "ever"}}, True),
+        ({"refusal": {"kind": "Refusal", "message": "m", "data": {}}}, True),
+        ({}, True),
+        ([], True),
+    ],
+)
+def test_no_useful_answer_says_whether_the_step_may_have_been_taken(
+    answer: Any, sent: bool
+) -> None:
+    with pytest.raises(NodeAway) as away:
+        forwarded(answer)
+    assert (away.value.data["mayHaveHappened"], away.value.data["node"]) == (sent, NODE)
+    assert ("Nothing was changed" in away.value.message) is not sent
+
+
+def test_a_node_that_is_no_peer_is_not_asked() -> None:
+    with pytest.raises(NodeAway, match="no peer"):
+        asyncio.run(forward(None, CALL))
+
+
+def test_a_node_that_does_not_take_our_word_is_named() -> None:
+    error = Refused("refuses", status=200, code=-32003, data={"reason": "not_its_home"})
+    with pytest.raises(Forbidden) as refused:
+        forwarded(error)
+    assert refused.value.data == {"reason": "not_its_home", "node": NODE}
