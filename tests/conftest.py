@@ -1,6 +1,7 @@
 """Fixtures on real nodes. One node serves a whole session; each test gets a project of its own."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -17,6 +18,10 @@ from tests.scenarios.mesh import Meshed
 from tests.team import FRONTEND, FRONTEND_AGENT, Team
 
 scratch.take()
+
+# A shell starts what runs in the background deaf to SIGINT, and so are all of its children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is no failure; on CI the same examples every time.
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
