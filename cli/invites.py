@@ -1,4 +1,4 @@
-"""`cacp invite`: one-time codes by which another node becomes a peer (design §7)."""
+"""`cacp invite`: one-time codes by which another node becomes a peer (design §6)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`cacp keys`: who may call a node (design §7)."""
+"""`cacp keys`: who may call a node (design §6)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""`cacp peers deferred`: what peers sent that this node can't take in yet (design §6)."""
+"""`cacp peers deferred`: what peers sent that this node can't take in yet (design §7)."""
 
 from typing import Annotated, Any
 

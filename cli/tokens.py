@@ -1,4 +1,4 @@
-"""`cacp tokens`: narrowing a caller to one project (CACP 2.0, Headers; design §7)."""
+"""`cacp tokens`: narrowing a caller to one project (CACP 2.0, Headers; design §6)."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""When to try again (design §6). Pure: chance arrives as an argument."""
+"""When to try again (design §7). Pure: chance arrives as an argument."""
 
 FIRST_SECONDS = 0.5
 CAP_SECONDS = 60.0

@@ -1,4 +1,4 @@
-"""The one outgoing HTTP client (design §7): where it may go, how much it takes, how long it waits.
+"""The one outgoing HTTP client (design §6): where it may go, how much it takes, how long it waits.
 
     client = Client(url_problem, address_problem)
     await client.send("POST", url, content=…, headers=…)   any answer, as bytes

@@ -1,4 +1,4 @@
-"""What time it is, and the hybrid logical clock (design §6, Stamps), in microseconds.
+"""What time it is, and the hybrid logical clock (design §7), in microseconds.
 
 **Stamps.** The logical part is folded into the physical one: of two stamps in the same microsecond
 the later is one higher. So a stamp is one integer, and it is a time that can be printed with six

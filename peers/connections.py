@@ -1,4 +1,4 @@
-"""Connections that go only to addresses which were checked (design §7).
+"""Connections that go only to addresses which were checked (design §6).
 
 The pool keeps connections by scheme, name and port, never by address: one that was made for a name,
 and whose certificate was checked for it, serves no other name.

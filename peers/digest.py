@@ -1,4 +1,4 @@
-"""What differs between two nodes (design §6, Anti-entropy). Pure.
+"""What differs between two nodes (design §7). Pure.
 
 Every entity has a place of three hex digits, from the hash of its name, and a digest of what is
 known of it. The digest of a shorter prefix is the XOR of those below it, so that one change

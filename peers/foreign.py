@@ -1,4 +1,4 @@
-"""Foreign peers: what their whole objects say for themselves (design §6).
+"""Foreign peers: what their whole objects say for themselves (design §8).
 
 They know the specification's text and no facts, and send contracts whole. Of such an object only
 what the peer itself changed counts: it is compared with what was last exchanged with that peer,

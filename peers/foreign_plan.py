@@ -1,4 +1,4 @@
-"""What a foreign peer shows of a project, and how what it lacks is written to it (design §6). Pure.
+"""What a foreign peer shows of a project, and how what it lacks is written to it (design §8). Pure.
 
 It takes what is newer than what it holds, by a time that it has stamped with its own clock. So an
 object goes to it with the time that it showed, and a step more: it takes that exactly when it has

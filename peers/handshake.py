@@ -1,4 +1,4 @@
-"""How two nodes that share a secret come to trust each other (design §7). Pure.
+"""How two nodes that share a secret come to trust each other (design §6). Pure.
 
     caller                                     answerer
       │  Hello: who I am, which secret            │

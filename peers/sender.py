@@ -1,4 +1,4 @@
-"""One loop for each peer over this node's changes (design §6, Senders).
+"""One loop for each peer over this node's changes (design §7).
 
 It reads on from the peer's cursor, coalesces what it finds by entity, and has one request in
 flight. The cursor moves only once the peer has confirmed. Who writes never waits for it.

@@ -1,4 +1,4 @@
-"""When two nodes compare and don't become equal (design §6). Pure.
+"""When two nodes compare and don't become equal (design §7). Pure.
 
 What differs is fetched, and what is fetched is joined: so a difference that stays while neither
 side changes is no matter of time. One refuses what the other holds, or their rules or disks differ.

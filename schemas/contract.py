@@ -163,7 +163,7 @@ class ListContractsResult(Result):
 
 
 class ConflictingVersion(Result):
-    """A version that lost a race, beside the current one (design §6)."""
+    """A version that lost a race, beside the current one (design §7)."""
 
     contract_id: Identifier
     version: int

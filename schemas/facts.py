@@ -1,4 +1,4 @@
-"""Contract facts: what a contract is made of, and what nodes exchange (design §6).
+"""Contract facts: what a contract is made of, and what nodes exchange (design §7).
 
 Each fact has one author and a key; merging two nodes is the union of their facts with one
 winner per key. `stamp` is microseconds since 1970 of the author's hybrid logical clock; `digest`

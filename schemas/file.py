@@ -23,7 +23,7 @@ Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class FileFact(WireObject):
-    """What a file is, as its node signs it: immutable, and without the content (design §6)."""
+    """What a file is, as its node signs it: immutable, and without the content (design §7)."""
 
     file_id: Identifier
     name: Identifier

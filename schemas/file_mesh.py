@@ -1,4 +1,4 @@
-"""What mesh nodes say to each other about files (design §6)."""
+"""What mesh nodes say to each other about files (design §7)."""
 
 from typing import Annotated
 

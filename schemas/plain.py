@@ -1,7 +1,7 @@
 """Text that may stand where people and models read it: nothing in it steers, hides or reverses.
 
 The one home of what a terminal's escape sequences, control characters and invisible characters
-are (design §7). Every function here is linear in the length of its input.
+are (design §6). Every function here is linear in the length of its input.
 """
 
 import re

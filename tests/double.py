@@ -1,4 +1,4 @@
-"""A CACP 2.0 peer that is no node of ours: a small app with the habits of design §6.
+"""A CACP 2.0 peer that is no node of ours: a small app with the habits of design §8.
 
 It knows the text of the specification only: whole objects, one request for each POST, no batches,
 times without offset, `assigned_agent`, refusals as a result. It replaces what it holds by what is

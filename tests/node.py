@@ -269,7 +269,7 @@ def error_of(answer: Any) -> RpcError:
 def check_result(method: str, result: object) -> None:
     """A result must be of the type that `METHODS`, and so /openrpc.json, declares for it.
 
-    Times in it must be ISO 8601 UTC with six digits of fraction (design §5, Timestamps).
+    Times in it must be ISO 8601 UTC with six digits of fraction.
     """
     declared = TypeAdapter[Any](METHODS[method].result)
     declared.validate_json(json.dumps(result), strict=True, by_alias=True, by_name=False)

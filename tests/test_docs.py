@@ -133,3 +133,15 @@ def test_every_name_that_is_cited_is_in_the_code(page: Path) -> None:
     text = FENCE.sub("", page.read_text())
     cited = {" ".join(found.split()) for _, found in CODE.findall(text)}
     assert sorted(filter(unknown, cited)) == []
+
+
+def test_sections_of_the_design_that_are_cited_are_there() -> None:
+    there = set(re.findall(r"^## (\d+)\.", (ROOT / "docs/design.md").read_text(), re.MULTILINE))
+    cited = {
+        number
+        for file in sources()
+        if "migrations" not in file.parts
+        for number in re.findall(r"[Dd]esign\s+§(\d+)", file.read_text())
+    }
+    assert cited <= there
+    assert len(there) > 9

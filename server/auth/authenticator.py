@@ -1,4 +1,4 @@
-"""Who calls: a key's holder, the node's own agent, or a peer without a key (design §7)."""
+"""Who calls: a key's holder, the node's own agent, or a peer without a key (design §6)."""
 
 import re
 import sqlite3
@@ -177,7 +177,7 @@ class Authenticator:
                 )
 
     def _peer(self, agent_id: str, *, new: bool) -> Caller:
-        """A foreign peer, at its word (design §7); it may be `new` when it registers."""
+        """A foreign peer, at its word (design §6); it may be `new` when it registers."""
         peer = self._read(lambda db: peers.find(db, agent_id))
         keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id, self._own.agent_id))
         if keyed or (peer is not None and peer.trust != "unkeyed"):

@@ -1,4 +1,4 @@
-"""A node's first credential, and the refusal to be reachable without one (design §7)."""
+"""A node's first credential, and the refusal to be reachable without one (design §6)."""
 
 import os
 import sqlite3

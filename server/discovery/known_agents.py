@@ -1,4 +1,4 @@
-"""Trust level "known": agents that ADP lists, without a key (CACP 2.0, Trust Levels; design §7).
+"""Trust level "known": agents that ADP lists, without a key (CACP 2.0, Trust Levels; design §6).
 
     caller                              node                     endpoint that ADP lists
       │ POST /known {agentId, nonce}      │                                │

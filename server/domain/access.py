@@ -1,4 +1,4 @@
-"""What each trust level may do (CACP 2.0, Trust Levels; design §7).
+"""What each trust level may do (CACP 2.0, Trust Levels; design §6).
 
 | trust    | comes from                                   | read | write | sync |
 |----------|----------------------------------------------|------|-------|------|

@@ -1,4 +1,4 @@
-"""What a foreign peer may write of a contract: it tells of states, not of steps (design §6)."""
+"""What a foreign peer may write of a contract: it tells of states, not of steps (design §8)."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Who may say what: a node signs what its agents write (design §6, Authorship).
+"""Who may say what: a node signs what its agents write (design §7).
 
 The words of another repo's agent pass through relays unharmed: a relay can't sign for their node.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a node's time, in words, with the remedy (design §6, Stamps)."""
+"""What is wrong with a node's time, in words, with the remedy (design §7)."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple

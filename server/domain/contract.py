@@ -1,4 +1,4 @@
-"""Contracts as facts: their join, their status, and which step is legal (design §5, §6).
+"""Contracts as facts: their join, their status, and which step is legal (design §5, §7).
 
 A contract is a set of single-author facts. `join` is commutative, associative and idempotent,
 and `status_of` is a pure function of the set: so nodes that hold the same facts, learnt in any
@@ -67,7 +67,7 @@ class Party:
 
 
 def winner(one: Fact, other: Fact) -> Fact:
-    """Which of two facts with one key stays (design §6, the table)."""
+    """Which of two facts with one key stays (design §7, the table)."""
     if isinstance(one, VersionFact):
         return min(one, other, key=_order)
     if isinstance(one, RoundFact):
@@ -133,7 +133,7 @@ def ancestors_of(facts: Facts) -> list[VersionFact]:
 
 
 def conflicts_of(facts: Facts) -> list[VersionFact]:
-    """Versions that lost a race: neither current nor an ancestor of it (design §6)."""
+    """Versions that lost a race: neither current nor an ancestor of it (design §7)."""
     versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
     if len(versions) == 1:
         return []
@@ -155,7 +155,7 @@ def round_of(facts: Facts, current: VersionFact) -> int:
 
 
 def status_of(facts: Facts) -> ContractStatus:
-    """The contract's status, from the facts for its current version and round (design §6)."""
+    """The contract's status, from the facts for its current version and round (design §7)."""
     current = current_of(facts)
     responses = list(said_of(facts, current, ResponseFact))
     if any(response.action == "request_change" for response in responses):
@@ -200,7 +200,7 @@ def implementations_of(facts: Facts) -> list[ImplementationFact]:
 
 
 def updated_at(facts: Facts) -> int:
-    """The largest stamp among the facts (design §6)."""
+    """The largest stamp among the facts (design §7)."""
     return max(fact.stamp for fact in facts.values())
 
 
@@ -301,7 +301,7 @@ def update(
     stamp: int,
     note: str | None = None,
 ) -> VersionFact:
-    """The next version. What was said of the one before no longer counts (design §6).
+    """The next version. What was said of the one before no longer counts (design §7).
 
     Raises IllegalTransition, or Forbidden: to who is no party of the one before, or when it would
     leave out one that is.

@@ -1,4 +1,4 @@
-"""Which URLs the node may be told to call (design §7): registered endpoints are a way in.
+"""Which URLs the node may be told to call (design §6): registered endpoints are a way in.
 
 Parsing is narrower than any URL library's, so that what is checked here is what is called later.
 """

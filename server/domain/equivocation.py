@@ -1,4 +1,4 @@
-"""When has a node said two things where it could honestly say one? (design §6)."""
+"""When has a node said two things where it could honestly say one? (design §7)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

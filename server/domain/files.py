@@ -1,5 +1,5 @@
 """Files and requests for them as facts: what a node knows of them is the union of what was signed
-(design §6)."""
+(design §7)."""
 
 from typing import TypeVar
 

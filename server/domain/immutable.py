@@ -1,4 +1,4 @@
-"""What is written once: a packet, a file, a request for one, what a contract is (design §6).
+"""What is written once: a packet, a file, a request for one, what a contract is (design §7).
 
 Honest nodes give no id twice. Where one does, all nodes come to the same.
 """

@@ -1,4 +1,4 @@
-"""Which facts of other nodes follow on what is known of a contract (design §6).
+"""Which facts of other nodes follow on what is known of a contract (design §7).
 
 Versions and rounds are counted up one by one. What jumps ahead waits for what it follows on, which
 may be on its way; what nothing here lets its author write is refused. Each rule asks only that

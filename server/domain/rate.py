@@ -1,4 +1,4 @@
-"""How often a caller may call: a token bucket (CACP 2.0, Error Codes: -32005; design §7)."""
+"""How often a caller may call: a token bucket (CACP 2.0, Error Codes: -32005; design §6)."""
 
 from typing import NamedTuple
 

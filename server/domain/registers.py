@@ -1,4 +1,4 @@
-"""Registers: what has one value, of which the earlier or the later stamp stays (design §5, §6)."""
+"""Registers: what has one value, of which the earlier or the later stamp stays (design §5, §7)."""
 
 from collections.abc import Iterable
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""A contract's facts as a story: who did what, when and why (design §6)."""
+"""A contract's facts as a story: who did what, when and why (design §7)."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args

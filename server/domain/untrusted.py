@@ -1,4 +1,4 @@
-"""Text from agents is data (design §7): how it is shown to people and to models.
+"""Text from agents is data (design §6): how it is shown to people and to models.
 
 Who reads a rendering may take it for the truth, or do what it says. So each piece of another's
 text is cleaned of what steers or hides (`schemas.plain`), labelled with its author, and set apart

@@ -1,4 +1,4 @@
-"""GET /events: every change as a server-sent event, resumable (design §3, §7)."""
+"""GET /events: every change as a server-sent event, resumable (design §3, §6)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Is the node well? Asked of the database itself, by reading and by writing (design §7)."""
+"""Is the node well? Asked of the database itself, by reading and by writing (design §6)."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Requests per caller and minute (design §7)."""
+"""Requests per caller and minute (design §6)."""
 
 import math
 

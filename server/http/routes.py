@@ -84,7 +84,7 @@ class Site:
 
 
 def routes(site: Site) -> list[Route]:
-    """The routes; the public ones are those that design §7 names."""
+    """The routes; the public ones are those that design §6 names."""
     own_card = orjson.dumps(agent_card.card(site.settings))
     names = orjson.dumps({"methods": list(METHODS)})
     described, openrpc_document = Document(openrpc.verbose), Document(openrpc.document)

@@ -208,7 +208,7 @@ def is_json(content_type: bytes | None) -> bool:
 
 
 def idempotency_key(value: bytes) -> str:
-    """The Idempotency-Key header (design §4): 1 to 200 printable ASCII characters."""
+    """The Idempotency-Key header (design §3): 1 to 200 printable ASCII characters."""
     if not 1 <= len(value) <= IDEMPOTENCY_KEY_MAX or not all(32 < byte < 127 for byte in value):
         raise InvalidInput("Idempotency-Key must be 1 to 200 printable ASCII characters")
     return value.decode("ascii")

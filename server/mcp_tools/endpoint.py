@@ -1,4 +1,4 @@
-"""`/mcp`: the tools over streamable HTTP, for callers as `POST /` takes them (design §7).
+"""`/mcp`: the tools over streamable HTTP, for callers as `POST /` takes them (design §6).
 
 Stateless: there are no sessions, so nothing outlives a request that another caller could take over,
 and clients don't notice a node's restart. Who calls is found out for each request, by the same door

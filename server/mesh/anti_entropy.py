@@ -1,4 +1,4 @@
-"""Compare with a peer and fetch what differs (design §6, Anti-entropy).
+"""Compare with a peer and fetch what differs (design §7).
 
 On connection and now and then. Each side fetches what it lacks; a join on both makes them equal.
 """

@@ -1,4 +1,4 @@
-"""Compares clocks before a node that starts sends anything (design §6, Stamps).
+"""Compares clocks before a node that starts sends anything (design §7).
 
 Nothing goes to a peer before that: what was stamped by a clock that a majority calls wrong is
 stamped anew, while nobody else has it.

@@ -1,4 +1,4 @@
-"""Takes in what was deferred: what is due by now, and what waits for its project (design §6)."""
+"""Takes in what was deferred: what is due by now, and what waits for its project (design §7)."""
 
 import asyncio
 import time
@@ -116,7 +116,7 @@ class DeferredWorker:
         await self._incoming.take(source, message)
 
     async def _fetch_project(self, source: Peer, project_id: str | None) -> None:
-        """Have the project that a message is for, before it is applied (design §6)."""
+        """Have the project that a message is for, before it is applied (design §7)."""
         if project_id is None:
             return
         if self._database.read(partial(projects.header, project_id=project_id)) is not None:

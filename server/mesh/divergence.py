@@ -1,4 +1,4 @@
-"""Says so when comparing with a peer does not make equal (design §6)."""
+"""Says so when comparing with a peer does not make equal (design §7)."""
 
 import sqlite3
 from functools import partial

@@ -1,4 +1,4 @@
-"""Fetches the content of files of other nodes, when somebody asks for it (design §6).
+"""Fetches the content of files of other nodes, when somebody asks for it (design §7).
 
 In pieces, from the node that holds a file or from one that has a copy; checked by its SHA-256
 before anybody gets a byte of it, and kept as long as there is room. Nothing is on disk before it is

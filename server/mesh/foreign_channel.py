@@ -1,4 +1,4 @@
-"""How entities reach a foreign peer: as whole objects, each in a request of its own (design §6).
+"""How entities reach a foreign peer: as whole objects, each in a request of its own (design §8).
 
 The peer's project is read and merged first. What it lacks is sent as `peers.foreign_plan` writes
 it, so that the peer takes it only if it has changed nothing since. Where it has, it says `skipped`,

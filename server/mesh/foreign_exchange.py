@@ -1,4 +1,4 @@
-"""What this node holds of a foreign peer's projects, and what was exchanged with it (design §6)."""
+"""What this node holds of a foreign peer's projects, and what was exchanged with it (design §8)."""
 
 import sqlite3
 from typing import Any, NamedTuple

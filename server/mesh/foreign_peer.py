@@ -1,4 +1,4 @@
-"""The calls to one foreign peer: who this node is, and what it holds (CACP 2.0; design §6)."""
+"""The calls to one foreign peer: who this node is, and what it holds (CACP 2.0; design §8)."""
 
 from collections.abc import Callable
 from functools import partial

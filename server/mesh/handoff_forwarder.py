@@ -1,4 +1,4 @@
-"""Forwards an agent's step of a handoff to the node that holds it (acp-canonical §7.2; design §6).
+"""Forwards an agent's step of a handoff to the node that holds it (acp-canonical §7.2; design §7).
 
 One call, in this node's name, and its answer: nothing is queued or tried again here. The caller
 knows what it wanted, and a step that is repeated changes nothing (docs/handoffs.md).

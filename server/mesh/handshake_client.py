@@ -1,4 +1,4 @@
-"""The calling side of a registration: from a URL to a peer (design §7)."""
+"""The calling side of a registration: from a URL to a peer (design §6)."""
 
 import time
 from functools import partial

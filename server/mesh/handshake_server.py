@@ -1,4 +1,4 @@
-"""The answering side of a handshake, and what both sides write when it is done (design §7)."""
+"""The answering side of a handshake, and what both sides write when it is done (design §6)."""
 
 import secrets
 import sqlite3
@@ -142,7 +142,7 @@ def check_welcome(db: sqlite3.Connection, node: Node, other: Introduction) -> No
 
 
 def check_pin(pinned: mesh.NodeKey | None, other: Introduction) -> None:
-    """Raises Conflict when the agent has proved another key before (design §7)."""
+    """Raises Conflict when the agent has proved another key before (design §6)."""
     if pinned is None or pinned.introduced_by is not None:
         return
     if pinned.public_key != other.public_key:

@@ -1,5 +1,5 @@
 """How mail reaches a mesh peer: by a sender of its own (`peers.sender`), from what the
-store owes the peer (acp-canonical §10; design §6, Senders).
+store owes the peer (acp-canonical §10; design §7).
 
 What is owed is confirmed row by row, so there is no cursor to lose: what was sent and not confirmed
 is sent again, and the other node knows each message by its id.

@@ -1,4 +1,4 @@
-"""How entities reach a mesh node: in batches, with facts (design §6)."""
+"""How entities reach a mesh node: in batches, with facts (design §7)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping

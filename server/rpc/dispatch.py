@@ -2,7 +2,7 @@
 
 The only place that knows error codes (design §5). Calls go through jsonrpcserver, member by member
 and checked: its own parser and validator answer with exception texts, one bad member would make it
-refuse a whole batch, and it takes a method's signature anew on each call (design §4).
+refuse a whole batch, and it takes a method's signature anew on each call (design §3).
 """
 
 import asyncio

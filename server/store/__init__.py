@@ -1,1 +1,1 @@
-"""The only SQL (design §4)."""
+"""The only SQL (design §3)."""

@@ -1,4 +1,4 @@
-"""Contracts: their facts, and the materialised copy that readers get (design §6)."""
+"""Contracts: their facts, and the materialised copy that readers get (design §7)."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping

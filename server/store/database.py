@@ -1,4 +1,4 @@
-"""SQLite behind one writer with group commit, and readers that never wait for it (design §4)."""
+"""SQLite behind one writer with group commit, and readers that never wait for it (design §3)."""
 
 import asyncio
 import sqlite3
@@ -73,7 +73,7 @@ _Member = tuple[WriteFunction[Any], "asyncio.Future[Any]"]
 def connect(
     path: Path, *, durability: Durability = "FULL", busy_ms: int = BUSY_MS
 ) -> sqlite3.Connection:
-    """A connection in autocommit mode, with the pragmas of design §4."""
+    """A connection in autocommit mode, with the pragmas of design §3."""
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256
     )
@@ -463,7 +463,7 @@ def _cause(error: Exception) -> Exception:
 
 
 def copy_to(target: Path, connection: sqlite3.Connection) -> None:
-    """A consistent copy of a database, marked so that it gets an epoch of its own (design §4)."""
+    """A consistent copy of a database, marked so that it gets an epoch of its own (design §3)."""
     target.touch(mode=0o600)
     with closing(sqlite3.connect(target)) as made:
         connection.backup(made)

@@ -1,4 +1,4 @@
-"""What peers sent that can't be taken in yet (design §6): deferred, bounded for each peer."""
+"""What peers sent that can't be taken in yet (design §7): deferred, bounded for each peer."""
 
 import sqlite3
 from hashlib import sha256

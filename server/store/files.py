@@ -1,4 +1,4 @@
-"""Files that agents hand to each other, their contents, and requests for them (design §6).
+"""Files that agents hand to each other, their contents, and requests for them (design §7).
 
 What a file is, and who asks for one, is known to every node. The content is kept apart: for good
 on the node that signed the file, and elsewhere as a copy, while there is room.
@@ -18,7 +18,7 @@ from server.store.sql import SQL
 
 
 class File(NamedTuple):
-    """What a file is. `name` is a label and never becomes a path (design §7).
+    """What a file is. `name` is a label and never becomes a path (design §6).
 
     `related_contracts` is JSON; `signature` is that of the node that holds the content
     (schemas.mesh.Signature, JSON), None when it is this one.

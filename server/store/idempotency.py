@@ -1,4 +1,4 @@
-"""What retried calls are answered with: the idempotency registry (design §4)."""
+"""What retried calls are answered with: the idempotency registry (design §3)."""
 
 import sqlite3
 from typing import NamedTuple

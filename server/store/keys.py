@@ -1,4 +1,4 @@
-"""Keys of callers (CACP 2.0, Headers; design §7): `cacp_sk_…`, of which only the hash is kept."""
+"""Keys of callers (CACP 2.0, Headers; design §6): `cacp_sk_…`, of which only the hash is kept."""
 
 import re
 import secrets

@@ -1,5 +1,5 @@
 """Mail between nodes: who is at home where, what goes where, what is still to be said to whom
-(acp-canonical §10; design §6). Nodes and agents are kept without their versions."""
+(acp-canonical §10; design §7). Nodes and agents are kept without their versions."""
 
 import sqlite3
 from typing import Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""Migrations, run at start, each in a transaction and with a backup made first (design §4)."""
+"""Migrations, run at start, each in a transaction and with a backup made first (design §3)."""
 
 import sqlite3
 import uuid

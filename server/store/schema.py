@@ -1,4 +1,4 @@
-"""The schema that the migrations make, and which of them a database has had (design §4).
+"""The schema that the migrations make, and which of them a database has had (design §3).
 
 Migrations are told by name and content, never by number: numbers were given anew when branches
 met, so that one number has meant several things.

@@ -1,4 +1,4 @@
-"""What the node remembers of project tokens, and the secret that signs them (design §7)."""
+"""What the node remembers of project tokens, and the secret that signs them (design §6)."""
 
 import secrets
 import sqlite3

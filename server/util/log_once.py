@@ -1,4 +1,4 @@
-"""Names refusals in the log once for each cause, and not once for each try (issue 3, 8)."""
+"""Names refusals in the log once for each cause, and not once for each try."""
 
 import time
 from collections.abc import Callable

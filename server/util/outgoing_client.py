@@ -1,4 +1,4 @@
-"""The outgoing client with the node's own rules (design §7)."""
+"""The outgoing client with the node's own rules (design §6)."""
 
 from collections.abc import Callable
 from functools import partial

@@ -25,7 +25,7 @@ def check(path: Path) -> dict[str, int]:
 
 
 def _check_copies(db: sqlite3.Connection) -> None:
-    """Each contract has its facts, and its materialised copy is what they give (design §6)."""
+    """Each contract has its facts, and its materialised copy is what they give (design §7)."""
     columns = "project_id, contract_id, type, name, created_at, version, status, updated_at"
     rows = db.execute(f"SELECT {columns}, document, history FROM contracts").fetchall()
     for project, contract, kind, name, created, version, status, updated, *texts in rows:

@@ -1,4 +1,4 @@
-"""Storage that fails: clear answers, reads where they can, recovery without a restart (design §4).
+"""Storage that fails: clear answers, reads where they can, recovery without a restart (design §3).
 
 The faults are real: full disks, limits of the kernel, locks of other processes, broken pages.
 """

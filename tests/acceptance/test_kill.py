@@ -1,4 +1,4 @@
-"""kill -9 amid writes: what was acknowledged is there, and nothing is half-written (design §4)."""
+"""kill -9 amid writes: what was acknowledged is there, and nothing is half-written (design §3)."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Two agents that act on one contract at the same time: exactly one legal history (design §6).
+"""Two agents that act on one contract at the same time: exactly one legal history (design §7).
 
 What the two were answered is searched for an order in which the pure domain gives the same
 answers, the same change log and the same facts. One must exist.

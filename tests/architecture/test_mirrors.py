@@ -1,4 +1,4 @@
-"""Every module has its mirrored test: server/domain/x.py → tests/server/domain/test_x.py (§8)."""
+"""Every module has its mirrored test: server/domain/x.py → tests/server/domain/test_x.py."""
 
 from pathlib import Path
 

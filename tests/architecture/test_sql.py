@@ -1,4 +1,4 @@
-"""SQL stands only in server/store/ (design §2, §4)."""
+"""SQL stands only in server/store/ (design §2, §3)."""
 
 import ast
 import re

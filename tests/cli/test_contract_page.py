@@ -41,7 +41,7 @@ def test_every_legal_step_has_its_row() -> None:
 
 
 def test_a_request_for_a_change_stands_until_who_made_it_says_otherwise() -> None:
-    """Design §6: an outstanding request_change → negotiating, whatever others say."""
+    """Design §7: an outstanding request_change → negotiating, whatever others say."""
     rows = re.findall(r"^\| negotiating \| contract/respond (\w+), (.+) \| (\w+) \|$", TEXT, re.M)
     after = {(action, who): then for action, who, then in rows}
     asked, another = "by the party that asked for the change", "by a party that did not"

@@ -67,7 +67,7 @@ def registered(run: Run, file: Path) -> None:
 
 
 def test_create_takes_back_what_was_registered_without_a_key(run: Run, file: Path) -> None:
-    """Design §7: a keyed agent is never taken at its word."""
+    """Design §6: a keyed agent is never taken at its word."""
     registered(run, file)
     done = run("create", AGENT.replace("1.0.0", "2.0.0"), "--repo", "frontend-app")
     assert done.exit_code == 0

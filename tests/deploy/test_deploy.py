@@ -1,4 +1,4 @@
-"""What can be said of the deployment files without a container engine or a cluster (issue 2, 9)."""
+"""What can be said of the deployment files without a container engine or a cluster."""
 
 import json
 import os
@@ -152,7 +152,7 @@ class TestCompose:
 
 
 class TestMesh:
-    """deploy/compose.mesh.yaml (issue 3, 7)."""
+    """deploy/compose.mesh.yaml."""
 
     NODES: ClassVar[dict[str, Any]] = MESH["services"]
 

@@ -1,4 +1,4 @@
-"""When to try a peer again (design §6, Senders)."""
+"""When to try a peer again (design §7)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

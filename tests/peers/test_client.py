@@ -1,4 +1,4 @@
-"""The one outgoing client (design §7): where it may go, how much it takes, how long it waits."""
+"""The one outgoing client (design §6): where it may go, how much it takes, how long it waits."""
 
 import asyncio
 import gzip

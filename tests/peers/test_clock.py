@@ -1,4 +1,4 @@
-"""Time by a majority, and the hybrid logical clock (design §6, Stamps)."""
+"""Time by a majority, and the hybrid logical clock (design §7)."""
 
 from hypothesis import assume, given
 from hypothesis import strategies as st

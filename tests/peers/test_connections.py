@@ -1,4 +1,4 @@
-"""Connections go to addresses that were checked (design §7), once for each."""
+"""Connections go to addresses that were checked (design §6), once for each."""
 
 import asyncio
 import socket

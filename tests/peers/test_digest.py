@@ -1,4 +1,4 @@
-"""What differs between two nodes (design §6, Anti-entropy)."""
+"""What differs between two nodes (design §7)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Foreign peers: only what they changed themselves becomes facts (design §6)."""
+"""Foreign peers: only what they changed themselves becomes facts (design §8)."""
 
 from dataclasses import asdict
 from typing import Any

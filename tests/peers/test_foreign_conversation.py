@@ -1,4 +1,4 @@
-"""A long conversation with a foreign peer: nothing comes back twice (design §6)."""
+"""A long conversation with a foreign peer: nothing comes back twice (design §8)."""
 
 import json
 

@@ -25,7 +25,7 @@ from schemas.base import stamp_of
 
 
 def test_a_foreign_peer_is_written_to_as_it_writes() -> None:
-    """Design §6: no offsets, strings where we would send null, `assigned_agent`."""
+    """Design §8: no offsets, strings where we would send null, `assigned_agent`."""
     ours = {
         "updated_at": "2026-01-01T00:00:00.000000+00:00",
         "proposed_by": None,

@@ -1,4 +1,4 @@
-"""Proofs and keys of a handshake (design §7)."""
+"""Proofs and keys of a handshake (design §6)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""One peer's sender, on a log in memory and a peer that fails when it is told to (design §6)."""
+"""One peer's sender, on a log in memory and a peer that fails when it is told to (design §7)."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Node keys (design §6, Authorship)."""
+"""Node keys (design §7)."""
 
 import tracemalloc
 from base64 import urlsafe_b64decode

@@ -1,4 +1,4 @@
-"""A node's time, from clocks that tests set (design §6, Stamps)."""
+"""A node's time, from clocks that tests set (design §7)."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Machines whose clocks are wrong by hours: no write waits for the hour (design §6, Stamps)."""
+"""Machines whose clocks are wrong by hours: no write waits for the hour (design §7)."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Nodes that work apart and end alike (design §6)."""
+"""Nodes that work apart and end alike (design §7)."""
 
 import shutil
 from pathlib import Path
@@ -182,7 +182,7 @@ def test_a_node_restored_from_a_backup_gets_back_what_it_had_sent(
 
 
 def test_a_caller_never_waits_for_a_peer(mesh: Meshed) -> None:
-    """Design §6: a dead peer costs callers nothing; `GET /peers` says that it is down."""
+    """Design §7: a dead peer costs callers nothing; `GET /peers` says that it is down."""
     alpha = mesh.add("alpha")
     beta: Node = mesh.add("beta", alpha)
     eventually(lambda: len(peers(alpha)) == 1)

@@ -1,4 +1,4 @@
-"""A node that says different things to different nodes: the others end alike (design §6)."""
+"""A node that says different things to different nodes: the others end alike (design §7)."""
 
 import sqlite3
 from contextlib import closing

@@ -1,6 +1,6 @@
 """The whole job with a foreign peer that has the reference's habits, whatever its clock says.
 
-Nothing is lost and nothing said twice, in both directions (design §6).
+Nothing is lost and nothing said twice, in both directions (design §8).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Nodes with equal digests show the same lists, limits and cursors included (design §6)."""
+"""Nodes with equal digests show the same lists, limits and cursors included (design §7)."""
 
 from collections.abc import Iterator
 from typing import Any

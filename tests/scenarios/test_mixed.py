@@ -1,4 +1,4 @@
-"""A mesh with a foreign peer at one of its nodes (design §6)."""
+"""A mesh with a foreign peer at one of its nodes (design §8)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever a node accepts reaches its peers, and what can't stops nothing else (design §6)."""
+"""Whatever a node accepts reaches its peers, and what can't stops nothing else (design §7)."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Any interleaving, any partition that heals: all end alike, and nothing is lost (design §6)."""
+"""Any interleaving, any partition that heals: all end alike, and nothing is lost (design §7)."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""What nodes say to each other about mail (design §6)."""
+"""What nodes say to each other about mail (design §7)."""
 
 import pytest
 from pydantic import ValidationError

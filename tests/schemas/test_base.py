@@ -1,4 +1,4 @@
-"""What all wire models share: naming, strictness, limits, times (design §5, Timestamps)."""
+"""What all wire models share: naming, strictness, limits, times."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Facts: their keys and how they travel (design §6, the table)."""
+"""Facts: their keys and how they travel (design §7, the table)."""
 
 from dataclasses import FrozenInstanceError
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""Files that agents hand to each other (design §5, Deployed clients)."""
+"""Files that agents hand to each other."""
 
 from typing import Any
 

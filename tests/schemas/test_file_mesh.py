@@ -1,4 +1,4 @@
-"""What nodes say to each other about files (design §6)."""
+"""What nodes say to each other about files (design §7)."""
 
 from typing import Any
 

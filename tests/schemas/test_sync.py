@@ -1,4 +1,4 @@
-"""What peers of any kind may send (CACP 2.0, Sync Methods; design §6, Foreign peers)."""
+"""What peers of any kind may send (CACP 2.0, Sync Methods; design §7)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Start and stop of a node process (issue: SIGTERM drains; design §7: no credential, no start)."""
+"""Start and stop of a node process (issue: SIGTERM drains; design §6: no credential, no start)."""
 
 import asyncio
 import json
@@ -105,12 +105,12 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
 
 
 def test_exposed_and_without_a_credential_it_does_not_start(tmp_path: Path) -> None:
-    """Design §7: otherwise it refuses, with the command that makes one."""
+    """Design §6: otherwise it refuses, with the command that makes one."""
     assert "cacp keys create" in refusal(Node(tmp_path, host="0.0.0.0"))
 
 
 def test_exposed_with_a_bootstrap_key_file_it_starts_and_takes_its_key(tmp_path: Path) -> None:
-    """Design §7: made on first start with mode 0600 if absent."""
+    """Design §6: made on first start with mode 0600 if absent."""
     file = tmp_path / "secrets" / "key"
     with Node(tmp_path, host="0.0.0.0", bootstrap_key_file=file) as node:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -205,7 +205,7 @@ def test_two_starts_continue_one_sequence_and_epoch(node: Node) -> None:
 
 
 def test_a_debug_log_holds_no_key(tmp_path: Path) -> None:
-    """Design §7: secrets appear in no log."""
+    """Design §6: secrets appear in no log."""
     with Node(tmp_path, log_level="debug") as node:
         key = node.key("aid://example.com/frontend@1.0.0", "frontend-app")
         node.call("cacp/project/list", key=key)

@@ -187,7 +187,7 @@ def test_an_agent_id_wins_over_the_one_made_from_the_repo() -> None:
 
 
 def test_a_mesh_token_is_long_and_is_not_shown() -> None:
-    """Design §7: a short one could be guessed from what a false endpoint sees."""
+    """Design §6: a short one could be guessed from what a false endpoint sees."""
     with pytest.raises(ValueError, match="24 characters") as refused:
         load(mesh_token="too short to be one")
     assert "too short" not in str(refused.value)
@@ -291,7 +291,7 @@ def test_channels_are_off_until_their_flags_are_set() -> None:
     ],
 )
 def test_a_node_that_others_reach_is_not_local(host: str, public_url: str, is_local: bool) -> None:
-    """Design §7: a bare proxy makes each visitor a program of this machine."""
+    """Design §6: a bare proxy makes each visitor a program of this machine."""
     settings = Settings(host=host, public_url=public_url)
     assert settings.is_local == is_local
     assert settings.takes_unkeyed_peers == is_local

@@ -1,5 +1,5 @@
 """Where a message goes: into a box here, or to the node that its recipient is at home at
-(acp-canonical §10; design §6).
+(acp-canonical §10; design §7).
 
 A message for an agent elsewhere is owed to its home until that node has confirmed it. It goes there
 only, never through a node between.

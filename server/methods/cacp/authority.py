@@ -1,5 +1,5 @@
 """Whose word counts about a project, its repos and its contracts: that of its members, of who holds
-a repo, and of who made it (design §6)."""
+a repo, and of who made it (design §7)."""
 
 import orjson
 

@@ -1,4 +1,4 @@
-"""cacp/contract/*: interface agreements (CACP 2.0, Contract Methods; design §5, §6)."""
+"""cacp/contract/*: interface agreements (CACP 2.0, Contract Methods; design §5, §7)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -255,7 +255,7 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     instead="it with contractId, for one contract",
 )
 def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
-    """Versions that lost a race, each beside the current one, with both contents (design §6)."""
+    """Versions that lost a race, each beside the current one, with both contents (design §7)."""
     open_project(ctx, params.project_id)
     ids = contracts.updated(ctx.db, params.project_id)
     if params.contract_id is not None:

@@ -1,4 +1,4 @@
-"""cacp/file/*: files that agents hand to each other (design §5, §6).
+"""cacp/file/*: files that agents hand to each other (design §5, §7).
 
 What files there are and which are asked for, every node of the mesh knows; the content stays on the
 node where a file was shared, and comes to others when it is asked for there

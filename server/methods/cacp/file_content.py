@@ -1,4 +1,4 @@
-"""The content of a file as it is here: what is damaged is given to nobody (design §6)."""
+"""The content of a file as it is here: what is damaged is given to nobody (design §7)."""
 
 import hashlib
 

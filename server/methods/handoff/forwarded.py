@@ -1,5 +1,5 @@
 """acp/sync/handoff: steps by agents of other nodes, for handoffs that this node holds
-(acp-canonical §7.2; design §7).
+(acp-canonical §7.2; design §6).
 
 The agent's home vouches for it. The step is the same, with the same checks, as if the agent had
 called here; it is never forwarded again. Whose key is a human's is that node's word alone: it

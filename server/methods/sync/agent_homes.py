@@ -1,5 +1,5 @@
 """Which node an agent is at home at: the one whose word counts for what it says, and that its mail
-goes to (design §6, Authorship; acp-canonical §12.1).
+goes to (design §7; acp-canonical §12.1).
 
 A node is the home of its own agent and of those who hold its keys, and says so to its peers in a
 directory that it signs. An agent that two nodes name is at home at the one that was heard first:

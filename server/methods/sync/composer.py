@@ -286,7 +286,7 @@ class MessageBuilder:
     def _signature(
         self, kind: str, place: str, body: dict[str, Any], author: str | None, kept: str | None
     ) -> dict[str, Any]:
-        """The signature that came with it, or a place for this node's own (design §6)."""
+        """The signature that came with it, or a place for this node's own (design §7)."""
         if kept is not None:
             given: dict[str, Any] = orjson.loads(kept)
             self._signers.add(given["node"])

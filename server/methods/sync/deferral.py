@@ -1,4 +1,4 @@
-"""Defers what a peer sends and can't be taken in yet, within the bounds of its peer (design §6)."""
+"""Defers what a peer sends and can't be taken in yet, within the bounds of its peer (design §7)."""
 
 from typing import Any
 

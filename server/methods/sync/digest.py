@@ -1,4 +1,4 @@
-"""cacp/sync/*: what mesh nodes hold, compared and fetched (design §6)."""
+"""cacp/sync/*: what mesh nodes hold, compared and fetched (design §7)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -87,7 +87,7 @@ def _answer(made: Sequence[Sequence[bytes]], piece: int | None) -> dict[str, Any
 
 
 def check_source(ctx: Context, source_agent: str) -> None:
-    """Raises Forbidden unless a mesh node calls, in its own name (design §7)."""
+    """Raises Forbidden unless a mesh node calls, in its own name (design §6)."""
     peer = peers.find(ctx.db, ctx.caller.agent_id)
     if peer is None or peer.secret is None or not same_agent(source_agent, peer.agent_id):
         raise Forbidden(

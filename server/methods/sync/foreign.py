@@ -1,4 +1,4 @@
-"""cacp/*/sync: what peers send of their state (CACP 2.0, Sync Methods; design §6).
+"""cacp/*/sync: what peers send of their state (CACP 2.0, Sync Methods; design §8).
 
 A foreign peer sends whole objects. What it changed since it last heard from us becomes
 facts of its own repo (`peers.foreign`); all else in the object is no word of its own.
@@ -177,7 +177,7 @@ def repo_sync(ctx: Context, params: RepoSyncParams) -> dict[str, Any]:
 
 
 def _source(ctx: Context, source_agent: str, project_id: str) -> SendingPeer:
-    """The peer that sends: registered here, and authenticated as `source_agent` (design §7).
+    """The peer that sends: registered here, and authenticated as `source_agent` (design §6).
 
     Foreign peers may send no credentials; where an unkeyed peer is taken at its word, a call
     that comes without any is taken at the word of its `source_agent`.

@@ -1,4 +1,4 @@
-"""What mesh peers send: facts and registers, joined with ours (design §6).
+"""What mesh peers send: facts and registers, joined with ours (design §7).
 
 Each is checked for who vouches for it; what doesn't hold is passed over and named in the log
 once. What is stamped too far ahead is deferred until it is due, and holds up nothing else.

@@ -1,4 +1,4 @@
-"""cacp/peer/announce and the peer register (CACP 2.0, POST /peers/register; design §7)."""
+"""cacp/peer/announce and the peer register (CACP 2.0, POST /peers/register; design §6)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who calls (CACP 2.0, Security Considerations; design §7), over a real file and real settings."""
+"""Who calls (CACP 2.0, Security Considerations; design §6), over a real file and real settings."""
 
 import base64
 import json
@@ -231,7 +231,7 @@ def test_a_revoked_key_is_out_with_the_next_request(node: Node) -> None:
 
 
 def test_a_key_that_was_granted_to_a_known_agent_reads(node: Node) -> None:
-    """Design §7: known = found in ADP, proven by a challenge, reads only."""
+    """Design §6: known = found in ADP, proven by a challenge, reads only."""
     key = keys.new_key()
     granted = {keys.hash_of(key.encode()): FRONTEND}
     identity = Authenticator(Settings(), node.read, node.secret, granted.get)

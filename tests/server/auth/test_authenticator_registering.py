@@ -1,4 +1,4 @@
-"""Who may register itself by its name alone (CACP 2.0, POST /peers/register; design §7)."""
+"""Who may register itself by its name alone (CACP 2.0, POST /peers/register; design §6)."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,7 +24,7 @@ def running(tmp_path: Path) -> Iterator[Node]:
 
 
 def test_who_registers_over_loopback_may_be_new(running: Node) -> None:
-    """Design §7, Foreign peers. It could act as the node's own agent as well."""
+    """Design §6, Foreign peers. It could act as the node's own agent as well."""
     headers = {**HOST, b"x-agent-id": b"mobile"}
     identity = Authenticator(Settings(), running.read, running.secret)
     new = Caller("mobile", "", "unkeyed", "peer")

@@ -1,4 +1,4 @@
-"""A node's first credential (design §7)."""
+"""A node's first credential (design §6)."""
 
 import sqlite3
 import stat
@@ -113,5 +113,5 @@ def test_a_node_on_loopback_needs_none(host: str) -> None:
 
 
 def test_a_node_with_a_mesh_token_may_be_exposed() -> None:
-    """Design §7: a key, a mesh token, or a bootstrap key file."""
+    """Design §6: a key, a mesh token, or a bootstrap key file."""
     check_exposed(Settings(host="0.0.0.0", mesh_token=SecretStr("a" * 24)), False)

@@ -1,4 +1,4 @@
-"""Trust level "known" (CACP 2.0, Trust Levels; design §7)."""
+"""Trust level "known" (CACP 2.0, Trust Levels; design §6)."""
 
 import json
 from collections.abc import Iterator

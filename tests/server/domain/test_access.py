@@ -1,4 +1,4 @@
-"""Trust levels (CACP 2.0, Trust Levels; design §7)."""
+"""Trust levels (CACP 2.0, Trust Levels; design §6)."""
 
 from typing import get_args
 
@@ -44,7 +44,7 @@ def test_refuses_and_says_what_is_missing(trust: Trust, access: Access) -> None:
 
 @pytest.mark.parametrize(("trust", "access"), NO_PEERS)
 def test_an_agents_key_does_not_sync(trust: Trust, access: Access) -> None:
-    """Design §7: `*/sync` only with a peer's key; an agent's key is none."""
+    """Design §6: `*/sync` only with a peer's key; an agent's key is none."""
     with pytest.raises(Forbidden, match="--trust peer") as refusal:
         check(trust, access)
     assert refusal.value.data["reason"] == "not_a_peer"

@@ -1,4 +1,4 @@
-"""What a foreign peer may write of a contract (design §6)."""
+"""What a foreign peer may write of a contract (design §7)."""
 
 from dataclasses import replace
 from typing import Any

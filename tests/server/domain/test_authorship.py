@@ -1,4 +1,4 @@
-"""Who may speak for whom (design §6, Authorship)."""
+"""Who may speak for whom (design §7)."""
 
 from typing import Any
 

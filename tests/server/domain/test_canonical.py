@@ -1,4 +1,4 @@
-"""Canonical JSON and its digest (RFC 8785; design §5, Agreement is bound to content)."""
+"""Canonical JSON and its digest (RFC 8785; design §5)."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What is wrong with the time, in words (design §6, Stamps)."""
+"""What is wrong with the time, in words (design §7)."""
 
 from typing import Any
 

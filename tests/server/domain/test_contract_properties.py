@@ -1,4 +1,4 @@
-"""What holds for every contract, whatever was said and in which order (design §5, §6)."""
+"""What holds for every contract, whatever was said and in which order (design §5, §7)."""
 
 from itertools import pairwise
 from typing import Any, get_args

@@ -1,4 +1,4 @@
-"""Versions that were written apart: conflicts are kept (design §6)."""
+"""Versions that were written apart: conflicts are kept (design §7)."""
 
 from dataclasses import replace
 from typing import Any

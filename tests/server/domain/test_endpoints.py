@@ -1,4 +1,4 @@
-"""SSRF rules for registered endpoints (design §7)."""
+"""SSRF rules for registered endpoints (design §6)."""
 
 from ipaddress import IPv4Address, IPv6Address
 

@@ -1,4 +1,4 @@
-"""Refusals: a message for people, reason and data for programs (design §5, Errors)."""
+"""Refusals: a message for people, reason and data for programs."""
 
 import pytest
 

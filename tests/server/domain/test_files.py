@@ -1,4 +1,4 @@
-"""Files and requests as facts: their union is the same in any order (design §6)."""
+"""Files and requests as facts: their union is the same in any order (design §7)."""
 
 from functools import reduce
 

@@ -1,4 +1,4 @@
-"""Ids that follow from what they name (design §5, Repos)."""
+"""Ids that follow from what they name."""
 
 from uuid import UUID, uuid5
 

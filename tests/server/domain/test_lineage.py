@@ -1,4 +1,4 @@
-"""What follows on what is known, in whatever order and pieces it comes (design §6)."""
+"""What follows on what is known, in whatever order and pieces it comes (design §7)."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whatever is sent, in whatever order and pieces: all nodes take the same (design §6)."""
+"""Whatever is sent, in whatever order and pieces: all nodes take the same (design §7)."""
 
 import random
 from collections.abc import Iterator

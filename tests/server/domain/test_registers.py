@@ -1,4 +1,4 @@
-"""Claims and registers end the same on every node (design §5, §6)."""
+"""Claims and registers end the same on every node (design §5, §7)."""
 
 from itertools import permutations
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""A contract's facts as a story (design §6)."""
+"""A contract's facts as a story (design §7)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

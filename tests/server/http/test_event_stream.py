@@ -1,4 +1,4 @@
-"""GET /events: every change, resumable (design §3, §7)."""
+"""GET /events: every change, resumable (design §3, §6)."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ def caller(project: str | None = None, *, human: bool = False) -> Caller:
     ],
 )
 def test_a_stream_carries_what_was_asked_for_and_may_be_read(filter: Filter, taken: bool) -> None:
-    """Design §7: streams show a caller only what it may read."""
+    """Design §6: streams show a caller only what it may read."""
     assert filter.takes(CHANGE) is taken
 
 
@@ -98,7 +98,7 @@ def test_every_entity_that_a_method_records_is_a_kind() -> None:
 
 
 def test_an_id_of_another_epoch_starts_at_the_beginning() -> None:
-    """Design §4: nobody's cursor skips what a restored node writes anew."""
+    """Design §3: nobody's cursor skips what a restored node writes anew."""
     assert start_of("other:7", "e", 12) == 0
 
 
@@ -193,7 +193,7 @@ def test_a_stream_may_be_of_some_kinds(team: Team) -> None:
 
 
 def test_a_token_shows_its_project_only(team: Team) -> None:
-    """Design §7: streams show a caller only what it may read."""
+    """Design §6: streams show a caller only what it may read."""
     other = Team.on(team.node, team.key)
     with team.node.events(token=team.token()) as events:
         other.proposed()

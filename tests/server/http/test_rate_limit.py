@@ -1,4 +1,4 @@
-"""Requests per caller (design §7)."""
+"""Requests per caller (design §6)."""
 
 import pytest
 

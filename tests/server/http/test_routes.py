@@ -1,4 +1,4 @@
-"""GET and POST routes beside the endpoint (CACP 2.0, Discovery Endpoints; design §7)."""
+"""GET and POST routes beside the endpoint (CACP 2.0, Discovery Endpoints; design §6)."""
 
 import json
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_all_else_needs_a_caller(node: Node, path: str) -> None:
 
 
 def test_no_page_of_another_origin_may_read_an_answer(node: Node) -> None:
-    """Design §7: no CORS by default."""
+    """Design §6: no CORS by default."""
     response = node.http.get("/health", headers={"origin": "https://elsewhere.example"})
     assert not [name for name in response.headers if name.startswith("access-control")]
 
@@ -136,7 +136,7 @@ def test_a_peer_of_another_major_version_is_refused(mesh: Node, peer: Peer) -> N
 
 
 def test_a_peer_with_a_key_registers_with_it(mesh: Node, peer: Peer) -> None:
-    """Design §7: an agent id is pinned to its key; an operator has made it for a peer."""
+    """Design §6: an agent id is pinned to its key; an operator has made it for a peer."""
     agents = mesh.key(peer["agentId"], peer["repoName"])
     key = mesh.key(peer["agentId"], peer["repoName"], trust="peer")
     assert register(mesh, peer).status_code == 403

@@ -1,4 +1,4 @@
-"""HTTP around JSON-RPC: status, content type, limits, headers (design §5, §7)."""
+"""HTTP around JSON-RPC: status, content type, limits, headers (design §5, §6)."""
 
 import asyncio
 import json
@@ -252,7 +252,7 @@ def test_what_breaks_in_the_middle_of_an_answer_breaks_it_off() -> None:
 
 
 def test_a_batch_counts_for_each_of_its_calls_and_a_peers_for_its_own_rate() -> None:
-    """Design §7: requests per caller. A peer's batch carries what others were counted for."""
+    """Design §6: requests per caller. A peer's batch carries what others were counted for."""
     limits = RateLimit(60)
     gate = Admission(cast(Authenticator, None), limits, LogOnce())
     for agent_id, trust in (("agent", "verified"), ("peer", "peer")):

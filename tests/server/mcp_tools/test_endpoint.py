@@ -423,7 +423,7 @@ def test_text_of_other_agents_stays_data(node: Node, team: Team) -> None:
 
 
 def test_a_node_starts_without_the_sdk() -> None:
-    """The SDK is imported at the first request to /mcp (design §9)."""
+    """The SDK is imported at the first request to /mcp."""
     code = "import sys, server.serve; print([m for m in sys.modules if m.split('.')[0] == 'mcp'])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE

@@ -1,4 +1,4 @@
-"""Comparing costs what differs, not what is there (design §6, Anti-entropy)."""
+"""Comparing costs what differs, not what is there (design §7)."""
 
 import asyncio
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""The content of other nodes' files (design §6): asked for once, checked, and never half."""
+"""The content of other nodes' files (design §7): asked for once, checked, and never half."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""How entities reach a foreign peer, and what becomes of those that it doesn't take (design §6)."""
+"""How entities reach a foreign peer, and what becomes of those that it doesn't take (design §8)."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from tests.waiting import eventually
 
 
 def test_a_project_that_is_unknown_is_fetched_from_who_speaks_of_it(tmp_path: Path) -> None:
-    """Design §6: a sync for a project that we don't have is not lost."""
+    """Design §8: a sync for a project that we don't have is not lost."""
     repo = {"repo_id": "theirs", "name": REPO, "role": "m", "language": "l"}
     claimed = repo | {"assigned_agent": AGENT}
     whole = {"project_id": "p1", "name": "Theirs", "repos": [claimed]}

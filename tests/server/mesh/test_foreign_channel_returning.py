@@ -1,4 +1,4 @@
-"""What a foreign peer can't show, has forgotten, or never told; and what it costs (design §6)."""
+"""What a foreign peer can't show, has forgotten, or never told; and what it costs (design §8)."""
 
 import json
 from copy import deepcopy

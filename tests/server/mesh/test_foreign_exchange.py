@@ -1,4 +1,4 @@
-"""What was exchanged with a foreign peer, on a real file (design §6)."""
+"""What was exchanged with a foreign peer, on a real file (design §8)."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""From a URL to a peer, and what stands at the URL instead (design §7)."""
+"""From a URL to a peer, and what stands at the URL instead (design §6)."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""POST /peers/hello and /peers/confirm, and who tries to get in otherwise (design §7)."""
+"""POST /peers/hello and /peers/confirm, and who tries to get in otherwise (design §6)."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""How mail reaches a peer, and what a failure leaves (acp-canonical §10; design §6, Senders)."""
+"""How mail reaches a peer, and what a failure leaves (acp-canonical §10; design §7)."""
 
 import asyncio
 from collections.abc import Callable, Iterator

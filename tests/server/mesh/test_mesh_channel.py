@@ -1,4 +1,4 @@
-"""How entities reach a mesh node (design §6)."""
+"""How entities reach a mesh node (design §7)."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How a refused call is told apart: code and `data.reason` (design §5, Errors)."""
+"""How a refused call is told apart: code and `data.reason`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What every method shares: who acts in a project, and how far a token reaches (design §5, §7)."""
+"""What every method shares: who acts in a project, and how far a token reaches (design §5, §6)."""
 
 import asyncio
 import json

@@ -61,7 +61,7 @@ def test_deep_nesting_is_a_parse_error_and_no_crash(node: Node) -> None:
 
 
 def test_no_request_is_too_deep_to_answer(team: Team) -> None:
-    """Design §7: limits on JSON depth."""
+    """Design §6: limits on JSON depth."""
     for depth in (60, 90, 120, 1000):
         content = '{"a":' * depth + "1" + "}" * depth
         params = f'{{"projectId":"{team.project}","type":"custom","name":"n","content":{content}}}'
@@ -76,7 +76,7 @@ def test_no_request_is_too_deep_to_answer(team: Team) -> None:
 
 @pytest.mark.parametrize("depth", [101, 300, 1_000])
 def test_params_too_deep_to_be_written_back_are_refused_alone(team: Team, depth: int) -> None:
-    """Design §7, limits on JSON depth; §5, errors in one batch member don't touch the others."""
+    """Design §6, limits on JSON depth; §5, errors in one batch member don't touch the others."""
     share = LIST | {
         "method": "cacp/context/share",
         "params": {"projectId": team.project, "type": "decision", "content": {"a": "DEEP"}},
@@ -293,7 +293,7 @@ def test_a_known_caller_reads_and_does_not_write(team: Team) -> None:
     assert (error.code, error.reason) == (-32003, "insufficient_trust")
 
 
-# --- Idempotency-Key (design §4) ----------------------------------------------------------------
+# --- Idempotency-Key (design §3) ----------------------------------------------------------------
 
 
 def propose(team: Team, idempotency_key: str, name: str = "n", key: str | None = None) -> Any:

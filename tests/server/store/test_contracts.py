@@ -1,4 +1,4 @@
-"""Contracts: facts on disk, and the copy that readers get (design §6)."""
+"""Contracts: facts on disk, and the copy that readers get (design §7)."""
 
 import sqlite3
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def test_facts_come_back_as_they_were_added(
 def test_the_copy_is_what_the_facts_say(
     db: sqlite3.Connection, project: Project, contract: str
 ) -> None:
-    """Design §6: the status is a pure function of the facts; the store keeps a copy."""
+    """Design §7: the status is a pure function of the facts; the store keeps a copy."""
     steps: list[Callable[[Facts], Fact]] = [
         lambda facts: domain.respond(facts, FRONTEND, "agree", 2_000),
         lambda facts: domain.implement(facts, BACKEND, "complete", 3_000, files=("a",)),

@@ -1,4 +1,4 @@
-"""One writer with group commit, and readers that don't wait for it (design §4)."""
+"""One writer with group commit, and readers that don't wait for it (design §3)."""
 
 import asyncio
 import sqlite3
@@ -148,7 +148,7 @@ async def test_a_member_sees_what_those_before_it_wrote(path: Path) -> None:
 
 
 async def test_stamps_rise_and_are_after_the_last_known(path: Path) -> None:
-    """Design §6: stamps are never behind what the node has seen."""
+    """Design §7: stamps are never behind what the node has seen."""
     db = Database(path)
     last = db.now() + 60_000_000
     await db.open(last)
@@ -300,7 +300,7 @@ async def test_a_locked_database_says_so_and_recovers(path: Path) -> None:
 
 
 async def test_a_full_disk_refuses_the_group_whole_and_recovers(path: Path) -> None:
-    """Design §4: when the disk is full SQLite rolls back the whole transaction."""
+    """Design §3: when the disk is full SQLite rolls back the whole transaction."""
 
     def limit(pages: int) -> WriteFunction[None]:
         def write(transaction: Transaction) -> None:

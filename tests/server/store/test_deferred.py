@@ -1,4 +1,4 @@
-"""What is deferred, on disk: bounded for each peer, and not for ever (design §6)."""
+"""What is deferred, on disk: bounded for each peer, and not for ever (design §7)."""
 
 import sqlite3
 

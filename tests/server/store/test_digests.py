@@ -1,4 +1,4 @@
-"""Digests follow the log of changes (design §6, Anti-entropy)."""
+"""Digests follow the log of changes (design §7)."""
 
 import shutil
 import sqlite3

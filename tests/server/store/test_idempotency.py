@@ -1,4 +1,4 @@
-"""Answers that retried calls get (design §4, Idempotency-Key)."""
+"""Answers that retried calls get (design §3)."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""Keys on a real file (design §7)."""
+"""Keys on a real file (design §6)."""
 
 import sqlite3
 from collections.abc import Iterator

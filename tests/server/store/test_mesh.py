@@ -1,4 +1,4 @@
-"""What the node knows of other nodes, on disk (design §7)."""
+"""What the node knows of other nodes, on disk (design §6)."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""Migrations, backups and epochs (design §4)."""
+"""Migrations, backups and epochs (design §3)."""
 
 import sqlite3
 from collections.abc import Callable
@@ -198,7 +198,7 @@ def test_a_new_database_is_made_with_its_folder(tmp_path: Path) -> None:
 def test_the_schema_is_the_same_step_by_step_and_at_once(
     tmp_path: Path, release: Callable[..., None]
 ) -> None:
-    """Design §4: a test builds the schema both ways and compares, with what is recorded of it."""
+    """Design §3: a test builds the schema both ways and compares, with what is recorded of it."""
     first = migrations()[0]
     with closing(sqlite3.connect(tmp_path / "steps.db")) as db:
         db.executescript(first.sql)
@@ -306,7 +306,7 @@ def test_a_second_start_changes_nothing(path: Path) -> None:
 def test_a_backup_is_made_before_a_database_is_changed(
     path: Path, release: Callable[..., None]
 ) -> None:
-    """Design §4: migrations run at start, with a backup copy made first."""
+    """Design §3: migrations run at start, with a backup copy made first."""
     before = schema(path)
     release(m9001_note=NEXT)
     prepare(path)
@@ -360,7 +360,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_copy_gets_an_epoch_of_its_own_once(path: Path) -> None:
-    """Design §4: the epoch is renewed when a backup is restored."""
+    """Design §3: the epoch is renewed when a backup is restored."""
     epoch = prepare(path).epoch
     restored = path.with_name("restored.db")
     copy(path, restored)

@@ -1,4 +1,4 @@
-"""What databases from before the lists were alike on every node become (design §4, §6)."""
+"""What databases from before the lists were alike on every node become (design §3, §7)."""
 
 import sqlite3
 from contextlib import closing

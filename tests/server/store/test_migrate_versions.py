@@ -1,4 +1,4 @@
-"""What versions from before their keys named the parties become (design §4, §6)."""
+"""What versions from before their keys named the parties become (design §3, §7)."""
 
 import sqlite3
 from contextlib import closing

@@ -73,7 +73,7 @@ def test_a_whole_project_was_updated_when_anything_in_it_was(
 def test_ids_from_elsewhere_are_kept_as_aliases(
     db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
-    """Design §5, Repos."""
+    """A repo is known by its id and by those of peers."""
     backend = repo_id_for(PROJECT, "backend-api")
     assert projects.resolve_alias(db, PROJECT, "theirs") is None
     projects.add_alias(db, PROJECT, "theirs", backend)

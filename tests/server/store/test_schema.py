@@ -1,4 +1,4 @@
-"""What the migrations make, and which of them a database has had (design §4)."""
+"""What the migrations make, and which of them a database has had (design §3)."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""The stamps that a node gives out (design §6, Stamps)."""
+"""The stamps that a node gives out (design §7)."""
 
 import sqlite3
 

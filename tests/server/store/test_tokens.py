@@ -1,4 +1,4 @@
-"""Project tokens on a real file (design §7)."""
+"""Project tokens on a real file (design §6)."""
 
 import sqlite3
 from collections.abc import Iterator

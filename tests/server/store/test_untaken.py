@@ -1,4 +1,4 @@
-"""What nobody else has taken is stamped anew once the time is known (design §6, Stamps)."""
+"""What nobody else has taken is stamped anew once the time is known (design §7)."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""Documents that are made once (design §7: public ones cost their callers nothing to ask for)."""
+"""Documents that are made once (design §6: public ones cost their callers nothing to ask for)."""
 
 import asyncio
 import threading

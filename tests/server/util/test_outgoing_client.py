@@ -1,4 +1,4 @@
-"""The node's rules for whom it calls (design §7)."""
+"""The node's rules for whom it calls (design §6)."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A node that starts with a clock that is years ahead ends nothing by it (design §6, Stamps)."""
+"""A node that starts with a clock that is years ahead ends nothing by it (design §7)."""
 
 import sqlite3
 from pathlib import Path

@@ -50,7 +50,7 @@ def test_urgent_mail_is_announced_signed_and_in_order(
 
 
 def test_the_secret_stands_nowhere(pushing: Pushing, bert: Agent, hook: Receiver) -> None:
-    """Design §7: secrets appear in no log, error, export or page."""
+    """Design §6: secrets appear in no log, error, export or page."""
     first = bert.call("subscribe", url=hook.url)
     again = bert.call("subscribe", url=hook.url)
     assert first["secret"] != again["secret"]

@@ -1,4 +1,4 @@
-"""acp/subscribe, acp/unsubscribe and acp/channels (acp-canonical §10; design §7)."""
+"""acp/subscribe, acp/unsubscribe and acp/channels (acp-canonical §10; design §6)."""
 
 from dataclasses import replace
 

@@ -47,7 +47,7 @@ def test_giving_up_leaves_alone_who_has_read(office: Office) -> None:
 
 
 def test_each_step_of_the_whole_is_a_change(office: Office) -> None:
-    """Design §4: every change is in the log."""
+    """Design §3: every change is in the log."""
     sent = office.post()
     go(office, sent, BOX, "delivered")
     go(office, sent, BOX, "read")

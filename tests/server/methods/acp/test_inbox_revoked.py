@@ -1,4 +1,4 @@
-"""Who waits for mail with a key that ends meanwhile is shown nothing (design §7)."""
+"""Who waits for mail with a key that ends meanwhile is shown nothing (design §6)."""
 
 import threading
 from collections.abc import Callable

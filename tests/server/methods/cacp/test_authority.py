@@ -1,4 +1,4 @@
-"""Who is no member of a project changes nothing about it, whatever it signs (design §6)."""
+"""Who is no member of a project changes nothing about it, whatever it signs (design §7)."""
 
 import time
 from pathlib import Path

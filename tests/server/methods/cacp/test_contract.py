@@ -1,4 +1,4 @@
-"""cacp/contract/* (CACP 2.0, Contract Methods; design §5, State machine and Agreement)."""
+"""cacp/contract/* (CACP 2.0, Contract Methods; design §5)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -201,7 +201,7 @@ def test_an_agreement_against_anothers_word_is_recorded_and_not_called_agreed(te
 
 
 def test_the_authors_reject_in_negotiation_takes_no_request_back(team: Team) -> None:
-    """Design §6: an outstanding request_change → negotiating."""
+    """Design §7: an outstanding request_change → negotiating."""
     contract = team.proposed()
     team.frontend("contract/respond", contractId=contract, action="request_change")
     answer = team.backend("contract/respond", contractId=contract, action="reject")
@@ -446,7 +446,7 @@ def test_list_goes_page_by_page(team: Team) -> None:
 
 
 def test_versions_in_one_line_are_no_conflict(team: Team) -> None:
-    """Design §6: a version that is not an ancestor of the current one lost a race."""
+    """Design §7: a version that is not an ancestor of the current one lost a race."""
     contract = team.proposed()
     team.backend("contract/update", contractId=contract, content=NEXT)
     team.backend("contract/update", contractId=contract, content=CONTENT)

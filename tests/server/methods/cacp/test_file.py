@@ -74,7 +74,7 @@ def test_content_that_is_no_base64_is_refused(team: Team, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "C:\\x", "a/b", ".", "\u202egnp.exe"])
 def test_a_name_is_a_label_and_never_a_path(team: Team, name: str) -> None:
-    """Design §7: file names never become paths."""
+    """Design §6: file names never become paths."""
     shared = team.backend("file/share", file=file(name=name))
     assert team.backend("file/get", fileId=shared["fileId"])["name"] == name
 

@@ -70,7 +70,7 @@ def test_complete(team: Team) -> None:
     ],
 )
 def test_verify(team: Team, result: str, status: str, contract_status: str) -> None:
-    """CACP 2.0, cacp/implementation/verify; design §5, State machine."""
+    """CACP 2.0, cacp/implementation/verify; design §5."""
     contract = team.implemented()
     answer = team.backend(
         "implementation/verify",

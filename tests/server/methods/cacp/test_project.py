@@ -18,7 +18,7 @@ def create(node: Node, **params: Any) -> Any:
 
 
 def is_utc_time(text: str) -> bool:
-    """ISO 8601 UTC with exactly six digits of fraction (design §5, Timestamps)."""
+    """ISO 8601 UTC with exactly six digits of fraction."""
     fraction = text.partition(".")[2]
     return datetime.fromisoformat(text).utcoffset() is not None and fraction[6:] == "+00:00"
 
@@ -128,7 +128,7 @@ def test_join_of_a_repo_that_is_not_there(team: Team) -> None:
 
 
 def test_join_refuses_an_endpoint_that_the_node_must_not_call(team: Team) -> None:
-    """Design §7: metadata addresses are always refused."""
+    """Design §6: metadata addresses are always refused."""
     with refused(-32003, "refused_address"):
         team.frontend(
             "project/join", repoName=FRONTEND, agentEndpoint="http://169.254.169.254/latest"
@@ -303,7 +303,7 @@ def test_who_holds_no_repo_of_a_project_changes_nothing_of_it(node: Node, team: 
 
 
 def test_a_key_acts_for_its_own_repo_only(node: Node, team: Team) -> None:
-    """Design §7: an agent that holds a repo by one key does not act for it with another's."""
+    """Design §6: an agent that holds a repo by one key does not act for it with another's."""
     key = node.key("aid://example.com/frontend@1.0.0", "unrelated")
     with refused(-32003, "not_a_member"):
         node.call(

@@ -1,4 +1,4 @@
-"""Which node an agent is at home at (design §6, Authorship)."""
+"""Which node an agent is at home at (design §7)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_a_home_moves_only_when_it_is_given_up(office: Office) -> None:
 
 
 def test_a_node_that_came_back_from_a_backup_is_told_again(office: Office) -> None:
-    """Design §4: its epoch is new, and what it had confirmed it may lack."""
+    """Design §3: its epoch is new, and what it had confirmed it may lack."""
     ctx = office.context()
     peers.put(office.db, BETA, "http://127.0.0.1:1", "r", "verified", 1)
     peers.put_keys(office.db, BETA, "secret", "id")

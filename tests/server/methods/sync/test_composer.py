@@ -1,4 +1,4 @@
-"""What goes to mesh peers (design §6)."""
+"""What goes to mesh peers (design §7)."""
 
 import asyncio
 import sqlite3
@@ -309,7 +309,7 @@ def composing(path: Path, story: Callable[[Composer], Awaitable[None]]) -> None:
 def test_for_ten_peers_a_message_is_made_once(
     tmp_path: Path, db: sqlite3.Connection, contract: Name
 ) -> None:
-    """Design §6: a write costs the same with ten peers as with none."""
+    """Design §7: a write costs the same with ten peers as with none."""
 
     async def story(composer: Composer) -> None:
         told = await asyncio.gather(*(composer.messages({contract: 2}) for _ in range(10)))

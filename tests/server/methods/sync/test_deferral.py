@@ -1,4 +1,4 @@
-"""A member of the mesh fills nothing by what can't be taken in yet (design §6)."""
+"""A member of the mesh fills nothing by what can't be taken in yet (design §7)."""
 
 import time
 from pathlib import Path

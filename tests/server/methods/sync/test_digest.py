@@ -1,4 +1,4 @@
-"""cacp/sync/digest and cacp/sync/pull, as a peer calls them (design §6)."""
+"""cacp/sync/digest and cacp/sync/pull, as a peer calls them (design §7)."""
 
 import re
 import time

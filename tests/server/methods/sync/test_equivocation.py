@@ -1,4 +1,4 @@
-"""A node that contradicts itself is named wherever the two things meet (design §6)."""
+"""A node that contradicts itself is named wherever the two things meet (design §7)."""
 
 from contextlib import closing
 from pathlib import Path

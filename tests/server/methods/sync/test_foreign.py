@@ -1,4 +1,4 @@
-"""cacp/*/sync: what foreign peers send (CACP 2.0, Sync Methods; design §6, §7)."""
+"""cacp/*/sync: what foreign peers send (CACP 2.0, Sync Methods; design §6, §8)."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -91,11 +91,11 @@ def packet_of(**more: Any) -> dict[str, Any]:
     } | more
 
 
-# --- who may sync (design §7) -------------------------------------------------------------------
+# --- who may sync (design §6) -------------------------------------------------------------------
 
 
 def test_a_sync_is_taken_from_its_source_agent_only(shared: Team) -> None:
-    """Design §7: source_agent must be the authenticated peer."""
+    """Design §6: source_agent must be the authenticated peer."""
     packet = packet_of(from_repo="x")
     headers = bearer(shared.node.key("aid://example.com/keyed@1.0.0", "keyed", "peer"))
     with refused(-32003, "source_agent_mismatch"):
@@ -154,7 +154,7 @@ def test_unknown_members_are_ignored(shared: Team) -> None:
 
 
 def test_a_sync_for_a_project_that_is_not_here_waits_for_it(mesh: Node) -> None:
-    """Design §6: pull the project from the sender, and only then apply."""
+    """Design §8: pull the project from the sender, and only then apply."""
     result = send(mesh, "contract/sync", projectId=str(uuid4()), contract=contract_of())
     assert (result["status"], "fetched" in result["reason"]) == ("skipped", True)
 
@@ -169,7 +169,7 @@ def test_a_repo_and_its_claim_are_taken(shared: Team) -> None:
 
 
 def test_a_repos_agent_is_read_under_its_other_name_too(mesh: Node, key: str) -> None:
-    """Design §6: assigned_agent for a repo's agent."""
+    """Design §8: assigned_agent for a repo's agent."""
     team = invited(mesh, key)
     repo = theirs(repo_id="their-own-id", assigned_agent=PEER, agent_endpoint="http://127.0.0.1:1")
     assert send(mesh, "repo/sync", projectId=team.project, repo=repo)["status"] == "updated"
@@ -215,7 +215,7 @@ def test_a_peers_contract_is_taken(shared: Team) -> None:
 
 
 def test_a_peer_agrees_by_the_status_that_it_sends(shared: Team) -> None:
-    """Design §6: each difference becomes a fact authored by that peer's repo."""
+    """Design §8: each difference becomes a fact authored by that peer's repo."""
     contract = shared.proposed()
     seen = shared.contract(contract)
     assert sync(shared, seen)["status"] == "skipped"
@@ -283,7 +283,7 @@ def test_a_peer_works_on_what_was_agreed(shared: Team) -> None:
 
 
 def test_a_peer_does_not_speak_for_another_repo(shared: Team) -> None:
-    """Design §7: for its own repo's facts only."""
+    """Design §6: for its own repo's facts only."""
     contract = shared.agreed()
     seen = shared.contract(contract)
     work = {"repo_id": shared.repo_id(REPO), "agent_id": "x", "status": "complete"}
@@ -297,7 +297,7 @@ def test_a_peer_does_not_speak_for_another_repo(shared: Team) -> None:
 
 
 def test_nothing_that_a_peer_sends_deletes(shared: Team) -> None:
-    """Design §6: a merge never deletes."""
+    """Design §8: a merge never deletes."""
     contract = shared.implemented()
     seen = shared.contract(contract)
     sync(shared, seen)
@@ -435,7 +435,7 @@ def test_null_means_absent_in_what_peers_send(mesh: Node) -> None:
     assert send(mesh, "project/sync", project=project_of() | nulls)["status"] == "created"
 
 
-# --- who may say what (design §7: a peer speaks for its own repo's facts only) --------------------
+# --- who may say what (design §6: a peer speaks for its own repo's facts only) --------------------
 
 
 def test_an_outsider_changes_nothing_of_a_project(mesh: Node, key: str) -> None:

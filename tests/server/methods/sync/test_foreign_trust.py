@@ -1,4 +1,4 @@
-"""cacp/*/sync: whose key it takes, and what a peer without one may not say (design §7)."""
+"""cacp/*/sync: whose key it takes, and what a peer without one may not say (design §6)."""
 
 from typing import Any
 from uuid import UUID
@@ -26,7 +26,7 @@ __all__ = ["key", "mesh", "shared"]
 
 
 def test_an_agents_key_syncs_nothing(shared: Team) -> None:
-    """Design §7: by `contract/sync` it took an agreed contract to `proposed`, version 901; by
+    """Design §6: by `contract/sync` it took an agreed contract to `proposed`, version 901; by
     `project/sync` it renamed projects."""
     contract = shared.agreed()
     before = shared.contract(contract)

@@ -38,7 +38,7 @@ def test_a_project_and_its_contract_come_and_nothing_comes_twice(
 def test_another_repos_agreement_is_not_forged_by_relay(
     alpha: Node, beta: Stranger, shared: str
 ) -> None:
-    """Design §6: a relay can't forge another repo's agreement."""
+    """Design §7: a relay can't forge another repo's agreement."""
     contract = proposed(beta, shared)
     forged = beta.response(shared, "alpha", ALPHA)
     claimed = beta.signed("fact", contract, forged, node=ALPHA)
@@ -179,7 +179,7 @@ def test_a_claim_is_not_forged(alpha: Node, beta: Stranger, shared: str) -> None
 def test_a_stamp_from_the_future_waits_until_it_is_due(
     alpha: Node, beta: Stranger, shared: str
 ) -> None:
-    """Design §6: it neither wins at once nor is lost."""
+    """Design §7: it neither wins at once nor is lost."""
     contract = proposed(beta, shared)
     ahead = beta.response(shared, "beta", beta.agent, stamp=time.time_ns() // 1000 + DAY + HOUR)
     ahead |= {"action": "request_change"}

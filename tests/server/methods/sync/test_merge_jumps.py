@@ -1,4 +1,4 @@
-"""Versions and rounds that jump ahead, by a member of the mesh that has its keys (design §6)."""
+"""Versions and rounds that jump ahead, by a member of the mesh that has its keys (design §7)."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Packets, files and requests of peers: of two with one id the earlier stays (design §6)."""
+"""Packets, files and requests of peers: of two with one id the earlier stays (design §7)."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""What a repo is, each node of a mesh takes from who may say it, in any order (design §6)."""
+"""What a repo is, each node of a mesh takes from who may say it, in any order (design §7)."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

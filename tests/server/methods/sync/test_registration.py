@@ -1,4 +1,4 @@
-"""cacp/peer/announce (design §5, §7)."""
+"""cacp/peer/announce (design §5, §6)."""
 
 import json
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_announcing_again_renews_the_peer(mesh: Node, peer: Peer) -> None:
 
 
 def test_an_agent_announces_only_itself(mesh: Node, peer: Peer) -> None:
-    """Design §7: an agent id is pinned to its key."""
+    """Design §6: an agent id is pinned to its key."""
     key = mesh.key(peer["agentId"], peer["repoName"], "peer")
     with refused(-32003, "other_agent"):
         announce(mesh, peer, key, agentId="aid://example.com/mobile@1.0.0")
@@ -170,7 +170,7 @@ def test_an_agent_of_another_major_version_is_refused(mesh: Node, peer: Peer) ->
 
 @pytest.mark.parametrize("endpoint", ["http://169.254.169.254/", "file:///etc", "http://[::]/"])
 def test_an_endpoint_is_checked(mesh: Node, peer: Peer, endpoint: str) -> None:
-    """Design §7: SSRF rules for registered endpoints."""
+    """Design §6: SSRF rules for registered endpoints."""
     with pytest.raises(RpcError) as error:
         announce(mesh, peer, endpoint=endpoint)
     assert error.value.code in (-32602, -32003)
@@ -178,7 +178,7 @@ def test_an_endpoint_is_checked(mesh: Node, peer: Peer, endpoint: str) -> None:
 
 
 def test_an_unkeyed_peer_is_taken_at_its_word_for_sync_only(mesh: Node, peer: Peer) -> None:
-    """Design §7: foreign peers have no keys."""
+    """Design §6: foreign peers have no keys."""
     announce(mesh, peer)
 
     def call(method: str, **params: Any) -> Any:
