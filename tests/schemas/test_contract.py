@@ -48,7 +48,6 @@ def test_the_specs_examples_are_accepted() -> None:
 
 @pytest.mark.parametrize("name", ["changeNote", "changeNotes"])
 def test_clients_spell_the_note_of_an_update_in_two_ways(name: str) -> None:
-    """Design §5, Deployed clients."""
     params = UpdateContractParams.model_validate(PLACE | {"content": {}, name: "nullable"})
     assert params.change_note == "nullable"
 
@@ -65,7 +64,6 @@ def test_lists_and_history_have_defaults() -> None:
 
 
 def test_a_result_names_the_status_in_both_ways() -> None:
-    """Design §5, Results are supersets."""
     result = RespondResult(
         status="change_requested", version=1, contract_status="negotiating", contract_version=1
     )

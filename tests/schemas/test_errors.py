@@ -1,4 +1,4 @@
-"""JSON-RPC error codes (CACP 2.0, Error Codes; design §5, Errors)."""
+"""JSON-RPC error codes (CACP 2.0, Error Codes)."""
 
 from schemas.errors import ErrorCode
 

@@ -25,7 +25,6 @@ def test_the_specs_examples_are_accepted() -> None:
 
 
 def test_what_deployed_clients_add_is_accepted() -> None:
-    """Design §5, Deployed clients."""
     assert StartParams.model_validate(PLACE | {"estimatedFiles": ["a.py"]}).estimated_files
     done = CompleteParams.model_validate(PLACE | {"testEndpoint": "http://api:8080", "notes": "n"})
     assert done.test_endpoint == "http://api:8080"

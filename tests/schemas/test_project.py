@@ -57,7 +57,6 @@ def test_a_whole_project_is_snake_case() -> None:
 
 
 def test_clients_describe_their_repos_further() -> None:
-    """Design §5, Deployed clients."""
     repo = CREATION["repos"][0] | {"relevantPaths": ["src/"], "url": "https://example.com/r.git"}
     params = CreateProjectParams.model_validate(CREATION | {"repos": [repo]})
     assert params.repos[0].relevant_paths == ["src/"]

@@ -24,7 +24,7 @@ def running(tmp_path: Path) -> Iterator[Node]:
 
 
 def test_who_registers_over_loopback_may_be_new(running: Node) -> None:
-    """Design §6, Foreign peers. It could act as the node's own agent as well."""
+    """It could act as the node's own agent as well."""
     headers = {**HOST, b"x-agent-id": b"mobile"}
     identity = Authenticator(Settings(), running.read, running.secret)
     new = Caller("mobile", "", "unkeyed", "peer")

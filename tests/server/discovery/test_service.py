@@ -124,7 +124,6 @@ def test_a_node_calls_nobody_unless_told_to(tmp_path: Path) -> None:
 
 
 def test_where_the_node_must_not_call_it_does_not(node: Node) -> None:
-    """Design §6, Outgoing calls."""
     for url in ("http://169.254.169.254", "http://0.0.0.0:80"):
         refused = post(node, "/adp/known", {"url": url})
         assert refused.status_code == 403

@@ -421,7 +421,7 @@ def test_updated_at_is_the_largest_stamp() -> None:
 def test_who_speaks_again_is_heard_though_the_clock_went_back_an_hour(
     road: list[tuple[Party, str]], again: tuple[Party, str]
 ) -> None:
-    """Design §7, Stamps: what takes the place of something is stamped after it."""
+    """Design §7: what takes the place of something is stamped after it."""
     story = Story(API, WEB)
     story.now += 3_600_000_000
     for who, action in road:

@@ -148,7 +148,7 @@ async def test_little_room_on_the_disk_is_degraded(
 
 
 async def test_a_clock_that_is_far_from_the_peers_is_degraded(path: Path) -> None:
-    """Design §7, Stamps: it says how far, by whose word, and what to do."""
+    """Design §7: it says how far, by whose word, and what to do."""
     database = Database(path)
     await database.open(0)
     now, steady = database.clock.own(), database.clock.steady()

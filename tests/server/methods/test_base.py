@@ -97,7 +97,7 @@ def test_ids_are_uuids_in_the_order_of_time() -> None:
 
 
 def test_an_unknown_project_is_not_found(team: Team) -> None:
-    """Design §5, Errors: -32602 with reason not_found."""
+    """-32602 with reason not_found."""
     missing = "00000000-0000-4000-8000-000000000000"
     calls: dict[str, dict[str, Any]] = {
         "project/get": {},

@@ -139,7 +139,6 @@ def test_list_by_type_contract_and_time(team: Team) -> None:
 
 
 def test_since_without_an_offset_is_utc(team: Team) -> None:
-    """Design §5, Timestamps."""
     packet = share(team)
     at = team.backend("context/list")["packets"][0]["timestamp"]
     before = datetime.fromisoformat(at) - timedelta(microseconds=1)

@@ -108,7 +108,6 @@ def test_reject(team: Team) -> None:
 
 
 def test_the_author_of_the_current_version_cannot_agree_to_it(team: Team) -> None:
-    """Design §5, Agreement."""
     contract = team.proposed()
     with refused(-32003, "own_version", parties=[team.repo_id(FRONTEND)]):
         team.backend("contract/respond", contractId=contract, action="agree")
@@ -253,7 +252,7 @@ def test_a_retry_is_answered_as_the_contract_stands_and_writes_nothing(team: Tea
 
 
 def test_an_illegal_step_says_the_state_and_what_is_allowed(team: Team) -> None:
-    """Design §5, Errors: illegal_transition with from, allowed."""
+    """illegal_transition, with from and allowed."""
     contract = team.agreed()
     with refused(
         -32602,

@@ -1,4 +1,4 @@
-"""cacp/project/* (CACP 2.0, Project Methods; design §5, Repos)."""
+"""cacp/project/* (CACP 2.0, Project Methods)."""
 
 from datetime import datetime
 from pathlib import Path
