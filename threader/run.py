@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,8 +159,7 @@ class Run:
             self._book_stop(error)
             raise
         self._site = make_site(self.project, self.store.folder, self._on_lock)
-        for copy in self.state.kept:
-            self._tell("recovered", copy.text)
+        self._tell_kept(self.state.kept)
         life = asyncio.create_task(self._show_life())
         try:
             await self._recover()
@@ -247,6 +246,9 @@ class Run:
 
     def _keep(self, copies: list[KeptCopy]) -> None:
         self.state.kept += copies
+        self._tell_kept(copies)
+
+    def _tell_kept(self, copies: Iterable[KeptCopy]) -> None:
         for copy in copies:
             self._tell("recovered", copy.text)
 
@@ -367,6 +369,7 @@ class Run:
             waiting.extend(joined)
             if task.status is TaskStatus.PENDING:
                 waiting.append(task_id)
+            self._tell_kept(copy for record in records for copy in record.kept)
             self._tell("settled", _task_text(task_id, task), task_id, result)
 
         await run_attempt(shop, self.course.definitions[task_id], started, settle)
