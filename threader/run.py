@@ -224,7 +224,7 @@ class Run:
                 self._cut.append(key)
                 self.course.interrupt(key)
         said = error.strerror if isinstance(error, OSError) else str(error)
-        cause = "stopped by a signal" if isinstance(error, Interrupted) else said
+        cause = interruptions.BY_SIGNAL if isinstance(error, Interrupted) else said
         interruptions.stopped(self.state, now(), cause or type(error).__name__, self._cut)
         with suppress(OSError):
             self._checkpoint()
