@@ -12,6 +12,7 @@ from threader.budget import Unit, budget_of, spent_in, used_up
 from threader.course import rounds_used
 from threader.interruptions import why_stopped
 from threader.load import Project
+from threader.outcome import trouble
 from threader.plan import stable_order
 
 TROUBLED = (TaskStatus.ESCALATED, TaskStatus.FAILED, TaskStatus.BLOCKED)
@@ -121,7 +122,7 @@ def _of_rounds(state: RunState, place: Place) -> Iterator[Need]:
 
 def _of_task(task_id: str, task: TaskState, place: Place, holds: list[str]) -> Need:
     return Need(
-        task.escalation_reason or task.last_failure_signature or "",
+        trouble(task),
         [
             place.thread("logs", "--task", task_id),
             place.thread("resume", "--retry", task_id),

@@ -13,6 +13,7 @@ from typing import Any
 from schemas.manifest import Manifest, ManifestTask, NodeSpec
 from schemas.run_state import RunState, RunStatus, TaskState, TaskStatus
 from threader.interruptions import BY_SIGNAL, why_stopped
+from threader.outcome import trouble
 
 MAX_TEXT = 2_000
 MAX_SUMMARY = 500
@@ -51,7 +52,7 @@ def _on_contract(
 
 def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
     key = f"{definition.id}:{task.runs}"
-    reason = (task.escalation_reason or "")[:MAX_TEXT]
+    reason = trouble(task)[:MAX_TEXT]
     content = {"task": definition.id, "status": "escalated", "reason": reason}
     related = [definition.contract_id] if definition.contract_id else []
     yield Call(

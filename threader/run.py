@@ -34,7 +34,7 @@ from threader.gate import ProviderLost, make_gate
 from threader.heal import MEDDLED, Round, heal
 from threader.landing import SharedSite, Site
 from threader.load import Project
-from threader.outcome import Ending, Failure
+from threader.outcome import Ending, Failure, trouble
 from threader.parsing import parse_result
 from threader.process import Exit, kill_leftovers
 from threader.signatures import one_line
@@ -438,7 +438,7 @@ def _task_text(task_id: str, task: TaskState) -> str:
         return f"{task_id} DONE"
     if task.status is TaskStatus.PENDING:
         return f"{task_id} runs again: {task.last_failure_signature}"
-    return f"{task_id} {task.status}: {task.escalation_reason or task.last_failure_signature}"
+    return f"{task_id} {task.status}: {trouble(task)}"
 
 
 def _verdict_text(verdict: Verdict) -> str:
