@@ -88,7 +88,12 @@ async def _supervised(opened: Run) -> None:
             opened.listeners.append(reporter)
             async with reporter.delivering():
                 reporter.catch_up(opened.state)
-                await opened.go()
+                try:
+                    await opened.go()
+                except (ThreaderError, OSError):
+                    with suppress(OSError):
+                        reporter.catch_up(opened.state)
+                    raise
 
 
 def _tell_stopped(opened: Run) -> None:

@@ -25,11 +25,15 @@ _LOCKED = re.compile(
 )
 """What git says of a lock that another git holds; a merge names the index only."""
 
+_OVERWRITTEN = re.compile(
+    r"^error: (?P<said>.* would be overwritten by \w+:)\n(?P<names>(?:\t.*(?:\n|$))+)", re.MULTILINE
+)
+
 FIRST_LOOK, LONGEST_LOOK = 0.05, 2.0
 
 
 class GitFailed(SiteFailed):
-    """git said no; its last line."""
+    """git said no; whose files a merge would overwrite, else its last line."""
 
 
 class GitLocked(GitFailed):
@@ -62,7 +66,16 @@ async def git(folder: Path, marker: str, *args: str) -> str:
         return text
     if locked := _LOCKED.search(text):
         raise GitLocked(f"{locked['name'] or 'index'}.lock")
-    raise GitFailed(text.splitlines()[-1] if text else f"git {args[0]} failed")
+    raise GitFailed(_reason(text) or f"git {args[0]} failed")
+
+
+def _reason(text: str) -> str:
+    """Why git gave up, of all that it said."""
+    told = [
+        f"{one['said']} {', '.join(map(str.strip, one['names'].splitlines()))}"
+        for one in _OVERWRITTEN.finditer(text)
+    ]
+    return "; ".join(told) or "".join(text.splitlines()[-1:])
 
 
 @dataclass

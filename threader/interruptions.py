@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from schemas.run_state import Interruption, RunState, RunStatus, TaskStatus
 
+BY_SIGNAL = "stopped by a signal"
+
 
 def _open(state: RunState, kind: str) -> Interruption | None:
     found = (item for item in reversed(state.interruptions) if item.kind == kind)
@@ -39,6 +41,12 @@ def stopped(state: RunState, now: str, cause: str, tasks: Sequence[str]) -> None
     state.interruptions.append(
         Interruption(kind="stopped", cause=cause, began=now, tasks=list(tasks))
     )
+
+
+def why_stopped(state: RunState) -> str | None:
+    """What ended the runner in the midst of its run; None while it goes on, or has ended."""
+    known = _open(state, "stopped") if state.run_status is RunStatus.RUNNING else None
+    return None if known is None else known.cause
 
 
 def _close(state: RunState, now: str) -> None:

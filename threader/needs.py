@@ -10,7 +10,9 @@ from schemas.manifest import Manifest
 from schemas.run_state import KeptCopy, RunState, RunStatus, TaskState, TaskStatus
 from threader.budget import Unit, budget_of, spent_in, used_up
 from threader.course import rounds_used
+from threader.interruptions import why_stopped
 from threader.load import Project
+from threader.outcome import trouble
 from threader.plan import stable_order
 
 TROUBLED = (TaskStatus.ESCALATED, TaskStatus.FAILED, TaskStatus.BLOCKED)
@@ -94,9 +96,7 @@ def _of_run(
     if runner is not None or state.run_status is RunStatus.COMPLETED:
         return
     if state.run_status is RunStatus.RUNNING:
-        last = state.interruptions[-1] if state.interruptions else None
-        told = last is not None and last.kind == "stopped" and last.ended is None
-        cause = last.cause if last and told else "no process runs it"
+        cause = why_stopped(state) or "no process runs it"
         yield Need(f"The run has not ended: {cause}", [place.thread("resume")])
         return
     held = held_back(manifest, state)
@@ -122,7 +122,7 @@ def _of_rounds(state: RunState, place: Place) -> Iterator[Need]:
 
 def _of_task(task_id: str, task: TaskState, place: Place, holds: list[str]) -> Need:
     return Need(
-        task.escalation_reason or task.last_failure_signature or "",
+        trouble(task),
         [
             place.thread("logs", "--task", task_id),
             place.thread("resume", "--retry", task_id),

@@ -194,6 +194,14 @@ def escalate(task: TaskState, reason: str) -> TaskState:
     )
 
 
+def trouble(task: TaskState) -> str:
+    """Why a task is not done, for people; empty when nothing went wrong."""
+    reason, mark = task.escalation_reason, task.last_failure_signature
+    if reason and mark and mark not in reason:
+        return f"{reason}; it failed with {mark}"
+    return reason or mark or ""
+
+
 def retry(task: TaskState) -> TaskState:
     """Pending again, by retry policy: the attempts made still count."""
     return task.model_copy(update={"status": TaskStatus.PENDING})

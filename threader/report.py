@@ -24,6 +24,7 @@ from threader.budget import (
 from threader.load import Project
 from threader.needs import held_back, needs, place_of
 from threader.outbox import outbox_summary
+from threader.outcome import trouble
 from threader.signatures import one_line
 
 MAX_ROWS = 150
@@ -72,9 +73,8 @@ class TaskView:
     @property
     def caption(self) -> str:
         """Why it is not done, else what its worker said."""
-        trouble = self.state.escalation_reason or self.state.last_failure_signature
         said = [a.record.said for a in self.attempts if a.record.said]
-        return trouble or (said[-1] if said else "")
+        return trouble(self.state) or (said[-1] if said else "")
 
 
 @dataclass(frozen=True)

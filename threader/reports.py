@@ -4,6 +4,7 @@ Each report has a key, so that what was written to the outbox before is not writ
 crash came between.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any
 
 from schemas.manifest import Manifest, ManifestTask, NodeSpec
 from schemas.run_state import RunState, RunStatus, TaskState, TaskStatus
+from threader.interruptions import BY_SIGNAL, why_stopped
+from threader.outcome import trouble
 
 MAX_TEXT = 2_000
 MAX_SUMMARY = 500
@@ -49,7 +52,7 @@ def _on_contract(
 
 def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
     key = f"{definition.id}:{task.runs}"
-    reason = (task.escalation_reason or "")[:MAX_TEXT]
+    reason = trouble(task)[:MAX_TEXT]
     content = {"task": definition.id, "status": "escalated", "reason": reason}
     related = [definition.contract_id] if definition.contract_id else []
     yield Call(
@@ -110,6 +113,21 @@ def _on_end(node: NodeSpec, state: RunState) -> Iterator[Call]:
     yield from _mail(node, key, kind, topic, payload)
 
 
+def _on_stop(node: NodeSpec, state: RunState) -> Iterator[Call]:
+    """A run that stopped in its midst, but by a signal: who sent that knows."""
+    cause = why_stopped(state)
+    if cause is None or cause == BY_SIGNAL:
+        return
+    payload = {
+        "summary": f"Run {state.run_id} stopped: {cause}"[:MAX_SUMMARY],
+        "blocked_on": f"what run {state.run_id} needs to go on",
+    }
+    # A resume that is refused alike, before anything was tried, is no news.
+    attempts = sum(task.runs for task in state.tasks.values())
+    key = f"stopped:{attempts}:{hashlib.sha256(cause.encode()).hexdigest()[:8]}"
+    yield from _mail(node, key, "status.blocked", f"run {state.run_id} stopped", payload)
+
+
 def paused_calls(node: NodeSpec, state: RunState, reason: str) -> Iterator[Call]:
     """A run that waits for its provider, once for each pause that grew long."""
     done = sum(task.status is TaskStatus.DONE for task in state.tasks.values())
@@ -151,3 +169,4 @@ def all_calls(manifest: Manifest, state: RunState) -> Iterator[Call]:
         yield from task_calls(manifest.node, definition, state.tasks[definition.id])
     yield from rule_calls(manifest.node, state)
     yield from _on_end(manifest.node, state)
+    yield from _on_stop(manifest.node, state)

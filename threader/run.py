@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +34,7 @@ from threader.gate import ProviderLost, make_gate
 from threader.heal import MEDDLED, Round, heal
 from threader.landing import SharedSite, Site
 from threader.load import Project
-from threader.outcome import Ending, Failure
+from threader.outcome import Ending, Failure, trouble
 from threader.parsing import parse_result
 from threader.process import Exit, kill_leftovers
 from threader.signatures import one_line
@@ -159,8 +159,7 @@ class Run:
             self._book_stop(error)
             raise
         self._site = make_site(self.project, self.store.folder, self._on_lock)
-        for copy in self.state.kept:
-            self._tell("recovered", copy.text)
+        self._tell_kept(self.state.kept)
         life = asyncio.create_task(self._show_life())
         try:
             await self._recover()
@@ -225,7 +224,7 @@ class Run:
                 self._cut.append(key)
                 self.course.interrupt(key)
         said = error.strerror if isinstance(error, OSError) else str(error)
-        cause = "stopped by a signal" if isinstance(error, Interrupted) else said
+        cause = interruptions.BY_SIGNAL if isinstance(error, Interrupted) else said
         interruptions.stopped(self.state, now(), cause or type(error).__name__, self._cut)
         with suppress(OSError):
             self._checkpoint()
@@ -247,6 +246,9 @@ class Run:
 
     def _keep(self, copies: list[KeptCopy]) -> None:
         self.state.kept += copies
+        self._tell_kept(copies)
+
+    def _tell_kept(self, copies: Iterable[KeptCopy]) -> None:
         for copy in copies:
             self._tell("recovered", copy.text)
 
@@ -367,6 +369,7 @@ class Run:
             waiting.extend(joined)
             if task.status is TaskStatus.PENDING:
                 waiting.append(task_id)
+            self._tell_kept(copy for record in records for copy in record.kept)
             self._tell("settled", _task_text(task_id, task), task_id, result)
 
         await run_attempt(shop, self.course.definitions[task_id], started, settle)
@@ -435,7 +438,7 @@ def _task_text(task_id: str, task: TaskState) -> str:
         return f"{task_id} DONE"
     if task.status is TaskStatus.PENDING:
         return f"{task_id} runs again: {task.last_failure_signature}"
-    return f"{task_id} {task.status}: {task.escalation_reason or task.last_failure_signature}"
+    return f"{task_id} {task.status}: {trouble(task)}"
 
 
 def _verdict_text(verdict: Verdict) -> str:

@@ -45,6 +45,19 @@ def test_what_git_says(repository: Path) -> None:
         asyncio.run(git(repository, "m", "show-ref", "--verify", "refs/heads/none"))
 
 
+def test_a_merge_over_somebodys_files_names_them(repository: Path) -> None:
+    (repository / "theirs").write_text("mine")
+    with pytest.raises(GitFailed, match=r"untracked .* overwritten by merge: theirs$"):
+        asyncio.run(git(repository, "m", "merge", "--no-edit", "task"))
+    (repository / "theirs").unlink()
+    sh(repository, "checkout", "-q", "task")
+    commit(repository, "base", "changed")
+    sh(repository, "checkout", "-q", "main")
+    (repository / "base").write_text("mine")
+    with pytest.raises(GitFailed, match=r"local changes .* overwritten by merge: base$"):
+        asyncio.run(git(repository, "m", "merge", "--no-edit", "task"))
+
+
 @pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
 def test_a_merge_waits_for_the_lock_of_another(repository: Path, lock: str) -> None:
     held = repository / ".git" / lock

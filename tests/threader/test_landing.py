@@ -75,8 +75,11 @@ def test_a_persons_edit_during_verification_is_kept_and_told(tmp_path: Path) -> 
     (bench.workspace / "a.txt").write_text("was\n")
     bench.profile("red", ("test", "echo mine > a.txt; false"))
     bench.answer("A", result_block("A", writes=[write("a.txt", "task\n", "replace")]))
-    state = asyncio.run(bench.run())
+    opened = bench.open()
+    events = events_of(opened)
+    state = asyncio.run(opened.go())
     assert bench.tree() == {"a.txt": "was\n"}
+    assert any("kept as backups/A.1/0.edited" in event.text for event in events)
     notes = state.tasks["A"].history[0].notes
     assert any("a.txt was edited" in note for note in notes)
     kept = [(copy.path, copy.place) for copy in state.tasks["A"].history[0].kept]

@@ -69,6 +69,8 @@ def test_troubled_tasks_come_with_their_words_and_commands() -> None:
     ]
     assert both.commands == ["cacp thread resume '/w/my tasks/manifest.json' --retry-failed"]
     assert last_said(state.tasks["A"]) == "The API is gone."
+    state.tasks["D"].last_failure_signature = "test_error:t"
+    assert needs(MANIFEST, state, PLACE)[0].text == "used up; it failed with test_error:t"
 
 
 def test_a_run_that_nobody_runs_is_to_be_resumed() -> None:

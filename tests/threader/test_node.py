@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +14,7 @@ import pytest
 from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.doctor import examine
 from threader.drive import drive
-from threader.errors import RunLocked
+from threader.errors import NotReady, RunLocked
 from threader.load import load_project
 from threader.node import NodeReporter, Port
 from threader.outbox import Outbox
@@ -233,6 +234,20 @@ def test_a_run_that_waits_long_is_mailed_once(tmp_path: Path, node: Node) -> Non
         reporter(Event(kind, "rate limited"), opened.state)
     (call,) = reporter.outbox.pending()
     assert call.params["topic"] == "run run-1 waits for its provider"
+
+
+def test_a_run_that_stops_in_its_midst_is_mailed(tmp_path: Path, node: Node) -> None:
+    node.methods.append("acp/send")
+    bench = make(tmp_path, node.server_port)
+    bench.manifest["isolation"] = "worktree"
+    for command in ("init -q", "-c user.name=t -c user.email=t@t commit -q --allow-empty -m start"):
+        subprocess.run(["git", *command.split()], cwd=bench.workspace, check=True)
+    bench.script("A", f"git -C {bench.workspace} checkout -q --detach")
+    with pytest.raises(NotReady, match="merges into"):
+        run(bench)
+    mails = [body["params"] for body in node.heard if body["method"] == "acp/send"]
+    (mail,) = (mail for mail in mails if mail["topic"] == "run run-1 stopped")
+    assert "merges into" in mail["payload"]["summary"]
 
 
 def test_a_run_that_starts_over_reports_anew(tmp_path: Path, node: Node) -> None:

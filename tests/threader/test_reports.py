@@ -7,6 +7,7 @@ from schemas.manifest import Manifest
 from schemas.run_state import LearnedRule, RunState, RunStatus, TaskStatus
 from tests.threader.builders import NOW, make_manifest, record
 from threader.course import new_state
+from threader.interruptions import BY_SIGNAL, reopened, stopped
 from threader.reports import all_calls, paused_calls
 
 NODE = {"url": "http://n", "project_id": "p", "agent_id": "a", "escalate_to": "boss"}
@@ -88,3 +89,18 @@ def test_the_end_is_mailed_whatever_it_is() -> None:
     PAYLOADS["status.blocked"].model_validate(
         next(paused_calls(manifest.node, state, "rate limited")).params["payload"]  # type: ignore[arg-type]
     )
+
+
+def test_a_run_that_stopped_in_its_midst_is_mailed_unless_a_signal_stopped_it() -> None:
+    manifest, state = make()
+    stopped(state, NOW, BY_SIGNAL, [])
+    assert list(all_calls(manifest, state)) == []
+    stopped(state, NOW, "disk full", ["A"])
+    (mail,) = all_calls(manifest, state)
+    assert (mail.params["type"], mail.params["topic"]) == ("status.blocked", "run run-1 stopped")
+    assert "disk full" in mail.params["payload"]["summary"]
+    PAYLOADS["status.blocked"].model_validate(mail.params["payload"])
+    stopped(state, NOW, "disk full", [])
+    assert next(all_calls(manifest, state)).key == mail.key, "a resume that is refused alike"
+    reopened(state, NOW)
+    assert list(all_calls(manifest, state)) == []
