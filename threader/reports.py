@@ -5,6 +5,7 @@ crash came between.
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from threader.outcome import trouble
 MAX_TEXT = 2_000
 MAX_SUMMARY = 500
 """Characters, which leave a message's payload below its 4096 bytes."""
+_FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/'\"]+/)+")
+"""Of an absolute path: who reads a mail is on another machine."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) ->
         },
     )
     blocked = {
-        "summary": f"Task {definition.id} is escalated: {reason}"[:MAX_SUMMARY],
+        "summary": f"Task {definition.id} is escalated: {reason}",
         "blocked_on": f"a decision on task {definition.id}",
         "details": {"task": definition.id, "status": "escalated"},
     }
@@ -80,6 +83,7 @@ def _mail(
     """A message to whom escalations go."""
     if not node.escalate_to:
         return
+    payload = payload | {"summary": _FOLDERS.sub("…/", payload["summary"])[:MAX_SUMMARY]}
     yield Call(
         key,
         "acp/send",
@@ -103,7 +107,7 @@ def _on_end(node: NodeSpec, state: RunState) -> Iterator[Call]:
     summary = f"Run {state.run_id} {state.run_status}: {told}"
     if state.abort_reason:
         summary += f". {state.abort_reason}"
-    payload: dict[str, Any] = {"summary": summary[:MAX_SUMMARY], "details": {"tasks": counts}}
+    payload: dict[str, Any] = {"summary": summary, "details": {"tasks": counts}}
     clean = all(task.status is TaskStatus.DONE for task in state.tasks.values())
     if not clean:
         payload["blocked_on"] = f"a decision on run {state.run_id}"
@@ -119,7 +123,7 @@ def _on_stop(node: NodeSpec, state: RunState) -> Iterator[Call]:
     if cause is None or cause == BY_SIGNAL:
         return
     payload = {
-        "summary": f"Run {state.run_id} stopped: {cause}"[:MAX_SUMMARY],
+        "summary": f"Run {state.run_id} stopped: {cause}",
         "blocked_on": f"what run {state.run_id} needs to go on",
     }
     # A resume that is refused alike, before anything was tried, is no news.
@@ -132,7 +136,7 @@ def paused_calls(node: NodeSpec, state: RunState, reason: str) -> Iterator[Call]
     """A run that waits for its provider, once for each pause that grew long."""
     done = sum(task.status is TaskStatus.DONE for task in state.tasks.values())
     payload = {
-        "summary": f"Run {state.run_id} waits: {reason}"[:MAX_SUMMARY],
+        "summary": f"Run {state.run_id} waits: {reason}",
         "blocked_on": "the provider of its workers",
         "details": {"done": done, "tasks": len(state.tasks)},
     }

@@ -104,3 +104,15 @@ def test_a_run_that_stopped_in_its_midst_is_mailed_unless_a_signal_stopped_it() 
     assert next(all_calls(manifest, state)).key == mail.key, "a resume that is refused alike"
     reopened(state, NOW)
     assert list(all_calls(manifest, state)) == []
+
+
+def test_a_mail_names_no_folder_of_this_machine() -> None:
+    manifest, state = make()
+    said = (
+        "the branch changed: `git -C /home/ann/my/shop switch main`, see https://x.org/a/b or 3/4"
+    )
+    stopped(state, NOW, said, [])
+    (mail,) = all_calls(manifest, state)
+    assert mail.params["payload"]["summary"].endswith(
+        "`git -C …/shop switch main`, see https://x.org/a/b or 3/4"
+    )
