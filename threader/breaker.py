@@ -113,7 +113,7 @@ class Breaker:
         if now - self.since < self.limit:
             return None
         return (
-            f"the provider could not be had for {(now - self.since) / 60:.1f} min "
+            f"the provider could not be had for {round((now - self.since) / 60, 1):g} min "
             f"({self.outage.reason}); no attempt was counted, and `cacp thread resume` goes on"
         )
 
