@@ -62,6 +62,8 @@ class _Story:
         """The steps `newSession` that have no answer yet, by id."""
         self.asked: dict[str, dict[str, Any]] = {}
         """The agent's requests that have no answer yet, by id."""
+        self.frames: dict[str, dict[str, Any]] = {}
+        """What was sent and has no answer yet, by id."""
         self.window: dict[str, Any] | None = None
 
     def sent(self, message: dict[str, Any]) -> None:
@@ -83,7 +85,9 @@ class _Story:
             self.steps.append({"newSession": step})
             self.opening[json.dumps(id)] = step
         else:
-            self.steps.append({"send": self.replaced(message)})
+            frame = self.replaced(message)
+            self.frames[json.dumps(id)] = frame
+            self.steps.append({"send": frame})
 
     def heard(self, message: dict[str, Any]) -> None:
         kind, id = kind_of(message), message.get("id")
@@ -102,6 +106,9 @@ class _Story:
             self.steps.append({"expect": self.window})
         if kind == "response":
             partial = self.expected(message)
+            frame = self.frames.pop(json.dumps(id), None)
+            if frame is not None and "error" in message:
+                frame["expectError"] = True
         else:
             partial = {"method": self.expected(message.get("method"))}
         if kind == "clientRequest":

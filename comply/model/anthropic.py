@@ -82,7 +82,9 @@ def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
         call = answer.call
         name = call.tool.name
         content = {"type": "tool_use", "id": call.id, "name": name, "input": call.arguments}
-    return {**_head(asked, id), "content": [content], "stop_reason": _reason(answer)}
+    usage: JsonObject = {**tokens(asked), "output_tokens": size(answer.text)}
+    ended: JsonObject = {"content": [content], "stop_reason": _reason(answer), "usage": usage}
+    return {**_head(asked, id), **ended}
 
 
 def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:

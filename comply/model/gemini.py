@@ -106,7 +106,7 @@ def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
         for word in words(answer.text):
             yield "", _piece(asked, answer, id, {"text": word}, last=False)
             yield None
-        yield "", whole(asked, Answer(), id)
+        yield "", _piece(asked, answer, id, {"text": ""}, last=True)
     else:
         yield "", whole(asked, answer, id)
 

@@ -148,3 +148,17 @@ def test_a_recording_has_the_form_that_other_runners_read() -> None:
             }
         },
     ]
+
+
+def test_a_refusal_that_was_recorded_is_expected() -> None:
+    """Other runners take an error for a failure unless the frame says that it is wanted."""
+    text = to_test(
+        said(
+            (">", OPENING),
+            ("<", {"id": 1, "result": {"sessionId": "s-1"}}),
+            (">", PROMPT),
+            ("<", {"id": 2, "error": {"code": -32602, "message": "No"}}),
+        ),
+        "Refused",
+    )
+    assert json.loads(text)["steps"][1]["send"]["expectError"] is True

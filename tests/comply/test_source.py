@@ -55,6 +55,12 @@ def test_a_good_test_has_no_problems() -> None:
     }
 
 
+def test_a_foreign_precondition_is_said_once() -> None:
+    text = GOOD.replace('"steps"', '"preconditions": [{"os": "x"}], "steps"', 1)
+    said = [one.text for one in lint(text) if one.text.startswith("preconditions")]
+    assert said == ["preconditions.0: only other runners know os: NA here"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [

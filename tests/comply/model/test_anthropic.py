@@ -55,6 +55,7 @@ def test_an_answer_in_one_piece() -> None:
     said: Any = anthropic.whole(ASKED, TEXT, "1")
     assert said["content"] == [{"type": "text", "text": "Hello to you"}]
     assert (said["stop_reason"], said["usage"]["input_tokens"]) == ("end_turn", 3)
+    assert said["usage"]["output_tokens"] == 4
     called: Any = anthropic.whole(ASKED, CALL, "1")
     wanted = {"type": "tool_use", "id": "call_1", "name": "read", "input": {"path": "a"}}
     assert (called["content"], called["stop_reason"]) == ([wanted], "tool_use")

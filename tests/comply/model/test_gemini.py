@@ -60,6 +60,7 @@ def test_an_answer_as_a_stream() -> None:
     candidates = [piece["candidates"][0] for piece in pieces]
     assert "".join(one["content"]["parts"][0]["text"] for one in candidates) == "Hello to you"
     assert ["finishReason" in one for one in candidates] == [False, False, False, True]
+    assert pieces[-1]["usageMetadata"]["totalTokenCount"] == 7
     assert waits_after(gemini, ASKED) == 1
 
 
