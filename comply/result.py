@@ -124,6 +124,8 @@ class Tally:
     required: int
     passed: int
     failed: int
+    breaking: int = 0
+    """Optional tests in which messages break a rule of the protocol."""
 
     @property
     def untested(self) -> int:
@@ -137,13 +139,16 @@ class Tally:
         parts = [f"{self.passed} of {self.required} pass"]
         parts += [f"{self.failed} fail"] if self.failed else []
         parts += [f"{self.untested} not tested"] if self.untested else []
+        parts += [f"{self.breaking} optional break the protocol"] if self.breaking else []
         return ", ".join(parts)
 
 
 def tally(subjects: Iterable[Subject]) -> Tally:
-    required = [result.verdict for _, result in results_of(subjects) if result.required]
+    every = [result for _, result in results_of(subjects)]
+    required = [one.verdict for one in every if one.case.test.severity == "required"]
     failed = len([one for one in required if one in (Verdict.FAIL, Verdict.PARTIAL)])
-    return Tally(len(required), required.count(Verdict.PASS), failed)
+    breaking = sum(one.required and one.case.test.severity != "required" for one in every)
+    return Tally(len(required), required.count(Verdict.PASS), failed, breaking)
 
 
 def results_of(subjects: Iterable[Subject]) -> list[tuple[Subject, Result]]:

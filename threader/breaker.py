@@ -113,9 +113,13 @@ class Breaker:
         if now - self.since < self.limit:
             return None
         return (
-            f"the provider could not be had for {round((now - self.since) / 60, 1):g} min "
+            f"the provider could not be had for {_length(now - self.since)} "
             f"({self.outage.reason}); no attempt was counted, and `cacp thread resume` goes on"
         )
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
 def breaker_for(policy: ManifestPolicy, chance: Callable[[], float]) -> Breaker:

@@ -12,8 +12,8 @@ _GOOD, _BAD, _PARTLY, _NONE = "#2f7d32", "#b3261e", "#8a5a00", "#555"
 def badge(subjects: Sequence[Subject], label: str = "compliance") -> str:
     """An SVG of one line: `label | 41/41`.
 
-    Green: every required test passes. Red: one fails. Brown: none fails, but some were not tested.
-    Grey: none was.
+    Green: every required test passes. Red: one fails, or a message breaks the protocol. Brown: none
+    fails, but some were not tested. Grey: none was.
     """
     counts = tally(subjects)
     value, colour = said(counts), colour_of(counts)
@@ -35,14 +35,15 @@ def said(counts: Tally) -> str:
     >>> said(Tally(24, 3, 0))
     '3/24, 21 not tested'
     """
-    if not counts.passed + counts.failed:
+    if not counts.passed + counts.failed + counts.breaking:
         return "not tested"
     missing = f", {counts.untested} not tested" if counts.untested else ""
-    return f"{counts.passed}/{counts.required}{missing}"
+    broken = f", {counts.breaking} broken" if counts.breaking else ""
+    return f"{counts.passed}/{counts.required}{missing}{broken}"
 
 
 def colour_of(counts: Tally) -> str:
-    if counts.failed:
+    if counts.failed or counts.breaking:
         return _BAD
     if not counts.passed:
         return _NONE

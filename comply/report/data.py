@@ -36,6 +36,7 @@ def _subject(subject: Subject) -> JsonValue:
             "passed": counts.passed,
             "failed": counts.failed,
             "untested": counts.untested,
+            "breaking": counts.breaking,
         },
         "tests": [_test(result) for result in subject.results],
         **({"problem": subject.problem} if subject.problem else {}),

@@ -62,7 +62,13 @@ def _body(subjects: Sequence[Subject], named: str) -> Iterator[str]:
 def _summary(subject: Subject) -> Iterator[str]:
     counts = ", ".join(f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
     required = tally([subject])
-    sure = "FAIL" if required.failed else "PARTIAL" if required.untested else "PASS"
+    sure = (
+        "FAIL"
+        if required.failed or required.breaking
+        else "PARTIAL"
+        if required.untested
+        else "PASS"
+    )
     yield f"<section><p><strong>{escape(subject.name)}</strong>: required tests: "
     yield f'<span class="{sure}">{required}</span></p>'
     if subject.problem:

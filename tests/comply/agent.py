@@ -23,7 +23,7 @@ from tests.comply.speaking import BROKEN, Refused, Speaker
 PROTOCOL_VERSION = 1
 KINDS = {"text", "image", "audio", "resource", "resource_link"}
 MODES = [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]
-COMMAND = {"name": "web", "description": "" if BROKEN == "bare command" else "Search the web"}
+COMMAND = {"name": "web"} | ({} if BROKEN == "bare command" else {"description": "Search it"})
 DEFAULTS = {"model": "small", "effort": "low", "fast": False}
 LOGIN = {"id": "login", "name": "Log in"}
 CAPABILITIES = {
@@ -262,7 +262,7 @@ class Agent(Speaker):
             with mcp(self.servers[0]):
                 pass
 
-        title = "" if BROKEN == "odd title" else "Greeting"
+        title = 7 if BROKEN == "odd title" else "Greeting"
         self.tell(session, "session_info_update", title=title)
         self.tell(session, "usage_update", used=53, size=0 if BROKEN == "no room" else 200)
         options = self.options(session)

@@ -29,3 +29,14 @@ def test_what_is_not_run_says_why_once_it_is_known() -> None:
     assert (done.reason, waiting.reason) == ("", "not run: it is gone")
     assert subject.untested() == {}, "that is said once"
     assert subjects()[0].untested() == {"modes is not offered": 1}
+
+
+def test_what_breaks_the_protocol_in_an_optional_test_is_counted_beside_the_required_ones() -> None:
+    """All subjects have as many required tests, whatever they do: so they can be compared."""
+    one, other = subjects()
+    optional = next(it for it in one.results if it.case.test.severity != "required")
+    optional.breaches = ["update.title is missing"]
+    broken, whole = tally([one]), tally([other])
+    assert (broken.required, broken.breaking) == (whole.required, 1)
+    assert str(broken).endswith("1 optional break the protocol")
+    assert whole.breaking == 0

@@ -114,5 +114,5 @@ def test_a_mail_names_no_folder_of_this_machine() -> None:
     stopped(state, NOW, said, [])
     (mail,) = all_calls(manifest, state)
     assert mail.params["payload"]["summary"].endswith(
-        "stopped: run `git -C …/shop switch main`, see https://x.org/a/b or 3/4"
+        "`git -C …/shop switch main`, see https://x.org/a/b or 3/4"
     )

@@ -24,8 +24,14 @@ def test_a_subject_says_how_much_of_it_was_tested_and_a_failure_its_stderr() -> 
     one, other = subjects()
     one.results[1].log, other.problem = "boom", "it is gone"
     first, second = json.loads(as_json([one, other]))["subjects"]
-    assert first["required"] == {"tests": 2, "passed": 1, "failed": 1, "untested": 0}
-    assert second["required"] == {"tests": 2, "passed": 1, "failed": 0, "untested": 1}
+    assert first["required"] == {"tests": 2, "passed": 1, "failed": 1, "untested": 0, "breaking": 0}
+    assert second["required"] == {
+        "tests": 2,
+        "passed": 1,
+        "failed": 0,
+        "untested": 1,
+        "breaking": 0,
+    }
     assert (first["tests"][1]["stderr"], "problem" in first) == ("boom", False)
     assert second["problem"] == "it is gone"
 
