@@ -388,5 +388,6 @@ def test_forty_tests_of_a_fast_agent_take_less_than_twenty_seconds() -> None:
         return await run_all(cases, target, jobs=4, seconds=60, done=lambda result: None)
 
     began = time.monotonic()
-    assert [one.verdict for one in asyncio.run(whole())] == [Verdict.PASS] * 40
+    found = asyncio.run(whole())
+    assert (len(found), [one.key for one in found if one.bad]) == (40, [])
     assert time.monotonic() - began < 20
