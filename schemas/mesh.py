@@ -268,6 +268,8 @@ class EvidenceResult(Result):
     """The next of what the node has found, a few megabytes at most, and where it ends."""
 
     evidence: list[Evidence]
+    keys: dict[str, str] = {}
+    """Public keys of the nodes that it is about: who hears of it may not have met them yet."""
     last: Count
 
 

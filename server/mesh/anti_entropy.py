@@ -158,7 +158,7 @@ class Comparison:
         if found is None or found.last == after:
             return
         source = self._peer.agent_id
-        await self._session.write(lambda ctx: equivocation.take(ctx, source, found.evidence))
+        await self._session.write(lambda ctx: equivocation.take(ctx, source, found))
         self._evidence_heard = found.last
 
     async def _told(self, model: type[M], method: str, **params: Any) -> M | None:

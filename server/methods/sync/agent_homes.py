@@ -7,6 +7,7 @@ the stamp of a claim is the claimer's own word, so the earliest would be whoever
 other it is a visitor, who may read. It is at home there once the first names it no more.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -32,6 +33,18 @@ def home_of(ctx: Context, agent_id: str) -> str | None:
     if found is None and keys.is_keyed(ctx.db, address):
         return own
     return found
+
+
+def key_of(
+    ctx: Context, node: str, known: mesh.NodeKey | None, introduced: Mapping[str, str]
+) -> str | None:
+    """The public key of a node: the one that is `known` here, or that a peer introduces."""
+    if same_agent(node, ctx.node.agent_id):
+        return ctx.node.key.public
+    if known is not None:
+        return known.public_key
+    # An agent that is at home somewhere is no node, whoever introduces a key of its name.
+    return None if home_of(ctx, node) else introduced.get(node)
 
 
 def is_signed(

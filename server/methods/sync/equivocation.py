@@ -6,7 +6,7 @@ told its own, and then the other would never know: so nodes ask each other for w
 (`cacp/sync/evidence`), and check it as if they had found it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from server.domain.agents import same_agent
 from server.domain.authorship import statement
 from server.domain.equivocation import is_two_faced, proves
 from server.methods.base import Context, reads
+from server.methods.sync import agent_homes
 from server.methods.sync.digest import check_source
 from server.store import equivocations, mesh
 from server.store.equivocations import Equivocation
@@ -49,15 +50,18 @@ def told(ctx: Context, params: EvidenceParams) -> dict[str, Any]:
         }
         for one in found
     ]
-    return {"evidence": evidence, "last": last}
+    about = {one["theirs_signature"]["node"] for one in evidence}
+    known = {node: mesh.node_key(ctx.db, node) for node in sorted(about)}
+    keys = {node: key.public_key for node, key in known.items() if key is not None}
+    return {"evidence": evidence, "keys": keys, "last": last}
 
 
-def take(ctx: Context, source: str, every: Iterable[Evidence]) -> None:
+def take(ctx: Context, source: str, told: EvidenceResult) -> None:
     """Keep what a peer has found, each checked as if it had been found here."""
     ctx = replace(ctx, origin=source)
-    for one in every:
+    for one in told.evidence:
         by = one.theirs_signature
-        if problem := _problem(ctx, one):
+        if problem := _problem(ctx, one, told.keys):
             name_once("evidence_refused", peer=source, node=by.node, kind=one.kind, reason=problem)
             continue
         at = (one.place, one.key)
@@ -65,18 +69,14 @@ def take(ctx: Context, source: str, every: Iterable[Evidence]) -> None:
         _keep(ctx, by.node, one.kind, at, (one.ours, kept), (one.theirs, by))
 
 
-def _problem(ctx: Context, one: Evidence) -> str | None:
+def _problem(ctx: Context, one: Evidence, introduced: Mapping[str, str]) -> str | None:
     """Why it proves nothing here."""
     node = one.theirs_signature.node
     if not same_agent(one.ours_signature.node, node):
         return "two nodes have signed it"
     if not proves(one.kind, (one.place, one.key), one.ours, one.theirs):
         return "an honest node could say both"
-    if same_agent(node, ctx.node.agent_id):
-        public: str | None = ctx.node.key.public
-    else:
-        known = mesh.node_key(ctx.db, node)
-        public = known and known.public_key
+    public = agent_homes.key_of(ctx, node, mesh.node_key(ctx.db, node), introduced)
     if public is None:
         return "nobody here knows the key of that node"
     for body, by in ((one.ours, one.ours_signature), (one.theirs, one.theirs_signature)):

@@ -348,12 +348,7 @@ class FactMerge:
         return memo[at]  # type: ignore[no-any-return]
 
     def _key_of(self, node: str, known: mesh.NodeKey | None) -> str | None:
-        if same_agent(node, self.ctx.node.agent_id):
-            return self.ctx.node.key.public
-        if known is not None:
-            return known.public_key
-        # An agent that is at home somewhere is no node, whoever introduces a key of its name.
-        return None if agent_homes.home_of(self.ctx, node) else self._introduced.get(node)
+        return agent_homes.key_of(self.ctx, node, known, self._introduced)
 
     def _is_due(self, stamp: int) -> bool:
         ctx = self.ctx

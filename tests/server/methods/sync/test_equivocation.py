@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from peers.signing import SigningKey, verify
-from schemas.mesh import Evidence
+from schemas.mesh import EvidenceResult
 from server.auth.authenticator import Caller
 from server.domain.agents import identity
 from server.domain.authorship import statement
@@ -125,7 +125,7 @@ def test_a_peer_is_told_what_was_found_and_from_where_it_knows_it(met: Any) -> N
     alpha, beta, shared = met
     contract = str(uuid4())
     beta.contract(shared, contract, beta.fact(contract, beta.version(shared)))
-    assert beta.call("cacp/sync/evidence") == {"evidence": [], "last": 0}
+    assert beta.call("cacp/sync/evidence") == {"evidence": [], "keys": {}, "last": 0}
     said = beta.response(shared, "beta", beta.agent)
     for action in ("request_change", "reject"):
         beta.contract(shared, contract, beta.fact(contract, said | {"action": action}))
@@ -133,6 +133,7 @@ def test_a_peer_is_told_what_was_found_and_from_where_it_knows_it(met: Any) -> N
     told = gus.call("cacp/sync/evidence")
     [one] = told["evidence"]
     assert [one[name]["action"] for name in ("ours", "theirs")] == ["request_change", "reject"]
+    assert told["keys"] == {beta.agent: beta.signing.public}
     assert gus.call("cacp/sync/evidence", after=told["last"])["evidence"] == []
     refused = gus.refused("cacp/sync/evidence", source_agent=beta.agent)
     assert refused.data["reason"] == "unknown_peer"
@@ -147,16 +148,20 @@ def test_what_a_peer_shows_is_checked_as_if_it_had_been_found_here(met: Any) -> 
     elsewhere = good | {"place": str(uuid4())}
     of_two = good | {"ours_signature": good["ours_signature"] | {"node": gus.agent}}
 
-    def heard(*every: dict[str, Any]) -> dict[str, int]:
+    def heard(*every: dict[str, Any], keys: dict[str, str] | None = None) -> dict[str, int]:
         own = Methods(ALPHA, "alpha", True, True, SigningKey(b"k" * 32))
         caller = Caller(GUS, "gus", "peer", "key")
         with closing(connect(alpha.db)) as db:
             db.execute("BEGIN IMMEDIATE")
             ctx = Context(db, caller, own, "cacp/sync/evidence", SOME_TIME + 10)
-            take(ctx, GUS, [Evidence.model_validate(one) for one in every])
+            told = {"evidence": list(every), "keys": keys or {}, "last": 1}
+            take(ctx, GUS, EvidenceResult.model_validate(told))
             db.execute("COMMIT")
             return equivocations.counts(db)
 
-    assert heard(contradiction(gus, shared)) == {}, "nobody knows its key"
+    unmet, forged = contradiction(gus, shared), {gus.agent: beta.signing.public}
+    assert heard(unmet) == {}, "nobody knows its key"
+    assert heard(unmet, keys=forged) == {}
     assert heard(both_honest, unsigned, elsewhere, of_two) == {}
-    assert heard(good, good) == {ME: 1}
+    assert heard(good, good, keys={beta.agent: gus.signing.public}) == {ME: 1}, "its own key counts"
+    assert heard(unmet, keys={gus.agent: gus.signing.public}) == {ME: 1, identity(GUS): 1}
