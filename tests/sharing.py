@@ -25,3 +25,9 @@ def get(node: Node, project_id: str, file_id: str) -> bytes:
     """The content of a file, as a node gives it."""
     found = node.call("cacp/file/get", projectId=project_id, fileId=file_id)
     return base64.b64decode(found["content"])
+
+
+def times_named(node: Node) -> int:
+    """How often the log names content that is damaged: who finds it first names it, a caller's
+    request or the audit."""
+    return sum(node.log.count(f'"event": "{name}"') for name in ("file_damaged", "content_corrupt"))

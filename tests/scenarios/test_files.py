@@ -11,7 +11,7 @@ import pytest
 from server.store.database import connect
 from tests.node import Node, RpcError
 from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project
-from tests.sharing import get, inline, share
+from tests.sharing import get, inline, share, times_named
 from tests.waiting import eventually
 
 MEBIBYTE = 1024 * 1024
@@ -144,7 +144,7 @@ def test_content_that_is_not_what_its_digest_says_is_never_shown(mesh: Meshed) -
         assert (error.code, error.reason) == (-32602, "content_corrupt")
         assert error.data["node"] == "aid://example.com/alpha"
     assert copies(beta) == []
-    assert alpha.log.count("file_damaged") == 1, "named once"
+    assert times_named(alpha) == 1
     assert "cacp_files_not_fetched_total 3.0" in beta.get("/metrics").text
     change(alpha, "UPDATE file_contents SET content = ?", b"logo")
     assert get(beta, shared, file) == b"logo"
