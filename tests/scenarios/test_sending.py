@@ -121,13 +121,17 @@ def test_a_row_that_can_not_be_sent_is_set_aside_and_all_else_goes_on(mesh: Mesh
     beta.start()
     good = propose(alpha, shared, name="good")
     eventually(lambda: status(beta, shared, good) == "proposed")
+    # The good one may have been fetched by beta, before alpha's sender came to the bad one.
+    eventually(lambda: untaken(alpha))
     [one] = untaken(alpha)
     assert (one["entity"], one["entityId"], one["projectId"]) == ("contract", bad, shared)
     assert one["reason"].startswith("can't be signed: fact[2].content")
     eventually(lambda: reason(alpha) == "undelivered")
-    assert f'cacp_peer_undelivered{{peer="{agent_of("beta")}"}} 1.0' in alpha.get("/metrics").text
+    shown = f'cacp_peer_undelivered{{peer="{agent_of("beta")}"}} 1.0'
+    eventually(lambda: shown in alpha.get("/metrics").text)
 
     alpha.restart()
+    eventually(lambda: untaken(alpha))
     assert [one["entityId"] for one in untaken(alpha)] == [bad], "it is on disk"
     gamma = mesh.add("gamma", alpha)
     eventually(lambda: status_of(gamma, shared, good) == "proposed")
