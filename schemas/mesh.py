@@ -244,6 +244,10 @@ class BansResult(Result):
 # --- evidence -----------------------------------------------------------------------------------
 
 
+EVIDENCE_MAX = 100
+"""In one answer: who takes it checks two signatures for each, and other writes wait meanwhile."""
+
+
 class Evidence(WireObject):
     """Two things that one node has signed where it could honestly sign one. What each is, `kind`
     says, and `place` and `key` of what; anybody who has the node's key can check it."""
@@ -267,7 +271,7 @@ class EvidenceParams(Params):
 class EvidenceResult(Result):
     """The next of what the node has found, a few megabytes at most, and where it ends."""
 
-    evidence: list[Evidence]
+    evidence: Annotated[list[Evidence], FailFast(), Field(max_length=EVIDENCE_MAX)]
     keys: dict[str, str] = {}
     """Public keys of the nodes that it is about: who hears of it may not have met them yet."""
     last: Count

@@ -3,6 +3,7 @@
 import sqlite3
 from typing import NamedTuple
 
+from schemas.mesh import EVIDENCE_MAX
 from server.domain.agents import identity
 from server.store import alarms
 from server.store.alarms import Alarm
@@ -49,8 +50,8 @@ def of_node(db: sqlite3.Connection, node: str) -> list[Equivocation]:
 def after(
     db: sqlite3.Connection, last: int, bytes_max: int, one_max: int
 ) -> tuple[list[Equivocation], int]:
-    """What was found after the number `last`, about `bytes_max` of it, and the number of the last.
-    A single one of more than `one_max` bytes is left out."""
+    """What was found after the number `last`, at most EVIDENCE_MAX and about `bytes_max` of it, and
+    the number of the last. A single one of more than `one_max` bytes is left out."""
     newest = int(SQL.newest_equivocation(db) or 0)
     found: list[Equivocation] = []
     # Who remembers more than there is has asked before this node was restored from a backup.
@@ -59,7 +60,7 @@ def after(
     for number, *row in SQL.equivocations_after(db, last=last):
         one = Equivocation(*row)
         bytes_ = len(one.ours) + len(one.theirs)
-        if found and size + bytes_ > bytes_max:
+        if found and (size + bytes_ > bytes_max or len(found) == EVIDENCE_MAX):
             break
         last = number
         if bytes_ <= one_max:

@@ -188,12 +188,16 @@ def test_no_baseline_is_made_of_what_was_not_run(tmp_path: Path) -> None:
 def test_progress_goes_on_when_nobody_listens(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    said = []
+
     def closed(line: str, err: bool) -> None:
+        said.append(line)
         raise BrokenPipeError
 
     monkeypatch.setattr("cli.comply_run.typer.echo", closed)
     subject = Subject("x", {}, [result("a", Verdict.PASS)])
     Progress(Reports(frozenset()), quiet=False)(subject, subject.results[0])
+    assert said
 
 
 def test_36_of_39_not_tested_is_no_success(tmp_path: Path) -> None:

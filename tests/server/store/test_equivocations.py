@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from schemas.mesh import EVIDENCE_MAX
 from server.store import alarms, equivocations
 from server.store.equivocations import KEPT_MAX, Equivocation
 
@@ -51,3 +52,14 @@ def test_evidence_is_told_in_parts_and_from_the_beginning_after_a_restore(
     assert after(2) == (["c"], 4)
     assert after(4) == ([], 4)
     assert after(9) == (["a"], 1), "it has found less than the caller has heard"
+
+
+def test_no_answer_has_more_evidence_than_a_node_takes(db: sqlite3.Connection) -> None:
+    for node in ("a", "b"):
+        for number in range(KEPT_MAX):
+            one = found(str(number))._replace(node=f"aid://example.com/{node}")
+            equivocations.record(db, one._replace(ours_signature="{}"))
+    first, last = equivocations.after(db, 0, bytes_max=10_000, one_max=10_000)
+    rest, end = equivocations.after(db, last, bytes_max=10_000, one_max=10_000)
+    assert len(first) == len(rest) == EVIDENCE_MAX
+    assert equivocations.after(db, end, bytes_max=10_000, one_max=10_000) == ([], end)
