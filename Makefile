@@ -1,4 +1,4 @@
-# Every target installs what it needs first. Nothing is installed outside .venv.
+# Every target first installs what it needs, and only into .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,20 +7,20 @@ PYTEST_ARGS ?=
 CACP_URL ?= http://127.0.0.1:8080
 COMPLY_CACHE ?= .cache/comply
 
-# Tests that run the core in their own process: what they cover is measured, see pyproject.toml.
+# Tests that run the core in their own process: their coverage is measured, see pyproject.toml.
 COVERED_BY := tests/schemas tests/peers tests/server/domain tests/server/store
 
-# Tests are compiled once, not by each worker at each run, whatever the environment says.
+# Tests are compiled once, not by each worker at each run: overrides the environment.
 COMPILED := PYTHONDONTWRITEBYTECODE=
 
 .PHONY: help install serve mesh test coverage soak lint format bench conformance comply docs lock dist clean
-# An environment whose making broke off is made anew, not taken for whole.
+# A failed installation leaves no file that counts as done.
 .DELETE_ON_ERROR:
 
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(VENV)/.installed ## Make .venv with the locked dependencies and the cacp command
+install: $(VENV)/.installed ## Create .venv with the locked dependencies and the cacp command
 
 serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 	$(BIN)/cacp serve
@@ -28,7 +28,7 @@ serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
 	$(COMPILED) $(BIN)/pytest -n auto --dist worksteal -m "not soak" $(PYTEST_ARGS)
 
-coverage: $(VENV)/.installed-dev ## Measure what the tests of the core cover; fail below the floor
+coverage: $(VENV)/.installed-dev ## Measure coverage of the core; fail below the floor
 	rm -rf .cache/coverage
 	mkdir -p .cache/coverage
 	$(COMPILED) $(BIN)/coverage run -m pytest -q -n auto -m "not soak" $(COVERED_BY) $(PYTEST_ARGS)
@@ -36,18 +36,18 @@ coverage: $(VENV)/.installed-dev ## Measure what the tests of the core cover; fa
 	$(BIN)/coverage html --quiet --fail-under=0 --directory .cache/coverage/html
 	$(BIN)/coverage report
 
-mesh: install ## Run a mesh of three nodes on this machine, and show who has what
+mesh: install ## Run a mesh of three nodes on this machine, and show what each holds
 	$(BIN)/cacp mesh
 
 soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
-	TMPDIR="$${TMPDIR:-/tmp}" $(BIN)/pytest -m soak $(PYTEST_ARGS)
+	TMPDIR="$${TMPDIR:-/tmp}" TEST_PACE=real $(BIN)/pytest -m soak $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.installed-dev ## Let ruff format and mend
+format: $(VENV)/.installed-dev ## Format with ruff and apply its fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -55,20 +55,20 @@ bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (need
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.mesh
 
-conformance: ## Hold a running node to MCP (CACP_URL; needs Node.js 22 and npx)
+conformance: ## Run the public MCP suite against a running node (CACP_URL; needs Node.js 22 and npx)
 	npx --yes @modelcontextprotocol/conformance@0.1.16 server --url $(CACP_URL)/mcp --expected-failures tests/conformance.yml
 
-comply: $(VENV)/.installed-dev ## Test real agents; renew docs/comply-matrix.md (needs npm)
+comply: $(VENV)/.installed-dev ## Test real agents; regenerate docs/comply-matrix.md (needs npm)
 	$(BIN)/python -m tests.comply.real $(COMPLY_CACHE) docs/comply-matrix.md
 
-docs: $(VENV)/.installed ## Renew docs/ from the code
+docs: $(VENV)/.installed ## Regenerate docs/ from the code
 	$(BIN)/python -m cli.docs
 
-dist: $(VENV)/.installed ## Build the sdist and the wheel into dist/, the same bytes from the same files
+dist: $(VENV)/.installed ## Build the sdist and the wheel into dist/, reproducibly
 	rm -rf dist
 	$(BIN)/hatchling build -d dist
 
-lock: ## Renew the locks from pyproject.toml (needs uv)
+lock: ## Regenerate the locks from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	printf 'hatchling>=1.27\neditables\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header -c requirements-dev.lock - -o requirements-build.lock

@@ -1,12 +1,12 @@
-"""Starts `cacp` from its own installation, whatever the caller's folder holds.
+"""Starts `cacp` from its own installation, whatever the caller's folder contains.
 
-PYTHONPATH, and with `python -m` the current folder, come before what is installed: in a repository
-with a folder `cli/`, `server/` or `schemas/`, that would be imported in place of ours. This module,
-whose name nobody else uses, moves them to the end of the path. Every `cacp` starts here: the
-script, `python -m cacp_launcher`, and the processes that `cacp` starts itself (`command`).
+Python searches PYTHONPATH, and with `python -m` the current folder, before installed packages: in
+a repository with a folder `cli/`, `server/` or `schemas/`, it would import that in place of ours.
+This module, whose name nobody else uses, moves them to the end of the path. Every `cacp` starts
+here: the script, `python -m cacp_launcher`, and the processes that `cacp` starts (`command`).
 
-A hook runs at every turn of an agent, so this imports little: paths are strings, as pathlib is slow
-to import.
+A hook runs at every turn of an agent, so this module imports little. Paths are strings, because
+pathlib is slow to import.
 """
 
 import os
@@ -19,7 +19,7 @@ OWN = os.path.dirname(os.path.abspath(__file__))
 
 
 def main() -> NoReturn:
-    """Run the `cacp` command of this process's arguments, or, after `-m`, one of our modules."""
+    """Run the command in this process's arguments; after `-m`, run one of our modules."""
     sys.path[:] = ordered(sys.path, OWN, _callers())
     if sys.argv[1:2] == ["-m"]:
         import runpy
@@ -33,13 +33,13 @@ def main() -> NoReturn:
 
 
 def command(*words: str) -> list[str]:
-    """The words of a process that is `cacp WORDS…` of this installation."""
+    """The argument list of a process that runs `cacp WORDS…` of this installation."""
     return [sys.executable, os.path.join(OWN, "cacp_launcher.py"), *words]
 
 
 def ordered(path: Iterable[str], own: str, callers: Set[str]) -> list[str]:
-    """The module search path with Python's own modules first, then ours, then what is installed,
-    and the caller's folders last."""
+    """The module search path in this order: Python's own modules, ours, installed packages, and the
+    caller's folders."""
 
     def rank(entry: str) -> int:
         if entry == own:
@@ -59,8 +59,8 @@ def _is_standard(entry: str) -> bool:
 
 
 def _callers() -> set[str]:
-    """Of the search path: what PYTHONPATH names, and the folder that Python puts in front, which is
-    the current one or that of the program."""
+    """The caller's entries of the search path: those of PYTHONPATH, and the first entry, which is
+    the current folder or that of the program."""
     named = os.environ.get("PYTHONPATH", "")
     callers = {os.path.abspath(entry) for entry in named.split(os.pathsep)} if named else set()
     return callers if sys.flags.safe_path else callers | {sys.path[0]}

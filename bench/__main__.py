@@ -1,7 +1,7 @@
 """`make bench`: speed as ratios, measured side by side in one run.
 
-Every figure of the node stands beside the same figure of a server that answers a constant body
-through the same HTTP stack, taken in turn in the same run; the median of the rounds is printed.
+Each figure of the node is compared with the same figure of a bare server, which answers a constant
+body through the same HTTP stack. Both are measured in turn; the median of the rounds is printed.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from pathlib import Path
 from bench import load, mail
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
-from bench.node import Node, bare, node
-from server.store.database import connect
+from bench.node import NodeProcess, bare, node
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 
@@ -26,8 +26,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison")
     parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
     parser.add_argument("--contracts", type=int, default=1_000_000, help="size of the large node")
-    parser.add_argument("--letters", type=int, default=100_000, help="size of the large box")
-    parser.add_argument("--only", choices=("hot", "wide", "size", "mail"), help="one part of it")
+    parser.add_argument("--letters", type=int, default=100_000, help="size of the large mailbox")
+    parser.add_argument(
+        "--only", choices=("hot", "wide", "size", "mail"), help="run only this part"
+    )
     options = parser.parse_args()
     load.require_wrk()
     print(f"{os.cpu_count()} cores; wrk with {load.CONNECTIONS} connections, one worker process")
@@ -46,7 +48,7 @@ def main() -> None:
 
 
 def hot_path(folder: Path, rounds: int, seconds: float) -> None:
-    """contract/get and a durable contract/propose beside the bare server."""
+    """contract/get and a durable contract/propose, compared with the bare server."""
     with bare() as constant, node(folder / "hot.db") as running:
         project_id, contract_id = seeded(running)
         bodies = {
@@ -62,12 +64,15 @@ def hot_path(folder: Path, rounds: int, seconds: float) -> None:
                 measured[name].append(load.post(running.port, body, seconds, folder))
         print("\nHot path (aims: get 0.5 of bare; propose 0.3, p99 under 5 medians)")
         for name, runs in measured.items():
-            against = [run.rate / one.rate for run, one in zip(runs, measured["bare"], strict=True)]
+            against = [
+                run.rate / bare_run.rate
+                for run, bare_run in zip(runs, measured["bare"], strict=True)
+            ]
             show(name, runs, against)
 
 
 def wide_read(folder: Path, seconds: float) -> None:
-    """p99 of /live, alone and while a project of 1,000 contracts is read all the time."""
+    """p99 of /live, alone and while a project of 1,000 contracts is read without pause."""
     path = folder / "wide.db"
     prepare(path)
     db = connect(path)
@@ -103,21 +108,28 @@ def wide_read(folder: Path, seconds: float) -> None:
 
 
 def letters(folder: Path, size: int, rounds: int, seconds: float) -> None:
-    """acp/send beside the bare server, acp/inbox of a large box beside a small one, waking."""
+    """acp/send compared with the bare server, acp/inbox of a large mailbox with a small one, and
+    the time until a waiting inbox wakes."""
     print("\nMail (aims: send 0.25 of bare; 50 of a large box as fast as of 100; wake < 20 ms)")
     sent = mail.sends(folder, rounds, seconds)
     for name, runs in sent.items():
-        show(name, runs, [run.rate / one.rate for run, one in zip(runs, sent["bare"], strict=True)])
+        show(
+            name,
+            runs,
+            [run.rate / bare_run.rate for run, bare_run in zip(runs, sent["bare"], strict=True)],
+        )
     small, *_ = boxes = mail.boxes(folder, size, rounds, seconds)
     for name, runs in boxes.items():
         pairs = zip(runs, boxes[small], strict=True)
-        show(f"acp/inbox of 50 {name}", runs, [run.rate / one.rate for run, one in pairs])
+        show(
+            f"acp/inbox of 50 {name}", runs, [run.rate / small_run.rate for run, small_run in pairs]
+        )
     median, worst = mail.median_and_worst(mail.wake_seconds(folder))
     print(f"  send to waiting inbox   median {median * 1000:.1f} ms   worst {worst * 1000:.1f} ms")
 
 
 def size(folder: Path, contracts: int, rounds: int, seconds: float) -> None:
-    """An empty node and a large one: start, get, propose, memory."""
+    """A large node compared with an empty one: start, get, propose, memory."""
     projects = max(1, contracts // 100)
     large_path, empty_path = folder / "large.db", folder / "empty.db"
     project_id, contract_id = fill(large_path, projects, 100)
@@ -131,25 +143,33 @@ def size(folder: Path, contracts: int, rounds: int, seconds: float) -> None:
         ids = {id(empty): seeded(empty), id(large): (project_id, contract_id)}
         get: dict[int, list[Measured]] = {id(empty): [], id(large): []}
         propose: dict[int, list[Measured]] = {id(empty): [], id(large): []}
-        for one in in_turn(empty, large, rounds):
-            project, contract = ids[id(one)]
-            get[id(one)].append(load.post(one.port, get_body(project, contract), seconds, folder))
-            propose[id(one)].append(load.post(one.port, propose_body(project), seconds, folder))
+        for server in in_turn(empty, large, rounds):
+            project, contract = ids[id(server)]
+            get[id(server)].append(
+                load.post(server.port, get_body(project, contract), seconds, folder)
+            )
+            propose[id(server)].append(
+                load.post(server.port, propose_body(project), seconds, folder)
+            )
         memory = large.resident_bytes()
         file_bytes = large_path.stat().st_size
     print(f"\n{projects * 100:,} contracts in {projects:,} projects, beside an empty node")
     print(f"  file {file_bytes / 2**20:,.0f} MiB")
     for name, runs in (("contract/get", get), ("contract/propose", propose)):
         pairs = zip(runs[id(large)], runs[id(empty)], strict=True)
-        show(f"{name} (aim 0.8)", runs[id(large)], [one.rate / two.rate for one, two in pairs])
+        show(
+            f"{name} (aim 0.8)",
+            runs[id(large)],
+            [large_run.rate / empty_run.rate for large_run, empty_run in pairs],
+        )
     first, second = (statistics.median(starts[path]) for path in (empty_path, large_path))
     print(f"  start to first answer   empty {first:.2f} s (aim < 1)   large {second:.2f} s")
     print(f"  start, large of empty   {second / first:.2f} (aim < 1.5)")
     print(f"  resident memory         {memory / 2**20:.0f} MiB (aim < 200)")
 
 
-def seeded(running: Node) -> tuple[str, str]:
-    """A project and a contract in it, made over HTTP."""
+def seeded(running: NodeProcess) -> tuple[str, str]:
+    """Makes a project and a contract in it over HTTP. Returns their ids."""
     project = running.call(
         "cacp/project/create", {"name": "Bench", "objective": "Speed", "repos": REPOS}
     )["projectId"]
@@ -162,9 +182,9 @@ def start_seconds(path: Path) -> float:
         return running.start_seconds
 
 
-def in_turn(one: Node, other: Node, rounds: int) -> Iterator[Node]:
+def in_turn(first: NodeProcess, second: NodeProcess, rounds: int) -> Iterator[NodeProcess]:
     for number in range(rounds):
-        yield from (one, other) if number % 2 == 0 else (other, one)
+        yield from (first, second) if number % 2 == 0 else (second, first)
 
 
 def get_body(project_id: str, contract_id: str) -> str:

@@ -1,4 +1,4 @@
-"""The bare server: the node's own HTTP stack, gate and body limits, answering one constant body."""
+"""The bare server: the node's HTTP stack, admission and body limits, with a constant answer."""
 
 import sys
 
@@ -7,12 +7,14 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from server.auth.authenticator import Authenticator
+from server.http.admission import Admission
+from server.http.last_resort import LastResort
 from server.http.rate_limit import RateLimit
-from server.http.rpc_endpoint import Admission, LastResort, RpcEndpoint
-from server.rpc.dispatch import Origin
+from server.http.rpc_endpoint import RpcEndpoint
+from server.rpc.dispatch import RequestContext
 from server.serve import admission, http_server, listen_on
 from server.settings import load
-from server.util.log_once import LogOnce
+from server.util.log_once import RateLimitedLog
 
 ANSWER = orjson.dumps(
     {
@@ -28,9 +30,9 @@ ANSWER = orjson.dumps(
 
 
 class Constant:
-    """Stands where the dispatcher stands."""
+    """Takes the place of the dispatcher."""
 
-    async def answer(self, body: bytes, origin: Origin) -> bytes:
+    async def answer(self, body: bytes, context: RequestContext) -> bytes:
         return ANSWER
 
 
@@ -38,10 +40,11 @@ def main(port: int) -> None:
     settings = load(port=port)
 
     def no_database(function: object) -> None:
-        raise AssertionError("callers over loopback need no look-up")
+        raise AssertionError("callers over loopback are admitted without a query")
 
-    gate = Admission(Authenticator(settings, no_database, bytes(32)), RateLimit(0), LogOnce())  # type: ignore[arg-type]
-    rpc = RpcEndpoint(Constant(), gate, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
+    authenticator = Authenticator(settings, no_database, bytes(32))  # type: ignore[arg-type]
+    callers = Admission(authenticator, RateLimit(0), RateLimitedLog())
+    rpc = RpcEndpoint(Constant(), callers, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
     app = Starlette(routes=[Route("/", rpc, methods=["POST"])])
     app.add_middleware(LastResort)
     http_server(app, settings, admission(settings)).run(sockets=listen_on(settings.host, port))

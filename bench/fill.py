@@ -1,4 +1,4 @@
-"""Fill a database with many contracts, through the node's own methods."""
+"""Fills a database with many contracts, through the node's own methods."""
 
 import sqlite3
 import sys
@@ -14,7 +14,7 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.node import Node
 from server.store import digests
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 CONTENT = {
@@ -39,7 +39,7 @@ FIRST_STAMP = time.time_ns() // 1000 - 3_600_000_000
 
 
 class Filler:
-    """Calls methods on a database without a server between."""
+    """Calls methods on a database directly, without a server."""
 
     def __init__(
         self, db: sqlite3.Connection, rules: MailRules | None = None, agent_id: str = AGENT
@@ -83,8 +83,10 @@ def fill(
     *,
     count_digests: bool = False,
 ) -> tuple[str, str]:
-    """Make the database as a node of this agent would; ids of a project in its middle and of one of
-    its contracts. `count_digests` as a node with peers does."""
+    """Fill the database as a node of this agent would. With `count_digests`, as a node with peers.
+
+    Returns the ids of a project in the middle, and of one of its contracts.
+    """
     prepare(path)
     chosen = ("", "")
     with closing(connect(path, durability="NORMAL")) as db:

@@ -1,4 +1,4 @@
-"""Drive a server with wrk, and read what it measured."""
+"""Loads a server with wrk, and reads what wrk measured."""
 
 import json
 import re
@@ -20,7 +20,7 @@ wrk.body = [==[{body}]==]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run: requests a second, latencies in seconds, answers that were no 2xx."""
+    """One run: requests per second, latencies in seconds, and how many responses were not 2xx."""
 
     rate: float
     median: float
@@ -38,14 +38,14 @@ def request(method: str, params: dict[str, Any]) -> str:
 
 
 def post(port: int, body: str, seconds: float, folder: Path) -> Measured:
-    """POST `body` again and again, over 16 connections, from one thread."""
+    """POST `body` repeatedly, over 16 connections, from one thread."""
     script = folder / "wrk.lua"
     script.write_text(SCRIPT.replace("{body}", body))
     return _wrk(port, "/", seconds, ["-s", str(script), "-c", str(CONNECTIONS)])
 
 
 def get(port: int, path: str, seconds: float) -> Measured:
-    """GET `path` again and again, over one connection."""
+    """GET `path` repeatedly, over one connection."""
     return _wrk(port, path, seconds, ["-c", "1"])
 
 

@@ -1,5 +1,5 @@
-"""Mail: durable sends beside the bare server, a page of a large box beside one of a small, and how
-long a waiting inbox waits for what is sent."""
+"""Mail: durable sends compared with the bare server, a page of a large mailbox with one of a small,
+and the time until a waiting inbox gets what is sent."""
 
 import statistics
 import threading
@@ -10,25 +10,26 @@ from pathlib import Path
 from bench import load
 from bench.fill import AGENT, Filler
 from bench.load import Measured
-from bench.node import Node, bare, node
+from bench.node import NodeProcess, bare, node
 from schemas.acp_calls import SendParams
 from server.domain.acp.rules import MailRules
 from server.methods import METHODS
 from server.methods.base import Context
-from server.store.database import Transaction, connect
+from server.store.connection import connect
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 
-UNLIMITED = {"CACP_ACP_BENCH_UNLIMITED": "1"}
+UNLIMITED = "bench.unlimited"
 SEND = {"to": [AGENT], "type": "knowledge.push", "payload": {"summary": "the schema is done"}}
 SMALL = 100
 PINGS = 40
 
 
 def sends(folder: Path, rounds: int, seconds: float) -> dict[str, list[Measured]]:
-    """The bare server and acp/send in turn."""
+    """Measures the bare server and acp/send in turn."""
     measured: dict[str, list[Measured]] = {"bare": [], "acp/send": []}
     body = load.request("acp/send", SEND)
-    with bare() as constant, node(folder / "mail.db", settings=UNLIMITED) as running:
+    with bare() as constant, node(folder / "mail.db", program=UNLIMITED) as running:
         for _ in range(rounds):
             measured["bare"].append(load.post(constant.port, body, seconds, folder))
             measured["acp/send"].append(load.post(running.port, body, seconds, folder))
@@ -36,7 +37,7 @@ def sends(folder: Path, rounds: int, seconds: float) -> dict[str, list[Measured]
 
 
 def boxes(folder: Path, size: int, rounds: int, seconds: float) -> dict[str, list[Measured]]:
-    """acp/inbox of 50, from a box of 100 and from one of `size`, in turn."""
+    """acp/inbox of 50 messages, from a mailbox of 100 and one of `size`, in turn."""
     small_path, large_path = folder / "small.db", folder / "large-box.db"
     fill_box(small_path, SMALL)
     fill_box(large_path, size)
@@ -45,22 +46,22 @@ def boxes(folder: Path, size: int, rounds: int, seconds: float) -> dict[str, lis
     measured: dict[str, list[Measured]] = {name: [] for name in names}
     with node(small_path) as small, node(large_path) as large:
         pair = list(zip(names, (small, large), strict=True))
-        for _, one in pair:
+        for _, server in pair:
             # The first listing marks what it shows as delivered.
-            one.call("acp/inbox", {"limit": 50})
+            server.call("acp/inbox", {"limit": 50})
         for number in range(rounds):
-            for name, one in pair if number % 2 == 0 else reversed(pair):
-                measured[name].append(load.post(one.port, body, seconds, folder))
+            for name, server in pair if number % 2 == 0 else reversed(pair):
+                measured[name].append(load.post(server.port, body, seconds, folder))
     return measured
 
 
 def wake_seconds(folder: Path) -> list[float]:
-    """From the start of a send to the answer of an inbox that waits for it."""
-    with node(folder / "wake.db", settings=UNLIMITED) as running:
+    """Seconds from the start of a send to the answer of an inbox that waits for it."""
+    with node(folder / "wake.db", program=UNLIMITED) as running:
         return [_ping(running) for _ in range(PINGS)]
 
 
-def _ping(running: Node) -> float:
+def _ping(running: NodeProcess) -> float:
     cursor = running.call("acp/inbox", {})["cursor"]
     arrived: list[float] = []
 
@@ -70,7 +71,7 @@ def _ping(running: Node) -> float:
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    # The inbox waits by then.
+    # By then the inbox waits.
     time.sleep(0.05)
     started = time.perf_counter()
     sent = running.call("acp/send", SEND)["message"]["id"]
@@ -80,7 +81,7 @@ def _ping(running: Node) -> float:
 
 
 def fill_box(path: Path, count: int) -> None:
-    """A box with so many unread messages, sent through the node's own method."""
+    """Fills a mailbox with `count` unread messages, sent through the node's own method."""
     prepare(path)
     with closing(connect(path, durability="NORMAL")) as db:
         filler = Filler(db, MailRules(limits={}))

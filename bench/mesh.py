@@ -1,13 +1,13 @@
-"""What the mesh costs, beside the same node without one; processes share the machine's cores.
+"""What a mesh costs, compared with a node alone. All processes share the machine's cores.
 
 | comparison | aim |
 |---|---|
-| p99 of 300 writes a second, three live peers beside none | at most 1.5 |
-| writes at full speed, three live peers beside none | at least 0.4 |
-| until three others have what was written, beside the time that the writes took | at most 3 |
-| p99 of 300 writes a second, one of three peers down beside all up | at most 1.2 |
+| p99 of 300 writes a second, with three live peers and without | at most 1.5 |
+| writes at full speed, with three live peers and without | at least 0.4 |
+| time until three peers have all writes, by the time of the writes | at most 3 |
+| p99 of 300 writes a second, with one of three peers down and with all up | at most 1.2 |
 | catch-up of a new node | at least 5,000 entities a second |
-| a quiet mesh of ten nodes that hold as much | under 1 % of a core each |
+| ten idle nodes that hold the same | under 1 % of a core each |
 """
 
 import argparse
@@ -29,7 +29,7 @@ import orjson
 import uvloop
 
 from bench.fill import REPOS, fill, proposal
-from bench.node import Node, node
+from bench.node import NodeProcess, node
 from bench.wire import Wire
 
 TOKEN = "a mesh token for nodes on loopback"
@@ -39,7 +39,7 @@ AT_ONCE = 16
 """Connections at full speed."""
 QUIET_SECONDS = 20.0
 PATIENCE = 180.0
-"""Seconds; a part that takes longer says what it waited for, and the next one begins."""
+"""Seconds. A part that takes longer says what it waited for, and the next part begins."""
 
 
 def main() -> None:
@@ -47,10 +47,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="rounds of each comparison")
     parser.add_argument("--seconds", type=float, default=4, help="length of each measurement")
     parser.add_argument("--burst", type=int, default=10_000, help="contracts written at once")
-    parser.add_argument("--entities", type=int, default=100_000, help="what a new node lacks")
-    parser.add_argument("--nodes", type=int, default=10, help="size of the quiet mesh")
+    parser.add_argument(
+        "--entities", type=int, default=100_000, help="entities that a new node fetches"
+    )
+    parser.add_argument("--nodes", type=int, default=10, help="size of the idle mesh")
     parser.add_argument("--quiet-seconds", type=float, default=QUIET_SECONDS)
-    parser.add_argument("--only", choices=["writes", "catch-up", "quiet"], help="one part alone")
+    parser.add_argument(
+        "--only", choices=["writes", "catch-up", "quiet"], help="run only this part"
+    )
     run(parser.parse_args())
 
 
@@ -69,12 +73,12 @@ def run(options: argparse.Namespace) -> None:
                 part(Path(folder))
             except Unsettled as waited:
                 print(f"\n{name}: gave up after {PATIENCE:.0f} s of waiting until {waited}")
-        load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+        load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
         print(f"  ({name}: {time.monotonic() - began:.0f} s; load average of the machine {load})")
 
 
 class Unsettled(Exception):
-    """The mesh did not come to where it should; the message names it."""
+    """The mesh did not reach an expected state; the message names the state."""
 
 
 def say(progress: str) -> None:
@@ -82,26 +86,27 @@ def say(progress: str) -> None:
 
 
 def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
-    """A node alone and one with three live peers, in turn."""
+    """Measures a node alone and one with three live peers, in turn."""
     with ExitStack() as stack:
         alone = stack.enter_context(member(folder, "alone"))
         first = stack.enter_context(member(folder, "first"))
-        others: list[Node] = []
+        others: list[NodeProcess] = []
         for number in range(3):
             others.append(stack.enter_context(member(folder, f"o{number}", first, *others)))
         until(
-            "four nodes know each other", lambda: all(peers(one) == 3 for one in [first, *others])
+            "four nodes know each other",
+            lambda: all(peers(server) == 3 for server in [first, *others]),
         )
-        projects = {id(one): project(one) for one in (alone, first)}
+        projects = {id(server): project(server) for server in (alone, first)}
         steady: dict[str, list[float]] = {"none": [], "three": [], "one down": []}
         full: dict[str, list[float]] = {"none": [], "three": []}
         for number in range(rounds):
             say(f"writes: round {number + 1} of {rounds}")
-            for name, one in (("none", alone), ("three", first)):
-                steady[name].append(p99(one, projects[id(one)], seconds))
+            for name, server in (("none", alone), ("three", first)):
+                steady[name].append(p99(server, projects[id(server)], seconds))
                 settle(first, others)
-            for name, one in (("none", alone), ("three", first)):
-                full[name].append(rate(one, projects[id(one)], seconds))
+            for name, server in (("none", alone), ("three", first)):
+                full[name].append(rate(server, projects[id(server)], seconds))
                 settle(first, others)
             os.kill(others[0].process.pid, signal.SIGSTOP)
             steady["one down"].append(p99(first, projects[id(first)], seconds))
@@ -120,7 +125,7 @@ def writes(folder: Path, rounds: int, seconds: float, burst: int) -> None:
 
 
 def catch_up(folder: Path, entities: int) -> None:
-    """A new node joins one that holds much."""
+    """Measures how fast a new node fetches everything from a full one."""
     path = folder / "full.db"
     say(f"catch-up: making a node with {entities:,} contracts")
     each = min(1_000, entities)
@@ -144,25 +149,26 @@ def catch_up(folder: Path, entities: int) -> None:
 
 
 def quiet(folder: Path, entities: int, nodes: int, seconds: float) -> None:
-    """Nodes that hold the same, and have nothing to tell each other."""
+    """Measures nodes that hold the same and have nothing to send."""
     path = folder / "quiet.db"
     say(f"quiet: making a node with {entities:,} contracts")
     fill(path, max(1, entities // 1_000), min(1_000, entities), count_digests=True)
     with ExitStack() as stack:
-        mesh: list[Node] = []
+        mesh: list[NodeProcess] = []
         for number in range(nodes):
             copy = folder / f"quiet{number}.db"
             shutil.copy(path, copy)
             mesh.append(stack.enter_context(member(folder, f"q{number}", *mesh, db=copy)))
         say(f"quiet: {nodes} nodes run")
-        until("all know each other", lambda: all(peers(one) == nodes - 1 for one in mesh))
-        until("nothing waits", lambda: all(backlog(one) == 0 for one in mesh))
+        until("all know each other", lambda: all(peers(server) == nodes - 1 for server in mesh))
+        until("nothing waits", lambda: all(backlog(server) == 0 for server in mesh))
         until("no node works", lambda: idle(mesh))
         say(f"quiet: measuring for {seconds:g} s")
-        before = [one.processor_seconds() for one in mesh]
+        before = [server.processor_seconds() for server in mesh]
         time.sleep(seconds)
         shares = [
-            (one.processor_seconds() - was) / seconds for one, was in zip(mesh, before, strict=True)
+            (server.processor_seconds() - was) / seconds
+            for server, was in zip(mesh, before, strict=True)
         ]
     print(
         f"\nA quiet mesh of {nodes} nodes with {entities:,} contracts: "
@@ -174,12 +180,14 @@ def quiet(folder: Path, entities: int, nodes: int, seconds: float) -> None:
 
 
 @contextmanager
-def member(folder: Path, name: str, *known: Node, db: Path | None = None) -> Iterator[Node]:
-    """A node of the mesh that is told of others."""
+def member(
+    folder: Path, name: str, *known: NodeProcess, db: Path | None = None
+) -> Iterator[NodeProcess]:
+    """A node of the mesh, with `known` as its configured peers."""
     settings = {
         "CACP_MESH_TOKEN": TOKEN,
         "CACP_AGENT_ID": agent_id(name),
-        "CACP_PEERS": ",".join(f"http://127.0.0.1:{one.port}" for one in known),
+        "CACP_PEERS": ",".join(f"http://127.0.0.1:{server.port}" for server in known),
     }
     with node(db or folder / f"{name}.db", repo=name, settings=settings) as running:
         yield running
@@ -189,33 +197,35 @@ def agent_id(name: str) -> str:
     return f"aid://localhost/{name}@1.0.0"
 
 
-def peers(one: Node) -> int:
-    return sum(peer["trust"] == "verified" for peer in listed(one))
+def peers(server: NodeProcess) -> int:
+    return sum(peer["trust"] == "verified" for peer in listed(server))
 
 
-def backlog(one: Node) -> int:
-    return max((peer["sync"]["backlog"] for peer in listed(one) if "sync" in peer), default=0)
+def backlog(server: NodeProcess) -> int:
+    return max((peer["sync"]["backlog"] for peer in listed(server) if "sync" in peer), default=0)
 
 
-def listed(one: Node) -> list[dict[str, Any]]:
-    answer = httpx.get(f"http://127.0.0.1:{one.port}/peers", timeout=60).json()
+def listed(server: NodeProcess) -> list[dict[str, Any]]:
+    answer = httpx.get(f"http://127.0.0.1:{server.port}/peers", timeout=60).json()
     return answer["peers"]  # type: ignore[no-any-return]
 
 
-def idle(mesh: list[Node]) -> bool:
-    """Whether no node has had work for some seconds."""
-    before = [one.processor_seconds() for one in mesh]
+def idle(mesh: list[NodeProcess]) -> bool:
+    """Whether all nodes are idle for five seconds."""
+    before = [server.processor_seconds() for server in mesh]
     time.sleep(5)
-    return all(one.processor_seconds() - was < 0.25 for one, was in zip(mesh, before, strict=True))
+    return all(
+        server.processor_seconds() - was < 0.25 for server, was in zip(mesh, before, strict=True)
+    )
 
 
-def count(one: Node) -> int:
+def count(server: NodeProcess) -> int:
     """How many contracts a node holds, read from its file."""
-    return one.number("SELECT count(*) FROM contracts")
+    return server.number("SELECT count(*) FROM contracts")
 
 
-def settle(first: Node, others: list[Node]) -> None:
-    until("all hold the same", lambda: len({count(one) for one in [first, *others]}) == 1)
+def settle(first: NodeProcess, others: list[NodeProcess]) -> None:
+    until("all hold the same", lambda: len({count(server) for server in [first, *others]}) == 1)
 
 
 def until(what: str, true: Callable[[], bool]) -> None:
@@ -230,15 +240,15 @@ def until(what: str, true: Callable[[], bool]) -> None:
 # --- load ---------------------------------------------------------------------------------------
 
 
-def project(one: Node) -> str:
-    made = one.call("cacp/project/create", {"name": "Bench", "objective": "o", "repos": REPOS})
+def project(server: NodeProcess) -> str:
+    made = server.call("cacp/project/create", {"name": "Bench", "objective": "o", "repos": REPOS})
     project_id = str(made["projectId"])
-    one.call("cacp/project/join", {"projectId": project_id, "repoName": "backend-api"})
+    server.call("cacp/project/join", {"projectId": project_id, "repoName": "backend-api"})
     return project_id
 
 
-def p99(one: Node, project_id: str, seconds: float) -> float:
-    """Of writes that arrive at a steady rate, whatever becomes of those before."""
+def p99(server: NodeProcess, project_id: str, seconds: float) -> float:
+    """The p99 latency of writes that arrive at a steady rate, also while earlier ones wait."""
     body = propose(project_id)
 
     async def write(wire: Wire, due: float) -> float:
@@ -247,7 +257,7 @@ def p99(one: Node, project_id: str, seconds: float) -> float:
         return time.perf_counter() - due
 
     async def run() -> list[float]:
-        async with Wire(one.port, STEADY_CONNECTIONS) as wire:
+        async with Wire(server.port, STEADY_CONNECTIONS) as wire:
             began, tasks = time.perf_counter(), []
             for number in range(int(RATE * seconds)):
                 due = began + number / RATE
@@ -258,13 +268,13 @@ def p99(one: Node, project_id: str, seconds: float) -> float:
     return statistics.quantiles(uvloop.run(run()), n=100)[98]
 
 
-def rate(one: Node, project_id: str, seconds: float) -> float:
-    """Writes a second at full speed."""
-    return uvloop.run(burst_of(one, project_id, seconds=seconds))
+def rate(server: NodeProcess, project_id: str, seconds: float) -> float:
+    """Writes per second at full speed."""
+    return uvloop.run(burst_of(server, project_id, seconds=seconds))
 
 
 async def burst_of(
-    one: Node, project_id: str, *, most: int | None = None, seconds: float = PATIENCE
+    server: NodeProcess, project_id: str, *, most: int | None = None, seconds: float = PATIENCE
 ) -> float:
     done, began = 0, time.perf_counter()
     body = propose(project_id)
@@ -276,13 +286,15 @@ async def burst_of(
             answer = await wire.post(body)
             assert b'"result"' in answer, answer
 
-    async with Wire(one.port, AT_ONCE) as wire:
+    async with Wire(server.port, AT_ONCE) as wire:
         await asyncio.gather(*(write_on(wire) for _ in range(AT_ONCE)))
     return done / (time.perf_counter() - began)
 
 
-def spread(first: Node, others: list[Node], project_id: str, burst: int) -> tuple[float, float]:
-    """Seconds that a burst took to write, and until it was on all others."""
+def spread(
+    first: NodeProcess, others: list[NodeProcess], project_id: str, burst: int
+) -> tuple[float, float]:
+    """Seconds until a burst was written, and until it was on all other nodes."""
     began = time.perf_counter()
     uvloop.run(burst_of(first, project_id, most=burst))
     took = time.perf_counter() - began
@@ -296,7 +308,7 @@ def propose(project_id: str) -> bytes:
 
 
 def show(name: str, with_: list[float], without: list[float], scale: float, unit: str) -> None:
-    ratios = [one / other for one, other in zip(with_, without, strict=True)]
+    ratios = [measured / baseline for measured, baseline in zip(with_, without, strict=True)]
     print(
         f"  {name:42} {statistics.median(with_) * scale:8,.1f} {unit} beside "
         f"{statistics.median(without) * scale:8,.1f} {unit}   ratio "

@@ -1,4 +1,4 @@
-"""Real server processes to measure."""
+"""Server processes to measure."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from typing import Any
 PATIENCE = 60.0
 
 
-class Node:
+class NodeProcess:
     """A server process that answers on a port of its own."""
 
     def __init__(
@@ -40,35 +40,41 @@ class Node:
             return json.load(answer)["result"]
 
     def number(self, sql: str) -> int:
-        """What a query of one number finds in the node's file."""
+        """The result of a query for one number in the node's file."""
         assert self._db is not None
         with closing(sqlite3.connect(f"file:{self._db}?mode=ro", uri=True, timeout=60)) as db:
             return int(db.execute(sql).fetchone()[0])
 
     def processor_seconds(self) -> float:
-        """Processor time that it has used (Linux)."""
+        """Processor time that the process has used (Linux)."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_bytes(self) -> int:
-        """Resident memory now (Linux)."""
+        """Resident memory of the process (Linux)."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager
 def node(
-    db: Path, repo: str = "backend-api", settings: dict[str, str] | None = None
-) -> Iterator[Node]:
-    """`cacp serve` on this database, with these settings in its environment."""
+    db: Path,
+    repo: str = "backend-api",
+    settings: dict[str, str] | None = None,
+    program: str = "cacp_launcher",
+) -> Iterator[NodeProcess]:
+    """`cacp serve` on this database, with these settings in its environment.
+
+    `program` is the module that runs as `cacp`.
+    """
     port = _free_port()
-    command = [sys.executable, "-m", "cacp_launcher", "serve", "--db", str(db), "--port", str(port)]
+    command = [sys.executable, "-m", program, "serve", "--db", str(db), "--port", str(port)]
     with _running([*command, "--repo", repo], port, "/live", db, settings) as running:
         yield running
 
 
 @contextmanager
-def bare() -> Iterator[Node]:
+def bare() -> Iterator[NodeProcess]:
     """The bare server."""
     port = _free_port()
     with _running([sys.executable, "-m", "bench.bare", str(port)], port, "/") as running:
@@ -82,7 +88,7 @@ def _running(
     path: str,
     db: Path | None = None,
     settings: dict[str, str] | None = None,
-) -> Iterator[Node]:
+) -> Iterator[NodeProcess]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CACP_")}
     environment |= settings or {}
     started = time.monotonic()
@@ -91,7 +97,7 @@ def _running(
     )
     try:
         _await_answer(process, port, path)
-        yield Node(process, port, time.monotonic() - started, db)
+        yield NodeProcess(process, port, time.monotonic() - started, db)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

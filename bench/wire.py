@@ -1,4 +1,4 @@
-"""HTTP/1.1 with next to no cost of its own: what is measured is the node, not who asks it."""
+"""A minimal HTTP/1.1 client: the benchmark measures the node, not the client."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class Wire:
-    """Some connections to a port of this machine. A POST takes one of them for its time."""
+    """A pool of connections to a port of this machine. A POST holds one of them."""
 
     def __init__(self, port: int, connections: int) -> None:
         self._port = port
@@ -33,7 +33,7 @@ class Wire:
             writer.close()
 
     async def post(self, body: bytes) -> bytes:
-        """The body of the answer to JSON. AssertionError when it is no answer of one piece."""
+        """The response body for a JSON body. AssertionError when the response has no length."""
         reader, writer = connection = await self._free.get()
         writer.write(
             b"POST / HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\n"

@@ -6,19 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.client import DEFAULT_URL, KeyOption, Refused, UrlOption, connected
-from cli.terminal import REFUSED, JsonOption, print_json
+from cli.client import DEFAULT_URL, CallRefused, connected
+from cli.options import JsonOption, KeyOption, UrlOption
+from cli.terminal import REFUSED, print_json
 from schemas.plain import one_line
 
 
 def call(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="As docs/methods.md lists it.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="A method of docs/methods.md.")],
     params: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PARAMS]...",
-            help="A JSON object, - to read one from standard input, or pairs: "
-            "name=text, name:=JSON.",
+            metavar="PARAMS",
+            help="Pairs name=text and name:=JSON, or one JSON object, or - to read the object from "
+            "standard input.",
         ),
     ] = None,
     url: UrlOption = DEFAULT_URL,
@@ -27,13 +28,13 @@ def call(
 ) -> None:
     """Call a method of a node and print its result as JSON.
 
-    With --json, an error goes to stdout too, as its JSON-RPC object.
+    An error is one line on stderr; with --json also its JSON-RPC object, on stdout.
 
     \b
     Examples:
       cacp call cacp/project/list summary:=true
-      cacp call cacp/project/create name=Coupons objective='Coupons at checkout' \\
-          repos:='[{"name": "backend-api", "role": "backend", "language": "python"}]'
+      cacp call cacp/project/create name=Coupons objective=Discounts \\
+          repos:='[{"name": "api", "role": "backend", "language": "go"}]'
       cacp call cacp/contract/propose - < contract.json
     """
     try:
@@ -43,7 +44,7 @@ def call(
     with connected(url, key) as node:
         try:
             result = node.call(method, given)
-        except Refused as error:
+        except CallRefused as error:
             if as_json:
                 body = {"code": error.code, "message": error.message, "data": error.data}
                 print_json({"error": body})
@@ -55,7 +56,7 @@ def call(
 
 
 def read_params(words: list[str]) -> dict[str, Any]:
-    """Params from the words of a command line. Raises ValueError with what would be right.
+    """The params that the words of a command line give. Raises ValueError.
 
     >>> read_params(["name=Coupons", "repos:=[]"])
     {'name': 'Coupons', 'repos': []}
@@ -78,7 +79,9 @@ def read_params(words: list[str]) -> dict[str, Any]:
 
 
 def mistaken_for_text(words: list[str], data: Any) -> list[str]:
-    """The params given as text, of which the refusal says that they should be of another type.
+    """The names of the params that were given as text, and refused for being text.
+
+    `data` is that of the JSON-RPC error.
 
     >>> problems = [{"path": "wait", "problem": "should be a number"}]
     >>> mistaken_for_text(["wait=1", "limit:=5"], {"errors": problems})
@@ -89,17 +92,17 @@ def mistaken_for_text(words: list[str], data: Any) -> list[str]:
     names = {word.partition("=")[0] for word in words}
     problems = data.get("errors") if isinstance(data, dict) else None
     return [
-        one_line(one["path"])
-        for one in problems or []
-        if one["path"] in names and one["problem"] in NOT_TEXT
+        one_line(problem["path"])
+        for problem in problems or []
+        if problem["path"] in names and problem["problem"] in NOT_TEXT
     ]
 
 
 def _object(text: str) -> dict[str, Any]:
-    found = _decode(text, "params")
-    if not isinstance(found, dict):
+    value = _decode(text, "params")
+    if not isinstance(value, dict):
         raise ValueError('params should be a JSON object, such as {"limit": 10}')
-    return found
+    return value
 
 
 def _decode(text: str, name: str) -> Any:

@@ -1,13 +1,11 @@
-"""A small synchronous JSON-RPC client for a node (CACP 2.0, Transport)."""
+"""The synchronous JSON-RPC client with which commands call a node (CACP 2.0, Transport)."""
 
 import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
-
-import typer
 
 from cli.hook import DEFAULT_URL as DEFAULT_URL
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
@@ -20,35 +18,21 @@ TIMEOUT = 30.0
 BATCH = 100
 _KEY = re.compile(r"cacp_sk_[A-Za-z0-9_-]{16,128}")
 
-UrlOption = Annotated[
-    str, typer.Option("--url", envvar="CACP_URL", metavar="URL", help="The node to call.")
-]
-KeyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--key",
-        envvar="CACP_KEY",
-        metavar="KEY",
-        help="The key to call with; on loopback none is needed. "
-        "Rather set the variable: others see a command's options.",
-    ),
-]
-
 
 class NodeError(Exception):
     """A call that gave no result.
 
     NodeError
-     ├── Unreachable    there is no node at the URL, or it doesn't answer
-     └── Refused        it answers with an error
+     ├── NodeUnreachable    there is no node at the URL, or it doesn't answer
+     └── CallRefused        the node answered with an error
     """
 
 
-class Unreachable(NodeError):
+class NodeUnreachable(NodeError):
     pass
 
 
-class Refused(NodeError):
+class CallRefused(NodeError):
     """`code` and `data` are those of the JSON-RPC error; `data` is None when it has none."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -58,8 +42,9 @@ class Refused(NodeError):
         self.data = data
 
 
-class Client:
-    """One node. Raises Unreachable and Refused, and ValueError for what is no http(s) URL."""
+class NodeClient:
+    """Calls one node. Raises NodeUnreachable and CallRefused; ValueError for a malformed URL or
+    key."""
 
     def __init__(self, url: str, key: str | None = None, timeout: float = TIMEOUT) -> None:
         import ssl
@@ -73,7 +58,7 @@ class Client:
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError
         except ValueError:
-            raise ValueError(f"{url} is no URL of a node, such as {DEFAULT_URL}") from None
+            raise ValueError(f"{url} is not the URL of a node, such as {DEFAULT_URL}") from None
         if key and not _KEY.fullmatch(key):
             raise ValueError(
                 "the key is malformed: it should be cacp_sk_ and 16 to 128 letters, digits, - and _"
@@ -85,8 +70,8 @@ class Client:
             timeout=timeout,
             # A proxy must not stand between this machine and itself.
             trust_env=not near,
-            # To read whom the system trusts takes longer than most calls. Where there is neither
-            # TLS nor a proxy nobody need be trusted.
+            # Reading the system's certificates takes longer than most calls; without TLS and a
+            # proxy none is needed.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if near and not secure else True,
         )
 
@@ -100,24 +85,24 @@ class Client:
         self._http.close()
 
     def call(self, method: str, params: dict[str, Any] | None = None, patience: float = 0.0) -> Any:
-        """The result of one call, to which the node may take `patience` seconds longer than to
-        others."""
+        """The result of one call. The node may take `patience` seconds longer than for others."""
         return _result(self._post(_request(method, params or {}, 1), patience=patience))
 
     def call_each(self, method: str, many: list[dict[str, Any]]) -> Iterator[Any]:
-        """The results of one method for many params, in their order, in as few requests as may
-        be."""
+        """The results of one method for many params, in their order, in few requests."""
         for start in range(0, len(many), BATCH):
-            requests = [_request(method, one, i) for i, one in enumerate(many[start:][:BATCH])]
+            requests = [
+                _request(method, params, i) for i, params in enumerate(many[start:][:BATCH])
+            ]
             answers = self._post(requests)
             if not isinstance(answers, list):
                 _result(answers)
-                raise Unreachable(f"{self.url} doesn't answer batches as a CACP node does")
-            for answer in sorted(answers, key=lambda one: int(one["id"])):
+                raise NodeUnreachable(f"{self.url} doesn't answer batches as a CACP node does")
+            for answer in sorted(answers, key=lambda response: int(response["id"])):
                 yield _result(answer)
 
     def pages(self, method: str, params: dict[str, Any], member: str) -> Iterator[dict[str, Any]]:
-        """Every item of the list `member` that a method gives page by page."""
+        """Every item of the list `member` of a method whose results come in pages."""
         while True:
             page = self.call(method, params)
             yield from page[member]
@@ -126,7 +111,7 @@ class Client:
             params = params | {"cursor": page["nextCursor"]}
 
     def get(self, path: str) -> Any:
-        """The JSON at one of the node's own paths; /health also when it is unwell."""
+        """The JSON at a path of the node; that of /health also when the node is unhealthy."""
         response = self._send("GET", path)
         body = self._json(response)
         if isinstance(body, dict) and "error" in body:
@@ -134,7 +119,7 @@ class Client:
         return body
 
     def post(self, path: str, body: object) -> Any:
-        """What one of the node's own paths answers to JSON."""
+        """The JSON that a path of the node answers to a POST of JSON."""
         answer = self._post(body, path)
         if isinstance(answer, dict) and "error" in answer:
             _result(answer)
@@ -144,7 +129,8 @@ class Client:
     def stream(
         self, path: str, headers: dict[str, str], silence: float
     ) -> Iterator[Iterator[bytes]]:
-        """The chunks of an answer that doesn't end; Unreachable after `silence` seconds of it."""
+        """The chunks of a response that stays open. Raises NodeUnreachable when none has come for
+        `silence` seconds."""
         import httpx
 
         try:
@@ -180,36 +166,38 @@ class Client:
         try:
             return response.json()
         except ValueError:
-            raise Unreachable(
+            raise NodeUnreachable(
                 f"{self.url} answers, but not as a CACP node (HTTP {response.status_code})"
             ) from None
 
-    def _unreachable(self, error: Exception) -> Unreachable:
+    def _unreachable(self, error: Exception) -> NodeUnreachable:
         import httpx
 
         if isinstance(error, httpx.ConnectError):
-            return Unreachable(f"no node answers at {self.url}; `cacp serve` starts one")
+            return NodeUnreachable(f"no node answers at {self.url}; `cacp serve` starts one")
         if isinstance(error, httpx.TimeoutException):
-            return Unreachable(f"{self.url} doesn't answer in time")
-        return Unreachable(f"{self.url} broke off: {one_line(error, 200) or type(error).__name__}")
+            return NodeUnreachable(f"{self.url} doesn't answer in time")
+        return NodeUnreachable(
+            f"{self.url} broke off: {one_line(error, 200) or type(error).__name__}"
+        )
 
 
 @contextmanager
-def connected(url: str, key: str | None) -> Iterator[Client]:
-    """A client whose errors end the command with one line and the status that fits."""
+def connected(url: str, key: str | None) -> Iterator[NodeClient]:
+    """A client whose errors end the command with one line on stderr and its exit status."""
     try:
-        with Client(url, key) as client:
+        with NodeClient(url, key) as client:
             yield client
     except ValueError as error:
         fail(USAGE, str(error))
-    except Unreachable as error:
+    except NodeUnreachable as error:
         fail(UNREACHABLE, str(error))
-    except Refused as error:
+    except CallRefused as error:
         fail(REFUSED, f"{error.message} ({error.code})")
 
 
 def own_url(host: str, port: int) -> str:
-    """Where this machine reaches a node that listens on `host`."""
+    """The URL at which this machine reaches a node that listens on `host`."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -223,5 +211,5 @@ def _result(answer: Any) -> Any:
         return answer["result"]
     error = answer.get("error") if isinstance(answer, dict) else None
     if isinstance(error, dict):
-        raise Refused(error.get("code", 0), str(error.get("message")), error.get("data"))
-    raise Unreachable("the answer is not one of JSON-RPC 2.0: is it a CACP node?")
+        raise CallRefused(error.get("code", 0), str(error.get("message")), error.get("data"))
+    raise NodeUnreachable("the answer is not JSON-RPC 2.0: is it a CACP node?")

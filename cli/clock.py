@@ -1,22 +1,25 @@
-"""`cacp clock`: what was stamped by clocks that were wrong, and clocks that nobody stands by."""
+"""`cacp clock`: what clocks that were wrong have stamped, and the node's own clock in doubt."""
 
 from typing import Annotated
 
 import typer
 
-from cli.offline import DbOption, print_columns, transaction
-from cli.terminal import JsonOption, print_json
+from cli.offline import print_columns, transaction
+from cli.options import DbOption, JsonOption
+from cli.terminal import print_json
 
 app = typer.Typer(
     name="clock",
     no_args_is_help=True,
-    help="Mend what wrong clocks have done, and confirm a right one.",
+    help="Repair the effects of wrong clocks, and confirm that this machine's clock is right.",
 )
 
 
 @app.command()
 def deferred(db: DbOption = None, as_json: JsonOption = False) -> None:
-    """List what peers sent and this node does not show before it is due, a hundred at most.
+    """List messages of peers with stamps in the future: the node shows them when due.
+
+    It lists at most a hundred.
 
     Example: cacp clock deferred --json
     """
@@ -28,12 +31,12 @@ def deferred(db: DbOption = None, as_json: JsonOption = False) -> None:
     with transaction(db) as node:
         rows = [
             {
-                "dueAt": iso(one.due),
-                "peer": one.source,
-                "method": one.method,
-                "projectId": orjson.loads(one.params).get("projectId"),
+                "dueAt": iso(message.due),
+                "peer": message.source,
+                "method": message.method,
+                "projectId": orjson.loads(message.params).get("projectId"),
             }
-            for one in deferred.each(node.db, node.now)
+            for message in deferred.each(node.db, node.now)
         ]
     if as_json:
         print_json(rows)
@@ -41,17 +44,17 @@ def deferred(db: DbOption = None, as_json: JsonOption = False) -> None:
         print_columns(
             ("DUE", "PEER", "METHOD", "PROJECT"),
             [[value or "-" for value in row.values()] for row in rows],
-            none="none: nothing that peers sent is deferred. `cacp doctor` looks at the clocks",
+            none="Nothing is deferred. `cacp doctor` checks the clocks",
         )
 
 
 @app.command()
 def accept(db: DbOption = None) -> None:
-    """Take in now what is deferred, and what comes with stamps up to the last of it.
+    """Accept the deferred messages now, and later ones with stamps up to the last of them.
 
-    Works while the node runs: it takes them in within seconds. Look at `cacp clock deferred` first:
-    a stamp wins over what is written at the same time elsewhere, and lists show it last until it is
-    due. Other nodes defer for themselves: give the command on each that does.
+    Works while the node runs: it shows them within seconds. Look at `cacp clock deferred` first:
+    until that time, an entry with a stamp in the future wins over current writes, and lists show
+    it last. Each node defers separately: run the command on each that does.
 
     Example: cacp clock accept
     """
@@ -64,17 +67,18 @@ def accept(db: DbOption = None) -> None:
     if not accepted:
         typer.echo("Nothing is deferred.", err=True)
         return
-    told = f"{accepted} message{'s' if accepted > 1 else ''}, due until {iso(last)}"
-    typer.echo(f"accepted {told}: a running node takes them in within seconds.", err=True)
+    accepted_count = f"{accepted} message{'s' if accepted > 1 else ''}, due until {iso(last)}"
+    typer.echo(f"accepted {accepted_count}: a running node shows them within seconds.", err=True)
 
 
 @app.command()
 def confirm(db: DbOption = None) -> None:
     """Confirm that this machine's clock is right.
 
-    A node whose clock is more than three days from where it was ends nothing by it before somebody
-    stands by it: no mail expires, nothing is archived or forgotten. A peer whose clock agrees
-    does, and so does this command. Works while the node runs: it goes on within seconds.
+    A node whose clock is more than three days from where the node left it is in doubt: until its
+    clock is confirmed, no mail expires and nothing is archived or deleted. A peer whose clock
+    agrees confirms it, and so does this command. Works while the node runs: it takes effect within
+    seconds.
 
     Example: cacp clock confirm
     """
@@ -86,52 +90,62 @@ def confirm(db: DbOption = None) -> None:
         before = stamps.kept(node.db)
         stamps.keep(node.db, Sure(node.now))
     if before is None or not before.is_doubtful(node.now):
-        typer.echo(f"This clock was not in doubt: it is {iso(node.now)}.", err=True)
+        typer.echo(f"This clock is not in doubt: it is {iso(node.now)}.", err=True)
         return
     typer.echo(
-        f"confirmed: it is {iso(node.now)}. A running node goes by it within seconds: what is over "
-        "by now expires, and what is old is archived",
+        f"confirmed: it is {iso(node.now)}. Within seconds a running node expires what is due, and "
+        "archives what is old",
         err=True,
     )
 
 
 @app.command()
 def repair(
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this it only tells.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Do it. Without --yes the command only says what it would do."),
+    ] = False,
     db: DbOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Stamp anew what this machine's clock stamped ahead of the time, where nobody else has it.
+    """Restamp entries that this node stamped in the future and no other node has yet.
 
-    A node does that by itself when it first meets its peers: this is for one that has none, and
-    for before. What other nodes may have stays as it is: it hides nothing, and what is written
-    from now on is stamped after it. Goes by this machine's clock: set that first. Works while the
-    node runs: `/health` goes by it within seconds.
+    A node does this itself when it first meets its peers: the command is for a node without peers.
+    Entries that other nodes may have keep their stamps: they hide nothing, and later writes are
+    stamped after them. It uses this machine's clock: set the clock first. Works while the node
+    runs: `/health` follows within seconds.
 
     \b
     Examples:
       cacp clock repair
       cacp clock repair --yes
     """
-    from server.store import untaken
+    from server.store import unreceived_changes
 
     with transaction(db) as node:
         own, now = node.settings.agent, node.now
-        found = untaken.ahead(node.db, node=own, now=now)
-        moved = untaken.repair(node.db, node=own, now=now) if yes else None
+        ahead = unreceived_changes.count_ahead(node.db, node=own, now=now)
+        moved = unreceived_changes.correct_by_operator(node.db, node=own, now=now) if yes else None
     if as_json:
         by = moved.by / 1e6 if moved else 0
-        told = {"repaired": yes, "bySeconds": by, "untaken": found.untaken, "taken": found.taken}
-        print_json(told)
+        summary = {
+            "repaired": yes,
+            "bySeconds": by,
+            "untaken": ahead.unreceived,
+            "taken": ahead.received,
+        }
+        print_json(summary)
         return
-    if not found.untaken:
-        typer.echo("Nothing to repair: nothing is stamped ahead that this node alone has.")
+    if not ahead.unreceived:
+        typer.echo("Nothing to repair: nothing that only this node has is stamped ahead.")
     elif yes:
-        typer.echo(f"Stamped anew: {_counted(found.untaken)}. A running node sees it in seconds.")
+        typer.echo(
+            f"Given new stamps: {_counted(ahead.unreceived)}. A running node sees it in seconds."
+        )
     else:
-        typer.echo(f"Would stamp anew: {_counted(found.untaken)}. `--yes` does it.")
-    if found.taken:
-        typer.echo(f"Stays, for other nodes may have it: {_counted(found.taken)}.")
+        typer.echo(f"Would get new stamps: {_counted(ahead.unreceived)}. `--yes` does it.")
+    if ahead.received:
+        typer.echo(f"Unchanged, because other nodes may have it: {_counted(ahead.received)}.")
 
 
 def _counted(kinds: dict[str, int]) -> str:

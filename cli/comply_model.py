@@ -1,4 +1,4 @@
-"""`cacp comply model`: a stand-in for model providers, on loopback."""
+"""`cacp comply model`: a stand-in for a model provider, on loopback."""
 
 import json
 import sys
@@ -10,35 +10,44 @@ from typing import Annotated, TextIO
 import typer
 
 from cli.terminal import USAGE, fail
+from cli.text_files import read_text
 
 
 def model(
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")
+        int,
+        typer.Option(
+            "--port", min=0, max=65535, help="Port on 127.0.0.1 to listen on; 0 chooses a free one."
+        ),
     ] = 8099,
     script: Annotated[
-        Path | None, typer.Option("--script", help="What it answers; the shipped one if absent.")
+        Path | None,
+        typer.Option("--script", help="Script of its responses; by default the one included."),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option("--log", help="File for what agents ask; stderr if absent.")
+        Path | None,
+        typer.Option("--log", help="File to log requests to, in JSON Lines; stderr by default."),
     ] = None,
     bodies: Annotated[
-        bool, typer.Option("--bodies", help="Log the whole of each request too.")
+        bool, typer.Option("--bodies", help="Log the body of each request too.")
     ] = False,
     show: Annotated[
-        bool, typer.Option("--print-script", help="Print the shipped script, to start from.")
+        bool,
+        typer.Option(
+            "--print-script", help="Print the included script, as a starting point for your own."
+        ),
     ] = False,
 ) -> None:
-    """Stand in for a model provider on loopback, so that agents run turns without an account.
+    """Run a scripted model provider on loopback: agents run turns without an account.
 
     It speaks the formats of Anthropic (messages), OpenAI (chat completions, responses) and Gemini
-    (generateContent), streamed or not, and takes any key. What it answers is a script: it does what
-    the prompts of the suite acp ask for, with the tools that the agent offers. Each request is a
-    line of JSON in the log. docs/comply-model.md says how agents are pointed at it.
+    (generateContent), streamed or not, and accepts any key. A script decides its responses;
+    the default one follows the prompts of the suite acp, with the tools that the agent offers.
+    docs/comply-model.md shows how to configure agents for it.
 
     It prints its URL, and runs until it is interrupted.
 
-    Example: cacp comply model --log asked.jsonl
+    Example: cacp comply model --log requests.jsonl
     """
     from comply.model import server
     from comply.model.script import SHIPPED, BadScript, read
@@ -48,27 +57,25 @@ def model(
         return
     path = script or SHIPPED
     try:
-        found = read(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(USAGE, f"can't read {path}: {getattr(error, 'strerror', 'it is not UTF-8')}")
+        model_script = read(read_text(path))
     except BadScript as error:
         fail(USAGE, f"{path}: {error}")
     try:
-        at = server.listen(port)
+        listener = server.listen(port)
     except OSError as error:
         fail(USAGE, f"can't listen on {server.HOST}:{port}: {error.strerror}")
-    with _appended(log) as file:
+    with _open_log(log) as file:
 
-        def told(line: object) -> None:
+        def write_line(line: object) -> None:
             print(json.dumps(line), file=file, flush=True)
 
-        typer.echo(f"http://{server.HOST}:{at.getsockname()[1]}")
-        server.serve(server.app(found, told, bodies=bodies), at)
+        typer.echo(f"http://{server.HOST}:{listener.getsockname()[1]}")
+        server.serve(server.app(model_script, write_line, bodies=bodies), listener)
 
 
 @contextmanager
-def _appended(path: Path | None) -> Iterator[TextIO]:
-    """The file, to add to; stderr without one."""
+def _open_log(path: Path | None) -> Iterator[TextIO]:
+    """The file, open for appending; stderr when there is no path."""
     if path is None:
         yield sys.stderr
         return

@@ -1,8 +1,6 @@
-"""The steps of `cacp comply run`: what is tested, progress as it goes, and reports that are there
-whatever ends the run."""
+"""A run of `cacp comply run`: progress on stderr, and reports that are written however it ends."""
 
 import os
-import shlex
 import sys
 import tempfile
 import time
@@ -15,56 +13,24 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.terminal import USAGE, fail
+from cli.text_files import write_text
 from schemas.plain import clean, one_line
 
 if TYPE_CHECKING:
     from comply.outcome import Outcome
-    from comply.plan import Run
-    from comply.result import Result, Subject
-    from comply.settings import AgentServer
+    from comply.plan import ComplianceRun
+    from comply.result import CaseResult, Subject
 
 WRITING_SHARE = 0.05
-"""How much of a run's time may go into writing reports before its end."""
-
-
-def agent_server(settings: Path, name: str) -> "AgentServer":
-    from comply.settings import BadSettings
-    from comply.settings import agent_server as found
-
-    try:
-        return found(read(settings), name, settings.parent)
-    except BadSettings as error:
-        fail(USAGE, f"{settings}: {error}")
-
-
-def read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        fail(USAGE, f"can't read {path}: {getattr(error, 'strerror', 'it is not UTF-8')}")
-
-
-def write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(USAGE, f"can't write {path}: {error.strerror}")
-
-
-def command_line(command: str) -> str:
-    """The command, when a shell could split it."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    if not words:
-        fail(USAGE, f"--command: quotes don't match, or it is empty: {command!r}")
-    return command
+"""The largest part of a run's time that may go into writing reports before its end."""
 
 
 @dataclass
 class Reports:
-    """The files that were asked for. `write` leaves each old or new, never half of one."""
+    """The report files that were asked for. Each is replaced as a whole: readers never see a part.
+
+    `known` are the entries of the baseline, `next_at` is when `keep` may write again.
+    """
 
     known: frozenset[str]
     json: Path | None = None
@@ -75,7 +41,7 @@ class Reports:
     next_at: float = 0.0
 
     def check(self) -> None:
-        """Ends the command when a report could not be written: not after hours, but now."""
+        """End the command now if a report can't be written: the run may take hours."""
         for path in filter(None, (self.json, self.junit, self.html, self.badge)):
             try:
                 if path.is_dir():
@@ -86,7 +52,7 @@ class Reports:
                 fail(USAGE, f"can't write {path}: {error.strerror}")
 
     def keep(self, subjects: "Sequence[Subject]") -> None:
-        """Write what there is by now, unless that would take too much of the time."""
+        """Write the results so far, unless writing has taken too much of the run's time."""
         began = self.clock()
         if began < self.next_at:
             return
@@ -95,7 +61,7 @@ class Reports:
         self.next_at = ended + (ended - began) / WRITING_SHARE
 
     def write(self, subjects: "Sequence[Subject]", only_ordinary: bool = False) -> list[str]:
-        """Write each report; what went wrong with which."""
+        """Write each report. Returns a line for each that could not be written."""
         from comply.report import badge, data, junit, page
 
         forms: tuple[tuple[Path | None, Callable[[], str]], ...] = (
@@ -116,7 +82,7 @@ class Reports:
 
 
 def _is_ordinary(path: Path) -> bool:
-    """A file, or a place for one; no terminal, pipe or device."""
+    """Whether it is a file, or nothing yet: not a terminal, pipe or device."""
     return path.is_file() or not path.exists()
 
 
@@ -135,31 +101,31 @@ def _replace(path: Path, text: str) -> None:
 
 
 class Progress:
-    """Says on stderr how each test ended, and keeps the reports."""
+    """Prints on stderr how each test ended, and keeps the reports up to date."""
 
     def __init__(self, reports: Reports, quiet: bool) -> None:
         self.reports = reports
         self.quiet = quiet
-        self.run: Run | None = None
+        self.run: ComplianceRun | None = None
 
-    def __call__(self, subject: "Subject", result: "Result | None") -> None:
+    def __call__(self, subject: "Subject", result: "CaseResult | None") -> None:
         if not self.quiet:
             say(self._line(subject, result))
         if self.run is not None:
             self.reports.keep(self.run.subjects)
 
-    def _line(self, subject: "Subject", result: "Result | None") -> str:
+    def _line(self, subject: "Subject", result: "CaseResult | None") -> str:
         several = self.run is not None and len(self.run.subjects) > 1
         name = f"{one_line(subject.name)} " if several or result is None else ""
         if result is None:
-            return f"{name}is not tested to the end: {one_line(subject.problem, 200)}"
+            return f"{name}was not tested to the end: {one_line(subject.problem, 200)}"
         why = f"  {one_line(result.reason, 100)}" if result.reason else ""
         count = f"{subject.ran}/{len(subject.results)}"
         return f"{name}{count} {result.verdict} {result.key}{why}"
 
 
-def go(run: "Run", reports: Reports) -> None:
-    """Run, and write the reports of what is finished, whatever ends it."""
+def run_tests(run: "ComplianceRun", reports: Reports) -> None:
+    """Run the tests; write the reports of what is finished, whatever ends the run."""
     try:
         run.go()
     finally:
@@ -175,18 +141,19 @@ def go(run: "Run", reports: Reports) -> None:
         raise typer.Exit(USAGE)
 
 
-def note_known(file: Path, subjects: "Sequence[Subject]") -> None:
-    """Write what does not pass as known, if all of it was tried: what was not run is not known."""
+def write_baseline(file: Path, subjects: "Sequence[Subject]") -> None:
+    """Write what does not pass as known failures, unless the run broke off: what was not run is
+    not known."""
     from comply.baseline import as_text
 
     if any(subject.problem for subject in subjects):
-        say(f"cacp: {file} is not written: not all was tested")
+        say(f"cacp: {file} is not written: the run broke off")
     else:
-        write(file, as_text(subjects))
+        write_text(file, as_text(subjects))
 
 
 def conclude(outcome: "Outcome", baseline: Path | None) -> None:
-    """Say what the verdicts alone don't, and end with the status that they come to."""
+    """Print stale baseline entries, errors and what was not tested; exit with the run's status."""
     for entry, why in outcome.stale.items():
         say(f"cacp: {one_line(entry)} {why}: take it out of {baseline}")
     for line in (*outcome.errors, outcome.untested):
@@ -196,6 +163,6 @@ def conclude(outcome: "Outcome", baseline: Path | None) -> None:
 
 
 def say(line: str) -> None:
-    """A line on stderr; nobody may be there to read it."""
+    """Print a line on stderr, if anything still reads it."""
     with suppress(OSError):
         typer.echo(line, err=True)

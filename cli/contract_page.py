@@ -1,4 +1,4 @@
-"""The page docs/contracts.md: how contracts move, found by playing every step from every state."""
+"""The page docs/contracts.md: how contracts move, by trying every step in every state."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -6,7 +6,9 @@ from typing import get_args
 from schemas.contract import ContractStatus
 from schemas.facts import VersionFact
 from server.domain import contract as domain
-from server.domain.contract import ALLOWED, Facts, Party
+from server.domain import contract_steps as steps
+from server.domain.contract import Facts
+from server.domain.contract_steps import ALLOWED, Party
 
 AUTHOR = Party("backend-api", "aid://example.com/backend@1.0.0")
 OTHER = Party("frontend-app", "aid://example.com/frontend@1.0.0")
@@ -18,9 +20,9 @@ STEPS = {
     "request_change": "contract/respond request_change, by any repo of the project",
     "reject": "contract/respond reject, by a party",
     "agree by who asked": "contract/respond agree, by the party that asked for the change",
-    "agree by another": "contract/respond agree, by a party that did not",
+    "agree by another": "contract/respond agree, by another party",
     "reject by who asked": "contract/respond reject, by the party that asked for the change",
-    "reject by another": "contract/respond reject, by a party that did not, its author too",
+    "reject by another": "contract/respond reject, by another party, also the author",
     "update": "contract/update, by any repo of the project",
     "start": "implementation/start, by a party",
     "complete": "implementation/complete, by the last party",
@@ -31,36 +33,35 @@ STEPS = {
 
 INTRO = """# How contracts move
 
-A contract is a set of facts, each written by one agent: versions of its content, responses, rounds
-of implementation, implementations and verifications. Its status is never stored as such: it follows
-from the facts for the current version, the same on every node, in whatever order they arrive.
+A contract is a set of facts, each written by one agent: versions of its content, responses,
+rounds of implementation, implementations and verifications. Its status is computed from the facts
+for the current version. It is the same on every node, in whatever order the facts arrive.
 
-- **Parties** must agree and implement. They are frozen into each version: the repos that it names,
-  else all repos of the project at that time.
+- **Parties** must agree and implement. Each version fixes them: the repos that it names, else all
+  repos of the project at that time.
 - **Agreement is bound to content**: to the version and the SHA-256 of its canonical JSON (RFC
-  8785). An update voids what was said before. Send `version` with a response or an update, and it
-  is refused when the contract has moved on meanwhile (`stale_version`).
-- **Only a party** writes the next version; who is none asks for a change.
+  8785). An update voids earlier responses. Send `version` with a response or an update, and it is
+  refused if the contract has moved on (`stale_version`).
+- **Only a party** writes the next version. Others can request a change.
 - **The author** of the current version can't agree to it while there is another party.
-- **One other party** suffices; a project made with `agreementPolicy: all` asks for every one. The
-  others may agree later: that is recorded, and moves nothing.
-- **A request for a change stands** until who made it agrees, or, as a party, rejects instead, and a
-  rejection until the party that made it says otherwise; an update voids both. What others say
-  meanwhile is recorded, and does not settle the contract. Who is no party, and the author, take a
-  request of theirs back by agreeing; their agreement counts for no more than that.
-- **`status` in the answer to an agreement** is `agreed` only when the contract is agreed, or
+- **One other party's agreement** suffices; a project created with `agreementPolicy: all` needs
+  all of them. Later agreements are recorded and change nothing.
+- **A request for a change stands** until its author agrees or, as a party, rejects. A rejection
+  stands until the party that made it responds otherwise. An update voids both. Responses of
+  others are recorded but don't settle the contract. The version's author, and repos that are not
+  parties, withdraw their request by agreeing; that agreement has no other effect.
+- **`status` in the result of an agreement** is `agreed` only if the contract is agreed or
   further. Otherwise the agreement is recorded, and `status` is the contract's: `negotiating` or
-  `proposed`. The answers to a request and to a rejection say `change_requested` and `rejected`.
-- **A retry** is no step: who says again what stands already is answered as the contract is now, in
-  whichever state, and nothing is written. That holds for responses, starts, completions and
-  verifications; a second proposal or update is one more, unless it has the first one's
-  `Idempotency-Key`.
-- **A failed verification** opens a new round: back to agreed, implementations need revision. A
-  failure that comes after it, before anybody has begun anew, is recorded with it.
-- **A foreign peer** tells of states, not of steps: its rejection counts in every state.
-- **A version that lost a race** stays: `cacp/contract/conflicts` lists it with both contents.
+  `proposed`. The results of a request and a rejection have `change_requested` and `rejected`.
+- **A repeated step** is not an error: in any state it returns the contract as it is now and
+  writes nothing. That holds for responses, starts, completions and verifications. A repeated
+  proposal or update creates another one, unless it has the same `Idempotency-Key`.
+- **A failed verification** opens a new round: the contract is agreed again, and implementations
+  need revision. Another failure before work has restarted is recorded in the same round.
+- **A foreign peer** sends states instead of steps, so its rejection counts in every state.
+- **A version that lost a race** is kept: `cacp/contract/conflicts` lists it with both contents.
 
-An illegal step is refused with `data.reason` `illegal_transition`, the state it is in (`from`) and
+An illegal step is refused with `data.reason` `illegal_transition`, the current state (`from`) and
 what is `allowed`.
 """
 
@@ -83,7 +84,7 @@ def _moves() -> Iterator[tuple[tuple[ContractStatus, str], ContractStatus]]:
     for status in get_args(ContractStatus):
         facts = _in(status)
         for step in STEPS:
-            # Who asked for the change counts in the one state that a request leads to.
+            # Who asked for the change matters only in the state that a request leads to.
             if step in ("agree", "reject") and status == "negotiating":
                 continue
             if " by " in step and status != "negotiating":
@@ -93,7 +94,7 @@ def _moves() -> Iterator[tuple[tuple[ContractStatus, str], ContractStatus]]:
 
 
 def _in(status: ContractStatus) -> Facts:
-    """A contract of three parties that has come to this state."""
+    """The facts of a contract of three parties in this state."""
     first = VersionFact(
         version=1,
         digest="first",
@@ -121,15 +122,13 @@ def _after(facts: Facts, step: str) -> Facts:
         who = OTHER
         if result == "by another":
             who = AUTHOR if action == "reject" else THIRD
-        return domain.join(facts, [domain.respond(facts, who, action, stamp)])  # type: ignore[arg-type]
+        return domain.join(facts, [steps.respond(facts, who, action, stamp)])  # type: ignore[arg-type]
     if action == "update":
         parties = domain.current_of(facts).parties
-        return domain.join(
-            facts, [domain.update(facts, AUTHOR, {}, f"next{stamp}", parties, stamp)]
-        )
+        return domain.join(facts, [steps.update(facts, AUTHOR, {}, f"next{stamp}", parties, stamp)])
     if action == "verify":
-        return domain.join(facts, domain.verify(facts, OTHER, result, stamp))  # type: ignore[arg-type]
+        return domain.join(facts, steps.verify(facts, OTHER, result, stamp))  # type: ignore[arg-type]
     if action == "start":
-        return domain.join(facts, [domain.implement(facts, OTHER, "in_progress", stamp)])
-    works = [domain.implement(facts, who, "complete", stamp) for who in PARTIES]
+        return domain.join(facts, [steps.implement(facts, OTHER, "in_progress", stamp)])
+    works = [steps.implement(facts, who, "complete", stamp) for who in PARTIES]
     return domain.join(facts, works)

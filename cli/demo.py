@@ -1,4 +1,4 @@
-"""`cacp demo`: two agents take a contract from proposal to verified, on a node of its own."""
+"""`cacp demo`: two agents take a contract from proposed to verified, on a temporary node."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cacp_launcher import command
-from cli.client import Client, NodeError
+from cli.client import NodeClient, NodeError
 from cli.terminal import REFUSED, fail
 from schemas.plain import one_line
 
@@ -25,7 +25,7 @@ BACKEND = "backend-api"
 FRONTEND = "frontend-app"
 TONES = {BACKEND: "cyan", FRONTEND: "magenta"}
 PAUSE = 0.3
-START_SECONDS = 15.0
+START_SECONDS = 60.0
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6}([0-9a-f]{6})")
 
 ENDPOINT = {
@@ -37,13 +37,13 @@ ENDPOINT = {
 
 
 def demo(
-    fast: Annotated[bool, typer.Option("--fast", help="Without pauses to read by.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Don't pause between the steps.")] = False,
 ) -> None:
     """Watch two agents agree on an endpoint, build it and verify it.
 
-    Takes a few seconds: it starts a real node on a free port with a database of its own, makes a
-    key for each agent, shows each call and its answer, then the story as `cacp show` tells it, and
-    cleans up.
+    It starts a real node on a free port with a temporary database, creates a key for each agent,
+    shows each call and its result, then what `cacp show` prints, and cleans up. It takes a few
+    seconds.
 
     Example: cacp demo
     """
@@ -53,17 +53,20 @@ def demo(
     out = views.console()
     try:
         with _scratch_node() as (url, agent_keys):
-            out.print(f"A node of its own listens on {url}.\n", style="dim")
-            with Client(url, agent_keys[BACKEND]) as one, Client(url, agent_keys[FRONTEND]) as two:
-                stage = Stage(out, {BACKEND: one, FRONTEND: two}, 0 if fast else PAUSE)
+            out.print(f"A temporary node listens on {url}.\n", style="dim")
+            with (
+                NodeClient(url, agent_keys[BACKEND]) as backend,
+                NodeClient(url, agent_keys[FRONTEND]) as frontend,
+            ):
+                stage = Stage(out, {BACKEND: backend, FRONTEND: frontend}, 0 if fast else PAUSE)
                 project_id, contract_id = play(stage)
                 out.rule(f"cacp show {contract_id}", style="dim")
-                out.print(story(tell(one, project_id, contract_id), out.width))
+                out.print(story(tell(backend, project_id, contract_id), out.width))
     except (NodeError, OSError) as error:
-        fail(REFUSED, f"the demo broke off: {error}")
+        fail(REFUSED, f"the demo failed: {error}")
     except KeyboardInterrupt:
         raise typer.Exit from None
-    out.print("\nThat was it; nothing of it is left. Next:", style="bold")
+    out.print("\nDone; the node and its data are removed. Next:", style="bold")
     out.print("  cacp serve --repo backend-api    your own node")
     out.print("  cacp watch                       its changes, live, in another terminal")
 
@@ -72,9 +75,9 @@ Ids = dict[str, str]
 
 
 class Stage:
-    """Where the agents act: each call is made and shown."""
+    """Makes the agents' calls, and shows each with its result."""
 
-    def __init__(self, out: "Console", agents: dict[str, Client], pause: float) -> None:
+    def __init__(self, out: "Console", agents: dict[str, NodeClient], pause: float) -> None:
         self._out = out
         self._agents = agents
         self._pause = pause
@@ -83,7 +86,7 @@ class Stage:
         self._out.print(f"\n{title}", style="bold")
 
     def call(self, repo: str, method: str, **params: Any) -> Any:
-        """Call `cacp/METHOD` as the agent of `repo`; the result."""
+        """Call `cacp/METHOD` as the agent of `repo`. Returns the result."""
         from rich.text import Text
 
         what = {name: value for name, value in params.items() if not name.endswith("Id")}
@@ -103,7 +106,7 @@ class Stage:
 
 
 def play(stage: Stage) -> tuple[str, str]:
-    """The whole walk (CACP 2.0, from project/create to implementation/verify); the ids of the
+    """All steps (CACP 2.0, from project/create to implementation/verify). Returns the ids of the
     project and the contract."""
     project = _begin(stage)
     contract = _propose(stage, project)
@@ -194,7 +197,7 @@ def _build(stage: Stage, contract: Ids) -> None:
 
 @contextmanager
 def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
-    """A node process with a database that goes when it ends: its URL, and each repo's key."""
+    """A node process with a temporary database: its URL, and the key of each repo's agent."""
     with tempfile.TemporaryDirectory(prefix="cacp-demo-") as folder:
         db = Path(folder) / "demo.db"
         agent_keys = _make_keys(db)
@@ -225,7 +228,7 @@ def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
 
 def _make_keys(db: Path) -> dict[str, str]:
     from server.store import keys
-    from server.store.database import connect
+    from server.store.connection import connect
     from server.store.migrate import prepare
 
     prepare(db)
@@ -247,7 +250,7 @@ def _free_port() -> int:
 
 def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + START_SECONDS
-    with Client(url) as node:
+    with NodeClient(url) as node:
         while True:
             try:
                 node.get("/live")
@@ -261,7 +264,7 @@ def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
 def _compact(value: dict[str, Any], width: int) -> str:
     """Members as name=value, ids by their end, on one line of at most `width` characters."""
     parts = []
-    for name, one in value.items():
-        plain = isinstance(one, str) and " " not in one
-        parts.append(f"{name}={one if plain else json.dumps(one, ensure_ascii=False)}")
+    for name, member in value.items():
+        plain = isinstance(member, str) and " " not in member
+        parts.append(f"{name}={member if plain else json.dumps(member, ensure_ascii=False)}")
     return one_line(_UUID.sub(r"…\1", " ".join(parts)), max(20, width))

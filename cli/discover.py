@@ -1,37 +1,43 @@
-"""`cacp discover`, `cacp register`, `cacp known`: find agents by ADP and be found (CACP 2.0)."""
+"""`cacp discover`, `cacp register`, `cacp known`: find agents over ADP and be found (CACP 2.0)."""
 
 from typing import Annotated, Any
 
 import typer
 
-from cli.client import DEFAULT_URL, KeyOption, UrlOption, connected
-from cli.terminal import JsonOption, print_json
+from cli.client import DEFAULT_URL, connected
+from cli.options import JsonOption, KeyOption, UrlOption
+from cli.terminal import print_json
 from schemas.plain import clean
 
 
 def discover(
     query: Annotated[
-        str, typer.Argument(help="Words of a name, description or capability; none finds all.")
+        str,
+        typer.Argument(
+            help="Words of a name, description or capability; by default all agents match."
+        ),
     ] = "",
     protocol: Annotated[
-        str, typer.Option(help="Only agents that speak this; an empty one takes any.")
+        str, typer.Option(help="Only agents that speak this protocol; '' for any.")
     ] = "cacp",
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Agents, at most.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100, help="How many agents to list at most.")
+    ] = 20,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search for agents at the node's ADP exchange.
 
-    That is the one that CACP_ADP_URL names, or the node itself with CACP_EXCHANGE. What it shows
-    are the agents' own words.
+    The exchange is the one set in CACP_ADP_URL, or the node itself with CACP_EXCHANGE. Names
+    and descriptions are the agents' own and have not been verified.
 
     Example: cacp discover "frontend typescript"
     """
     filters = {"protocols": [protocol]} if protocol else {}
     with connected(url, key) as node:
-        found = node.post("/adp/search", {"query": query, "filters": filters, "limit": limit})
-    listings = found["results"]
+        answer = node.post("/adp/search", {"query": query, "filters": filters, "limit": limit})
+    listings = answer["results"]
     if as_json:
         print_json(listings)
         return
@@ -41,9 +47,9 @@ def discover(
 
 
 def register(url: UrlOption = DEFAULT_URL, key: KeyOption = None) -> None:
-    """Register the node at its ADP exchange, now and once.
+    """Register the node at its ADP exchange, once.
 
-    With CACP_ADP_REGISTER the node does it by itself, and stays registered.
+    With CACP_ADP_REGISTER the node registers itself, and stays registered.
 
     Example: cacp register
     """
@@ -53,21 +59,26 @@ def register(url: UrlOption = DEFAULT_URL, key: KeyOption = None) -> None:
 
 
 def known(
-    other: Annotated[str, typer.Argument(metavar="NODE_URL", help="The node to read from.")],
+    other: Annotated[
+        str, typer.Argument(metavar="NODE_URL", help="The node that you want to read from.")
+    ],
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have another node take this one as known, and print the key that it gives for an hour.
+    """Get a key to read from another node, valid for an hour, and print it.
 
-    The other node finds this one in ADP, and asks it back. The key reads, and does nothing else.
+    The other node finds this one over ADP, and calls it back to verify it. The key can only read.
 
-    Example: CACP_KEY=$(cacp known https://cacp.example) cacp projects --url https://cacp.example
+    \b
+    Example:
+      export CACP_KEY=$(cacp known https://cacp.example)
+      cacp projects --url https://cacp.example
     """
     with connected(url, key) as node:
         granted: dict[str, Any] = node.post("/adp/known", {"url": other})
     if as_json:
         print_json(granted)
         return
-    typer.echo(f"Good for {granted['expiresIn'] // 60} minutes, for reading:", err=True)
+    typer.echo(f"Valid for {granted['expiresIn'] // 60} minutes, for reading:", err=True)
     typer.echo(clean(granted["key"]))

@@ -1,6 +1,6 @@
-"""The pages of docs/ that are made from the code, and the version in the deployment files.
+"""The pages of docs/ that are generated from the code, and the version in the deployment files.
 
-`make docs` writes them; a test fails when one of them is not what the code says.
+`make docs` writes them; a test fails when one of them is not up to date.
 """
 
 import json
@@ -25,12 +25,12 @@ VERSIONED = (
     "deploy/compose.mesh.yaml",
     "deploy/kubernetes.yaml",
 )
-"""Files that name an image or show an answer with the version of this software."""
+"""Files that name an image, or show a response, with the version of this software."""
 Json = dict[str, Any]
 
 
 def pages() -> dict[str, str]:
-    """Each page by its file's name."""
+    """The text of each page, by its file's name."""
     return {
         "cli.md": _page(_cli()),
         "settings.md": _page(_settings()),
@@ -90,7 +90,7 @@ def _commands(group: Any, path: str) -> Iterator[str]:
 
 
 def _split(help: str) -> tuple[str, str]:
-    """A command's help as prose, and its examples as lines of a shell."""
+    """A command's help text, and its examples as lines of a shell."""
     text, _, examples = re.sub(r"\x08\n?|\\b\n", "", help).partition("Example")
     examples = re.sub(r"^s?:\s*", "", examples)
     lines = [line.removeprefix("  ") for line in examples.splitlines()]
@@ -167,17 +167,19 @@ def _methods() -> Iterator[str]:
         "access that a method needs is in `server/domain/access.py`.\n"
     )
     errors = document["components"]["errors"].values()
-    yield from _table(("code", "meaning"), [(f"`{one['code']}`", one["message"]) for one in errors])
+    yield from _table(
+        ("code", "meaning"), [(f"`{error['code']}`", error["message"]) for error in errors]
+    )
     for method in document["methods"]:
         yield f"## `{method['name']}`\n"
         yield f"{method['summary']} Access: {METHODS[method['name']].access}.\n"
         params = [
             (
-                f"`{one['name']}`",
-                _type(one["schema"]) + ("" if one["required"] else ", optional"),
-                _default(one["schema"].get("default")),
+                f"`{param['name']}`",
+                _type(param["schema"]) + ("" if param["required"] else ", optional"),
+                _default(param["schema"].get("default")),
             )
-            for one in method["params"]
+            for param in method["params"]
         ]
         if params:
             yield from _table(("param", "type", "default"), params)
@@ -212,7 +214,7 @@ def _members(kind: str, schema: Json) -> Iterator[str]:
 
 
 def _anchor(name: str) -> str:
-    """Where a type stands: params and results with the first method that has them."""
+    """The anchor of a type. Params and results stand with the first method that has them."""
     for method in METHODS.values():
         if name in (method.params.__name__, getattr(method.result, "__name__", None)):
             return method.name.lower().replace("/", "").replace(".", "")
@@ -225,11 +227,11 @@ def _type(schema: Json) -> str:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_anchor(name)})"
     if "enum" in schema:
-        return " \\| ".join(f"`{one}`" for one in schema["enum"])
+        return " \\| ".join(f"`{value}`" for value in schema["enum"])
     if "const" in schema:
         return f"`{schema['const']}`"
     if "anyOf" in schema or "oneOf" in schema:
-        kinds = [_type(one) for one in schema.get("anyOf") or schema["oneOf"]]
+        kinds = [_type(kind) for kind in schema.get("anyOf") or schema["oneOf"]]
         return " \\| ".join(kind for kind in dict.fromkeys(kinds) if kind != "null")
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
@@ -240,7 +242,7 @@ def _type(schema: Json) -> str:
 
 
 def _mcp() -> str:
-    """The page as it stands, with its tables renewed."""
+    """The page docs/mcp.md with its tables renewed. The rest of it is written by hand."""
     rows = [
         (
             f"`{tool.name}`",
@@ -249,17 +251,20 @@ def _mcp() -> str:
         )
         for tool in catalog.TOOLS.values()
     ]
-    resources = [(f"`{one.uri}`", one.about, f"`{one.tool}`") for one in catalog.RESOURCES]
+    resources = [
+        (f"`{resource.uri}`", resource.about, f"`{resource.tool}`")
+        for resource in catalog.RESOURCES
+    ]
     page = (DOCS / "mcp.md").read_text()
     page = _renewed(page, "tools", _table(("tool", "what it does", "method"), rows))
     return _renewed(page, "resources", _table(("resource", "what it shows", "as"), resources))
 
 
 def _renewed(page: str, name: str, parts: Iterator[str]) -> str:
-    """The page with what stands between the two marks of this name replaced."""
+    """The page with the text between the two marks of this name replaced."""
     begin, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
-    before, found, rest = page.partition(begin)
-    assert found, f"docs/mcp.md has no mark {begin}"
+    before, mark, rest = page.partition(begin)
+    assert mark, f"docs/mcp.md has no mark {begin}"
     return f"{before}{begin}{''.join(parts)}{end}{rest.partition(end)[2]}"
 
 

@@ -1,85 +1,89 @@
-"""What `cacp doctor` says of the content that a node holds: is it what was written and signed?"""
+"""What `cacp doctor` checks of the stored content: is it still what was written and signed?"""
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Literal
 
-State = Literal["ok", "warning", "broken"]
+from cli.doctor_check import DoctorCheck
 
-
-Finding = tuple[str, State, str, str]
-"""As doctor's Check: what was looked at, how it is, what was found, and how to mend it."""
+NAMED = 3
+"""How many damaged things a finding names; it counts the rest."""
 
 
-def content_checks(db: sqlite3.Connection) -> Iterator[Finding]:
-    """Reads every row."""
-    yield _files(db)
-    yield _entities(db)
-    yield _differences(db)
-    yield _equivocations(db)
+def content_checks(db: sqlite3.Connection) -> Iterator[DoctorCheck]:
+    """Compares every row with its digest: takes time in proportion to the database."""
+    yield _files_check(db)
+    yield _entities_check(db)
+    yield _differences_check(db)
+    yield _equivocation_check(db)
 
 
-def _files(db: sqlite3.Connection) -> Finding:
-    from server.store import recheck
+def _files_check(db: sqlite3.Connection) -> DoctorCheck:
+    from server.store import content_integrity
 
-    wrong = recheck.damaged_contents(db)
-    if not wrong:
-        return "files", "ok", "every content is what its SHA-256 says", ""
-    named = ", ".join(one.file_id for one in wrong[:3])
-    more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-    return (
+    damaged = content_integrity.damaged_contents(db)
+    if not damaged:
+        return DoctorCheck("files", "ok", "every content matches its SHA-256")
+    names = [content.file_id for content in damaged]
+    return DoctorCheck(
         "files",
         "broken",
-        f"not what their SHA-256 says: {named}{more}",
-        "restore a backup, or have them shared anew; who asks for one gets it from a node that has "
-        "a copy, which mends it here",
+        f"contents that don't match their SHA-256: {_some(names, ', ')}",
+        "restore a backup, or share the files again; when a caller asks for one, the node fetches "
+        "it from a node that has a copy, which repairs it here",
     )
 
 
-def _equivocations(db: sqlite3.Connection) -> Finding:
+def _equivocation_check(db: sqlite3.Connection) -> DoctorCheck:
     from server.store import equivocations
 
-    found = equivocations.counts(db, unnoted=True)
-    if not found:
-        return "equivocation", "ok", "no node is known to contradict itself", ""
-    return (
+    counts = equivocations.counts(db, unnoted=True)
+    if not counts:
+        return DoctorCheck("equivocation", "ok", "no node is known to contradict itself")
+    return DoctorCheck(
         "equivocation",
         "warning",
-        "signed two different things under one id: "
-        + ", ".join(f"{node} ({count})" for node, count in found.items()),
+        "nodes that signed two different things under one id: "
+        + ", ".join(f"{node} ({count})" for node, count in counts.items()),
         "`cacp peers evidence AID` shows both; `cacp peers remove AID` ends the exchange, `cacp "
-        "peers note AID` this warning",
+        "peers note AID` ends this warning",
     )
 
 
-def _entities(db: sqlite3.Connection) -> Finding:
-    from server.store import digests, recheck
+def _entities_check(db: sqlite3.Connection) -> DoctorCheck:
+    from server.store import content_integrity, digests
 
     if digests.is_behind(db):
-        return "content", "ok", "not compared: the node has yet to count its last changes", ""
-    wrong = recheck.every_wrong(db)
-    if not wrong and recheck.sums_are_right(db):
-        return "content", "ok", "everything is what its digest was counted of", ""
-    named = "; ".join(f"{one.about}: {one.how}" for one in wrong[:3])
-    more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-    return (
+        finding = "not compared: the node has yet to count its last changes"
+        return DoctorCheck("content", "ok", finding)
+    mismatches = content_integrity.damaged_entities(db)
+    if not mismatches and content_integrity.sums_are_right(db):
+        return DoctorCheck("content", "ok", "every entity matches its digest")
+    names = [f"{mismatch.about}: {mismatch.how}" for mismatch in mismatches]
+    return DoctorCheck(
         "content",
         "broken",
-        f"{named}{more}" if wrong else "the sums that nodes compare are not those of the digests",
-        "see that the disk is sound; stop the node and restore a backup",
+        _some(names, "; ")
+        if names
+        else "the sums that nodes compare don't match the digests of the entities",
+        "check the disk; stop the node and restore a backup",
     )
 
 
-def _differences(db: sqlite3.Connection) -> Finding:
+def _differences_check(db: sqlite3.Connection) -> DoctorCheck:
     from server.store import alarms
 
-    found = [one for one in alarms.every(db) if one.reason == "content_differs"]
-    if not found:
-        return "differences", "ok", "no peer stays different from this node", ""
-    return (
+    differing = [alarm.about for alarm in alarms.every(db) if alarm.reason == "content_differs"]
+    if not differing:
+        return DoctorCheck("differences", "ok", "every peer that was compared holds the same")
+    return DoctorCheck(
         "differences",
         "warning",
-        "comparing does not make equal with " + ", ".join(one.about for one in found),
-        "the logs of both nodes say what is refused; run the same release on both, and `cacp "
+        f"these peers still differ after comparing: {', '.join(differing)}",
+        "the logs of both nodes say what was refused; run the same release on both, and `cacp "
         "doctor` on each",
     )
+
+
+def _some(names: list[str], separator: str) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return separator.join(names[:NAMED]) + more

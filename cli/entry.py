@@ -1,4 +1,4 @@
-"""Entry point of `cacp`: a hook, which runs at every turn of an agent, starts without the rest."""
+"""Entry point of `cacp`. A hook runs at every turn of an agent: it starts without the rest."""
 
 import sys
 from typing import NoReturn
@@ -9,9 +9,9 @@ def main() -> NoReturn:
     if sys.argv[1:2] == ["hook"]:
         from cli.hook import asked, run
 
-        found = asked(sys.argv[2:])
-        if found is not None:
-            sys.exit(run(*found))
+        hook_call = asked(sys.argv[2:])
+        if hook_call is not None:
+            sys.exit(run(*hook_call))
     from cli.main import main as every_command
 
     every_command()

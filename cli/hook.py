@@ -1,15 +1,16 @@
 """`cacp hook`: new mail at the turns of Claude Code and Codex (acp-canonical §10, session).
 
-Runs at each turn of an agent, so it imports little, and breaks nothing: when the node is away or
-refuses, it says nothing and ends well. `cli.entry` calls it without the other commands.
+It runs at each turn of an agent, so it imports little and never disturbs the agent: when the node
+doesn't answer or refuses, it prints nothing and exits with status 0. `cli.entry` calls it without
+importing the other commands.
 
-Both agents take one form of answer, as JSON on standard output:
+Both agents read the same JSON on standard output:
 
     {"hookSpecificOutput": {"hookEventName": EVENT, "additionalContext": TEXT}}
     {"decision": "block", "reason": TEXT}                                         for Stop
 
 Claude Code: https://code.claude.com/docs/en/hooks. Codex: https://developers.openai.com/codex/hooks;
-it refuses members that it doesn't know. Codex's older `notify` has no answer, and so no mail.
+it refuses unknown members. Codex's older `notify` reads no output, so it can't show mail.
 """
 
 import json
@@ -22,14 +23,14 @@ from urllib.parse import urlsplit
 DEFAULT_URL = "http://127.0.0.1:8080"
 AGENTS = ("claude", "codex")
 CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse")
-"""What is added to them, the agent reads beside what it does."""
+"""Events whose output the agent adds to its context."""
 EVENTS = (*CONTEXT_EVENTS, "Stop")
 FORGETS = ("compact", "clear", "resume")
-"""Ways to start a session in which what it was shown may be gone from its context."""
+"""Ways to start a session in which earlier output may be gone from the context."""
 SECONDS = 2.0
-"""An agent waits for its hooks."""
+"""How long the node may take: the agent waits for its hooks."""
 SIZE = 9_000
-"""Characters. Of more than 10,000 Claude Code shows the agent only the beginning."""
+"""Characters of output: of more than 10,000 Claude Code shows only the beginning."""
 ANSWER_MAX = 4 * 1024 * 1024
 UNREAD = "Your inbox holds {count} that you have not acknowledged: `acp_inbox`, or `cacp inbox`."
 
@@ -37,8 +38,8 @@ Json = dict[str, Any]
 
 
 def asked(words: list[str]) -> tuple[str, str | None, str, str | None] | None:
-    """Agent, event, URL and key, as `run` takes them, of `AGENT [EVENT] [--url URL]`; None for
-    other words, such as options."""
+    """The arguments of `run` in the words `AGENT [EVENT] [--url URL]`. None when there are other
+    words, such as options."""
     url = os.environ.get("CACP_URL") or DEFAULT_URL
     rest = list(words)
     if "--url" in rest[:-1]:
@@ -51,10 +52,8 @@ def asked(words: list[str]) -> tuple[str, str | None, str, str | None] | None:
 
 
 def run(agent: str, event: str | None, url: str, key: str | None) -> int:
-    """Answer the hook whose JSON is on standard input; the exit status, 1 for wrong usage only.
-
-    Never 2, which would stop what the agent does.
-    """
+    """Answer the hook whose JSON is on standard input. Returns the exit status: 0, or 1 for wrong
+    usage. Never 2, which would stop what the agent does."""
     try:
         given = json.loads(sys.stdin.buffer.read() or b"{}")
     except (ValueError, OSError):
@@ -71,18 +70,18 @@ def run(agent: str, event: str | None, url: str, key: str | None) -> int:
     try:
         params = question(event, given)
         result = None if params is None else ask(url, key, params)
-        said = None if result is None else answer(event, result)
+        reply = None if result is None else answer(event, result)
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
-        said = None
-    if said is not None:
-        print(json.dumps(said))
+        reply = None
+    if reply is not None:
+        print(json.dumps(reply))
     return 0
 
 
 def question(event: str, given: Json) -> Json | None:
-    """The params of `acp/claim` for what a hook was given; None when nothing is to be asked.
+    """The params of `acp/claim` for the JSON that a hook was given. None when it asks for nothing.
 
-    At Stop only what is urgent is asked for, and nothing when the agent goes on for a hook already.
+    At Stop it asks only for urgent mail, and for none when a hook already keeps the agent working.
     """
     if event == "Stop" and given.get("stop_hook_active"):
         return None
@@ -98,7 +97,7 @@ def question(event: str, given: Json) -> Json | None:
 
 
 def answer(event: str, result: Json) -> Json | None:
-    """What the agent is told of a ClaimResult; None when there is nothing to tell."""
+    """The hook's output for a ClaimResult. None when there is nothing to show."""
     text = result.get("text")
     if event == "Stop":
         return {"decision": "block", "reason": text} if text else None
@@ -112,8 +111,7 @@ def answer(event: str, result: Json) -> Json | None:
 
 
 def ask(url: str, key: str | None, params: Json) -> Json:
-    """The result of `acp/claim`. Raises OSError, HTTPException, ValueError, KeyError or TypeError
-    when there is none."""
+    """The result of `acp/claim`. Raises OSError, HTTPException, ValueError, KeyError, TypeError."""
     parts = urlsplit(url)
     make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection = make(parts.hostname or "", parts.port, timeout=SECONDS)
@@ -123,8 +121,8 @@ def ask(url: str, key: str | None, params: Json) -> Json:
         if key:
             headers["Authorization"] = f"Bearer {key}"
         connection.request("POST", parts.path or "/", body.encode(), headers)
-        found = json.loads(connection.getresponse().read(ANSWER_MAX))
+        answer = json.loads(connection.getresponse().read(ANSWER_MAX))
     finally:
         connection.close()
-    result: Json = found["result"]
+    result: Json = answer["result"]
     return result

@@ -1,5 +1,5 @@
-"""Enters `cacp hook` into the settings of Claude Code and Codex: a merge that changes nothing
-else, and nothing when it was made before."""
+"""Adds `cacp hook` to the settings of Claude Code and Codex. Other settings stay as they are, and
+adding it again changes nothing."""
 
 import json
 import os
@@ -13,20 +13,21 @@ FILES = {
     "claude": Path(".claude", "settings.local.json"),
     "codex": Path(".codex", "hooks.json"),
 }
-"""The settings of one project, and of one person in it."""
+"""The settings of one user in one project."""
 USER_FILES = {
     "claude": ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
     "codex": ("CODEX_HOME", ".codex", "hooks.json"),
 }
-"""Those of all projects: the variable that names their folder, its name at home, and the file."""
+"""The settings of one user in all projects: the variable that names their folder, the folder in the
+home directory, and the file."""
 HOOK_SECONDS = 10
-"""After which the agent goes on without the hook."""
+"""The agent continues without the hook after this time."""
 
 Json = dict[str, Any]
 
 
 def file_of(agent: str, *, user: bool) -> Path:
-    """The settings of an agent, for this project or for all of the user's."""
+    """The settings file of an agent, for this project or for all of the user's projects."""
     if not user:
         return FILES[agent]
     variable, folder, name = USER_FILES[agent]
@@ -44,8 +45,8 @@ def command(agent: str, event: str, url: str | None) -> str:
 
 
 def merged(settings: Json, agent: str, url: str | None) -> Json:
-    """Settings with our hooks for every event, each once. Raises ValueError for settings that are
-    of another form."""
+    """The settings with our hook for every event, each once. Raises ValueError for settings that
+    don't have the expected form."""
     made = json.loads(json.dumps(settings))
     hooks = made.setdefault("hooks", {})
     if not isinstance(hooks, dict):
@@ -55,18 +56,18 @@ def merged(settings: Json, agent: str, url: str | None) -> Json:
         if not isinstance(groups, list):
             raise ValueError(f"hooks.{event}: should be a list")
         wanted = command(agent, event, url)
-        ours = [one for one in _handlers(groups) if _is_ours(one, agent)]
-        for handler in ours:
+        own_handlers = [handler for handler in _handlers(groups) if _is_ours(handler, agent)]
+        for handler in own_handlers:
             handler["command"] = wanted
-        if not ours:
+        if not own_handlers:
             handler = {"type": "command", "command": wanted, "timeout": HOOK_SECONDS}
             groups.append({"hooks": [handler]})
     return dict(made)
 
 
 def install(file: Path, agent: str, url: str | None) -> tuple[bool, Path | None]:
-    """Merge our hooks into a file, made if absent: whether it changed, and the backup of what was
-    there. Raises ValueError when it holds no such settings, and OSError."""
+    """Merge our hooks into a file, which is made if absent. Returns whether it changed, and the
+    backup of what was there. Raises OSError, and ValueError when the file holds no settings."""
     target = file.resolve()
     before = read(target)
     after = merged(before, agent, url)
@@ -84,15 +85,15 @@ def install(file: Path, agent: str, url: str | None) -> tuple[bool, Path | None]
 
 
 def read(file: Path) -> Json:
-    """The settings in a file; none when it isn't there. Raises ValueError and OSError."""
+    """The settings in a file; {} when it isn't there. Raises ValueError and OSError."""
     try:
         text = file.read_text()
     except FileNotFoundError:
         return {}
-    found = json.loads(text) if text.strip() else {}
-    if not isinstance(found, dict):
+    settings = json.loads(text) if text.strip() else {}
+    if not isinstance(settings, dict):
         raise ValueError("should be a JSON object")
-    return found
+    return settings
 
 
 def shown(settings: Json) -> str:
@@ -114,7 +115,7 @@ def _is_ours(handler: Json, agent: str) -> bool:
 
 
 def _write(file: Path, text: str, mode: int) -> None:
-    """In one step: an agent that reads meanwhile finds the old or the new."""
+    """Replace the file in one step: a reader gets the old or the new one."""
     part = file.with_name(f"{file.name}.part")
     part.touch(mode=mode)
     part.write_text(text)

@@ -1,30 +1,32 @@
-"""`cacp invite`: one-time codes by which another node becomes a peer (design §6)."""
+"""`cacp invite`: one-time codes with which another node becomes a peer (design §6)."""
 
 from typing import Annotated
 
 import typer
 
-from cli.offline import DbOption, print_columns, transaction
-from cli.terminal import REFUSED, JsonOption, fail, print_json
+from cli.offline import print_columns, transaction
+from cli.options import DbOption, JsonOption
+from cli.terminal import REFUSED, fail, print_json
 
 HOUR = 3_600_000_000
 
 app = typer.Typer(
     name="invite",
     no_args_is_help=True,
-    help="Invite another node to be a peer, without a mesh token.",
+    help="Invite another node to become a peer, without a mesh token.",
 )
 
 
 @app.command()
 def create(
-    hours: Annotated[int, typer.Option(min=1, max=720, help="How long it can be used.")] = 24,
+    hours: Annotated[int, typer.Option(min=1, max=720, help="Hours until it expires.")] = 24,
     db: DbOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an invite and print its code. Whoever gives it first to `cacp join` becomes a peer.
+    """Create an invite and print its code. The first node that joins with it becomes a peer.
 
-    Works while the node runs. Send the code by a way that you trust.
+    Send the code over a channel that you trust: pass it to `cacp join` on the other node. Works
+    while this node runs.
 
     Example: cacp invite create --hours 2
     """
@@ -35,14 +37,14 @@ def create(
     if as_json:
         print_json({"inviteId": invite_id, "code": code, "hours": hours})
         return
-    typer.echo(f"{invite_id}: good for {hours} h, once. On the other node:", err=True)
+    typer.echo(f"{invite_id}: valid once, for {hours} h. On the other node:", err=True)
     typer.echo("  cacp join URL_OF_THIS_NODE CODE", err=True)
     typer.echo(code)
 
 
 @app.command("list")
 def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
-    """List every invite, used and revoked ones too; never the code.
+    """List all invites, also used, expired and revoked ones. The codes are not shown.
 
     Example: cacp invite list --json
     """
@@ -52,13 +54,13 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
     with transaction(db) as node:
         rows = [
             {
-                "inviteId": one.invite_id,
-                "createdAt": iso(one.created_at),
-                "expiresAt": iso(one.expires_at),
-                "usedBy": one.used_by,
-                "revokedAt": iso(one.revoked_at) if one.revoked_at is not None else None,
+                "inviteId": invite.invite_id,
+                "createdAt": iso(invite.created_at),
+                "expiresAt": iso(invite.expires_at),
+                "usedBy": invite.used_by,
+                "revokedAt": iso(invite.revoked_at) if invite.revoked_at is not None else None,
             }
-            for one in mesh.invites(node.db)
+            for invite in mesh.invites(node.db)
         ]
     if as_json:
         print_json(rows)
@@ -66,18 +68,18 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
         print_columns(
             ("INVITE", "CREATED", "EXPIRES", "USED BY", "REVOKED"),
             [[value or "-" for value in row.values()] for row in rows],
-            none="none: `cacp invite create` makes one, for a node that is to become a peer",
+            none="There are no invites: `cacp invite create` creates one",
         )
 
 
 @app.command()
 def revoke(
     invite_id: Annotated[
-        str, typer.Argument(metavar="INVITE_ID", help="As `cacp invite list` shows it.")
+        str, typer.Argument(metavar="INVITE_ID", help="The id that `cacp invite list` shows.")
     ],
     db: DbOption = None,
 ) -> None:
-    """Revoke an invite that nobody has used.
+    """Revoke an invite that has not been used.
 
     Example: cacp invite revoke inv_1f0c22aa9b3e
     """
@@ -86,5 +88,5 @@ def revoke(
     with transaction(db) as node:
         revoked = mesh.revoke_invite(node.db, invite_id, now=node.now)
     if not revoked:
-        fail(REFUSED, f"there is no open invite {invite_id}; `cacp invite list` shows them")
+        fail(REFUSED, f"{invite_id} is not an open invite; `cacp invite list` shows the open ones")
     typer.echo(f"{invite_id} is revoked.", err=True)

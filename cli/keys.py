@@ -1,12 +1,14 @@
-"""`cacp keys`: who may call a node (design §6)."""
+"""`cacp keys`: the keys with which agents and people call a node (design §6)."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.offline import DbOption, checked_name, print_columns, transaction
-from cli.terminal import REFUSED, JsonOption, fail, print_json
+from cli.offline import checked_name, print_columns, transaction
+from cli.options import DbOption, JsonOption, grouped
+from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from server.store.peers import Peer
 
 app = typer.Typer(
-    name="keys", no_args_is_help=True, help="Make, list and revoke the keys that agents call with."
+    name="keys", no_args_is_help=True, help="Create, list and revoke the API keys of agents."
 )
 
 
@@ -24,122 +26,121 @@ def _checked_repo(value: str | None) -> str | None:
     return None if value is None else checked_name(value)
 
 
-@app.command()
-def create(
+@dataclass(frozen=True)
+class HolderOptions:
+    """Who the key is for, and what it may reach."""
+
     agent_id: Annotated[
-        str, typer.Argument(metavar="AID", callback=checked_name, help="The agent that will call.")
-    ],
+        str,
+        typer.Argument(metavar="AID", callback=checked_name, help="The agent that will call."),
+    ]
     repo: Annotated[
         str | None,
         typer.Option(
             callback=_checked_repo,
-            help="The one repo that it speaks for; with --human it may have none.",
+            help="The repo that the agent represents. Required, except with --human.",
         ),
-    ] = None,
+    ] = None
     trust: Annotated[
         Literal["verified", "known", "peer"],
         typer.Option(
-            help="verified is an agent's, known may read, peer is for a foreign peer: it may "
-            "register, sync and read."
+            help="verified: an agent, which reads and writes. known: reads only. peer: a foreign "
+            "peer, which registers, syncs and reads."
         ),
-    ] = "verified",
+    ] = "verified"
     human: Annotated[
         bool,
         typer.Option(
-            "--human", help="For a person, who may let gated messages through with `cacp approve`."
+            "--human", help="The holder is a person, who may approve mail with `cacp approve`."
         ),
-    ] = False,
-    project: Annotated[
+    ] = False
+    projects: Annotated[
         list[str] | None,
         typer.Option(
             "--project",
             metavar="ID",
-            help="A project that it may see, as often as there are some; all without it.",
+            help="Restrict the key to this project; repeatable. All projects by default.",
         ),
-    ] = None,
-    db: DbOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a key and print it, this once: the node keeps only its hash.
+    ] = None
 
-    Works while the node runs, and before its first start. An agent that was registered as a peer
-    without a key is one of this node from then on; what was registered ends, and is told. An
-    agent's key registers no peer and syncs nothing: that takes one of --trust peer, which neither
-    writes nor mails. Nodes of this make need none: they exchange their own.
 
-    A person's key (--human) needs no repo: who has none reads, and lets mail through. One for some
-    projects (--project) reaches nothing else: no mail, teams or handoffs, and not the whole node.
+@app.command()
+@grouped
+def create(holder: HolderOptions, db: DbOption = None, as_json: JsonOption = False) -> None:
+    """Create a key and print it once; the node stores only its hash.
 
-    Example: cacp keys create aid://example.com/frontend@1.0.0 --repo frontend-app
+    Works while the node runs, and before its first start.
+
+    An agent that was registered as a peer without a key becomes an agent of this node: the
+    registration ends, and the command reports it. An agent's key can't register a peer or sync; a
+    foreign peer needs a key with --trust peer, which can't write or send mail. Nodes that run this
+    software need no key: they exchange their own.
+
+    A person's key (--human) needs no repo; without one it reads, and approves mail. A key that is
+    restricted to projects has access to them only: not to mail, teamspaces or handoffs.
+
+    \b
+    Examples:
+      cacp keys create aid://example.com/frontend@1.0.0 --repo frontend-app
+      cacp keys create aid://example.com/ann@1.0.0 --human
     """
     from server.store import keys, mesh, peers
 
-    _check_use(repo, trust, human=human)
-    repo = repo or ""
-
+    _check_use(holder)
     key = keys.new_key()
+    project_ids = holder.projects or ()
     with transaction(db, make=True) as node:
-        _check_projects(node.db, project or ())
+        _check_projects(node.db, project_ids)
         key_id = keys.add(
             node.db,
             key,
-            agent_id=agent_id,
-            repo=repo,
-            trust=trust,
-            human=human,
-            projects=project or (),
+            agent_id=holder.agent_id,
+            repo=holder.repo or "",
+            trust=holder.trust,
+            human=holder.human,
+            projects=project_ids,
             now=node.now,
         )
-        ended = peers.take_back(node.db, agent_id)
-        home = mesh.home_at_peer(node.db, agent_id)
+        ended = peers.take_back(node.db, holder.agent_id)
+        home = mesh.home_at_peer(node.db, holder.agent_id)
     if as_json:
-        print_json(
-            {
-                "keyId": key_id,
-                "key": key,
-                "agentId": agent_id,
-                "repo": repo,
-                "trust": trust,
-                "human": human,
-                "projectIds": sorted(set(project or ())),
-                "registrationsEnded": [_registration(one) for one in ended],
-                "homeElsewhere": home,
-            }
-        )
-        return
-    _note(agent_id, ended, home)
-    whose = "a human's, " if human else ""
-    where = f"repo {repo}" if repo else "no repo"
-    typer.echo(f"{key_id}: for {agent_id}, {where}, {whose}{trust}. Shown this once:", err=True)
-    typer.echo(key)
+        print_json(_created_json(holder, key_id, key, ended, home))
+    else:
+        _print_side_effects(holder.agent_id, ended, home)
+        _print_key(holder, key_id, key)
 
 
 @app.command("list")
 def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
-    """List every key that was made, revoked ones too; never the key itself.
+    """List all keys with their agents, also revoked ones. The keys themselves are not shown.
 
-    Example: cacp keys list --json
+    \b
+    Examples:
+      cacp keys list
+      cacp keys list --json
     """
     from server.store import keys
 
     with transaction(db) as node:
-        rows = [_shown(key) for key in keys.every(node.db)]
+        rows = [_key_json(key) for key in keys.every(node.db)]
     if as_json:
         print_json(rows)
     else:
         print_columns(
             ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "REVOKED", "HUMAN", "PROJECTS"),
             [[_cell(value) for value in row.values()] for row in rows],
-            none="none: `cacp keys create AID --repo NAME` makes one",
+            none="There are no keys: `cacp keys create AID --repo NAME` creates one",
         )
 
 
 @app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="As `cacp keys list` shows it.")],
+    key_id: Annotated[
+        str, typer.Argument(metavar="KEY_ID", help="The id that `cacp keys list` shows.")
+    ],
     db: DbOption = None,
 ) -> None:
-    """Revoke a key for good: the node refuses it from the next request on.
+    """Revoke a key for good: a running node refuses it from the next request on.
 
     Example: cacp keys revoke key_1f0c22aa9b3e
     """
@@ -148,20 +149,20 @@ def revoke(
     with transaction(db) as node:
         revoked = keys.revoke(node.db, key_id, now=node.now)
     if not revoked:
-        fail(REFUSED, f"there is no active key {key_id}; `cacp keys list` shows them")
+        fail(REFUSED, f"{key_id} is not an active key; `cacp keys list` shows the active ones")
     typer.echo(f"{key_id} is revoked.", err=True)
 
 
-def _check_use(repo: str | None, trust: str, *, human: bool) -> None:
-    if repo is None and not human:
+def _check_use(holder: HolderOptions) -> None:
+    if holder.repo is None and not holder.human:
         raise typer.BadParameter(
-            "name the one repo that the agent speaks for; only a person's key, with --human, may "
-            "have none",
+            "name the repo that the agent speaks for; only a person's key, with --human, needs "
+            "none",
             param_hint="--repo",
         )
-    if human and trust != "verified":
+    if holder.human and holder.trust != "verified":
         raise typer.BadParameter(
-            f"a key of --trust {trust} writes nothing, so who holds it could let no mail through",
+            f"a key of --trust {holder.trust} can't write, so its holder could not approve mail",
             param_hint="--human",
         )
 
@@ -171,39 +172,61 @@ def _check_projects(db: "sqlite3.Connection", ids: Iterable[str]) -> None:
 
     for project_id in ids:
         if not tokens.has_project(db, project_id):
-            fail(REFUSED, f"there is no project {project_id} on this node")
+            fail(REFUSED, f"project {project_id} does not exist on this node")
 
 
-def _note(agent_id: str, ended: "list[Peer]", home: str | None) -> None:
-    """Say what else a new key has changed, or doesn't change."""
-    for one in ended:
-        typer.echo(_told(one), err=True)
+def _created_json(
+    holder: HolderOptions, key_id: str | None, key: str, ended: "list[Peer]", home: str | None
+) -> dict[str, Any]:
+    from server.methods.sync.registration import describe
+
+    return {
+        "keyId": key_id,
+        "key": key,
+        "agentId": holder.agent_id,
+        "repo": holder.repo or "",
+        "trust": holder.trust,
+        "human": holder.human,
+        "projectIds": sorted(set(holder.projects or ())),
+        "registrationsEnded": [describe(peer) for peer in ended],
+        "homeElsewhere": home,
+    }
+
+
+def _print_key(holder: HolderOptions, key_id: str | None, key: str) -> None:
+    repo = f"repo {holder.repo}" if holder.repo else "no repo"
+    human = "a human's, " if holder.human else ""
+    typer.echo(
+        f"{key_id}: for {holder.agent_id}, {repo}, {human}{holder.trust}. Shown only once:",
+        err=True,
+    )
+    typer.echo(key)
+
+
+def _print_side_effects(agent_id: str, ended: "list[Peer]", home: str | None) -> None:
+    """Say which registrations the new key has ended, and whether the agent's home is elsewhere."""
+    for registration in ended:
+        typer.echo(_ended_note(registration), err=True)
     if home is not None:
         typer.echo(
-            f"Note: {agent_id} is at home on {one_line(home)}. Here it may only read, until that "
+            f"Note: the home of {agent_id} is {one_line(home)}. Here it may only read, until that "
             "node has revoked its keys (`cacp keys revoke` there).",
             err=True,
         )
 
 
-def _told(ended: "Peer") -> str:
+def _ended_note(ended: "Peer") -> str:
     from schemas.base import iso
 
     return one_line(
         f"Note: {ended.agent_id} was registered as a peer without a key, at {ended.endpoint}, repo "
-        f"{ended.repo_name or '-'}, since {iso(ended.registered_at)}. That has ended: nobody is "
-        "taken at that name's word any more, and the agent's mailbox is on this node. If it was a "
-        "peer that you know, it registers again, with a key of --trust peer."
+        f"{ended.repo_name or '-'}, since {iso(ended.registered_at)}. That registration has ended: "
+        "from now on that name can only be used with a key, and the agent's mailbox is on this "
+        "node. If it was a peer that you know, it registers again, with a key of --trust peer."
     )
 
 
-def _registration(ended: "Peer") -> dict[str, Any]:
-    from server.methods.sync.registration import describe
-
-    return describe(ended)
-
-
-def _shown(key: "Key") -> dict[str, Any]:
+def _key_json(key: "Key") -> dict[str, Any]:
     from schemas.base import iso
 
     return {

@@ -1,39 +1,44 @@
-"""`cacp inbox`, `cacp send` and `cacp hook`: an agent's mail from a shell (acp-canonical §11)."""
+"""`cacp inbox` and `cacp send`: an agent's mail from a shell (acp-canonical §11)."""
 
 import time
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
 
-from cli.client import DEFAULT_URL, Client, KeyOption, NodeError, UrlOption, connected
-from cli.terminal import REFUSED, USAGE, JsonOption, fail, print_json
+from cli.client import DEFAULT_URL, NodeClient, connected
+from cli.options import JsonOption, KeyOption, UrlOption, grouped
+from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import clean, one_line
 
-LONGEST = 20.0
-"""Seconds of one call that waits: a client gives up after 30."""
+WAIT_MAX = 20.0
+"""Seconds that one call may wait: the client gives up after 30."""
 
 
 def inbox(
     wait: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Wait so long for something to come.")
+        float, typer.Option(min=0, metavar="SECONDS", help="Wait at most this long for a message.")
     ] = 0,
     ack: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Acknowledge this message first; may be given again."),
+        typer.Option(metavar="ID", help="Acknowledge this message first; repeatable."),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what was acknowledged.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="Messages, at most.")] = 50,
+    all_: Annotated[bool, typer.Option("--all", help="Show acknowledged messages too.")] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, max=500, help="How many messages to show at most.")
+    ] = 50,
     cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Only what came after, as --json tells.")
+        str | None,
+        typer.Option(metavar="CURSOR", help="Show only messages after this `cursor` of --json."),
     ] = None,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what came for the caller and is not acknowledged. Reading removes nothing.
+    """Show the caller's messages that are not acknowledged. Reading removes nothing.
 
-    Without --json it is Markdown, in which what agents wrote is fenced as data.
+    The caller is the agent of the key. The output is Markdown, with agents' text fenced
+    as data; with --json it is the node's response.
 
     \b
     Examples:
@@ -51,56 +56,72 @@ def inbox(
     if ack:
         params["ack"] = ack
     with connected(url, key) as node:
-        found = _listed(node, params, wait)
+        listing = _wait_for_messages(node, params, wait)
     if as_json:
-        print_json(found)
+        print_json(listing)
     else:
-        typer.echo(clean(found["text"]))
-    missed = [one for one in found.get("acked", []) if one["outcome"] == "unknown"]
+        typer.echo(clean(listing["text"]))
+    missed = [entry for entry in listing.get("acked", []) if entry["outcome"] == "unknown"]
     if missed:
-        ids = ", ".join(one_line(one["messageId"], 200) for one in missed)
-        fail(REFUSED, f"not acknowledged, for no such message has come to you: {ids}")
+        ids = ", ".join(one_line(entry["messageId"], 200) for entry in missed)
+        fail(REFUSED, f"not acknowledged: your inbox has no message {ids}")
 
 
-def _listed(node: Client, params: dict[str, Any], wait: float) -> Any:
+def _wait_for_messages(node: NodeClient, params: dict[str, Any], wait: float) -> Any:
+    """The answer of `acp/inbox`, once it has a message or `wait` seconds have passed."""
     until = time.monotonic() + wait
     acked: list[Any] = []
     while True:
         left = max(until - time.monotonic(), 0.0)
-        found = node.call("acp/inbox", {**params, "wait": min(left, LONGEST)})
-        acked += found.get("acked", [])
-        if found["messages"] or time.monotonic() >= until:
-            return {**found, "acked": acked}
+        listing = node.call("acp/inbox", {**params, "wait": min(left, WAIT_MAX)})
+        acked += listing.get("acked", [])
+        if listing["messages"] or time.monotonic() >= until:
+            return {**listing, "acked": acked}
         params.pop("ack", None)
 
 
-def send(
-    to: Annotated[list[str], typer.Argument(metavar="AID...", help="The agents; * for everyone.")],
-    summary: Annotated[str, typer.Option("--summary", "-m", help="What it says, in brief.")],
-    type_: Annotated[
+@dataclass(frozen=True)
+class MessageOptions:
+    """A message as its sender gives it."""
+
+    to: Annotated[
+        list[str],
+        typer.Argument(metavar="AID", help="The agents that get it; '*' for everyone."),
+    ]
+    summary: Annotated[
+        str, typer.Option("--summary", "-m", help="A one-sentence summary of the message.")
+    ]
+    type: Annotated[
         str, typer.Option("--type", help="The type of message, such as status.update.")
-    ] = "knowledge.push",
+    ] = "knowledge.push"
     payload: Annotated[
-        str | None, typer.Option(metavar="JSON", help="More members of the payload, as an object.")
-    ] = None,
+        str | None,
+        typer.Option(metavar="JSON", help="More members of the payload, as a JSON object."),
+    ] = None
     priority: Annotated[
         Literal["low", "normal", "high", "critical"], typer.Option(help="How urgent it is.")
-    ] = "normal",
-    topic: Annotated[str | None, typer.Option(help="What it is about.")] = None,
+    ] = "normal"
+    topic: Annotated[str | None, typer.Option(help="What it is about.")] = None
     thread: Annotated[
         str | None, typer.Option(metavar="ID", help="The thread that it belongs to.")
-    ] = None,
+    ] = None
     reply_to: Annotated[
         str | None, typer.Option(metavar="ID", help="The message that it answers.")
-    ] = None,
+    ] = None
     gate: Annotated[
-        bool, typer.Option("--gate", help="A human lets it through first: `cacp approve`.")
-    ] = False,
+        bool,
+        typer.Option("--gate", help="Deliver it only after a human has approved: `cacp approve`."),
+    ] = False
+
+
+@grouped
+def send(
+    message: MessageOptions,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Send a message to agents; it waits in their inboxes. Prints its id.
+    """Send a message to agents, and print its id. It waits in their inboxes.
 
     \b
     Examples:
@@ -108,22 +129,7 @@ def send(
       cacp send aid://example.com/lead --type status.blocked -m "No schema" \\
           --payload '{"blocked_on": "the users contract"}' --priority high
     """
-    from cli.call import read_params
-
-    try:
-        more = read_params([payload]) if payload else {}
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--payload") from None
-    params: dict[str, Any] = {
-        "to": to,
-        "type": type_,
-        "priority": priority,
-        "payload": {**more, "summary": summary},
-    }
-    given = {"topic": topic, "thread_id": thread, "reply_to": reply_to}
-    params |= {name: value for name, value in given.items() if value is not None}
-    if gate:
-        params["policy"] = {"human_gate": "required"}
+    params = _send_params(message)
     with connected(url, key) as node:
         sent = node.call("acp/send", params)
     if as_json:
@@ -131,89 +137,28 @@ def send(
         return
     typer.echo(one_line(sent["message"]["id"]))
     if sent.get("held"):
-        waits = "a human: cacp approve" if sent["held"] == "gate" else "its turn in its thread"
-        typer.echo(f"It waits for {waits}.", err=True)
+        event = "a human: cacp approve" if sent["held"] == "gate" else "its turn in its thread"
+        typer.echo(f"It waits for {event}.", err=True)
 
 
-def hook(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude or codex.")],
-    event: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[EVENT]",
-            help="SessionStart, UserPromptSubmit, PostToolUse or Stop; by default the one that "
-            "the JSON on standard input names.",
-        ),
-    ] = None,
-    install: Annotated[
-        bool, typer.Option("--install", help="Enter the hooks into the agent's settings.")
-    ] = False,
-    user: Annotated[
-        bool, typer.Option("--user", help="With --install: for all projects, in your home.")
-    ] = False,
-    file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --install: the settings to change.")
-    ] = None,
-    only_print: Annotated[
-        bool, typer.Option("--print", help="With --install: print the settings, change nothing.")
-    ] = False,
-    url: UrlOption = DEFAULT_URL,
-    key: KeyOption = None,
-) -> None:
-    """Tell Claude Code or Codex of new mail, as one of its lifecycle hooks.
+def _send_params(message: MessageOptions) -> dict[str, Any]:
+    """The params of `acp/send`; what was not given is left out."""
+    from cli.call import read_params
 
-    Reads the hook's JSON on standard input, and prints new mail in the form that the agent takes.
-    Each message is shown once, and again when it is not acknowledged before its lease ends; at
-    Stop, urgent mail keeps the agent going. Says nothing when there is none or the node is away.
-    The node needs acp_session_injection; who asks is known by CACP_KEY.
-
-    \b
-    Examples:
-      cacp hook claude --install
-      cacp hook codex --install --user --print
-      echo '{"session_id": "s1"}' | cacp hook claude SessionStart
-    """
-    if not install:
-        from cli.hook import run
-
-        raise typer.Exit(run(agent, event, url, key))
-    _install(agent, file, user, only_print, None if url == DEFAULT_URL else url)
-    _warn(url, key)
-
-
-def _install(agent: str, file: Path | None, user: bool, only_print: bool, url: str | None) -> None:
-    from cli import hook_install
-
-    if agent not in hook_install.FILES:
-        fail(USAGE, f"{agent}: there are claude and codex")
-    file = file or hook_install.file_of(agent, user=user)
     try:
-        if only_print:
-            merged = hook_install.merged(hook_install.read(file), agent, url)
-            typer.echo(hook_install.shown(merged), nl=False)
-            return
-        changed, backup = hook_install.install(file, agent, url)
+        members = read_params([message.payload]) if message.payload else {}
     except ValueError as error:
-        fail(REFUSED, f"{file} is not changed: {error}")
-    except OSError as error:
-        fail(REFUSED, f"{file} can't be changed: {error.strerror}")
-    if not changed:
-        typer.echo(f"{file} has the hooks already.", err=True)
-        return
-    kept = f"; the old one is {backup}" if backup else ""
-    typer.echo(f"Entered the hooks into {file}{kept}.", err=True)
-
-
-def _warn(url: str, key: str | None) -> None:
-    """Say what is missing for the hooks to work, as far as the node tells."""
-    try:
-        with Client(url, key) as node:
-            state = node.get("/health")["mail"]["session"]
-    except (NodeError, ValueError, KeyError):
-        typer.echo("The node doesn't answer yet; until it does, the hooks say nothing.", err=True)
-        return
-    if state != "available":
-        typer.echo(
-            "The node doesn't offer mail to sessions: set CACP_ACP_SESSION_INJECTION=true there.",
-            err=True,
-        )
+        raise typer.BadParameter(str(error), param_hint="--payload") from None
+    params: dict[str, Any] = {
+        "to": message.to,
+        "type": message.type,
+        "priority": message.priority,
+        "payload": {**members, "summary": message.summary},
+    }
+    optional = {
+        "topic": message.topic,
+        "thread_id": message.thread,
+        "reply_to": message.reply_to,
+        "policy": {"human_gate": "required"} if message.gate else None,
+    }
+    return params | {name: value for name, value in optional.items() if value is not None}

@@ -1,8 +1,9 @@
-"""The `cacp` command. Commands import what they need when they run: `--help` stays fast."""
+"""The `cacp` command. Each command imports what it needs when it runs, so that --help is fast."""
 
 import sys
 from collections.abc import Callable
 from functools import cache
+from inspect import cleandoc
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,11 +13,11 @@ from cli.call import call
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
-from cli.mail import hook, inbox, send
+from cli.hook_command import hook
+from cli.mail import inbox, send
 from cli.mcp import mcp
 from cli.mesh import mesh
 from cli.openrpc import openrpc
-from cli.peers_deferred import deferred
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
 from cli.storage import backup, export
@@ -32,16 +33,16 @@ app = typer.Typer(
     epilog=STATUSES,
 )
 
-RUN, LOOK, CALL, MAIL, MESH, KEEP = "Run", "Look", "Call", "Mail", "Mesh", "Keep"
+RUN, INSPECT, CALL, MAIL, MESH, OPERATE = "Run", "Inspect", "Call", "Mail", "Mesh", "Operate"
 
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(demo)
-app.command(rich_help_panel=LOOK)(status)
-app.command(rich_help_panel=LOOK)(projects)
-app.command(rich_help_panel=LOOK)(contracts)
-app.command(rich_help_panel=LOOK)(show)
-app.command(rich_help_panel=LOOK)(watch)
-app.command(rich_help_panel=LOOK)(discover)
+app.command(rich_help_panel=INSPECT)(status)
+app.command(rich_help_panel=INSPECT)(projects)
+app.command(rich_help_panel=INSPECT)(contracts)
+app.command(rich_help_panel=INSPECT)(show)
+app.command(rich_help_panel=INSPECT)(watch)
+app.command(rich_help_panel=INSPECT)(discover)
 app.command(rich_help_panel=CALL)(call)
 app.command(rich_help_panel=CALL)(openrpc)
 app.command(rich_help_panel=CALL)(mcp)
@@ -50,7 +51,6 @@ app.command(rich_help_panel=MAIL)(inbox)
 app.command(rich_help_panel=MAIL)(send)
 app.command(rich_help_panel=MAIL)(acp.approve)
 app.command(rich_help_panel=MAIL)(hook)
-peers.app.command()(deferred)
 app.add_typer(peers.app, rich_help_panel=MESH)
 app.add_typer(invites.app, rich_help_panel=MESH)
 app.add_typer(clock.app, rich_help_panel=MESH)
@@ -58,14 +58,14 @@ app.command(rich_help_panel=MESH)(peers.join)
 app.command(rich_help_panel=MESH)(mesh)
 app.add_typer(thread.app, rich_help_panel=RUN)
 app.add_typer(comply.app, rich_help_panel=RUN)
-app.command(rich_help_panel=KEEP)(doctor)
-app.command(rich_help_panel=KEEP)(register)
-app.command(rich_help_panel=KEEP)(known)
-app.command(rich_help_panel=KEEP)(backup)
-app.command(rich_help_panel=KEEP)(export)
-app.add_typer(acp.app, rich_help_panel=KEEP)
-app.add_typer(keys.app, rich_help_panel=KEEP)
-app.add_typer(tokens.app, rich_help_panel=KEEP)
+app.command(rich_help_panel=OPERATE)(doctor)
+app.command(rich_help_panel=OPERATE)(register)
+app.command(rich_help_panel=OPERATE)(known)
+app.command(rich_help_panel=OPERATE)(backup)
+app.command(rich_help_panel=OPERATE)(export)
+app.add_typer(acp.app, rich_help_panel=OPERATE)
+app.add_typer(keys.app, rich_help_panel=OPERATE)
+app.add_typer(tokens.app, rich_help_panel=OPERATE)
 
 
 def _version(wanted: bool) -> None:
@@ -88,19 +88,40 @@ def cacp(
     Start here:
       cacp demo                        see two agents at work
       cacp serve --repo backend-api    run your own node
-      cacp COMMAND --help              what a command takes, with examples
+      cacp COMMAND --help              its options, with examples
     """
+
+
+def _wrapped(text: str) -> str:
+    """A help text with a line for each paragraph, so that it wraps to the terminal's width.
+
+    >>> _wrapped("A command\\nof two lines.\\n\\n\\b\\nExamples:\\n  cacp demo")
+    'A command of two lines.\\n\\n\\x08\\nExamples:\\n  cacp demo'
+    """
+    paragraphs = cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        part if part.startswith("\b") else part.replace("\n", " ") for part in paragraphs
+    )
+
+
+def _wrap_help(command: Any) -> None:
+    """Unwrap the help of a command and of all its subcommands."""
+    command.help = _wrapped(command.help or "")
+    for inner in getattr(command, "commands", {}).values():
+        _wrap_help(inner)
 
 
 @cache
 def command() -> Callable[..., Any]:
-    """All commands with their options, as Typer reads them from their functions: the longest part
-    of a start."""
-    return typer.main.get_command(app)
+    """All commands with their options, as Typer reads them from their functions. It takes most of
+    the time of a start."""
+    root = typer.main.get_command(app)
+    _wrap_help(root)
+    return root
 
 
 def main() -> NoReturn:
-    """Entry point: what typer shows in a box over many lines is one line here."""
+    """Run the command of this process's arguments. An error is one line on stderr, not a box."""
     try:
         status = command()(prog_name="cacp", standalone_mode=False)
     except typer.TyperException as error:

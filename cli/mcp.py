@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from cli.client import DEFAULT_URL, Client, KeyOption, Refused, Unreachable, UrlOption
+from cli.client import DEFAULT_URL, CallRefused, NodeClient, NodeUnreachable
+from cli.options import KeyOption, UrlOption
 from cli.terminal import USAGE, fail
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 def mcp(url: UrlOption = DEFAULT_URL, key: KeyOption = None) -> None:
     """Serve a node's tools to an agent over MCP on standard input and output.
 
-    Agents start this themselves: docs/mcp.md has the lines for Claude Code, Codex, Gemini CLI,
-    Cursor and opencode. It holds nothing; every call goes to the node, with the key it was given.
+    An agent starts this command itself: docs/mcp.md has the configuration for Claude Code, Codex,
+    Gemini CLI, Cursor and opencode. It forwards every call to the node, with the given key.
 
     \b
     Example:
@@ -23,14 +24,14 @@ def mcp(url: UrlOption = DEFAULT_URL, key: KeyOption = None) -> None:
     import anyio
 
     try:
-        client = Client(url, key)
+        client = NodeClient(url, key)
     except ValueError as error:
         fail(USAGE, str(error))
     with client:
         anyio.run(_serve, client)
 
 
-async def _serve(client: Client) -> None:
+async def _serve(client: NodeClient) -> None:
     from mcp.server.stdio import stdio_server
 
     from server.mcp_tools.server import make_server
@@ -45,7 +46,7 @@ async def _serve(client: Client) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _call_of(client: Client) -> "Call":
+def _call_of(client: NodeClient) -> "Call":
     from anyio import to_thread
 
     from server.mcp_tools.catalog import CallFailed
@@ -57,9 +58,9 @@ def _call_of(client: Client) -> "Call":
             return await to_thread.run_sync(
                 client.call, method, params, patience, abandon_on_cancel=True
             )
-        except Refused as refused:
+        except CallRefused as refused:
             raise CallFailed(refused.message, refused.data) from None
-        except Unreachable as error:
+        except NodeUnreachable as error:
             raise CallFailed(str(error), {"reason": "unreachable"}) from None
 
     return call

@@ -1,4 +1,4 @@
-"""`cacp mesh`: three nodes on this machine, and who has what."""
+"""`cacp mesh`: three nodes on this machine, and what each of them holds."""
 
 import os
 import select
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.terminal import REFUSED, JsonOption, dump, fail, print_json
+from cli.options import JsonOption
+from cli.terminal import REFUSED, dump, fail, print_json
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
-    from cli.mesh_nodes import Box
-    from cli.mesh_view import Node
+    from cli.mesh_nodes import LocalMesh
+    from cli.mesh_view import NodeView
 
 LOOK_SECONDS = 0.5
 SETTLE_SECONDS = 90.0
@@ -25,56 +26,62 @@ SETTLE_SECONDS = 90.0
 
 def mesh(
     folder: Annotated[
-        Path, typer.Option("--dir", help="Where each node keeps its data, in a folder of its own.")
+        Path, typer.Option("--dir", help="The folder for the data; each node has a folder in it.")
     ] = Path("data/mesh"),
     port: Annotated[
-        int, typer.Option(min=1, max=65_000, help="Of the first node; the others follow.")
+        int,
+        typer.Option(
+            min=1, max=65_000, help="Port of the first node; the others take the next two."
+        ),
     ] = 8081,
     once: Annotated[
         bool,
-        typer.Option(help="Print the mesh once its nodes are equal, and end it. For tests."),
+        typer.Option(
+            help="Wait until the nodes hold the same data, print the mesh and stop it. For tests."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a mesh of three nodes on this machine, and show who has what.
+    """Run a mesh of three nodes on this machine, and show what each of them holds.
 
-    The nodes are plain processes on loopback, for the repos backend-api, frontend-app and
-    mobile-app. They share a secret, made on the first start, and keep their data. Keys 1, 2 and 3
-    kill a node at once, and start it again; so do `kill -9 PID` and `cacp serve --config
+    The nodes are processes on loopback, for the repos backend-api, frontend-app and mobile-app.
+    They share a mesh token, which is created at the first start, and keep their data. The keys 1, 2
+    and 3 kill a node or start it again; so do `kill -9 PID` and `cacp serve --config
     data/mesh/NAME/node.toml` in another terminal. Ctrl-C ends all three.
 
-    Without a terminal it prints a line for each thing that happens; with --json the whole picture
-    whenever it changes. With --once, exit status 1 when the nodes don't become equal.
+    Without a terminal it prints a line for each event; with --json it prints the state whenever it
+    changes. With --once, exit status 1 when the nodes don't converge.
 
     \b
     Examples:
       cacp mesh
-      cacp call cacp/project/create name=Demo objective=o --url http://127.0.0.1:8081
+      cacp call cacp/project/create name=Demo objective=o \\
+          --url http://127.0.0.1:8081
       cacp mesh --once --json | jq .equal
     """
-    from cli.mesh_nodes import Box
+    from cli.mesh_nodes import LocalMesh
 
     try:
-        with _ended_by_signals(), Box(folder, port) as box:
+        with _ended_by_signals(), LocalMesh(folder, port) as local_mesh:
             if once:
-                _show_once(box, as_json)
+                _show_once(local_mesh, as_json)
             elif as_json:
-                _watch(box, _print_pictures())
+                _watch(local_mesh, _print_pictures())
             elif sys.stdout.isatty():
-                _draw(box)
+                _draw(local_mesh)
             else:
-                _watch(box, _print_lines())
+                _watch(local_mesh, _print_lines())
     except (ValueError, OSError) as error:
         fail(REFUSED, str(error))
     except KeyboardInterrupt:
         raise typer.Exit from None
 
 
-def _show_once(box: "Box", as_json: bool) -> None:
+def _show_once(local_mesh: "LocalMesh", as_json: bool) -> None:
     from cli import mesh_view, views
 
     deadline = time.monotonic() + SETTLE_SECONDS
-    while not mesh_view.settled(nodes := box.look()) and time.monotonic() < deadline:
+    while not mesh_view.settled(nodes := local_mesh.look()) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
     if as_json:
         print_json(mesh_view.as_json(nodes))
@@ -82,21 +89,21 @@ def _show_once(box: "Box", as_json: bool) -> None:
         out = views.console()
         out.print(mesh_view.picture(nodes, out.width))
     if not mesh_view.settled(nodes):
-        fail(REFUSED, f"the nodes did not become equal; their logs are in {box.folder}")
+        fail(REFUSED, f"the nodes did not converge; their logs are in {local_mesh.folder}")
 
 
-def _watch(box: "Box", show: Callable[[list["Node"]], None]) -> None:
+def _watch(local_mesh: "LocalMesh", show: Callable[[list["NodeView"]], None]) -> None:
     while True:
-        show(box.look())
+        show(local_mesh.look())
         time.sleep(LOOK_SECONDS)
 
 
-def _print_pictures() -> Callable[[list["Node"]], None]:
+def _print_pictures() -> Callable[[list["NodeView"]], None]:
     from cli import mesh_view
 
     last = ""
 
-    def show(nodes: list["Node"]) -> None:
+    def show(nodes: list["NodeView"]) -> None:
         nonlocal last
         text = dump(mesh_view.as_json(nodes), indent=None)
         if text != last:
@@ -106,12 +113,12 @@ def _print_pictures() -> Callable[[list["Node"]], None]:
     return show
 
 
-def _print_lines() -> Callable[[list["Node"]], None]:
+def _print_lines() -> Callable[[list["NodeView"]], None]:
     from cli import mesh_view
 
-    last: list[Node] = []
+    last: list[NodeView] = []
 
-    def show(nodes: list["Node"]) -> None:
+    def show(nodes: list["NodeView"]) -> None:
         nonlocal last
         for line in mesh_view.lines(last, nodes):
             typer.echo(line)
@@ -120,8 +127,8 @@ def _print_lines() -> Callable[[list["Node"]], None]:
     return show
 
 
-def _draw(box: "Box") -> None:
-    """A picture that renews itself; keys kill and start nodes."""
+def _draw(local_mesh: "LocalMesh") -> None:
+    """Redraw the state until Ctrl-C; the keys 1, 2 and 3 kill and start nodes."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -129,33 +136,33 @@ def _draw(box: "Box") -> None:
     from cli import mesh_view, views
 
     out = views.console()
-    said = ""
+    problem = ""
     with _keys() as key_within, Live(console=out, auto_refresh=False, screen=True) as live:
         while True:
-            nodes = box.look()
-            hints = [Text(line, "dim") for line in _hints(box, nodes)]
+            nodes = local_mesh.look()
+            hints = [Text(line, "dim") for line in _hints(local_mesh, nodes)]
             shown = mesh_view.picture(nodes, out.width)
-            live.update(Group(shown, Text(), *hints, Text(said, "red")), refresh=True)
+            live.update(Group(shown, Text(), *hints, Text(problem, "red")), refresh=True)
             key = key_within(LOOK_SECONDS)
             if key in ("1", "2", "3"):
-                said = _toggle(box, int(key) - 1)
+                problem = _toggle(local_mesh, int(key) - 1)
 
 
-def _toggle(box: "Box", place: int) -> str:
-    """Kill or start a node; what is to be said of it."""
+def _toggle(local_mesh: "LocalMesh", place: int) -> str:
+    """Kill or start a node. Returns the problem, '' when there is none."""
     try:
-        box.members[place].toggle()
+        local_mesh.members[place].toggle()
     except ValueError as error:
         return one_line(error)
     return ""
 
 
-def _hints(box: "Box", nodes: list["Node"]) -> Iterator[str]:
-    """What to try, in terms of what is there."""
+def _hints(local_mesh: "LocalMesh", nodes: list["NodeView"]) -> Iterator[str]:
+    """Commands to try on the nodes as they are now."""
     up = next((node for node in nodes if node.held), nodes[0])
-    last = box.members[-1]
+    last = local_mesh.members[-1]
     config = Path(os.path.relpath(last.config))
-    yield "1 2 3   kill that node at once, or start it again; in another terminal:"
+    yield "1 2 3   kill that node with SIGKILL, or start it again; in another terminal:"
     if last.pid:
         yield f"        kill -9 {last.pid}"
     elif nodes[-1].held is None:
@@ -167,7 +174,7 @@ def _hints(box: "Box", nodes: list["Node"]) -> Iterator[str]:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str | None]]:
-    """Reads single keys: a function that waits so many seconds for one."""
+    """A function that waits for a key for a number of seconds. It returns None without a key."""
     if not sys.stdin.isatty() or sys.platform == "win32":
         yield lambda seconds: time.sleep(seconds)
         return
@@ -190,7 +197,7 @@ def _keys() -> Iterator[Callable[[float], str | None]]:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM and a closed terminal end the nodes too, as Ctrl-C does."""
+    """Make SIGTERM and a closed terminal end the nodes as Ctrl-C does."""
 
     def end(*_: object) -> None:
         raise KeyboardInterrupt

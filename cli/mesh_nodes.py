@@ -1,4 +1,4 @@
-"""Three nodes of one mesh as plain processes on loopback, each with a folder of its own."""
+"""Three nodes of one mesh as processes on loopback, each with a folder of its own."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cacp_launcher import command
-from cli.client import Client, NodeError
-from cli.mesh_view import Node
+from cli.client import NodeClient, NodeError
+from cli.mesh_view import NodeView
 
 ROLES = {
     "backend": ("backend-api", "python"),
@@ -24,7 +24,7 @@ ANSWER_SECONDS = 2.0
 STOP_SECONDS = 15.0
 
 
-class Member:
+class LocalNode:
     """One node: its settings in `FOLDER/NAME/node.toml`, its log beside them."""
 
     def __init__(self, folder: Path, name: str, port: int) -> None:
@@ -34,11 +34,11 @@ class Member:
         self.folder = folder / name
         self.config = self.folder / "node.toml"
         self.process: subprocess.Popen[bytes] | None = None
-        self.client = Client(self.url, timeout=ANSWER_SECONDS)
+        self.client = NodeClient(self.url, timeout=ANSWER_SECONDS)
 
     @property
     def pid(self) -> int | None:
-        """The process that was started here, while it runs."""
+        """The id of the process that was started here; None unless it runs."""
         running = self.process is not None and self.process.poll() is None
         return self.process.pid if self.process is not None and running else None
 
@@ -75,11 +75,11 @@ class Member:
             self.process = subprocess.Popen(
                 command("serve", "--attached", "--config", str(self.config)),
                 env=clean,
-                # It ends with this process, whatever ends that.
+                # The node ends when this process does, however that ends.
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C is for who shows the mesh; it ends the nodes in order.
+                # Ctrl-C reaches only this process, which then ends the nodes in order.
                 start_new_session=True,
             )
 
@@ -107,27 +107,29 @@ class Member:
         if self.process.stdin is not None:
             self.process.stdin.close()
 
-    def look(self) -> Node:
-        """How it answers, whoever started it."""
+    def look(self) -> NodeView:
+        """Its state now, whoever started it."""
         try:
             health = self.client.get("/health")["status"]
             held = self.client.get("/mesh")
             peers = self.client.get("/peers")["peers"]
         except NodeError:
-            return Node(self.name, self.url, self.pid, "starting" if self.pid else "down")
-        return Node(self.name, self.url, self.pid, health, held, peers)
+            return NodeView(self.name, self.url, self.pid, "starting" if self.pid else "down")
+        return NodeView(self.name, self.url, self.pid, health, held, peers)
 
 
-class Box:
-    """The three nodes, from `with` to its end."""
+class LocalMesh:
+    """The three nodes. They run within `with`."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder.resolve()
-        self.members = [Member(self.folder, name, port + place) for place, name in enumerate(ROLES)]
+        self.members = [
+            LocalNode(self.folder, name, port + place) for place, name in enumerate(ROLES)
+        ]
         self._pool = ThreadPoolExecutor(len(self.members))
 
-    def __enter__(self) -> "Box":
-        """Start all three. Raises ValueError when one can't be, OSError for its folder."""
+    def __enter__(self) -> "LocalMesh":
+        """Start all three. Raises ValueError when one can't start, OSError for its folder."""
         token = self._token()
         for member in self.members:
             others = [other.url for other in self.members if other is not member]
@@ -148,12 +150,12 @@ class Box:
             member.client.close()
         self._pool.shutdown()
 
-    def look(self) -> list[Node]:
-        """All at once: one that hangs doesn't keep the others waiting."""
-        return list(self._pool.map(Member.look, self.members))
+    def look(self) -> list[NodeView]:
+        """Ask all nodes concurrently: one that hangs doesn't delay the others."""
+        return list(self._pool.map(LocalNode.look, self.members))
 
     def _token(self) -> Path:
-        """The file with the mesh token, made on the first start for this user alone."""
+        """The file with the mesh token; made at the first start, readable by this user alone."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "token"
         try:

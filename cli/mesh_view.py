@@ -1,4 +1,4 @@
-"""What a mesh looks like: pictures of its nodes as tables, lines and JSON. Pure."""
+"""The state of a mesh as tables, lines and JSON. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,12 +16,12 @@ DOWN = "down"
 SHORT_DIGEST = 8
 TONES = {**views.HEALTH_TONES, "up": "green", DOWN: "red", "starting": "yellow"}
 NARROW = 100
-"""Columns below which errors are left to `cacp peers`."""
+"""Below this many columns, errors are not shown: `cacp peers` shows them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A node as it answers now. `held` is what GET /mesh says, None when it doesn't answer."""
+class NodeView:
+    """A node as it answers now. `held` is the answer of GET /mesh, None when there is none."""
 
     name: str
     url: str
@@ -32,12 +32,12 @@ class Node:
 
     @property
     def digest(self) -> str | None:
-        """The digest of all that it holds; None while it is not known whole."""
+        """The digest of everything that it holds; None while the node still counts it."""
         return None if self.held is None or self.held["behind"] else self.held["digest"]
 
 
-class Event(NamedTuple):
-    """Something that an operator wants to know of a peer. `what` is one of EVENTS."""
+class PeerEvent(NamedTuple):
+    """Something that happened to a peer, or to the node if `peer` is None. `what` is in EVENTS."""
 
     what: str
     peer: str | None
@@ -55,13 +55,13 @@ EVENTS = {
 }
 
 
-def equal(nodes: Sequence[Node]) -> bool:
+def equal(nodes: Sequence[NodeView]) -> bool:
     """Whether every node is up and holds the same."""
-    return None not in (found := {node.digest for node in nodes}) and len(found) == 1
+    return None not in (digests := {node.digest for node in nodes}) and len(digests) == 1
 
 
-def settled(nodes: Sequence[Node]) -> bool:
-    """Whether every node is equal with all the others, and exchanges with each."""
+def settled(nodes: Sequence[NodeView]) -> bool:
+    """Whether all nodes hold the same, and each exchanges with all others."""
     others = len(nodes) - 1
     return equal(nodes) and all(
         sum((peer.get("sync") or {}).get("health") == "up" for peer in node.peers) >= others
@@ -69,14 +69,14 @@ def settled(nodes: Sequence[Node]) -> bool:
     )
 
 
-def as_json(nodes: Sequence[Node]) -> Json:
+def as_json(nodes: Sequence[NodeView]) -> Json:
     return {"equal": equal(nodes), "nodes": [asdict(node) for node in nodes]}
 
 
-def verdict(nodes: Sequence[Node]) -> str:
-    """Who holds the same, in a sentence.
+def verdict(nodes: Sequence[NodeView]) -> str:
+    """Which nodes hold the same, in a sentence.
 
-    >>> verdict([Node("a", "http://a"), Node("b", "http://b")])
+    >>> verdict([NodeView("a", "http://a"), NodeView("b", "http://b")])
     'a and b are down'
     """
     down = [node.name for node in nodes if node.held is None]
@@ -96,8 +96,8 @@ def verdict(nodes: Sequence[Node]) -> str:
     return "; ".join(parts) or "one node alone"
 
 
-def picture(nodes: Sequence[Node], width: int) -> Group:
-    """The nodes, how each exchanges with each, and whether they are equal."""
+def picture(nodes: Sequence[NodeView], width: int) -> Group:
+    """The nodes, the exchange of each with each, and whether all hold the same."""
     tone = "green" if equal(nodes) else "yellow"
     names = {node.url: node.name for node in nodes}
     return Group(
@@ -109,7 +109,7 @@ def picture(nodes: Sequence[Node], width: int) -> Group:
     )
 
 
-def _nodes(nodes: Sequence[Node], width: int) -> RenderableType:
+def _nodes(nodes: Sequence[NodeView], width: int) -> RenderableType:
     digests = [node.digest for node in nodes if node.digest]
     usual = max(digests, key=digests.count) if digests else None
     rows: list[Sequence[RenderableType]] = []
@@ -134,7 +134,7 @@ def _nodes(nodes: Sequence[Node], width: int) -> RenderableType:
 def exchanges(
     from_each: Iterable[tuple[str, list[Json]]], names: dict[str, str], width: int
 ) -> RenderableType:
-    """How the exchange with each peer goes, as the node that sends sees it. `names` are by URL."""
+    """The exchange with each peer, as the sending node sees it. `names` are by URL."""
     rows: list[Sequence[RenderableType]] = []
     for name, peers in from_each:
         for peer in peers:
@@ -159,61 +159,61 @@ def exchanges(
 # --- what has changed ---------------------------------------------------------------------------
 
 
-def lines(before: Sequence[Node], after: Sequence[Node]) -> list[str]:
-    """What is worth a line where there is no terminal to draw in."""
-    found = []
+def lines(before: Sequence[NodeView], after: Sequence[NodeView]) -> list[str]:
+    """The changes as lines, for an output that is not a terminal."""
+    changes = []
     old = {node.name: node for node in before}
     for node in after:
-        was = old.get(node.name, Node(node.name, node.url))
+        was = old.get(node.name, NodeView(node.name, node.url))
         if node.health != was.health:
             pid = f", pid {node.pid}" if node.pid else ""
-            found.append(f"{node.name} is {node.health} ({node.url}{pid})")
+            changes.append(f"{node.name} is {node.health} ({node.url}{pid})")
         events = peer_events(was, node) if node.held and was.held else []
-        found += [f"{node.name}: {one_line(say(event))}" for event in events]
+        changes += [f"{node.name}: {one_line(say(event))}" for event in events]
     if verdict(before) != verdict(after):
-        found.append(verdict(after))
-    return found
+        changes.append(verdict(after))
+    return changes
 
 
-def peer_events(before: Node, after: Node) -> list[Event]:
-    """What happened between two looks at one node."""
+def peer_events(before: NodeView, after: NodeView) -> list[PeerEvent]:
+    """What happened between two views of one node."""
     old = {peer["agentId"]: peer for peer in before.peers}
     new = {peer["agentId"]: peer for peer in after.peers}
-    found = [Event("removed", gone, "") for gone in old if gone not in new]
+    events = [PeerEvent("removed", gone, "") for gone in old if gone not in new]
     for agent_id, peer in new.items():
         if agent_id not in old:
-            found.append(Event("joined", agent_id, f"at {peer['endpoint']}"))
-        found += _exchange_events(agent_id, old.get(agent_id, {}), peer)
+            events.append(PeerEvent("joined", agent_id, f"at {peer['endpoint']}"))
+        events += _exchange_events(agent_id, old.get(agent_id, {}), peer)
     for kind, what, detail in (
         ("conflicts", "conflict", "more kept; `cacp show` and cacp/contract/conflicts tell them"),
         ("deferred", "deferred", "more: stamped too far ahead, or of unknown projects"),
     ):
         more = (after.held or {}).get(kind, 0) - (before.held or {}).get(kind, 0)
         if more > 0:
-            found.append(Event(what, None, f"{more} {detail}"))
-    return found
+            events.append(PeerEvent(what, None, f"{more} {detail}"))
+    return events
 
 
-def _exchange_events(agent_id: str, before: Json, after: Json) -> list[Event]:
+def _exchange_events(agent_id: str, before: Json, after: Json) -> list[PeerEvent]:
     old, new = before.get("sync") or {}, after.get("sync") or {}
-    found = []
+    events = []
     was, now = old.get("health", "unknown"), new.get("health", "unknown")
     if now != was and now == DOWN:
         waiting = views.count(new["backlog"], "entity").replace("entitys", "entities")
-        found.append(
-            Event(DOWN, agent_id, f"{new.get('lastError', 'no answer')}; {waiting} waiting")
+        events.append(
+            PeerEvent(DOWN, agent_id, f"{new.get('lastError', 'no answer')}; {waiting} waiting")
         )
     if now != was and now == "up":
-        found.append(Event("up", agent_id, ""))
+        events.append(PeerEvent("up", agent_id, ""))
     if old.get("backlog") and old["lagSeconds"] >= 1 and new.get("backlog") == 0:
-        found.append(Event("caught_up", agent_id, f"{old['lagSeconds']:.0f} s behind before"))
-    return found
+        events.append(PeerEvent("caught_up", agent_id, f"{old['lagSeconds']:.0f} s behind before"))
+    return events
 
 
-def say(event: Event) -> str:
+def say(event: PeerEvent) -> str:
     """An event as text.
 
-    >>> say(Event("down", "aid://h/beta@1.0.0", "no route"))
+    >>> say(PeerEvent("down", "aid://h/beta@1.0.0", "no route"))
     'beta is down: no route'
     """
     who = views.short_agent(event.peer) if event.peer else ""

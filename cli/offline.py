@@ -1,4 +1,4 @@
-"""What the commands share that work on a node's database file, whether the node is up or down."""
+"""What commands share that work on a node's database file, whether the node runs or not."""
 
 import sqlite3
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -15,11 +15,6 @@ from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from server.settings import Settings
-
-DbOption = Annotated[
-    Path | None,
-    typer.Option("--db", help="The node's SQLite file; CACP_DB or data/cacp.db by default."),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +29,14 @@ class Offline:
 
 @contextmanager
 def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
-    """One transaction on the node's file, which is made first if it isn't there and `make` is set.
+    """One transaction on the node's file. With `make`, a file that isn't there is made first.
 
-    A running node sees what it writes with the next request. Ends the command with one line and
-    a status when that can't be.
+    A running node sees what was written at its next request. When the file can't be used, the
+    command ends with one line on stderr.
     """
     from server.domain.errors import Unavailable
     from server.settings import load
-    from server.store.database import connect
+    from server.store.connection import connect
     from server.store.migrate import prepare
 
     try:
@@ -53,10 +48,10 @@ def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
             if not make:
                 fail(
                     REFUSED,
-                    f"there is no {settings.db}; `cacp serve` or `cacp keys create` makes it",
+                    f"{settings.db} does not exist; `cacp serve` or `cacp keys create` creates it",
                 )
             prepare(settings.db, settings.durability)
-            typer.echo(f"cacp: made a new database {one_line(settings.db)}", err=True)
+            typer.echo(f"cacp: created a new database {one_line(settings.db)}", err=True)
         with closing(connect(settings.db)) as db:
             db.execute("BEGIN IMMEDIATE")
             yield Offline(db, settings, time.time_ns() // 1000)
@@ -67,9 +62,13 @@ def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
         fail(REFUSED, f"{settings.db} can't be used as a node's database: {error}")
 
 
+def fail_unknown_peer(agent_id: str) -> NoReturn:
+    fail(REFUSED, f"{agent_id} is not a peer; `cacp peers` lists the peers")
+
+
 def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: str) -> None:
-    """Print rows under their heads, aligned, for people and for `awk`. Without rows nothing is
-    printed but `none`, on stderr: that there are none, and what to do."""
+    """Print aligned rows under their heads, for people and for `awk`. Without rows, print only
+    `none`, on stderr."""
     if not rows:
         typer.echo(none, err=True)
         return
@@ -81,7 +80,7 @@ def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: 
 
 
 def checked_name(value: str) -> str:
-    """An agent id or the name of a repo, as it can stand in a header and in a list."""
+    """Typer's callback for an agent id or a repo name: it must fit into a header and a list."""
     if not 1 <= len(value) <= 200 or not value.isprintable() or " " in value:
         raise typer.BadParameter("should have 1 to 200 characters and no spaces")
     return value

@@ -1,10 +1,12 @@
-"""`cacp openrpc`: the methods as a document that programs read."""
+"""`cacp openrpc`: the methods as a document for programs."""
 
 import typer
 
 
 def openrpc() -> None:
-    """Print the OpenRPC document of this release; needs no node.
+    """Print the OpenRPC document: all methods with their params, results and errors.
+
+    It describes the installed release. It needs no running node.
 
     Example: cacp openrpc | jq -r '.methods[].name'
     """

@@ -1,30 +1,34 @@
-"""`cacp peers deferred`: what peers sent that this node can't take in yet (design §7)."""
+"""`cacp peers deferred`: messages of peers that this node can't apply yet (design §7)."""
 
 from typing import Annotated, Any
 
 import typer
 
-from cli.offline import DbOption, print_columns, transaction
-from cli.terminal import REFUSED, USAGE, JsonOption, fail, print_json
+from cli.offline import print_columns, transaction
+from cli.options import DbOption, JsonOption
+from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
 
-WAITS = {"stamp": "its time", "project": "its project", "predecessor": "what it follows on"}
+WAITS = {"stamp": "its time", "project": "its project", "predecessor": "an earlier version"}
+"""What a message waits for, by the reason that the store gives."""
 
 
 def deferred(
     agent_id: Annotated[
-        str | None, typer.Argument(metavar="[AID]", help="One peer; without it, each with a count.")
+        str | None,
+        typer.Argument(metavar="AID", help="A peer; by default all peers, with counts."),
     ] = None,
     drop: Annotated[
-        bool, typer.Option("--drop", help="Forget all that this peer has deferred.")
+        bool, typer.Option("--drop", help="Delete all deferred messages of this peer.")
     ] = False,
     db: DbOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what peers sent and this node can't take in yet, and why; of one peer a hundred at most.
+    """List the messages of peers that this node can't apply yet, and what each waits for.
 
-    What is dropped comes again with a comparison if the peer still has it, so end the exchange with
-    a peer that floods: `cacp peers ban`. Works while the node runs.
+    Without AID it counts them by peer; with AID it lists at most a hundred. Dropped messages
+    return when the nodes compare, if the peer still has them: to stop a peer that floods this node,
+    use `cacp peers ban`. Works while the node runs.
 
     \b
     Examples:
@@ -35,7 +39,7 @@ def deferred(
     from server.store import deferred as store
 
     if drop and agent_id is None:
-        fail(USAGE, "--drop needs the peer whose messages are to be forgotten")
+        fail(USAGE, "--drop needs the AID of a peer")
     with transaction(db) as node:
         if agent_id is None:
             _print_shares(store.by_source(node.db), as_json)
@@ -50,7 +54,9 @@ def _drop(db: Any, agent_id: str) -> None:
 
     dropped = store.drop_all(db, agent_id)
     if not dropped:
-        fail(REFUSED, f"nothing of {agent_id} is deferred; `cacp peers deferred` lists it")
+        fail(
+            REFUSED, f"no message of {agent_id} is deferred; `cacp peers deferred` lists the peers"
+        )
     typer.echo(f"Dropped: {dropped}.", err=True)
 
 
@@ -58,22 +64,32 @@ def _print_shares(shares: list[Any], as_json: bool) -> None:
     from schemas.base import iso
 
     if as_json:
-        print_json([one._asdict() | {"since": iso(one.since)} for one in shares])
+        print_json([share._asdict() | {"since": iso(share.since)} for share in shares])
         return
-    rows = [[one.source, str(one.messages), str(one.bytes), iso(one.since)] for one in shares]
-    print_columns(("PEER", "MESSAGES", "BYTES", "SINCE"), rows, none="none: nothing is deferred")
+    rows = [
+        [share.source, str(share.messages), str(share.bytes), iso(share.since)] for share in shares
+    ]
+    print_columns(("PEER", "MESSAGES", "BYTES", "SINCE"), rows, none="Nothing is deferred")
 
 
 def _print_messages(messages: list[Any], agent_id: str, as_json: bool) -> None:
     from schemas.base import iso
 
     if as_json:
-        times = [{"since": iso(one.since), "due": iso(one.due)} for one in messages]
-        print_json([one._asdict() | time for one, time in zip(messages, times, strict=True)])
+        times = [{"since": iso(message.since), "due": iso(message.due)} for message in messages]
+        print_json(
+            [message._asdict() | time for message, time in zip(messages, times, strict=True)]
+        )
         return
     rows = [
-        [iso(one.since), one.method, WAITS[one.reason], one_line(one.about) or "-", str(one.bytes)]
-        for one in messages
+        [
+            iso(message.since),
+            message.method,
+            WAITS[message.reason],
+            one_line(message.about) or "-",
+            str(message.bytes),
+        ]
+        for message in messages
     ]
     heads = ("SINCE", "METHOD", "WAITS FOR", "OF", "BYTES")
-    print_columns(heads, rows, none=f"none: nothing of {agent_id} is deferred")
+    print_columns(heads, rows, none=f"No message of {agent_id} is deferred")

@@ -5,13 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.client import DEFAULT_URL, Client, KeyOption, Refused, UrlOption, connected
-from cli.terminal import REFUSED, JsonOption, fail, print_json
+from cli.client import DEFAULT_URL, CallRefused, NodeClient, connected
+from cli.options import JsonOption, KeyOption, UrlOption
+from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line
 
 PAGE = 500
 SAID_MAX = 30
-"""The newest packets of a project that are shown; with --json PACKETS_MAX."""
+"""How many of a project's newest packets are shown; with --json it is PACKETS_MAX."""
 PACKETS_MAX = 1000
 UNAUTHENTICATED = -32001
 
@@ -19,9 +20,9 @@ UNAUTHENTICATED = -32001
 def status(
     url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show how a node is, who it is, what it holds and its peers.
+    """Show a node's health, agent, repo, peers and number of entities.
 
-    Exit status 1 when it is unhealthy.
+    Without a key it shows only what is public. Exit status 1 when the node is unhealthy.
 
     \b
     Examples:
@@ -34,12 +35,12 @@ def status(
         try:
             peers = node.get("/peers")["peers"]
             page = node.call("cacp/project/list", {"summary": True, "limit": PAGE})
-        except Refused as error:
+        except CallRefused as error:
             if error.code != UNAUTHENTICATED and health["status"] != "unhealthy":
                 raise
             peers, page = None, None
     if as_json:
-        print_json({"health": health, "card": card, "peers": peers, "holds": _held(page)})
+        print_json({"health": health, "card": card, "peers": peers, "holds": _counts(page)})
     else:
         _print_status(url, health, card, peers, page)
     if health["status"] == "unhealthy":
@@ -57,21 +58,25 @@ def projects(
       cacp projects --json | jq -r '.[].projectId'
     """
     with connected(url, key) as node:
-        found = list(every_project(node))
+        listed = list(every_project(node))
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
     from cli import views
 
-    if found:
+    if listed:
         out = views.console()
-        out.print(views.projects(found, out.width))
+        out.print(views.projects(listed, out.width))
     else:
-        typer.echo("There is no project yet; `cacp call cacp/project/create` makes one.", err=True)
+        typer.echo(
+            "There are no projects yet: `cacp call cacp/project/create` creates one.", err=True
+        )
 
 
 def contracts(
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Its id, or a beginning.")],
+    project: Annotated[
+        str, typer.Argument(metavar="PROJECT", help="A project's id, or the beginning of it.")
+    ],
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
@@ -81,35 +86,38 @@ def contracts(
     \b
     Examples:
       cacp contracts 0198c0de-1f2a
-      cacp contracts 0198c0de-1f2a --json | jq '.[] | select(.status == "proposed")'
+      cacp contracts 0198c0de-1f2a --json | jq -r '.[].name'
     """
     with connected(url, key) as node:
-        project_id = _one(project, _projects_like(node, project))
-        found = list(every_contract(node, project_id))
+        project_id = _only_match(project, _projects_like(node, project))
+        listed = list(every_contract(node, project_id))
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
     from cli import views
 
-    if found:
+    if listed:
         out = views.console()
-        out.print(views.contracts(found, out.width))
+        out.print(views.contracts(listed, out.width))
     else:
         typer.echo("The project has no contract yet.", err=True)
 
 
 def show(
     id: Annotated[
-        str, typer.Argument(metavar="ID", help="Of a project or a contract, or a beginning.")
+        str,
+        typer.Argument(
+            metavar="ID", help="The id of a project or contract, or the beginning of it."
+        ),
     ],
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the whole story of a project or a contract.
+    """Show the whole history of a project or a contract.
 
-    Of a contract: who is bound and what each answered, what changed from version to version and
-    why, what was asked and decided, who built what, and whether it works together.
+    For a contract: its parties and their responses, the changes of each version and why, questions
+    and decisions, who implemented what, and whether the parts work together.
 
     \b
     Examples:
@@ -118,22 +126,25 @@ def show(
     """
     with connected(url, key) as node:
         project_id, contract_id = locate(node, id)
-        told = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
+        facts = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
-        print_json(told)
+        print_json(facts)
         return
     from cli import views
 
     out = views.console()
-    out.print(story(told, out.width))
+    out.print(story(facts, out.width))
 
 
 def tell(
-    node: Client, project_id: str, contract_id: str | None, most: int = SAID_MAX
+    node: NodeClient, project_id: str, contract_id: str | None, most: int = SAID_MAX
 ) -> dict[str, Any]:
-    """What the node knows: `{project, packets}`, the project in short with all its contracts and
-    the `most` newest packets, or `{project, contract, parties, timeline, packets, conflicts}` for a
-    contract. A project is never asked for as a whole: that may be more than one answer may."""
+    """What the node knows of a project or contract, in the shapes of its methods.
+
+    For a project it is `{project, packets}`: the project in short with all its contracts, and the
+    `most` newest packets. For a contract it is `{project, contract, parties, timeline, packets,
+    conflicts}`. The project is fetched in pages: a whole one may be larger than a response may be.
+    """
     in_short = {"projectId": project_id, "summary": True}
     project = node.call("cacp/project/get", in_short)
     cursor = project.pop("nextCursor", None)
@@ -155,28 +166,30 @@ def tell(
     }
 
 
-def story(told: dict[str, Any], width: int) -> Any:
-    """What `tell` told, for people with a terminal of `width` columns."""
+def story(facts: dict[str, Any], width: int) -> Any:
+    """The result of `tell`, for a terminal of `width` columns."""
     from cli import views
     from cli.story import contract_moments, packet_moments
 
-    project = told["project"]
+    project = facts["project"]
     names = views.repo_names(project)
-    if "contract" not in told:
-        moments = packet_moments(told["packets"], names)
-        left_out = project["contextCount"] - len(told["packets"])
+    if "contract" not in facts:
+        moments = packet_moments(facts["packets"], names)
+        left_out = project["contextCount"] - len(facts["packets"])
         return views.project_story(project, moments, max(0, left_out), width)
-    moments = contract_moments(told["contract"], told["timeline"], told["packets"], names)
-    return views.contract_story(told["contract"], told, project, moments)
+    moments = contract_moments(facts["contract"], facts["timeline"], facts["packets"], names)
+    return views.contract_story(facts["contract"], facts, project, moments)
 
 
-def locate(node: Client, wanted: str) -> tuple[str, str | None]:
-    """The project, and the contract if it is one, whose id begins with `wanted`."""
+def locate(node: NodeClient, wanted: str) -> tuple[str, str | None]:
+    """The ids of the project, and of the contract if `wanted` begins a contract's id."""
     wanted = wanted.strip()
-    found: list[tuple[str, str | None]] = [(one, None) for one in _projects_like(node, wanted)]
-    if (wanted, None) in found:
+    matches: list[tuple[str, str | None]] = [
+        (project_id, None) for project_id in _projects_like(node, wanted)
+    ]
+    if (wanted, None) in matches:
         return wanted, None
-    holding = [one["projectId"] for one in every_project(node) if one["contractCount"]]
+    holding = [project["projectId"] for project in every_project(node) if project["contractCount"]]
     pages = node.call_each(
         "cacp/contract/list", [{"projectId": project_id} for project_id in holding]
     )
@@ -184,51 +197,56 @@ def locate(node: Client, wanted: str) -> tuple[str, str | None]:
         listed = page["contracts"]
         if "nextCursor" in page:
             listed = every_contract(node, project_id)
-        found += [
-            (project_id, one["contractId"])
-            for one in listed
-            if one["contractId"].startswith(wanted)
+        matches += [
+            (project_id, contract["contractId"])
+            for contract in listed
+            if contract["contractId"].startswith(wanted)
         ]
-    ids = {contract or project: (project, contract) for project, contract in found}
-    return ids[_one(wanted, list(ids))]
+    ids = {contract or project: (project, contract) for project, contract in matches}
+    return ids[_only_match(wanted, list(ids))]
 
 
-def every_project(node: Client) -> Iterator[dict[str, Any]]:
+def every_project(node: NodeClient) -> Iterator[dict[str, Any]]:
     """Every project of the node in short, the newest first."""
     params: dict[str, Any] = {"summary": True, "limit": PAGE}
     return node.pages("cacp/project/list", params, "projects")
 
 
-def every_contract(node: Client, project_id: str) -> Iterator[dict[str, Any]]:
+def every_contract(node: NodeClient, project_id: str) -> Iterator[dict[str, Any]]:
     """Every contract of a project in short."""
     return node.pages("cacp/contract/list", {"projectId": project_id}, "contracts")
 
 
-def _projects_like(node: Client, wanted: str) -> list[str]:
-    return [one["projectId"] for one in every_project(node) if one["projectId"].startswith(wanted)]
+def _projects_like(node: NodeClient, wanted: str) -> list[str]:
+    return [
+        project["projectId"]
+        for project in every_project(node)
+        if project["projectId"].startswith(wanted)
+    ]
 
 
-def _one(wanted: str, ids: list[str]) -> str:
+def _only_match(wanted: str, ids: list[str]) -> str:
     if wanted in ids:
         return wanted
     if not ids:
-        fail(REFUSED, f"there is nothing here whose id begins with {one_line(wanted, 60)}")
+        fail(REFUSED, f"no id here begins with {one_line(wanted, 60)}")
     if len(ids) > 1:
         some = ", ".join(one_line(id) for id in ids[:3])
         fail(
-            REFUSED, f"{len(ids)} ids begin with {one_line(wanted, 60)}: {some} …; give more of it"
+            REFUSED,
+            f"{len(ids)} ids begin with {one_line(wanted, 60)}: {some} …; give more characters",
         )
     return ids[0]
 
 
-def _held(page: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Counts over the first projects; `more` when the node has others."""
+def _counts(page: dict[str, Any] | None) -> dict[str, Any] | None:
+    """How many projects and contracts the first page has; `more` when there are more pages."""
     if page is None:
         return None
     listed = page["projects"]
     return {
         "projects": len(listed),
-        "contracts": sum(one["contractCount"] for one in listed),
+        "contracts": sum(project["contractCount"] for project in listed),
         "more": "nextCursor" in page,
     }
 
@@ -238,17 +256,17 @@ def _print_status(
 ) -> None:
     from cli import views
 
-    held = _held(page)
+    page_counts = _counts(page)
     counts = None
-    if held is not None and peers is not None:
+    if page_counts is not None and peers is not None:
         counts = ", ".join(
             (
-                views.count(held["projects"], "project"),
-                views.count(held["contracts"], "contract"),
+                views.count(page_counts["projects"], "project"),
+                views.count(page_counts["contracts"], "contract"),
                 views.count(len(peers), "peer"),
             )
         )
-        counts += f" (in its first {PAGE} projects)" if held["more"] else ""
+        counts += f" (in its first {PAGE} projects)" if page_counts["more"] else ""
     out = views.console()
     out.print(views.node(url, health, card, counts))
     if peers:

@@ -1,4 +1,4 @@
-"""`cacp backup` and `cacp export`: what a node holds, in a file or in lines of JSON."""
+"""`cacp backup` and `cacp export`: what a node holds, as a database file or as JSON Lines."""
 
 import errno
 import os
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.offline import DbOption
-from cli.terminal import REFUSED, USAGE, JsonOption, fail, print_json
+from cli.options import DbOption, JsonOption
+from cli.terminal import REFUSED, USAGE, fail, print_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -21,24 +21,25 @@ LINES_PER_STEP = 1_000
 
 def backup(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The copy to make; it must not exist yet.")
+        Path, typer.Argument(metavar="FILE", help="The copy to create; it must not exist yet.")
     ],
     db: DbOption = None,
     without_secrets: Annotated[
         bool,
         typer.Option(
             "--without-secrets",
-            help="Leave out keys, peers and the node's own secret: to look at, not to restore.",
+            help="Leave out keys, peers and the node's secret. Such a copy can't be restored.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a node's database, whether the node runs or not.
+    """Copy a node's database to a file. Works while the node runs.
 
-    The copy is consistent, and holds all that the database holds, its secrets too: whoever has it
-    can speak as this node, and call its peers. Only you can read it. To restore it, stop the node,
-    put the copy in place of its file, remove what ends in -wal and -shm beside it, and start it
-    again.
+    The copy is consistent and complete, with the node's secrets: its holder can act as this
+    node and call its peers. Only your user can read the file.
+
+    To restore it: stop the node, replace its database with the copy, remove the files beside it
+    that end in -wal and -shm, and start the node.
 
     \b
     Examples:
@@ -52,9 +53,9 @@ def backup(
     part = file.with_name(f"{file.name}.part")
     with reported(source, file), private():
         if file.exists():
-            raise FileExistsError(f"{file} is there already")
+            raise FileExistsError(f"{file} exists already")
         if not file.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder")
+            raise FileNotFoundError(errno.ENOENT, "the folder does not exist")
         part.unlink(missing_ok=True)
         try:
             with _progress() as progress:
@@ -64,24 +65,28 @@ def backup(
         finally:
             part.unlink(missing_ok=True)
     if as_json:
-        found = {"file": str(file), "bytes": file.stat().st_size, "secrets": not without_secrets}
-        print_json(found)
+        summary = {"file": str(file), "bytes": file.stat().st_size, "secrets": not without_secrets}
+        print_json(summary)
     else:
-        kept = "without its secrets" if without_secrets else "with its secrets: keep it as a key"
-        typer.echo(f"Copied {source} to {file}: {_size(file)}, {kept}.", err=True)
+        secrets = (
+            "without its secrets"
+            if without_secrets
+            else "with its secrets: protect it as you protect a key"
+        )
+        typer.echo(f"Copied {source} to {file}: {_size(file)}, {secrets}.", err=True)
 
 
 def export(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder to fill; new, or empty.")
+        Path, typer.Argument(metavar="DIR", help="The folder to write to; it must be new or empty.")
     ],
     db: DbOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what a node holds as JSON Lines.
+    """Write what a node holds as JSON Lines: a file for each kind of entity.
 
-    A file for each kind of thing, all of one moment, also while the node runs. Keys, tokens and
-    the node's secret are left out.
+    The files are a snapshot of one moment. Works while the node runs. Keys, tokens and the node's
+    secret are left out.
 
     \b
     Examples:
@@ -110,10 +115,12 @@ def export(
     if as_json:
         print_json({"folder": str(folder), "lines": counts})
     else:
-        held = ", ".join(
+        written = ", ".join(
             f"{entity.replace('_', ' ')} ({count:,})" for entity, count in counts.items() if count
         )
-        typer.echo(f"Wrote {held or 'nothing: the node holds nothing yet'} to {folder}.", err=True)
+        typer.echo(
+            f"Wrote {written or 'nothing: the node holds nothing yet'} to {folder}.", err=True
+        )
 
 
 def source_of(db: Path | None) -> Path:
@@ -124,13 +131,13 @@ def source_of(db: Path | None) -> Path:
     except ValueError as error:
         fail(USAGE, str(error))
     if not source.is_file():
-        fail(REFUSED, f"there is no database {source}; name it with --db or CACP_DB")
+        fail(REFUSED, f"the database {source} does not exist; name another with --db or CACP_DB")
     return source
 
 
 @contextmanager
 def reported(source: Path, target: Path) -> Iterator[None]:
-    """End the command with one line when the source can't be read or the target written."""
+    """End the command with one line when the source can't be read, or the target not written."""
     try:
         yield
     except FileExistsError as error:
@@ -143,7 +150,7 @@ def reported(source: Path, target: Path) -> Iterator[None]:
 
 @contextmanager
 def private() -> Iterator[None]:
-    """Files made meanwhile are their owner's only."""
+    """Files that are made within are readable by their owner alone."""
     before = os.umask(0o077)
     try:
         yield
@@ -152,7 +159,7 @@ def private() -> Iterator[None]:
 
 
 def _progress() -> "Progress":
-    """Shown while the work goes on, on a terminal only; gone afterwards."""
+    """A progress display, on a terminal only. It disappears at the end."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from cli import views

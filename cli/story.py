@@ -1,4 +1,4 @@
-"""What the node tells of a contract, as moments in order. Pure: JSON in, moments out."""
+"""The history of a project or contract as moments, in order. Pure: JSON in, moments out."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ TONES = {
     "implemented": "blue",
     "verified": "green",
 }
-"""The colour of each status of a contract, in the order that it goes through them."""
+"""The colour of each status of a contract, in the order in which a contract reaches them."""
 
 _STEPS = {
     "proposed": ("proposes version {version}", "yellow"),
@@ -31,8 +31,11 @@ _STEPS = {
 
 
 class Moment(NamedTuple):
-    """One thing that somebody did. `why` is in their words; `diff` are lines that begin with + or
-    -, of the content that it changed."""
+    """One thing that a repo's agent did.
+
+    `why` is in the agent's own words. The lines of `diff` begin with + or -, and show how the
+    content changed.
+    """
 
     at: str
     who: str
@@ -45,24 +48,27 @@ class Moment(NamedTuple):
 def contract_moments(
     contract: Json, timeline: Iterable[Json], packets: Iterable[Json], names: Mapping[str, str]
 ) -> list[Moment]:
-    """A contract's steps and what was said about it, oldest first; `names` are of its repos."""
-    contents = {one["version"]: one["content"] for one in contract.get("history", [])}
+    """A contract's steps and packets, the oldest first. `names` has each repo's name by its id."""
+    contents = {version["version"]: version["content"] for version in contract.get("history", [])}
     contents[contract["version"]] = contract["content"]
     moments = [_step(entry, contents, names) for entry in timeline]
     return sorted([*moments, *packet_moments(packets, names)], key=lambda moment: moment.at)
 
 
 def packet_moments(packets: Iterable[Json], names: Mapping[str, str]) -> list[Moment]:
-    """What agents told each other."""
+    """The context packets as moments, in the given order."""
     return [
-        Moment(packet["timestamp"], names.get(packet["from_repo"], packet["from_repo"]), *said)
+        Moment(
+            packet["timestamp"],
+            names.get(packet["from_repo"], packet["from_repo"]),
+            *packet_said(packet),
+        )
         for packet in packets
-        for said in [packet_said(packet)]
     ]
 
 
 def packet_said(packet: Json) -> tuple[str, str, str]:
-    """What a packet says: (did, tone, why)."""
+    """A packet as `did`, `tone` and `why` of a Moment."""
     content = packet["content"]
     if packet["type"] == "question":
         options = " / ".join(map(str, content.get("options") or []))
@@ -75,12 +81,12 @@ def packet_said(packet: Json) -> tuple[str, str, str]:
         return "decides", "white", f"{decided}, because {rationale}" if rationale else decided
     did = "answers" if packet.get("reply_to") else f"shares {packet['type'].replace('_', ' ')}"
     texts = [value for value in content.values() if isinstance(value, str)]
-    said = texts[0] if len(content) == 1 and texts else json.dumps(content, ensure_ascii=False)
-    return did, "white", said
+    text = texts[0] if len(content) == 1 and texts else json.dumps(content, ensure_ascii=False)
+    return did, "white", text
 
 
 def content_diff(before: Json, after: Json) -> tuple[str, ...]:
-    """What differs, by path: what was, then what is.
+    """The differences between two contents, by path: the old value, then the new one.
 
     >>> content_diff({"response": {"discount": "number"}}, {"response": {"cents": "integer"}})
     ('- response.discount: number', '+ response.cents: integer')
@@ -116,7 +122,7 @@ def _why(entry: Json) -> str:
 
 
 def _leaves(content: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every value that holds no other, by its path."""
+    """Every leaf of the content, as its path and its value."""
     if isinstance(content, dict) and content:
         for name, value in content.items():
             yield from _leaves(value, f"{path}.{name}" if path else name)

@@ -1,7 +1,7 @@
-"""What every command shares: exit statuses, one-line errors, and JSON that is safe to show."""
+"""What all commands share: exit statuses, errors in one line, and JSON that is safe to print."""
 
 import json
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import typer
 
@@ -13,11 +13,9 @@ UNREACHABLE = 3
 
 STATUSES = "Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 the node can't be reached."
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-
 
 def dump(value: object, indent: int | None = 2) -> str:
-    """JSON that is readable and safe on a terminal: what is invisible stays escaped."""
+    """Readable JSON that is safe on a terminal: invisible characters are escaped."""
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
@@ -25,7 +23,12 @@ def print_json(value: object, indent: int | None = 2) -> None:
     typer.echo(dump(value, indent))
 
 
+def notice(text: str) -> None:
+    """Print a line on stderr without ending the command."""
+    typer.echo(f"cacp: {one_line(text)}", err=True)
+
+
 def fail(status: int, problem: str) -> NoReturn:
     """End the command with one line on stderr."""
-    typer.echo(f"cacp: {one_line(problem)}", err=True)
+    notice(problem)
     raise typer.Exit(status)

@@ -1,12 +1,13 @@
-"""`cacp tokens`: narrowing a caller to one project (CACP 2.0, Headers; design §6)."""
+"""`cacp tokens`: tokens that restrict an agent to one project (CACP 2.0, Headers; design §6)."""
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from cli.offline import DbOption, print_columns, transaction
-from cli.terminal import REFUSED, JsonOption, fail, print_json
+from cli.offline import Offline, print_columns, transaction
+from cli.options import DbOption, JsonOption
+from cli.terminal import REFUSED, fail, print_json
 
 if TYPE_CHECKING:
     from server.store.tokens import Token
@@ -14,115 +15,141 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="tokens",
     no_args_is_help=True,
-    help="Make, list and revoke the tokens that narrow an agent to one project.",
+    help="Create, list and revoke tokens that restrict an agent to one project.",
 )
 
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DAYS_MAX = 366
 
 
+class IssuedToken(NamedTuple):
+    """A new token and its id. `expires_at` is a stamp."""
+
+    token_id: str
+    token: str
+    expires_at: int
+
+
 def seconds(text: str) -> int:
-    """The seconds in a time such as 90s, 30m, 24h or 7d.
+    """The seconds in a duration such as 90s, 30m, 24h or 7d.
 
     >>> seconds("24h")
     86400
     """
     match = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if match:
-        found = int(match[1]) * _SECONDS[match[2]]
-        if 0 < found <= _DAYS_MAX * _SECONDS["d"]:
-            return found
-    raise typer.BadParameter(f"should be a time up to {_DAYS_MAX}d, such as 90s, 30m, 24h or 7d")
+        duration = int(match[1]) * _SECONDS[match[2]]
+        if 0 < duration <= _DAYS_MAX * _SECONDS["d"]:
+            return duration
+    raise typer.BadParameter(
+        f"should be a duration up to {_DAYS_MAX}d, such as 90s, 30m, 24h or 7d"
+    )
 
 
 @app.command()
 def create(
     project_id: Annotated[
-        str, typer.Argument(metavar="PROJECT_ID", help="The one project to allow.")
+        str, typer.Argument(metavar="PROJECT_ID", help="The project that the token is for.")
     ],
     agent_id: Annotated[
         str, typer.Option("--agent", metavar="AID", help="The agent, exactly as its key names it.")
     ],
     expires: Annotated[
-        int, typer.Option(parser=seconds, metavar="TIME", help="How long it holds: 30m, 24h, 7d.")
+        int,
+        typer.Option(
+            parser=seconds, metavar="DURATION", help="How long it is valid: 90s, 30m, 24h or 7d."
+        ),
     ] = "24h",  # type: ignore[assignment]  # typer parses the default as it parses the option
     db: DbOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token and print it, this once. The agent sends it beside its key.
+    """Create a token that restricts an agent to one project, and print it once.
 
-    The header is X-Project-Token; with it, the key reaches this one project.
+    The agent sends it in the header X-Project-Token, beside its key, which then has access to this
+    project only. Works while the node runs.
 
-    Example: cacp tokens create 0198c0de-… --agent aid://example.com/frontend@1.0.0 --expires 24h
+    Example: cacp tokens create 0198c0de-… --agent aid://example.com/web@1.0.0
     """
     from schemas.base import iso
-    from server.auth.authenticator import issue_token
-    from server.store import keys, tokens
 
     with transaction(db) as node:
-        if not tokens.has_project(node.db, project_id):
-            fail(REFUSED, f"there is no project {project_id} on this node")
-        holders = {key.agent_id for key in keys.every(node.db) if key.revoked_at is None}
-        if agent_id not in holders | {node.settings.agent}:
-            fail(
-                REFUSED,
-                f"{agent_id} has no active key; `cacp keys create` makes one",
-            )
-        expires_at = node.now + expires * 1_000_000
-        token_id = tokens.add(
-            node.db, project_id=project_id, agent_id=agent_id, now=node.now, expires_at=expires_at
-        )
-        token = issue_token(
-            tokens.node_secret(node.db),
-            token_id=token_id,
-            project_id=project_id,
-            agent_id=agent_id,
-            issued_at=node.now,
-            expires_at=expires_at,
-        )
+        _check_holder(node, project_id, agent_id)
+        issued = _issue(node, project_id, agent_id, node.now + expires * 1_000_000)
+    expires_at = iso(issued.expires_at)
     if as_json:
         print_json(
             {
-                "tokenId": token_id,
-                "token": token,
+                "tokenId": issued.token_id,
+                "token": issued.token,
                 "projectId": project_id,
                 "agentId": agent_id,
-                "expiresAt": iso(expires_at),
+                "expiresAt": expires_at,
             }
         )
         return
-    typer.echo(f"{token_id}: for {agent_id}, until {iso(expires_at)}. Shown this once:", err=True)
-    typer.echo(token)
+    typer.echo(f"{issued.token_id}: for {agent_id}, until {expires_at}. Shown only once:", err=True)
+    typer.echo(issued.token)
+
+
+def _check_holder(node: Offline, project_id: str, agent_id: str) -> None:
+    """End the command unless the node has the project, and the agent has a key or is the node's."""
+    from server.store import keys, tokens
+
+    if not tokens.has_project(node.db, project_id):
+        fail(REFUSED, f"project {project_id} does not exist on this node")
+    holders = {key.agent_id for key in keys.every(node.db) if key.revoked_at is None}
+    if agent_id not in holders | {node.settings.agent}:
+        fail(REFUSED, f"{agent_id} has no active key; `cacp keys create` makes one")
+
+
+def _issue(node: Offline, project_id: str, agent_id: str, expires_at: int) -> IssuedToken:
+    from server.auth.authenticator import issue_token
+    from server.store import tokens
+
+    token_id = tokens.add(
+        node.db, project_id=project_id, agent_id=agent_id, now=node.now, expires_at=expires_at
+    )
+    token = issue_token(
+        tokens.node_secret(node.db),
+        token_id=token_id,
+        project_id=project_id,
+        agent_id=agent_id,
+        issued_at=node.now,
+        expires_at=expires_at,
+    )
+    return IssuedToken(token_id, token, expires_at)
 
 
 @app.command("list")
 def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
-    """List every token that was made; never the token itself.
+    """List all tokens with their projects and agents, also expired and revoked ones.
+
+    The tokens themselves are not shown.
 
     Example: cacp tokens list --json
     """
     from server.store import tokens
 
     with transaction(db) as node:
-        rows = [_shown(token) for token in tokens.every(node.db)]
+        rows = [_token_json(token) for token in tokens.every(node.db)]
     if as_json:
         print_json(rows)
     else:
         print_columns(
             ("TOKEN", "PROJECT", "AGENT", "CREATED", "EXPIRES", "REVOKED"),
             [[value or "-" for value in row.values()] for row in rows],
-            none="none: `cacp tokens create PROJECT_ID --agent AID` makes one",
+            none="There are no tokens: `cacp tokens create PROJECT_ID --agent AID` creates one",
         )
 
 
 @app.command()
 def revoke(
     token_id: Annotated[
-        str, typer.Argument(metavar="TOKEN_ID", help="As `cacp tokens list` shows it.")
+        str, typer.Argument(metavar="TOKEN_ID", help="The id that `cacp tokens list` shows.")
     ],
     db: DbOption = None,
 ) -> None:
-    """Revoke a token for good: the node refuses it from the next request on.
+    """Revoke a token for good: a running node refuses it from the next request on.
 
     Example: cacp tokens revoke tok_1f0c22aa9b3e
     """
@@ -131,11 +158,13 @@ def revoke(
     with transaction(db) as node:
         revoked = tokens.revoke(node.db, token_id, now=node.now)
     if not revoked:
-        fail(REFUSED, f"there is no active token {token_id}; `cacp tokens list` shows them")
+        fail(
+            REFUSED, f"{token_id} is not an active token; `cacp tokens list` shows the active ones"
+        )
     typer.echo(f"{token_id} is revoked.", err=True)
 
 
-def _shown(token: "Token") -> dict[str, Any]:
+def _token_json(token: "Token") -> dict[str, Any]:
     from schemas.base import iso
 
     return {

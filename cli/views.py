@@ -1,4 +1,4 @@
-"""Tables and stories for people. What comes from agents is data: cleaned, never markup (§7)."""
+"""Tables and stories for people. Text of agents is data: it is cleaned, and never markup (§7)."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from schemas.plain import clean, one_line
 
 PIPED_WIDTH = 160
 WIDE = 120
-"""Columns from which ids are shown whole."""
+"""From this many columns on, ids are shown whole."""
 SHORT_ID = 18
-"""What is shown of an id otherwise: of a UUIDv7 its time, and 12 random bits."""
+"""Characters of an id in a narrower terminal: of a UUIDv7 the time, and 12 random bits."""
 FLEXIBLE = ("NAME", "TYPE", "AGENT", "ENDPOINT", "FILES", "PROPOSED BY", "LAST ERROR")
 TRUST_TONES = {"verified": "green", "known": "yellow", "unkeyed": "yellow"}
 POLICIES = {"any": "one other party must agree", "all": "all other parties must agree"}
@@ -27,7 +27,7 @@ HEALTH_TONES = {"healthy": "green", "degraded": "yellow", "unhealthy": "red"}
 
 
 def console(stderr: bool = False) -> Console:
-    """A console that takes nothing for markup; wide enough for ids when it is no terminal."""
+    """A console without markup. When the output is not a terminal it is wide enough for ids."""
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
     return Console(
         stderr=stderr,
@@ -40,7 +40,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def table(*heads: str, rows: Iterable[Sequence[RenderableType]]) -> Table:
-    """A table without lines. A head that begins with # is of numbers; where the terminal is too
+    """A table without lines. A head that begins with # is for numbers. In a terminal that is too
     narrow, only the columns of `FLEXIBLE` are cut."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
     for head in heads:
@@ -56,7 +56,7 @@ def table(*heads: str, rows: Iterable[Sequence[RenderableType]]) -> Table:
 
 
 def data(value: object, style: str = "") -> Text:
-    """Text from the node, on one line."""
+    """Text from the node, on one line, cut at the end if it is too long."""
     return Text(one_line(value), style, overflow="ellipsis", no_wrap=True)
 
 
@@ -66,7 +66,7 @@ def short(id: str, width: int) -> Text:
 
 
 def count(number: int, thing: str) -> str:
-    """A number of things.
+    """A number with its noun, in the plural if needed.
 
     >>> count(1, "peer"), count(2_000, "peer")
     ('1 peer', '2,000 peers')
@@ -79,7 +79,7 @@ def status_mark(status: str) -> Text:
 
 
 def ago(timestamp: str, now: datetime | None = None) -> str:
-    """How long ago, in the largest unit that fits.
+    """How long ago it was, in the largest unit that fits.
 
     >>> ago("2026-01-01T00:00:00+00:00", datetime(2026, 1, 1, 3, tzinfo=UTC))
     '3 h ago'
@@ -92,7 +92,7 @@ def ago(timestamp: str, now: datetime | None = None) -> str:
 
 
 def clock(timestamp: str) -> str:
-    """The local time of day, with the day unless it is today."""
+    """The local time, with the date unless it is today."""
     moment = _moment(timestamp).astimezone()
     today = moment.date() == datetime.now().astimezone().date()
     return moment.strftime("%H:%M:%S" if today else "%d %b %H:%M:%S")
@@ -103,7 +103,7 @@ def _moment(timestamp: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def listings(found: Iterable[Json]) -> Table:
+def listings(agents: Iterable[Json]) -> Table:
     """Agents as an ADP exchange lists them."""
     return table(
         "AGENT",
@@ -112,22 +112,22 @@ def listings(found: Iterable[Json]) -> Table:
         "KEYED",
         rows=[
             (
-                data(one["aid"], "cyan"),
-                data(one.get("name", ""), "bold"),
-                data(", ".join(_endpoints(one))),
-                data("yes" if one.get("verified") else "no"),
+                data(agent["aid"], "cyan"),
+                data(agent.get("name", ""), "bold"),
+                data(", ".join(_endpoints(agent))),
+                data("yes" if agent.get("verified") else "no"),
             )
-            for one in found
+            for agent in agents
         ],
     )
 
 
 def _endpoints(listing: Json) -> list[str]:
     protocols = listing["manifest"].get("invocation", {}).get("protocols", [])
-    return [one["endpoint"] for one in protocols if "endpoint" in one]
+    return [protocol["endpoint"] for protocol in protocols if "endpoint" in protocol]
 
 
-def projects(found: Iterable[Json], width: int) -> Table:
+def projects(listed: Iterable[Json], width: int) -> Table:
     return table(
         "PROJECT",
         "NAME",
@@ -137,19 +137,19 @@ def projects(found: Iterable[Json], width: int) -> Table:
         "UPDATED",
         rows=[
             (
-                short(one["projectId"], width),
-                data(one["name"], "bold"),
-                data(one["status"]),
-                data(one["repoCount"]),
-                data(one["contractCount"]),
-                Text(ago(one["updatedAt"]), "dim"),
+                short(project["projectId"], width),
+                data(project["name"], "bold"),
+                data(project["status"]),
+                data(project["repoCount"]),
+                data(project["contractCount"]),
+                Text(ago(project["updatedAt"]), "dim"),
             )
-            for one in found
+            for project in listed
         ],
     )
 
 
-def contracts(found: Iterable[Json], width: int) -> Table:
+def contracts(listed: Iterable[Json], width: int) -> Table:
     return table(
         "CONTRACT",
         "NAME",
@@ -159,19 +159,19 @@ def contracts(found: Iterable[Json], width: int) -> Table:
         "PROPOSED BY",
         rows=[
             (
-                short(one["contractId"], width),
-                data(one["name"], "bold"),
-                data(one["type"], "dim"),
-                data(one["version"]),
-                status_mark(one["status"]),
-                data(one.get("proposedByName") or one["proposedBy"]),
+                short(contract["contractId"], width),
+                data(contract["name"], "bold"),
+                data(contract["type"], "dim"),
+                data(contract["version"]),
+                status_mark(contract["status"]),
+                data(contract.get("proposedByName") or contract["proposedBy"]),
             )
-            for one in found
+            for contract in listed
         ],
     )
 
 
-def peers(found: Iterable[Json]) -> Table:
+def peers(listed: Iterable[Json]) -> Table:
     return table(
         "AGENT",
         "REPO",
@@ -180,19 +180,19 @@ def peers(found: Iterable[Json]) -> Table:
         "LAST SEEN",
         rows=[
             (
-                data(one["agentId"], "cyan"),
-                data(one.get("repoName") or "-", "bold"),
-                data(one["endpoint"]),
-                data(one["trust"], TRUST_TONES.get(one["trust"], "white")),
-                Text(ago(one["lastSeen"]), "dim"),
+                data(peer["agentId"], "cyan"),
+                data(peer.get("repoName") or "-", "bold"),
+                data(peer["endpoint"]),
+                data(peer["trust"], TRUST_TONES.get(peer["trust"], "white")),
+                Text(ago(peer["lastSeen"]), "dim"),
             )
-            for one in found
+            for peer in listed
         ],
     )
 
 
 def node(url: str, health: Json, card: Json, counts: str | None) -> Group:
-    """The node: how it is, who it is, how much it holds."""
+    """A node's health, agent and repo; and `counts`, if the caller may know them."""
     own = card.get("extensions", {}).get("cacp", {})
     reason = f" ({health['reason'].replace('_', ' ')})" if health.get("reason") else ""
     state = Text(f"● {one_line(health['status'] + reason)}", HEALTH_TONES.get(health["status"], ""))
@@ -211,7 +211,7 @@ def node(url: str, health: Json, card: Json, counts: str | None) -> Group:
 
 
 def project_story(project: Json, moments: list[Moment], left_out: int, width: int) -> Group:
-    """A project: its repos, its contracts, and what its agents told each other."""
+    """A project: its repos, its contracts and its packets, of which `left_out` are not shown."""
     parts: list[RenderableType] = [
         Text.assemble(data(project["name"], "bold"), "  ", data(project["status"], "yellow")),
         Text(clean(project["objective"]), "italic"),
@@ -248,8 +248,8 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
     return Group(*parts)
 
 
-def contract_story(contract: Json, told: Json, project: Json, moments: list[Moment]) -> Group:
-    """A contract: where it stands, who is bound, how it came to be, what it says."""
+def contract_story(contract: Json, facts: Json, project: Json, moments: list[Moment]) -> Group:
+    """A contract: its status, parties, history and content. `facts` are those of `show.tell`."""
     names = repo_names(project)
     parts: list[RenderableType] = [
         Text.assemble(data(contract["name"], "bold"), "  ", data(contract["type"], "dim")),
@@ -263,11 +263,11 @@ def contract_story(contract: Json, told: Json, project: Json, moments: list[Mome
             data(project["name"]),
         ),
         _head("Parties"),
-        _parties(contract, told, project),
+        _parties(contract, facts, project),
         _head("Story"),
         timeline(moments),
     ]
-    for lost in told["conflicts"]:
+    for lost in facts["conflicts"]:
         parts += [_head(f"Version {lost['version']} lost a race"), _conflict(lost, names)]
     parts += [_head(f"Version {contract['version']}"), Text(dump(contract["content"]))]
     return Group(*parts)
@@ -304,7 +304,7 @@ def short_agent(agent_id: str) -> str:
 
 
 def _path(status: str) -> Text:
-    """The states in order; those that it has reached in their colour."""
+    """The states in order, with the current one in its colour."""
     states = list(TONES)
     reached = states.index(status) if status in states else -1
     path = Text()
@@ -318,9 +318,9 @@ def _path(status: str) -> Text:
     return path
 
 
-def _parties(contract: Json, told: Json, project: Json) -> Table:
+def _parties(contract: Json, facts: Json, project: Json) -> Table:
     answers: dict[str, Any] = {}
-    for entry in told["timeline"]:
+    for entry in facts["timeline"]:
         if entry["version"] != contract["version"]:
             continue
         if entry["step"] in ("proposed", "updated"):
@@ -328,7 +328,9 @@ def _parties(contract: Json, told: Json, project: Json) -> Table:
         elif entry["step"] in ("agreed", "change_requested", "rejected"):
             tone = {"agreed": "cyan", "change_requested": "magenta"}.get(entry["step"], "red")
             answers[entry["repoId"]] = Text(entry["step"].replace("_", " "), tone)
-    work = {one["repo_id"]: one for one in contract["implementations"]}
+    work = {
+        implementation["repo_id"]: implementation for implementation in contract["implementations"]
+    }
     agents = {repo["repo_id"]: repo.get("agent_id") for repo in project["repos"]}
     names = repo_names(project)
     waiting = Text("-", "dim")
@@ -346,7 +348,7 @@ def _parties(contract: Json, told: Json, project: Json) -> Table:
                 _work(work[party]["status"]) if party in work else waiting,
                 data(", ".join(work[party]["files"]) or "-") if party in work else waiting,
             )
-            for party in told["parties"]
+            for party in facts["parties"]
         ],
     )
 
@@ -360,9 +362,9 @@ def _conflict(lost: Json, names: dict[str, str]) -> Group:
     by = one_line(names.get(lost["proposedBy"], lost["proposedBy"]))
     note = f": {one_line(lost['changeNotes'])}" if lost.get("changeNotes") else ""
     parties = ""
-    # Older nodes don't tell them.
+    # Older nodes don't send them.
     if set(lost.get("parties", ())) != set(lost.get("currentParties", ())):
-        bound = ", ".join(one_line(names.get(one, one)) for one in lost["parties"])
+        bound = ", ".join(one_line(names.get(party, party)) for party in lost["parties"])
         parties = f", for {bound}"
     return Group(
         Text(f"by {by} at {clock(lost['timestamp'])}{parties}{note}", "red"),

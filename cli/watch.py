@@ -8,16 +8,17 @@ from urllib.parse import urlencode
 
 import typer
 
-from cli.client import DEFAULT_URL, Client, KeyOption, NodeError, Unreachable, UrlOption, connected
-from cli.terminal import USAGE, JsonOption, dump, fail
-from schemas.plain import clean, one_line
+from cli.client import DEFAULT_URL, NodeClient, NodeError, NodeUnreachable, connected
+from cli.options import JsonOption, KeyOption, UrlOption
+from cli.terminal import USAGE, dump, fail, notice
+from schemas.plain import one_line
 
 SILENCE = 45.0
-"""Seconds without a byte after which the stream is dead: the node pings every 15."""
+"""Seconds without a byte after which the stream counts as dead: the node pings every 15."""
 PAUSE_MAX = 15.0
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """A server-sent event that carries data."""
 
     id: str
@@ -26,22 +27,27 @@ class Event(NamedTuple):
 
 def watch(
     project: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only changes of this project.")
+        str | None, typer.Option(metavar="ID", help="Show only changes of this project.")
     ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only of this kind: project, repo, contract, context, file, file_request, peer, "
-            "conflict."
+            help="Show only this kind: project, repo, contract, context, file, file_request, peer "
+            "or conflict; repeatable."
         ),
     ] = None,
     after: Annotated[
         str | None,
-        typer.Option(metavar="SEQ", help="Begin after this change; 0 for all there ever were."),
+        typer.Option(
+            metavar="SEQ",
+            help="Begin after this change; 0 for all since the first. By default only new ones.",
+        ),
     ] = None,
     mesh: Annotated[
         bool,
-        typer.Option("--mesh", help="The node's peers instead: who comes, goes, lags, conflicts."),
+        typer.Option(
+            "--mesh", help="Show the peers instead: which join, go down, lag or conflict."
+        ),
     ] = False,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
@@ -49,9 +55,9 @@ def watch(
 ) -> None:
     """Show changes live until Ctrl-C.
 
-    With --mesh, how the exchange with each peer goes, and a line when a peer joins, goes down,
-    comes up, has caught up or is removed, and when a conflict is kept. With --json, one object on
-    each line. When the node goes away it waits for it, and goes on where it stopped.
+    With --mesh it shows the exchange with each peer, and a line when a peer joins, goes down, comes
+    up, has caught up or is removed, and when a conflict is stored. With --json it prints one object
+    on each line. When the node goes down, it waits, and continues where it stopped.
 
     \b
     Examples:
@@ -74,18 +80,18 @@ def watch(
                 raise typer.Exit from None
         show = _print_json if as_json else _Printer(node).show
         try:
-            for event in follow(node, f"/events?{query}", after, _say):
+            for event in follow(node, f"/events?{query}", after, notice):
                 show(event)
         except KeyboardInterrupt:
             raise typer.Exit from None
 
 
 def follow(
-    node: Client, path: str, after: str | None, say: Callable[[str], None]
-) -> Iterator[Event]:
-    """Events for ever; `say` is told when the node goes and comes.
+    node: NodeClient, path: str, after: str | None, say: Callable[[str], None]
+) -> Iterator[ServerSentEvent]:
+    """Events without end. `say` is called with a line when the node goes down or comes back.
 
-    Raises NodeError when it can't be reached at first, or refuses.
+    Raises NodeError when the node can't be reached at first, or refuses.
     """
     last, pause, lost, met = after, 0.5, False, False
     while True:
@@ -93,23 +99,23 @@ def follow(
         try:
             with node.stream(path, headers, SILENCE) as chunks:
                 if lost:
-                    say(f"{node.url} is back")
+                    say(f"{node.url} answers again")
                 met, lost, pause = True, False, 0.5
                 for event in parse_events(lines_of(chunks)):
                     last = event.id
                     yield event
-        except Unreachable:
+        except NodeUnreachable:
             if not met:
                 raise
         if not lost:
-            say(f"{node.url} is gone; waiting for it")
+            say(f"{node.url} does not answer; waiting for it")
         lost = True
         time.sleep(pause)
         pause = min(pause * 2, PAUSE_MAX)
 
 
 def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Whole lines, without their ends; only LF and CRLF end one."""
+    """Whole lines, without their ends. Only LF and CRLF end a line."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
@@ -117,13 +123,13 @@ def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
             yield line.removesuffix(b"\r").decode(errors="replace")
 
 
-def parse_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Events that have data (HTML Standard, 9.2.6); an unfinished one at the end is dropped."""
+def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
+    """The events that have data (HTML Standard, 9.2.6). An unfinished last event is dropped."""
     id = ""
     data: list[str] = []
     for line in lines:
         if not line and data:
-            yield Event(id, "\n".join(data))
+            yield ServerSentEvent(id, "\n".join(data))
         if not line:
             data = []
             continue
@@ -136,9 +142,9 @@ def parse_events(lines: Iterable[str]) -> Iterator[Event]:
 
 
 class _Printer:
-    """Prints changes for people; asks the node for the names of things, once for each."""
+    """Prints changes for people. Asks the node once for the name of each contract."""
 
-    def __init__(self, node: Client) -> None:
+    def __init__(self, node: NodeClient) -> None:
         from cli import views
 
         self._node = node
@@ -146,7 +152,7 @@ class _Printer:
         self._out = views.console()
         self._names: dict[str, str] = {}
 
-    def show(self, event: Event) -> None:
+    def show(self, event: ServerSentEvent) -> None:
         from rich.text import Text
 
         from cli.story import TONES
@@ -177,9 +183,9 @@ class _Printer:
     def _name(self, change: dict[str, Any]) -> str:
         if change["entity"] == "contract":
             which = {"projectId": change["projectId"], "contractId": change["entityId"]}
-            found = self._ask("cacp/contract/get", which)
-            if found:
-                return str(found["name"])
+            contract = self._ask("cacp/contract/get", which)
+            if contract:
+                return str(contract["name"])
         return str(change["entityId"])
 
     def _packet(self, change: dict[str, Any]) -> str:
@@ -200,9 +206,5 @@ class _Printer:
             return None
 
 
-def _print_json(event: Event) -> None:
+def _print_json(event: ServerSentEvent) -> None:
     typer.echo(dump({"id": event.id, **json.loads(event.data)}, indent=None))
-
-
-def _say(what: str) -> None:
-    typer.echo(clean(f"cacp: {what}"), err=True)

@@ -1,6 +1,6 @@
-"""`cacp wire`: read, write and teach the compact result text of an agent.
+"""`cacp wire`: read, write and teach the compact result text of agents.
 
-The commands import the format themselves: `cacp --help` needn't wait for its models to build.
+The commands import the format themselves: `cacp --help` doesn't wait for its models.
 """
 
 import json
@@ -13,7 +13,7 @@ import typer
 app = typer.Typer(
     name="wire",
     no_args_is_help=True,
-    help="Read, write and teach the compact result text of an agent.\n\n"
+    help="Read, write and teach the compact result text of agents.\n\n"
     "Example: cacp wire parse answer.txt --json",
 )
 
@@ -24,50 +24,54 @@ _NOTHING_FOUND = 3
 
 @app.command()
 def parse(
-    file: Annotated[str, typer.Argument(help="The text to read; - is standard input.")],
+    file: Annotated[str, typer.Argument(help="The text to read; - for standard input.")],
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print an object keyed by lower-case field, and warnings."),
+        typer.Option(
+            "--json",
+            help="Print a JSON object: its keys are the fields in lower case, and warnings.",
+        ),
     ] = False,
 ) -> None:
-    """Find the last report or dispatch in a text and print it in canonical form.
+    """Find the last report or dispatch in a text, and print it in canonical form.
 
-    What isn't written as it should be, and still can't be misread, is read with a warning: on
-    standard error, or with --json as warnings, each with line, field and message. What can be
-    misread is malformed.
+    An unambiguous deviation from the format gives a warning: on stderr, or with --json under
+    `warnings`, with line, field and message. An ambiguous one makes the text malformed.
 
-    Exit status: 0 parsed, 1 malformed, 2 unreadable, 3 neither a report nor a dispatch in it.
+    Exit status: 0 parsed, 1 malformed, 2 the file can't be read, 3 the text has neither a report
+    nor a dispatch.
 
     Example: cacp wire parse answer.txt --json
     """
     from schemas import wire
 
     try:
-        found = wire.parse(_read(file))
+        parsed = wire.parse(_read(file))
     except wire.WireError as error:
         _fail(_MALFORMED, str(error))
-    if found is None:
-        _fail(_NOTHING_FOUND, "neither a report (STATUS:…) nor a dispatch (TASK:…) in it")
+    if parsed is None:
+        _fail(_NOTHING_FOUND, "the text has neither a report (STATUS:…) nor a dispatch (TASK:…)")
     if as_json:
-        typer.echo(json.dumps(wire.to_fields(*found), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(wire.to_fields(*parsed), ensure_ascii=False, indent=2))
         return
     try:
-        typer.echo(wire.emit(found.message))
+        typer.echo(wire.emit(parsed.message))
     except wire.WireError as error:
         _fail(_MALFORMED, f"canonical text can't carry it, --json can: {error}")
-    for one in found.warnings:
-        typer.echo(f"cacp wire: warning: {one}", err=True)
+    for warning in parsed.warnings:
+        typer.echo(f"cacp wire: warning: {warning}", err=True)
 
 
 @app.command()
 def emit(
-    file: Annotated[str, typer.Argument(help="The JSON object to read; - is standard input.")],
+    file: Annotated[str, typer.Argument(help="The JSON object to read; - for standard input.")],
 ) -> None:
     """Print a JSON object, keyed by lower-case field, as a report or a dispatch.
 
-    Takes what `parse --json` prints. An unknown key becomes an unknown field.
+    It reads what `cacp wire parse --json` prints. An unknown key becomes an unknown field.
 
-    Exit status: 0 printed, 1 not an object that a report or dispatch can carry, 2 unreadable.
+    Exit status: 0 printed, 1 the object is neither a report nor a dispatch, 2 the file can't be
+    read.
 
     Example: echo '{"status": "ok", "tests": "pass:12"}' | cacp wire emit -
     """
@@ -87,7 +91,7 @@ def emit(
 
 @app.command()
 def prompt() -> None:
-    """Print the block that teaches an agent the format.
+    """Print instructions that teach an agent the format, for its prompt or AGENTS.md.
 
     Example: cacp wire prompt >> AGENTS.md
     """

@@ -1,4 +1,4 @@
-"""An agent over stdio under test: what it offers, speaks and answers at all."""
+"""An agent over stdio as a target: its capabilities, versions, and what it never answers."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -7,16 +7,17 @@ from functools import partial
 from pydantic import JsonValue
 
 from comply import versions
-from comply.conditions import unmet
 from comply.files import Case
-from comply.kept import REASON, cut
 from comply.matching import at
+from comply.open_turns import PLAIN, Turns, left_open
+from comply.preconditions import unmet
+from comply.report_limits import REASON, cut
 from comply.result import Finding, NotApplicable
-from comply.run import HarnessError, Unreachable, to_its_end
+from comply.run import to_its_end
 from comply.settings import AgentServer
 from comply.stdio import OtherVersion, StdioSession, Unanswered, initialises
+from comply.target import HarnessError, SubjectUnreachable
 from comply.template import text_of
-from comply.turns import PLAIN, Turns, left_open
 from schemas.jsont import ComplianceTest, JsonObject
 
 START_SECONDS = 30.0
@@ -28,37 +29,40 @@ OPENING: list[JsonValue] = [{"newSession": {}}]
 
 @dataclass(slots=True)
 class StdioTarget:
-    """An agent, and what it offered when it was first initialised."""
+    """An agent, and what it offered when the runner first initialised it."""
 
     name: str
     server: AgentServer
     facts: dict[str, str] = field(default_factory=dict)
     offers: JsonObject = field(default_factory=dict)
-    """Of version 1 of the protocol: the agent's capabilities, and what a session has."""
+    """In version 1: the agent's capabilities, and the answer to `session/new`."""
     preview: JsonObject = field(default_factory=dict)
-    """The same of version 2."""
+    """The same for version 2."""
     spoken: frozenset[int] = frozenset()
     """The versions that it negotiates."""
     start_seconds: float = START_SECONDS
-    """How long it may take to answer the first `initialize`, and the first `session/new`."""
+    """Seconds to answer the first `initialize`, and the first `session/new`."""
     locked: str | None = None
-    """Why it opens no session: it wants authentication."""
+    """Why it opens no session: it demands authentication."""
     silent: dict[str, Finding] = field(default_factory=dict)
-    """The methods that it is known not to answer."""
+    """The methods that it is known never to answer, with the finding."""
     turn_seconds: float = TURN_SECONDS
-    """How long it may take to end a plain turn."""
+    """Seconds to end a plain turn."""
     turns: dict[int, Turns] = field(default_factory=lambda: {1: Turns(), 2: Turns()})
     """By version of the protocol."""
 
     async def learn(self) -> None:
-        """Initialise once in each version, and open a session if it lets us. Raises Unreachable."""
+        """Initialise once in each version, and open a session if the agent allows it.
+
+        Raises SubjectUnreachable when the agent can't be started.
+        """
         await self._learn()
         if "initialize" not in self.silent:
             await self._learn_preview()
         self.facts["Protocol"] = ", ".join(map(str, sorted(self.spoken))) or "unknown"
 
     async def _learn_preview(self) -> None:
-        """What it offers in version 2, if it negotiates that. No word of it is judged."""
+        """Learn what it offers in version 2, if it negotiates that. Nothing here is judged."""
         test = _own(2, OPENING)
         session = StdioSession(self.server, test, min(self.start_seconds, PREVIEW_SECONDS))
         try:
@@ -92,10 +96,10 @@ class StdioTarget:
         except Finding as finding:
             self.facts["Notes"] = cut(str(finding), REASON)
             if isinstance(finding, Unanswered) and session.record.ended is None:
-                # Each test would wait for it again, as long as a test may last.
+                # Otherwise each test would wait for it again.
                 self.silent[finding.method] = finding
         except HarnessError as error:
-            raise Unreachable(str(error)) from None
+            raise SubjectUnreachable(str(error)) from None
         finally:
             log = await to_its_end(session.close())
             for known in self.silent.values():
@@ -105,9 +109,9 @@ class StdioTarget:
         modes = at(self.offers, "session.modes.availableModes")
         self.facts["Modes"] = _ids(modes, "id") or "not advertised"
         commands = [
-            found
+            listed
             for frame in session.record.frames
-            if (found := at(frame.message, "params.update.availableCommands")) is not None
+            if (listed := at(frame.message, "params.update.availableCommands")) is not None
         ]
         self.facts["Commands"] = _ids(commands[-1] if commands else None, "name") or "none"
 
@@ -124,7 +128,7 @@ class StdioTarget:
         return absent
 
     async def _plain_turn(self, version: int) -> str | None:
-        """The end of its stderr if it leaves a plain prompt open; None whatever else it does."""
+        """The end of its stderr if it leaves a plain prompt open, else None."""
         test = _own(version, PLAIN)
         session = StdioSession(self.server, test, self.start_seconds)
         frames, log, silent = session.record.frames, "", False
@@ -157,7 +161,7 @@ class StdioTarget:
         )
 
     def _known_silence(self, test: ComplianceTest) -> str | None:
-        """Why the test is NA of who never said what it offers. Raises Finding."""
+        """Why the test is NA for an agent that never answered `initialize`. Raises Finding."""
         needed = {"initialize", "authenticate"} if not initialises(test) else set()
         if test.severity == "optional" and "initialize" in needed & self.silent.keys():
             return str(self.silent["initialize"])
@@ -168,7 +172,7 @@ class StdioTarget:
         return None
 
     def concerns(self, test: ComplianceTest) -> bool:
-        # Who answers nothing is told so once, not in every version.
+        # An agent that answers nothing fails in version 1 only.
         spoken = self.spoken or (frozenset({1}) if "initialize" in self.silent else frozenset())
         return not spoken or test.protocol_version in spoken
 
@@ -187,5 +191,5 @@ def _own(version: int, steps: list[JsonValue]) -> ComplianceTest:
 
 
 def _ids(items: JsonValue, name: str) -> str:
-    found = items if isinstance(items, list) else []
-    return cut("/".join(text_of(at(item, name)) for item in found), REASON)
+    entries = items if isinstance(items, list) else []
+    return cut("/".join(text_of(at(item, name)) for item in entries), REASON)

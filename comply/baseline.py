@@ -1,16 +1,16 @@
-"""What is known not to pass: a file of `suite/test` lines, `#` starts a comment.
+"""A baseline: tests that are known not to pass, as lines `suite/test`; `#` starts a comment.
 
-What stands in it may fail without failing the run; what stands in it with `NA` may go untested, but
-not fail. An entry that is no longer true, because its test passes, or is tested, or names no test,
-is stale and fails the run, so that the file never says more than is true.
+A listed test may fail without failing the run; one listed with `NA` may go untested, but not fail.
+An entry is stale when its test passes, is tested after all, or does not exist. A stale entry fails
+the run, so that the file stays true.
 """
 
 from collections.abc import Collection, Sequence
 
-from comply.result import Result, Subject, Verdict, results_of
+from comply.result import CaseResult, Subject, Verdict, results_of
 
 UNTESTED = " NA"
-"""What follows the test's key in an entry that excuses no failure."""
+"""The suffix of an entry that excuses a gap but no failure."""
 
 
 def entries(text: str) -> frozenset[str]:
@@ -18,8 +18,8 @@ def entries(text: str) -> frozenset[str]:
     return frozenset(line for line in lines if line)
 
 
-def excused(known: frozenset[str], result: Result) -> bool:
-    """Whether it is known that this test doesn't pass, and how."""
+def excused(known: frozenset[str], result: CaseResult) -> bool:
+    """Whether the baseline has this test with this kind of verdict."""
     gap = result.verdict is Verdict.NA and result.key + UNTESTED in known
     return gap or result.key in known
 
@@ -27,7 +27,7 @@ def excused(known: frozenset[str], result: Result) -> bool:
 def stale(
     known: frozenset[str], subjects: Sequence[Subject], tests: Collection[str]
 ) -> dict[str, str]:
-    """The entries that are no longer true, and why. `tests` are all that there are, run or not."""
+    """The stale entries, and why. `tests` are the keys of all existing tests, run or not."""
     results = [result for _, result in results_of(subjects)]
     passed = {result.key for result in results if result.verdict is Verdict.PASS}
     bad = {result.key for result in results if result.bad}
@@ -46,7 +46,7 @@ def stale(
 
 
 def failures(known: frozenset[str], subjects: Sequence[Subject]) -> list[str]:
-    """What makes the run fail: required tests that fail and are not known to."""
+    """Required tests that fail and are not in the baseline."""
     return [
         f"{subject.name}: {result.key}"
         for subject, result in results_of(subjects)
@@ -55,7 +55,7 @@ def failures(known: frozenset[str], subjects: Sequence[Subject]) -> list[str]:
 
 
 def gaps(known: frozenset[str], subjects: Sequence[Subject]) -> list[str]:
-    """Required tests that were not tested and are not known to be left out."""
+    """Required tests that were not tested and are not in the baseline."""
     return [
         f"{subject.name}: {result.key}"
         for subject, result in results_of(subjects)
@@ -64,7 +64,7 @@ def gaps(known: frozenset[str], subjects: Sequence[Subject]) -> list[str]:
 
 
 def as_text(subjects: Sequence[Subject]) -> str:
-    """A baseline of what fails now, and of what was not tested."""
+    """A baseline of the current failures and gaps."""
     results = [result for _, result in results_of(subjects)]
     failing = {result.key: result.reason for result in results if _fails(result)}
     untested = {
@@ -76,9 +76,9 @@ def as_text(subjects: Sequence[Subject]) -> str:
     return "".join(f"{key}  # {' '.join(why.split())}\n" for key, why in sorted(lines.items()))
 
 
-def _fails(result: Result) -> bool:
+def _fails(result: CaseResult) -> bool:
     return result.required and result.verdict is Verdict.FAIL
 
 
-def _is_gap(result: Result) -> bool:
+def _is_gap(result: CaseResult) -> bool:
     return result.required and result.verdict is Verdict.NA

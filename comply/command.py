@@ -1,4 +1,4 @@
-"""Tests of a program that reads standard input: a wire parser, one run of it per `run` step."""
+"""Tests of a program that reads standard input, such as a wire parser: one run per `run` step."""
 
 import asyncio
 import json
@@ -11,16 +11,17 @@ from pydantic import JsonValue
 
 from comply.files import Case
 from comply.process import Child, NotStarted
-from comply.record import Record
-from comply.run import HarnessError, Unreachable, to_its_end
+from comply.record import Transcript
+from comply.run import to_its_end
+from comply.target import HarnessError, SubjectUnreachable
 from comply.template import fill
-from schemas.jsont import ComplianceTest, JsonObject, Step
+from schemas.jsont import ComplianceTest, JsonObject, JsontStep
 
 RUN_SECONDS = 20.0
 
 
 class Flood(Exception):
-    """It writes more than any run may; the message says of what."""
+    """The command wrote more than a run may; the message names the limit."""
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class CommandTarget:
         return shlex.split(self.line)
 
     async def learn(self) -> None:
-        """Raises Unreachable when the command can't be started."""
+        """Raises SubjectUnreachable when the command can't be started."""
         with suppress(TimeoutError, Flood):
             await run(self.argv, b"")
 
@@ -59,23 +60,23 @@ class CommandTarget:
 
 
 class CommandSession:
-    """Runs of the command. Each is heard as `output`: status, stdout, and its JSON if it is."""
+    """Runs of the command. Each is recorded as `output`: status, stdout, and its JSON if any."""
 
     def __init__(self, argv: list[str]) -> None:
         self.argv = argv
-        self.record = Record(unasked=False)
+        self.record = Transcript(unasked=False)
         self.variables: dict[str, JsonValue] = {"unique": uuid.uuid4().hex[:12]}
         self.log = ""
 
     async def start(self) -> None:
         """Each step starts the command."""
 
-    async def act(self, step: Step) -> None:
+    async def act(self, step: JsontStep) -> None:
         if step.run is None:
             raise HarnessError("this step is not for a command")
         stdin = str(fill(step.run.stdin, self.variables))
         for frame in self.record.open():
-            # Only the latest run can meet what is said of it.
+            # Only the latest run can meet an expectation.
             frame.matched = True
         self.record.sent({"stdin": stdin}, "output")
         try:
@@ -93,7 +94,7 @@ class CommandSession:
         self.record.heard(heard, "output")
 
     async def run(self, stdin: bytes) -> tuple[int, str, str]:
-        """Status, stdout and stderr. Raises Unreachable, Flood, TimeoutError."""
+        """Status, stdout and stderr. Raises SubjectUnreachable, Flood, TimeoutError."""
         return await run(self.argv, stdin)
 
     async def close(self) -> str:
@@ -101,14 +102,14 @@ class CommandSession:
 
 
 async def run(argv: list[str], stdin: bytes) -> tuple[int, str, str]:
-    """Status, stdout and stderr of a command. Raises Unreachable, Flood, TimeoutError."""
-    said: list[bytes] = []
+    """Status, stdout and stderr of a command. Raises SubjectUnreachable, Flood, TimeoutError."""
+    lines: list[bytes] = []
     try:
         child = await Child.start(
-            argv, marker=uuid.uuid4().hex, heard=said.append, ended=lambda why: None
+            argv, marker=uuid.uuid4().hex, heard=lines.append, ended=lambda why: None
         )
     except NotStarted as error:
-        raise Unreachable(str(error)) from None
+        raise SubjectUnreachable(str(error)) from None
     try:
         async with asyncio.timeout(RUN_SECONDS):
             await child.write(stdin)
@@ -118,4 +119,4 @@ async def run(argv: list[str], stdin: bytes) -> tuple[int, str, str]:
         await to_its_end(child.end(0))
     if child.flood:
         raise Flood(child.flood)
-    return child.process.returncode or 0, b"".join(said).decode(errors="replace"), child.log
+    return child.process.returncode or 0, b"".join(lines).decode(errors="replace"), child.log

@@ -1,4 +1,4 @@
-"""A test in words: what it verifies, what it is put to, and its steps one by one."""
+"""Explains a test in words: what it verifies, what it needs, and each step."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,15 @@ from pydantic import JsonValue
 from comply.files import Case
 from comply.record import expected_of
 from comply.template import names, text_of
-from schemas.jsont import ComplianceTest, Expect, ExpectedMessage, Forbid, Step
+from schemas.jsont import ComplianceTest, Expect, ExpectedMessage, Forbid, JsontStep
 
 
 def explain(case: Case) -> str:
     test = case.test
     lines = [f"{case.suite}/{case.id}: {test.title}", "", test.description, ""]
     lines += [*_setting(test), ""]
+    if test.setup is not None:
+        lines += [f"Steps 1 to {case.setup_count} are the set-up {test.setup}.", ""]
     for number, step in enumerate(test.steps, 1):
         first, *rest = _said(step)
         lines.append(f"{number:2}. {first}")
@@ -22,7 +24,7 @@ def explain(case: Case) -> str:
 
 
 def _setting(test: ComplianceTest) -> Iterator[str]:
-    """What holds for the whole test."""
+    """Lines about the whole test."""
     yield f"Severity: {test.severity}. Transport: {test.transport}."
     if test.transport == "stdio":
         version = test.protocol_version
@@ -44,7 +46,7 @@ def _setting(test: ComplianceTest) -> Iterator[str]:
         yield f"Sandbox: {file.path} holds {content}"
 
 
-def _said(step: Step) -> Iterator[str]:
+def _said(step: JsontStep) -> Iterator[str]:
     who = "" if step.caller == "first" else f" as {step.caller}"
     where = "" if step.to == "node" else " to the peer"
     added = f" with the headers {_json(dict(step.headers))}" if step.headers else ""
@@ -98,10 +100,10 @@ def _message(message: ExpectedMessage) -> Iterator[str]:
 
 
 def _forbidden(window: Forbid) -> Iterator[str]:
-    unwanted = [*window.methods, *(["lines that are no messages"] if window.stray_lines else [])]
-    said = f"none of {', '.join(unwanted)}" if unwanted else "none of"
+    unwanted = [*window.methods, *(["lines that are not messages"] if window.stray_lines else [])]
+    forbidden = f"none of {', '.join(unwanted)}" if unwanted else "none of"
     since = ", since the test began," if window.from_start else ","
-    yield f"for {_number(window.timeout_ms)} ms{since} {said}"
+    yield f"for {_number(window.timeout_ms)} ms{since} {forbidden}"
     for message in window.messages:
         yield from _message(message)
 

@@ -5,44 +5,48 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from comply.setup import BadSetup, setup_steps
 from comply.source import SUFFIX, NotATest, id_of, read
-from schemas.jsont import ComplianceTest, Step
+from schemas.jsont import ComplianceTest, JsontStep
 
 SUITES = Path(__file__).parent / "suites"
 
 
-class NotFound(ValueError):
-    """A name that is no suite, no test and no file; the message says what there is."""
+class NoSuchTest(ValueError):
+    """The name is not a suite, test or file; the message lists the suites."""
 
 
 class BadTest(ValueError):
-    """A file that is no test; the message starts with `file:line:`."""
+    """The file is not a valid test; the message starts with `file:line:`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test and where it comes from; a file that is no test has `problem` say why."""
+    """A test with all its steps, and where it comes from."""
 
     id: str
     suite: str
     path: Path
     test: ComplianceTest
     problem: str = ""
+    """Why the file is not a test; empty when it is one."""
+    setup_count: int = 0
+    """How many of the first steps come from the set-up that the test shares."""
 
 
 def suites() -> list[str]:
-    """The names of the suites that are shipped."""
+    """The names of the shipped suites."""
     return sorted({path.parent.name for path in SUITES.glob(f"*/*{SUFFIX}")})
 
 
 def find(names: Sequence[str]) -> list[Path]:
-    """The files that suites, test ids, files and folders name, each once. Raises NotFound."""
-    found = [path for name in names for path in _named(name)]
-    return list(dict.fromkeys(found))
+    """The files of these suites, test ids, files and folders, each once. Raises NoSuchTest."""
+    paths = [path for name in names for path in _named(name)]
+    return list(dict.fromkeys(paths))
 
 
 def around(cases: Sequence[Case]) -> set[str]:
-    """The keys of all tests that are shipped or lie beside one of these."""
+    """The keys of all shipped tests and of those in the folders of `cases`."""
     folders = {case.path.parent for case in cases}
     paths = itertools.chain(
         SUITES.glob(f"*/*{SUFFIX}"), *(folder.glob(f"*{SUFFIX}") for folder in folders)
@@ -56,27 +60,31 @@ def key_of(path: Path) -> str:
 
 
 def load_all(paths: Iterable[Path]) -> list[Case]:
-    """Each file; one that is no test concerns nobody else, and ends as an error of its own."""
-    return [_whatever(path) for path in paths]
+    """Load each file; an invalid one becomes a case with `problem`, and the others run."""
+    return [_load_or_report(path) for path in paths]
 
 
-def _whatever(path: Path) -> Case:
+def _load_or_report(path: Path) -> Case:
     try:
         return load(path)
     except BadTest as error:
-        test = ComplianceTest(title=id_of(path), severity="required", steps=[Step(delayMs=0)])
+        test = ComplianceTest(title=id_of(path), severity="required", steps=[JsontStep(delayMs=0)])
         return Case(id_of(path), path.parent.name, path, test, str(error))
 
 
 def load(path: Path) -> Case:
-    """Raises BadTest."""
+    """The test in a file, with the steps of its set-up before its own. Raises BadTest."""
     try:
         test = read(path.read_text(encoding="utf-8"))
+        before = setup_steps(test.setup, path.parent)
+    except BadSetup as error:
+        raise BadTest(f"{path}: setup: {error}") from None
     except NotATest as error:
         raise BadTest(f"{path}:{error.problem.line}: {error.problem.text}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadTest(f"{path}: can't be read: {getattr(error, 'strerror', 'not UTF-8')}") from None
-    return Case(id_of(path), path.parent.name, path, test)
+    test = test.model_copy(update={"steps": [*before, *test.steps]})
+    return Case(id_of(path), path.parent.name, path, test, setup_count=len(before))
 
 
 def _named(name: str) -> Iterator[Path]:
@@ -92,9 +100,9 @@ def _named(name: str) -> Iterator[Path]:
     elif path.is_dir():
         inside = sorted(path.rglob(f"*{SUFFIX}"))
         if not inside:
-            raise NotFound(f"no {SUFFIX} file in the folder {name}")
+            raise NoSuchTest(f"no {SUFFIX} file in the folder {name}")
         yield from inside
     elif path.is_file():
         yield path
     else:
-        raise NotFound(f"no suite, test or file {name}; the suites are {', '.join(suites())}")
+        raise NoSuchTest(f"no suite, test or file {name}; the suites are {', '.join(suites())}")

@@ -1,5 +1,5 @@
-"""What an agent says, held against the official schema of the protocol version that was negotiated
-(`comply/protocol/`) and against JSON-RPC (`comply.bookkeeping`)."""
+"""Validates an agent's messages against the official schema of the negotiated protocol version
+(`comply/protocol/`) and against JSON-RPC (`comply.id_tracking`)."""
 
 import base64
 import json
@@ -16,14 +16,14 @@ from jsonschema import Draft202012Validator, FormatChecker, ValidationError  # t
 from jsonschema.validators import extend  # type: ignore[import-untyped]
 from pydantic import JsonValue
 
-from comply.bookkeeping import Entry, Said, follow
+from comply.id_tracking import Said, TrackedMessage, follow
 from schemas.jsont import JsonObject
 
 FOLDER = Path(__file__).parent / "protocol"
 VERSIONS = (1, 2)
-"""The protocol versions that have a schema; 2 is the published preview."""
+"""The protocol versions with a schema; 2 is the published preview."""
 LAST_VERSION = 2**16 - 1
-"""No version is greater."""
+"""The largest valid version."""
 _SHOWN = 120
 
 
@@ -35,10 +35,10 @@ class Breach:
     text: str
 
 
-def breaches(said: Iterable[Said]) -> Iterator[Breach]:
-    """What the subject said against the rules, one for each message at most."""
+def breaches(messages: Iterable[Said]) -> Iterator[Breach]:
+    """The rules that the subject's messages break, at most one for each message."""
     version = VERSIONS[0]
-    for entry in follow(said):
+    for entry in follow(messages):
         agreed = _agreed(entry)
         version = version if agreed is None else agreed
         if entry.sent:
@@ -50,17 +50,18 @@ def breaches(said: Iterable[Said]) -> Iterator[Breach]:
             yield Breach(entry.place, problem)
 
 
-def _agreed(entry: Entry) -> int | None:
-    """The version that `initialize` asks for, if it is one that we know, and then the one that its
-    answer names, if it can be one."""
+def _agreed(entry: TrackedMessage) -> int | None:
+    """The version that a request or answer of `initialize` names: in a request only a known one, in
+    an answer any valid one."""
     message, request = entry.message, entry.request or {}
     if request.get("method") != "initialize" or not isinstance(message, dict):
         return None
-    said = message.get("params" if entry.sent else "result")
-    found = said.get("protocolVersion") if isinstance(said, dict) else None
-    if not isinstance(found, int) or isinstance(found, bool):
+    fields = message.get("params" if entry.sent else "result")
+    version = fields.get("protocolVersion") if isinstance(fields, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
         return None
-    return found if found in VERSIONS or (not entry.sent and 0 <= found <= LAST_VERSION) else None
+    possible = version in VERSIONS or (not entry.sent and 0 <= version <= LAST_VERSION)
+    return version if possible else None
 
 
 @cache
@@ -69,7 +70,7 @@ def protocol(version: int) -> "Protocol":
 
 
 class Protocol:
-    """One version's schema. Its definitions name their method and the side that serves it."""
+    """One version's schema. Each definition names its method and the side that serves it."""
 
     def __init__(self, schema: JsonObject, version: int) -> None:
         definitions: Any = schema["$defs"]
@@ -77,29 +78,29 @@ class Protocol:
         self.validator: Any = _validator()({"$defs": definitions}, format_checker=_formats())
         self.definitions = definitions
         self.methods: dict[tuple[str, str], dict[str, str]] = {}
-        """By side and method: the definitions of its request or notification, and answer."""
+        """By side and method: the definitions of request or notification, and of response."""
         for name, definition in definitions.items():
             if "x-method" in definition:
-                kind = next(one for one in _KINDS if name.endswith(one))
+                kind = next(suffix for suffix in _KINDS if name.endswith(suffix))
                 served = self.methods.setdefault((definition["x-side"], definition["x-method"]), {})
                 served[kind] = name
 
-    def problem(self, entry: Entry) -> str | None:
-        """What the schema has against a message of an agent."""
+    def problem(self, entry: TrackedMessage) -> str | None:
+        """The rule of the schema that a message of an agent breaks, or None."""
         message = entry.message
         assert isinstance(message, dict)
         if "method" in message:
-            return self._called(str(message["method"]), message)
+            return self._call_problem(str(message["method"]), message)
         if "error" in message:
-            return self._unlike("Error", message["error"], "error")
+            return self._mismatch("Error", message["error"], "error")
         method = (entry.request or {}).get("method")
         definition = self.methods.get(("agent", str(method)), {}).get(_RESPONSE)
         if definition is None:
             return None
-        problem = self._unlike(definition, message["result"], "result")
+        problem = self._mismatch(definition, message["result"], "result")
         return problem and f"the answer to {method}: {problem}"
 
-    def _called(self, method: str, message: JsonObject) -> str | None:
+    def _call_problem(self, method: str, message: JsonObject) -> str | None:
         if method.startswith("_"):
             return None
         side = "protocol" if method.startswith("$/") else "client"
@@ -108,9 +109,7 @@ class Protocol:
             if side == "protocol":
                 return None
             whose = "a method of agents" if ("agent", method) in self.methods else "no method"
-            return (
-                f"{method} is {whose} in version {self.version}; a name of one's own begins with _"
-            )
+            return f"{method} is {whose} in version {self.version}; a custom name begins with _"
         if ("id" in message) is (_NOTIFICATION in served):
             needs = "no id: it is a notification" if "id" in message else "an id: it is a request"
             return f"{method} needs {needs}"
@@ -118,50 +117,52 @@ class Protocol:
         params = message.get("params")
         if params is None and not self.definitions[definition].get("required"):
             return None
-        problem = self._unlike(definition, params, "params")
+        problem = self._mismatch(definition, params, "params")
         return problem and f"{method}: {problem}"
 
-    def _unlike(self, definition: str, value: JsonValue, name: str) -> str | None:
-        """Where a value is not what its definition says."""
-        found = self.validator.descend(value, {"$ref": f"#/$defs/{definition}"})
-        error = next(iter(found), None)
-        return None if error is None else _told(error, name)
+    def _mismatch(self, definition: str, value: JsonValue, name: str) -> str | None:
+        """Where and how a value differs from its definition, or None."""
+        errors = self.validator.descend(value, {"$ref": f"#/$defs/{definition}"})
+        error = next(iter(errors), None)
+        return None if error is None else _error_text(error, name)
 
 
 _REQUEST, _RESPONSE, _NOTIFICATION = _KINDS = "Request", "Response", "Notification"
 
 
-def _told(error: ValidationError, name: str) -> str:
-    """The place and the problem, of the alternative that was meant."""
+def _error_text(error: ValidationError, name: str) -> str:
+    """The place and the problem, within the alternative that was meant."""
     where = name
     while True:
-        where += "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in error.path)
-        meant = _meant(error)
+        where += "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.path)
+        meant = _alternative_meant(error)
         if meant is None:
-            return f"{where}{_said(error)}"
+            return f"{where}{_problem_text(error)}"
         error = meant
 
 
-def _meant(error: ValidationError) -> ValidationError | None:
-    """Of alternatives none of which is met, the problem of the one that was meant; None when
-    there is no telling which was."""
+def _alternative_meant(error: ValidationError) -> ValidationError | None:
+    """When no alternative matches, the error of the one that was meant; None when that is
+    unclear."""
     branches: dict[Any, list[ValidationError]] = {}
-    for one in error.context or ():
-        branches.setdefault(one.schema_path[0], []).append(one)
+    for nested in error.context or ():
+        branches.setdefault(nested.schema_path[0], []).append(nested)
     if error.validator not in ("anyOf", "oneOf") or not branches:
         return None
-    # What is not null was not meant to be null.
+    # A value that is not null was not meant to be null.
     likely = [them for them in branches.values() if them[0].validator_value != "null"]
-    named = [them for them in likely if not any(one.validator in ("const", "not") for one in them)]
+    named = [
+        them for them in likely if not any(nested.validator in ("const", "not") for nested in them)
+    ]
     if len(named) == 1:
         return named[0][0]
     common = set.intersection(
         *(
             {
                 name
-                for one in them
-                if one.validator == "required" and not one.path
-                for name in one.validator_value
+                for nested in them
+                if nested.validator == "required" and not nested.path
+                for name in nested.validator_value
             }
             for them in likely
         )
@@ -169,29 +170,29 @@ def _meant(error: ValidationError) -> ValidationError | None:
     if common:
         return ValidationError("", "required", instance={}, validator_value=sorted(common))
     if not named:
-        return _tag(likely)
-    deepest = max(named, key=lambda them: min(len(one.path) for one in them))
+        return _discriminator_error(likely)
+    deepest = max(named, key=lambda them: min(len(nested.path) for nested in them))
     return deepest[0] if deepest[0].path else None
 
 
-def _tag(branches: list[list[ValidationError]]) -> ValidationError | None:
-    """The tag that names no alternative: the constant that all of them have at one place."""
-    for one in branches[0] if branches else ():
-        if one.validator == "const" and one.path:
-            constants = (other for them in branches for other in them if other.path == one.path)
+def _discriminator_error(branches: list[list[ValidationError]]) -> ValidationError | None:
+    """An error on the discriminator: the constant that all branches have at one place, if any."""
+    for nested in branches[0] if branches else ():
+        if nested.validator == "const" and nested.path:
+            constants = (other for them in branches for other in them if other.path == nested.path)
             names = [other.validator_value for other in constants if other.validator == "const"]
             return ValidationError(
-                "", "enum", one.path, instance=one.instance, validator_value=names
+                "", "enum", nested.path, instance=nested.instance, validator_value=names
             )
     return None
 
 
-def _said(error: ValidationError) -> str:
+def _problem_text(error: ValidationError) -> str:
     """The problem, to follow its place."""
     value, rule = error.instance, error.validator_value
     match error.validator:
         case "required":
-            missing = next(one for one in rule if one not in value)
+            missing = next(field for field in rule if field not in value)
             return f".{missing} is missing"
         case "type":
             wanted = rule if isinstance(rule, str) else " or ".join(rule)
@@ -201,7 +202,7 @@ def _said(error: ValidationError) -> str:
         case "enum":
             return f" is {_short(value)}, should be one of {', '.join(map(str, rule))}"
         case "anyOf" | "oneOf":
-            names = [one["const"] for one in rule if "const" in one]
+            names = [alternative["const"] for alternative in rule if "const" in alternative]
             wanted = f"one of {', '.join(map(str, names))}" if names else "of the schema's shape"
             return f" is {_short(value)}, should be {wanted}"
         case _:
@@ -225,8 +226,8 @@ def _short(value: JsonValue) -> str:
 
 @cache
 def _validator() -> Any:
-    """A validator that goes straight to the alternative that a tag names (`type`,
-    `sessionUpdate`): the same answers ten times as fast, with the problem of that one alone."""
+    """A validator that goes straight to the alternative named by a tag (`type`, `sessionUpdate`):
+    ten times as fast, and its errors are about that alternative alone."""
 
     def straight(keyword: str) -> Any:
         slow = Draft202012Validator.VALIDATORS[keyword]
@@ -248,30 +249,30 @@ def _validator() -> Any:
         if encoding == "base64" and isinstance(instance, str) and not _is_base64(instance):
             yield ValidationError("")
 
-    rules = {one: straight(one) for one in ("anyOf", "oneOf")}
+    rules = {keyword: straight(keyword) for keyword in ("anyOf", "oneOf")}
     return extend(Draft202012Validator, rules | {"contentEncoding": encoded})
 
 
 def _tags(alternatives: list[Any]) -> dict[tuple[str, str], Any]:
-    """The alternatives by their tag, if it decides: each has one, or is for all other tags."""
-    found: dict[tuple[str, str], Any] = {}
-    for one in alternatives:
-        required = one.get("required", ())
+    """The alternatives by tag; empty unless each has one, or excludes the tags of the others."""
+    by_tag: dict[tuple[str, str], Any] = {}
+    for alternative in alternatives:
+        required = alternative.get("required", ())
         tag = [
             (name, rule["const"])
-            for name, rule in one.get("properties", {}).items()
+            for name, rule in alternative.get("properties", {}).items()
             if name in required and isinstance(rule.get("const"), str)
         ]
-        if tag and "not" not in one:
-            found[tag[0]] = one
-        elif "not" not in one:
+        if tag and "not" not in alternative:
+            by_tag[tag[0]] = alternative
+        elif "not" not in alternative:
             return {}
-    return found
+    return by_tag
 
 
 @cache
 def _formats() -> FormatChecker:
-    """The formats that the schemas name: bounds of whole numbers, and three kinds of text."""
+    """The formats that the schemas use: bounds of integers, and three kinds of text."""
     formats = FormatChecker(formats=())
     for bits in (16, 32, 64):
         formats.checks(f"uint{bits}")(_bounds(0, 2**bits - 1))

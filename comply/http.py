@@ -12,34 +12,34 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import JsonValue
 
-from comply.conditions import unmet
 from comply.files import Case
 from comply.matching import at
-from comply.record import Record
+from comply.preconditions import unmet
+from comply.record import Transcript
 from comply.result import NotApplicable
-from comply.run import HarnessError, Unreachable
+from comply.target import HarnessError, SubjectUnreachable
 from comply.template import fill, text_of
-from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, Step
+from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, JsontStep
 
 REQUEST_SECONDS = 30.0
 ANSWER_BYTES = 16 << 20
 """What an answer may hold; more is a flood."""
 LARGE = 2_000_000
-"""Characters of the built-in text that is too large for a request."""
+"""Characters of `${large}`, which is too large for a request."""
 SOON_SECONDS = 3.0
-"""How far ahead the built-in `${soon}` is, by our clock."""
+"""How far ahead `${soon}` is, by the runner's clock."""
 CARD = "/.well-known/agent.json"
 NEAR = "http://127.0.0.1:9101", "http://127.0.0.1:9102"
 AWAY = "https://first.comply.invalid", "https://second.comply.invalid"
-"""Where the two agents say that they can be called: at a node of this machine, and at one that
-others reach, which may refuse to call loopback. Nobody listens there; `.invalid` is never found."""
+"""The endpoints that the two agents announce: NEAR to a node on this machine, AWAY to any other,
+which may refuse to call loopback. Nobody listens there, and `.invalid` never resolves."""
 NEEDED = {
     "second": "another agent: --key2",
     "third": "an agent whose limits may be used up: --key3",
     "human": "a human: --human-key",
     "sync": "the second agent as a peer: --sync-key",
 }
-"""What a test asks for that calls as one of these."""
+"""What a test needs that calls as one of these."""
 KEYS = {
     "first": "--key",
     "second": "--key2",
@@ -52,7 +52,7 @@ KEYS = {
 
 @dataclass(slots=True)
 class HttpTarget:
-    """A node, and what we hold to call it: `keys` by the caller that a step names."""
+    """A node under test. `keys` holds the key of each caller that a step may name."""
 
     url: str
     keys: Mapping[str, str | None] = field(default_factory=dict)
@@ -75,14 +75,17 @@ class HttpTarget:
         return self.url.partition("://")[2].rstrip("/")
 
     async def learn(self) -> None:
-        """Ask for the card and the methods; a server need have neither. Raises Unreachable."""
+        """Fetch the card and the list of methods; a server may have neither.
+
+        Raises SubjectUnreachable.
+        """
         self.card = await self._get(self.url, CARD)
         listed = await self._get(self.url, "/methods")
         if self.peer_url is not None:
-            found = at(await self._get(self.peer_url, CARD), "extensions.cacp.repo")
-            self.peer_repo = found if isinstance(found, str) else self.peer_repo
+            repo = at(await self._get(self.peer_url, CARD), "extensions.cacp.repo")
+            self.peer_repo = repo if isinstance(repo, str) else self.peer_repo
         if isinstance(listed, dict) and isinstance(listed.get("methods"), list):
-            self.methods = [text_of(one) for one in listed["methods"]]  # type: ignore[union-attr]
+            self.methods = [text_of(method) for method in listed["methods"]]  # type: ignore[union-attr]
         for label, path in (
             ("Name", "name"),
             ("CACP", "protocols.cacp"),
@@ -104,12 +107,14 @@ class HttpTarget:
         try:
             answer = await _request(self.client, "GET", url.rstrip("/") + path)
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            raise Unreachable(f"nothing answers at {url}") from None
+            raise SubjectUnreachable(f"nothing answers at {url}") from None
         except httpx.TimeoutException:
-            # Each test would wait as long.
-            raise Unreachable(f"{url} does not answer within {REQUEST_SECONDS:g} s") from None
+            # Otherwise each test would wait this long.
+            raise SubjectUnreachable(
+                f"{url} does not answer within {REQUEST_SECONDS:g} s"
+            ) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise Unreachable(f"{url} is no URL such as http://127.0.0.1:8080") from None
+            raise SubjectUnreachable(f"{url} is not a URL such as http://127.0.0.1:8080") from None
         except (httpx.HTTPError, _Flood):
             return None
         return _json(answer.text) if answer.status_code == httpx.codes.OK else None
@@ -139,7 +144,7 @@ class HttpSession:
 
     def __init__(self, target: HttpTarget) -> None:
         self.target = target
-        self.record = Record(unasked=False)
+        self.record = Transcript(unasked=False)
         self.variables: dict[str, JsonValue] = {
             "unique": uuid.uuid4().hex[:12],
             "repo": target.repo,
@@ -151,9 +156,9 @@ class HttpSession:
         }
 
     async def start(self) -> None:
-        """There is nothing to begin."""
+        """A node runs already."""
 
-    async def act(self, step: Step) -> None:
+    async def act(self, step: JsontStep) -> None:
         soon = datetime.now(UTC) + timedelta(seconds=SOON_SECONDS)
         self.variables["soon"] = soon.isoformat(timespec="microseconds")
         headers = {name: str(fill(text, self.variables)) for name, text in step.headers.items()}
@@ -169,8 +174,8 @@ class HttpSession:
         else:
             raise HarnessError("this step is not for HTTP")
 
-    async def _exchange(self, step: Step, request: HttpRequest, given: dict[str, str]) -> None:
-        """Send a request; its answer is heard as `http` and as each JSON-RPC response in it."""
+    async def _exchange(self, step: JsontStep, request: HttpRequest, given: dict[str, str]) -> None:
+        """Send a request; record its answer as `http`, and each JSON-RPC response in it."""
         headers = httpx.Headers(self._credentials(step))
         text = request.text
         if text is None and request.body is not None:
@@ -179,7 +184,7 @@ class HttpSession:
             headers["content-type"] = "application/json"
         headers.update(given)
         for frame in self.record.open():
-            # Only the answer to this request can meet what is said of it as HTTP.
+            # Only the answer to this request can meet an `http` expectation.
             frame.matched = frame.kind == "http"
         shown = request.body if request.text is None else request.text
         if text is not None and len(text) > LARGE:
@@ -203,11 +208,11 @@ class HttpSession:
         else:
             own = "authorization" in httpx.Headers(given)
             if answer.status_code == httpx.codes.UNAUTHORIZED and not own:
-                self._let_in(step)
+                self._require_key(step)
             self._hear(answer)
 
-    def _let_in(self, step: Step) -> None:
-        """Who has no key that is taken tests nothing but who is let in. Raises NotApplicable."""
+    def _require_key(self, step: JsontStep) -> None:
+        """A 401 without a valid key says nothing about the test's rule. Raises NotApplicable."""
         if step.caller == "nobody":
             return
         key, option = self._key(step)
@@ -215,13 +220,13 @@ class HttpSession:
             f"needs a key: {option}" if key is None else f"the key of {option} is not taken"
         )
 
-    def _key(self, step: Step) -> tuple[str | None, str]:
-        """What a step calls with, and the option that gives it."""
+    def _key(self, step: JsontStep) -> tuple[str | None, str]:
+        """The key that a step uses, and the option that sets it."""
         if step.to == "peer" and step.caller == "first":
             return self.target.peer_key, "--peer-key"
         return self.target.keys.get(step.caller), KEYS.get(step.caller, "")
 
-    def _credentials(self, step: Step) -> dict[str, str]:
+    def _credentials(self, step: JsontStep) -> dict[str, str]:
         key, _ = self._key(step)
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
@@ -244,7 +249,7 @@ class HttpSession:
 
 
 class _Flood(Exception):
-    """An answer without a bearable end."""
+    """An answer exceeds ANSWER_BYTES."""
 
 
 async def _request(
@@ -261,7 +266,7 @@ async def _request(
             body += piece
             if len(body) > ANSWER_BYTES:
                 raise _Flood
-        # As `aread` does it, which has no bound.
+        # `aread` does the same, without a bound.
         answer._content = bytes(body)
     return answer
 

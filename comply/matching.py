@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from comply.patterns import found
+from comply.patterns import occurs
 from comply.template import text_of
 
 Item = TypeVar("Item")
@@ -22,7 +22,7 @@ ABSENT, EVERY, COUNT = "$absent", "$every", "$count"
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One place where a message is not what was expected."""
+    """One place where a message differs from the expectation."""
 
     path: str
     problem: str
@@ -37,13 +37,13 @@ def matches(expected: JsonValue, actual: JsonValue) -> bool:
 
 
 def differences(expected: JsonValue, actual: JsonValue, path: str = "") -> Iterator[Mismatch]:
-    """Where `actual` is not what was expected; nothing when it is. Raises PatternError."""
+    """The mismatches of `actual`; none when it meets the expectation. Raises PatternError."""
     if isinstance(expected, dict):
         yield from _object(expected, actual, path)
     elif isinstance(expected, list):
         yield from _list(expected, actual, path)
     elif isinstance(expected, str):
-        if not found(expected, text_of(actual)):
+        if not occurs(expected, text_of(actual)):
             yield Mismatch(path, f"expected {expected}, got {_short(actual)}")
     elif text_of(expected) != text_of(actual):
         yield Mismatch(path, f"expected {text_of(expected)}, got {_short(actual)}")
@@ -99,7 +99,7 @@ def assign(
     items: Sequence[Item],
     fits: Callable[[JsonValue, Item], bool],
 ) -> dict[int, int]:
-    """Which item meets which expectation, an item at most one; as many as can be met."""
+    """Assigns items to expectations, as many as possible; an item meets one at most."""
     taken: dict[int, int] = {}
 
     def place(wanted: int, tried: set[int]) -> bool:
@@ -134,7 +134,7 @@ def look_up(value: JsonValue, path: str) -> JsonValue:
 
 
 def at(value: JsonValue, path: str) -> JsonValue:
-    """What stands there, as `look_up` has it; None when nothing does."""
+    """Like `look_up`, but None when the path does not exist."""
     try:
         return look_up(value, path)
     except KeyError:

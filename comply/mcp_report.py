@@ -1,4 +1,4 @@
-"""What an agent says to the MCP server that a test gives it (`comply.mcp_server`)."""
+"""Receives what an agent sends to the MCP server of a test (`comply.mcp_server`)."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from schemas.jsont import JsonObject
 
 
 class McpReport:
-    """Hears every copy of the server that the agent starts, over a socket in `folder`."""
+    """Listens to every copy of the server that the agent starts, on a socket in `folder`."""
 
     def __init__(self, folder: Path, heard: Callable[[JsonValue], None]) -> None:
         self.path = folder / "mcp"
@@ -23,7 +23,7 @@ class McpReport:
         self.readers: set[asyncio.StreamWriter] = set()
 
     def offer(self, word: str) -> JsonObject:
-        """The server as `session/new` has it in `mcpServers` (ACP, Session Setup, MCP Servers)."""
+        """The entry for `mcpServers` of `session/new` (Agent Client Protocol, Session Setup)."""
         variables: dict[str, str] = {mcp_server.REPORT: str(self.path), mcp_server.WORD: word}
         program, *args = command("-m", mcp_server.__name__)
         return {
@@ -42,7 +42,7 @@ class McpReport:
             while line := await reader.readline():
                 self.heard(json.loads(line))
         except (ConnectionError, ValueError):
-            # Gone, or none of our servers.
+            # The client is gone, or is not our server.
             return
         finally:
             self.readers.discard(writer)

@@ -1,6 +1,6 @@
 """The MCP server that a test gives an agent: by the official SDK, over stdio, with one tool.
 
-It says each message of its client to the runner, as a line of JSON, over the socket that
+It reports each message of its client to the runner, as a line of JSON, over the socket that
 `COMPLY_REPORT` names.
 
     python -m cacp_launcher -m comply.mcp_server
@@ -20,12 +20,12 @@ NAME, TOOL, WORD = "comply", "secret_word", "COMPLY_WORD"
 
 
 def serve(report: socket.socket, word: str) -> "MCPServer[Any]":
-    """The server, ready to run. `report` hears each request and notification."""
+    """The server, ready to run. It sends each request and notification to `report`."""
     from mcp.server.mcpserver import MCPServer
 
     async def tell(ctx: "ServerRequestContext[Any]", call_next: "CallNext") -> "HandlerResult":
-        said = {"method": ctx.method, "params": dict(ctx.params or {})}
-        report.sendall(json.dumps(said, default=str).encode() + b"\n")
+        message = {"method": ctx.method, "params": dict(ctx.params or {})}
+        report.sendall(json.dumps(message, default=str).encode() + b"\n")
         return await call_next(ctx)
 
     server = MCPServer[Any](NAME, middleware=[tell])

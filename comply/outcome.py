@@ -1,4 +1,4 @@
-"""What a run came to: its exit status, and what has to be said about it."""
+"""The outcome of a run: its exit status and the lines that explain it."""
 
 import signal
 from collections.abc import Collection, Sequence
@@ -28,10 +28,10 @@ def judge(
     tests: Collection[str] = (),
     signalled: signal.Signals | None = None,
 ) -> Outcome:
-    """The run fails for a required test that fails and is not known to, or for a stale entry.
+    """A run fails for a required test that fails and is not in the baseline, or for a stale entry.
 
-    Without a failure, it passes only if every required test was tested, or is known not to be.
-    `tests` are the keys of all tests that there are, run or not.
+    Without a failure, it passes only if every required test was tested or is a known gap. `tests`
+    are the keys of all existing tests, run or not.
     """
     failed, old = failures(known, subjects), stale(known, subjects, tests)
     errors = [f"{subject.name}: {subject.problem}" for subject in subjects if subject.problem]
@@ -46,8 +46,8 @@ def judge(
 
 
 def _untested(subjects: Sequence[Subject], known: frozenset[str]) -> str:
-    """What was not tested, in a line; empty when nothing is missing, or when it is all for the
-    problems of the subjects."""
+    """What was not tested, in a line; empty when nothing is missing, or when every subject has a
+    problem that explains it."""
     results = results_of(subjects)
     if subjects and all(subject.problem for subject in subjects):
         return ""

@@ -2,8 +2,8 @@
 
 A pattern means what `new RegExp(pattern)` makes of it (ECMA-262, §22.2 and Annex B.1.2), but for
 two things: text is read by code points, and an escaped letter that means nothing (`\\A`, `\\Z`,
-`\\p`) is refused, for it is a slip of who had another language in mind. It is translated for a
-matcher that can be bounded: a search takes `SECONDS` at most, a repetition so much memory.
+`\\p`) is refused, because it comes from another regex language. The pattern is translated for a
+matcher with bounds: a search takes at most `SECONDS`, and repetitions are limited.
 """
 
 import re
@@ -28,14 +28,14 @@ _NOT_SPACES = (
     r"\u2030-\u205e\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
 )
 _SETS = {name: f"\\{name}" for name in "dDwW"} | {"s": _SPACES, "S": _NOT_SPACES}
-"""What stands in a class for these escapes; the others mean the same under the flag ASCII."""
+"""The members of a class that these escapes mean; the others mean the same under the flag ASCII."""
 
 
 class PatternError(ValueError):
-    """A pattern that is no regex of ECMAScript, or asks too much; the message says which."""
+    """A pattern that is not an ECMAScript regex, or asks too much; the message says which."""
 
 
-def found(pattern: str, text: str) -> bool:
+def occurs(pattern: str, text: str) -> bool:
     """Whether the pattern is anywhere in the text. Raises PatternError."""
     try:
         return compiled(pattern).search(text, timeout=SECONDS) is not None
@@ -53,7 +53,7 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
     except RecursionError:
         raise PatternError(f"{_short(pattern)}: its groups are nested too deep") from None
     except regex.error as error:
-        raise PatternError(f"{_short(pattern)} is no regex: {error}") from None
+        raise PatternError(f"{_short(pattern)} is not a regex: {error}") from None
 
 
 def translated(pattern: str) -> str:
@@ -66,7 +66,7 @@ class _Translation:
         self.text = pattern
         self.at = 0
         self.out: list[str] = []
-        self.names = [one[1] for one in _GROUPS.finditer(pattern) if one[0][0] == "("]
+        self.names = [group[1] for group in _GROUPS.finditer(pattern) if group[0][0] == "("]
         """The name of each group, or None, in their order."""
         self.groups = 0
         """How many capturing groups are before this place."""
@@ -79,8 +79,8 @@ class _Translation:
         """The same of what a quantifier here would repeat; None when there is nothing."""
 
     def error(self, why: str) -> PatternError:
-        said = f"{_short(self.text)} is no regex of ECMAScript: {why}, at {self.at}"
-        return PatternError(said)
+        problem = f"{_short(self.text)} is not an ECMAScript regex: {why}, at {self.at}"
+        return PatternError(problem)
 
     def whole(self) -> str:
         while self.at < len(self.text):
@@ -124,7 +124,7 @@ class _Translation:
             raise self.error("nothing to repeat")
         least, most = quantifier[1], quantifier[2]
         if least and most and int(least) > int(most):
-            raise self.error("a repetition whose least is above its most")
+            raise self.error("a repetition whose minimum exceeds its maximum")
         times = max(int(most or least or 1), 1)
         if self.last * times > REPEATED:
             raise self.error(f"repetitions of more than {REPEATED} characters")
@@ -178,18 +178,18 @@ class _Translation:
         elif char == "k" and any(self.names):
             name = re.compile(r"k<([^>]*)>").match(self.text, self.at)
             if name is None:
-                raise self.error("\\k is without the name of a group")
-            self.back_to([at for at, one in enumerate(self.names, 1) if one == name[1]], name)
+                raise self.error("\\k should be followed by <name>")
+            self.back_to([at for at, group in enumerate(self.names, 1) if group == name[1]], name)
         else:
             self.atom(_literal(self.character()))
 
-    def back_to(self, groups: "range | list[int]", said: re.Match[str]) -> None:
+    def back_to(self, groups: "range | list[int]", reference: re.Match[str]) -> None:
         """A group that has matched nothing yet, or is still open, is the empty text there."""
         if not groups or groups[-1] > len(self.names):
-            raise self.error(f"there is no group \\{said[0]}")
-        self.at = said.end()
-        closed = [one for one in groups if all(one != number for _, _, number in self.outer)]
-        self.atom("(?:" + "".join(f"(?({one})\\{one})" for one in closed) + ")")
+            raise self.error(f"the pattern has no group \\{reference[0]}")
+        self.at = reference.end()
+        closed = [group for group in groups if all(group != number for _, _, number in self.outer)]
+        self.atom("(?:" + "".join(f"(?({group})\\{group})" for group in closed) + ")")
 
     def character(self) -> str:
         """The one character that an escape stands for, in a class or outside."""
@@ -209,7 +209,10 @@ class _Translation:
         if not here:
             raise self.error("a backslash at the end")
         if here.isascii() and here.isalnum():
-            raise self.error(f"\\{here} means nothing there")
+            raise self.error(
+                f"\\{here} is not an escape; allowed are \\d \\D \\w \\W \\s \\S \\b \\B \\t \\n "
+                "\\v \\f \\r \\0 \\cX \\xHH \\uHHHH \\k<name> and punctuation"
+            )
         return here
 
     def unit(self) -> str:
@@ -227,7 +230,7 @@ class _Translation:
     def hexadecimal(self, digits: int) -> int:
         text = self.text[self.at : self.at + digits]
         if not re.fullmatch(f"[0-9A-Fa-f]{{{digits}}}", text):
-            raise self.error(f"{digits} hexadecimal digits should stand here")
+            raise self.error(f"{digits} hexadecimal digits should follow")
         self.at += digits
         return int(text, 16)
 
@@ -255,7 +258,7 @@ class _Translation:
                 yield _literal("-")
                 yield _SETS[last[1]] if last[0] else _literal(last[1])
             elif first[1] > last[1]:
-                raise self.error("a range whose first is after its last")
+                raise self.error("a range whose start is after its end")
             else:
                 yield f"{_literal(first[1])}-{_literal(last[1])}"
 

@@ -7,19 +7,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from comply.files import Case
-from comply.result import Result, Subject, not_run
-from comply.run import Target, Unreachable, run_all
+from comply.result import CaseResult, Subject, not_run
+from comply.run import run_all
+from comply.target import SubjectUnreachable, Target
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Run:
-    """How far a run has come.
+class ComplianceRun:
+    """A run and its results so far.
 
-    Each of its `subjects` has a result for each test from the start; those not yet run say so.
-    `done` hears of each result as it comes, and of a subject that can't be tested. What it raises
-    ends the tests of that subject. Of tests that are put `unasked`, a subject gets those of the
-    protocol versions that it speaks.
+    Each of `subjects` has a result for every test from the start; those not yet run say so. `done`
+    is called with each result as it comes, and with None for a subject that can't be tested. What
+    it raises ends the tests of that subject. When the user named no tests (`unasked`), a subject
+    gets those of the protocol versions that it speaks.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class Run:
         *,
         jobs: int,
         seconds: float,
-        done: Callable[[Subject, Result | None], None],
+        done: Callable[[Subject, CaseResult | None], None],
         unasked: bool = False,
     ) -> None:
         self.cases = list(cases)
@@ -40,17 +41,18 @@ class Run:
         self.unasked = unasked
         self.subjects: list[Subject] = []
         self.ended_by: signal.Signals | None = None
-        """The signal that ended it before its time."""
+        """The signal that interrupted the run."""
 
     def go(self) -> None:
-        """Every test on every target. A signal ends what runs, and leaves the rest."""
+        """Run every test on every target. A signal stops the current tests and skips the rest."""
         asyncio.run(self._go())
 
     async def _go(self) -> None:
         self._hear_signals()
         targets = self.targets()
         self.subjects = [
-            Subject(one.name, one.facts, [not_run(case) for case in self.cases]) for one in targets
+            Subject(target.name, target.facts, [not_run(case) for case in self.cases])
+            for target in targets
         ]
         try:
             for target, subject in zip(targets, self.subjects, strict=True):
@@ -65,11 +67,11 @@ class Run:
                     subject.stop(f"the run was ended by {self.ended_by.name}")
 
     def _hear_signals(self) -> None:
-        """Whoever ends us ends the agents that we started too, and has the reports."""
+        """On a signal, stop the agents that we started and still write the reports."""
         task = asyncio.current_task()
         assert task is not None
         for number in ENDING:
-            # What nohup or a shell has us ignore, we ignore.
+            # A signal that nohup or a shell has set to be ignored stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 stop = partial(self._stop, task, number)
                 asyncio.get_running_loop().add_signal_handler(number, stop)
@@ -79,16 +81,16 @@ class Run:
         task.cancel()
 
     def _for(self, target: Target) -> list[Case]:
-        """The tests for a target of which it is known now what it speaks."""
-        found = [case for case in self.cases if not self.unasked or target.concerns(case.test)]
-        return found or self.cases
+        """The tests for a target whose protocol versions are known by now."""
+        chosen = [case for case in self.cases if not self.unasked or target.concerns(case.test)]
+        return chosen or self.cases
 
     async def _put(self, target: Target, subject: Subject) -> str:
-        """Put every test to one target; gives why it can't be tested, or not to the end."""
+        """Run every test on one target. Returns why that failed or stopped early, else empty."""
         places: dict[int, int] = {}
         began = time.monotonic()
 
-        def ended(result: Result) -> None:
+        def ended(result: CaseResult) -> None:
             subject.results[places[id(result.case)]] = result
             subject.seconds = time.monotonic() - began
             self.done(subject, result)
@@ -103,7 +105,7 @@ class Run:
                 await run_all(cases, target, jobs=self.jobs, seconds=self.seconds, done=ended)
             finally:
                 await target.close()
-        except Unreachable as error:
+        except SubjectUnreachable as error:
             return str(error)
         except Exception as error:
             return f"{type(error).__name__} in the harness: {error}"

@@ -1,4 +1,4 @@
-"""A process under test: read fast and within bounds, and ended with all that it started."""
+"""A process under test: read within bounds, and ended with all that it started."""
 
 import asyncio
 import os
@@ -18,11 +18,11 @@ LOG_BYTES = 20_000
 CHUNK_BYTES = 1 << 16
 LINE_LIMIT = 64 << 20
 LAST_SECONDS = 2.0
-"""How long the last words of a process that has ended are read: another may hold its pipes open."""
+"""Seconds to read the rest of an ended process's output: another may hold its pipes open."""
 LOOK_SECONDS = 0.1
 KILL_ROUNDS = 20
 MARKER = "CACP_COMPLY"
-"""Stands in the environment of all that a test starts, and so tells whose a process is."""
+"""The environment variable that marks every process a test starts."""
 
 
 class NotStarted(Exception):
@@ -32,8 +32,8 @@ class NotStarted(Exception):
 class Child:
     """A process in a group of its own.
 
-    `heard` is given each line of its stdout, with its end; `ended`, once, why there will be no
-    more: "exited with status 1". Its children end when it does, or are killed by `end`.
+    `heard` is called with each line of its stdout, newline included; `ended` once, with the reason
+    why there will be no more, such as "exited with status 1". `end` kills its children too.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Child:
         self.heard = heard
         self.ended = ended
         self.flood = ""
-        """What it wrote too much of, if it did. That ended it."""
+        """The limit of output that it exceeded, for which it was killed; else empty."""
         self._ending = False
         self._bytes = self._lines = 0
         self._log = bytearray()
@@ -91,7 +91,7 @@ class Child:
 
     @property
     def log(self) -> str:
-        """The end of what it wrote to stderr, and how much was before it."""
+        """The end of its stderr, and how many bytes came before."""
         gone = f"… {self._unkept} bytes before\n" if self._unkept else ""
         return gone + self._log.decode(errors="replace")
 
@@ -102,7 +102,7 @@ class Child:
         return self.process.stdin.transport.get_write_buffer_size()
 
     async def write(self, data: bytes) -> None:
-        """To its stdin; what it no longer reads is lost."""
+        """Write to its stdin; data that it no longer reads is lost."""
         assert self.process.stdin is not None
         with suppress(ConnectionError, RuntimeError):
             self.process.stdin.write(data)
@@ -113,11 +113,11 @@ class Child:
         self.process.stdin.close()
 
     async def wait(self) -> None:
-        """Until it has ended and all that it wrote is read."""
+        """Wait until it has ended and all its output is read."""
         await asyncio.shield(self._course)
 
     async def end(self, grace: float) -> None:
-        """Close its stdin; kill what of it is left after `grace` seconds."""
+        """Close its stdin, and kill what still runs after `grace` seconds."""
         self._ending = True
         self.close_stdin()
         await asyncio.wait({self._exited}, timeout=grace)
@@ -150,7 +150,7 @@ class Child:
 
     async def _exit(self) -> None:
         await exited(self.process)
-        # At once: later, the number may be that of another's group.
+        # At once: the number may be reused for another group later.
         _kill(self.process.pid)
 
     async def _read_lines(self) -> None:
@@ -166,7 +166,7 @@ class Child:
             if self._lines > OUTPUT_LINES:
                 self._overflow(f"{OUTPUT_LINES} lines")
                 return
-        # A line that our end of it cut off says nothing about who wrote it.
+        # A line that is cut off because we ended the process is not the process's fault.
         if any(parts) and not self.flood and not self._ending:
             self.heard(b"".join(parts))
 
@@ -178,8 +178,8 @@ class Child:
             del self._log[:-LOG_BYTES]
 
     async def _read(self, stream: asyncio.StreamReader) -> bytes:
-        """The next piece; nothing at the end, or in a flood, which ends the process."""
-        # A pipe that is always full would let nobody else have a turn.
+        """The next chunk; empty at the end, or after a flood, for which the process is killed."""
+        # A pipe that is always full would starve the event loop's other tasks.
         await asyncio.sleep(0)
         chunk = await stream.read(CHUNK_BYTES)
         self._bytes += len(chunk)
@@ -193,7 +193,7 @@ class Child:
 
 
 async def exited(process: asyncio.subprocess.Process) -> None:
-    """Until a process has ended, though another may hold its pipes open."""
+    """Wait until a process has ended, even if another holds its pipes open."""
     # `Process.wait` waits for the pipes too.
     waiting = asyncio.create_task(process.wait())
     try:
@@ -204,7 +204,7 @@ async def exited(process: asyncio.subprocess.Process) -> None:
 
 
 def close_pipes(process: asyncio.subprocess.Process) -> None:
-    """Those that another holds open would be left to the garbage collector."""
+    """Close a process's pipes; those that another process holds open would leak otherwise."""
     process._transport.close()  # type: ignore[attr-defined]
 
 
@@ -215,28 +215,27 @@ def kill_group(process: asyncio.subprocess.Process) -> None:
 
 
 def kill_marked(marker: str) -> None:
-    """SIGKILL to every process that carries the marker, whatever group it moved to, until none
-    does: one may start another meanwhile.
+    """SIGKILL every process that carries the marker, whatever its group, until none is left.
 
-    Reads /proc: on systems without it, the group is all that is killed.
+    Reads /proc: on systems without it, only the group is killed.
     """
     for _ in range(KILL_ROUNDS):
-        found = _marked(marker)
-        if not found:
+        pids = _marked(marker)
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(LOOK_SECONDS / KILL_ROUNDS)
 
 
 def _marked(marker: str) -> list[int]:
-    wanted, found = f"{MARKER}={marker}".encode(), []
+    wanted, pids = f"{MARKER}={marker}".encode(), []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def _kill(group: int) -> None:

@@ -13,7 +13,8 @@ from schemas.jsont import JsonObject, Policy
 
 METHOD_NOT_FOUND, INVALID_PARAMS, RESOURCE_NOT_FOUND = -32601, -32602, -32002
 DENIED = -32001
-"""Not -32000: an agent that passes that on would ask for a login (ACP, Authentication)."""
+"""Not -32000: an agent that passes that on would demand a login (Agent Client Protocol,
+Authentication)."""
 READING = frozenset({"read", "search", "fetch", "think"})
 WRITING = READING | {"edit", "delete", "move"}
 DEFAULT_OUTPUT_BYTES = 1 << 20
@@ -24,11 +25,11 @@ PROMISED: dict[str, Any] = {
     "terminal/kill": {},
     "terminal/release": {},
 }
-"""What a terminal says that is only promised: its command has ended, and printed nothing."""
+"""The answers of a terminal that a test's reply promised: its command ended and printed nothing."""
 
 
-class Refused(Exception):
-    """An error that the client answers with."""
+class ProviderError(Exception):
+    """An error with which the client answers."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -62,7 +63,7 @@ class Terminal:
 
 
 class Providers:
-    """The client's side of one test. `answer` raises Refused."""
+    """The client's side of one test. `answer` raises ProviderError."""
 
     def __init__(
         self, sandbox: Path, capabilities: JsonObject, policy: Policy, marker: str = ""
@@ -74,7 +75,7 @@ class Providers:
         self.cancelled = False
         self.terminals: dict[str, Terminal] = {}
         self.promised: set[str] = set()
-        """Terminals that a test said it had created, in our place."""
+        """Terminals that a test's own reply has promised."""
         self.table = {
             "fs/read_text_file": ("fs.readTextFile", self.read),
             "fs/write_text_file": ("fs.writeTextFile", self.write),
@@ -90,9 +91,9 @@ class Providers:
     async def answer(self, method: str, params: Any) -> Any:
         capability, handler = self.table.get(method, (None, None))
         if handler is None or (capability is not None and not self.offers(capability)):
-            raise Refused(METHOD_NOT_FOUND, f"{method} is not offered")
+            raise ProviderError(METHOD_NOT_FOUND, f"{method} is not offered")
         if not isinstance(params, dict):
-            raise Refused(INVALID_PARAMS, "params must be an object")
+            raise ProviderError(INVALID_PARAMS, "params must be an object")
         try:
             if method in PROMISED and params["terminalId"] in self.promised:
                 if method == "terminal/release":
@@ -100,39 +101,41 @@ class Providers:
                 return PROMISED[method]
             return await handler(params)
         except (KeyError, TypeError) as error:
-            raise Refused(INVALID_PARAMS, f"missing or wrong: {error}") from None
+            raise ProviderError(INVALID_PARAMS, f"missing or wrong: {error}") from None
         except OSError as error:
-            raise Refused(INVALID_PARAMS, error.strerror or "the file can't be used") from None
+            raise ProviderError(
+                INVALID_PARAMS, error.strerror or "the file can't be used"
+            ) from None
 
     def offers(self, capability: str) -> bool:
-        """A capability is true, or an object."""
+        """Whether a capability is true or an object."""
         try:
             return look_up(self.capabilities, capability) not in (None, False)
         except KeyError:
             return False
 
     def inside(self, path: str) -> Path:
-        found = Path(path)
-        if not found.is_absolute():
-            raise Refused(INVALID_PARAMS, "path must be absolute")
-        if not found.resolve().is_relative_to(self.sandbox):
-            raise Refused(DENIED, "path lies outside the workspace")
-        return found.resolve()
+        wanted = Path(path)
+        if not wanted.is_absolute():
+            raise ProviderError(INVALID_PARAMS, "path must be absolute")
+        if not wanted.resolve().is_relative_to(self.sandbox):
+            raise ProviderError(DENIED, "path is outside the workspace")
+        return wanted.resolve()
 
     def allow(self, *policies: Policy) -> None:
         if self.policy not in policies:
-            raise Refused(DENIED, f"denied: the permission policy is {self.policy}")
+            raise ProviderError(DENIED, f"denied: the permission policy is {self.policy}")
 
     async def read(self, params: dict[str, Any]) -> Any:
         self.allow("read", "write", "yolo")
         path = self.inside(params["path"])
         if not path.exists():
-            raise Refused(RESOURCE_NOT_FOUND, "No such file")
+            raise ProviderError(RESOURCE_NOT_FOUND, "No such file")
         if not path.is_file():
-            # A pipe would be waited for, and hold up every other test.
-            raise Refused(INVALID_PARAMS, "path is no file")
+            # Reading a pipe would block every other test.
+            raise ProviderError(INVALID_PARAMS, "path is not a file")
         if path.stat().st_size > OUTPUT_BYTES:
-            raise Refused(INVALID_PARAMS, f"the file has more than {OUTPUT_BYTES >> 20} MiB")
+            raise ProviderError(INVALID_PARAMS, f"the file has more than {OUTPUT_BYTES >> 20} MiB")
         text = path.read_text(encoding="utf-8", errors="replace")
         start = max(0, (params.get("line") or 1) - 1)
         limit = params.get("limit")
@@ -143,13 +146,14 @@ class Providers:
         self.allow("write", "yolo")
         path, content = self.inside(params["path"]), params["content"]
         if path.exists() and not path.is_file():
-            raise Refused(INVALID_PARAMS, "path is no file")
+            raise ProviderError(INVALID_PARAMS, "path is not a file")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
         return {}
 
     async def permission(self, params: dict[str, Any]) -> Any:
-        """Allow or reject once, by the policy; cancelled once the turn is (ACP, Cancellation)."""
+        """Allow or reject once, by the policy; `cancelled` once the turn is cancelled (Agent Client
+        Protocol, Cancellation)."""
         if self.cancelled:
             return {"outcome": {"outcome": "cancelled"}}
         kind = self.tool_call(params).get("kind") or "other"
@@ -162,21 +166,23 @@ class Providers:
         return {"outcome": {"outcome": "cancelled"}}
 
     def tool_call(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What permission is asked for; in version 2 of the protocol it is the `subject`."""
-        found = params.get("toolCall") or (params.get("subject") or {}).get("toolCall")
-        return found if isinstance(found, dict) else {}
+        """The tool call of a permission request; version 2 has it in `subject`."""
+        call = params.get("toolCall") or (params.get("subject") or {}).get("toolCall")
+        return call if isinstance(call, dict) else {}
 
     async def elicit(self, params: dict[str, Any]) -> Any:
-        """Nobody is there to fill in a form."""
+        """Decline: no person is present to fill in a form."""
         if not self.offers(f"elicitation.{params['mode']}"):
-            raise Refused(INVALID_PARAMS, f"elicitation of mode {params['mode']} is not offered")
+            raise ProviderError(
+                INVALID_PARAMS, f"elicitation of mode {params['mode']} is not offered"
+            )
         return {"action": "decline"}
 
     async def create(self, params: dict[str, Any]) -> Any:
         self.allow("yolo")
         folder = self.inside(params.get("cwd") or str(self.sandbox))
         limit = min(params.get("outputByteLimit") or DEFAULT_OUTPUT_BYTES, OUTPUT_BYTES)
-        given = {one["name"]: one["value"] for one in params.get("env") or []}
+        given = {variable["name"]: variable["value"] for variable in params.get("env") or []}
         own = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.sandbox)}
         process = await asyncio.create_subprocess_exec(
             params["command"],
@@ -195,18 +201,18 @@ class Providers:
         return {"terminalId": name}
 
     def terminal(self, params: dict[str, Any]) -> Terminal:
-        found = self.terminals.get(params["terminalId"])
-        if found is None:
-            raise Refused(RESOURCE_NOT_FOUND, "there is no such terminal")
-        return found
+        terminal = self.terminals.get(params["terminalId"])
+        if terminal is None:
+            raise ProviderError(RESOURCE_NOT_FOUND, "the terminal does not exist")
+        return terminal
 
     async def output(self, params: dict[str, Any]) -> Any:
         terminal = self.terminal(params)
         if terminal.process.returncode is not None and terminal.reader is not None:
             await asyncio.wait({terminal.reader}, timeout=LAST_SECONDS)
         text = terminal.output.decode(errors="replace")
-        said = {"output": text, "truncated": terminal.truncated}
-        return said | ({"exitStatus": status} if (status := terminal.status()) else {})
+        shown = {"output": text, "truncated": terminal.truncated}
+        return shown | ({"exitStatus": status} if (status := terminal.status()) else {})
 
     async def wait(self, params: dict[str, Any]) -> Any:
         terminal = self.terminal(params)
@@ -226,7 +232,7 @@ class Providers:
         return {}
 
     async def close(self) -> None:
-        """End every terminal that the agent left."""
+        """End every terminal that the agent left open."""
         for terminal in self.terminals.values():
             kill_group(terminal.process)
             await exited(terminal.process)

@@ -1,4 +1,4 @@
-"""What goes to and fro while a test runs, and what of it meets an expectation."""
+"""The transcript of a running test, and which of its messages meet an expectation."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ Kind = Literal[
 
 @dataclass(slots=True)
 class Frame:
-    """One message: `sent` by us or heard, milliseconds after the test began."""
+    """One message, `sent` by the runner or received. `at`: milliseconds since the test began."""
 
     at: float
     sent: bool
@@ -27,14 +27,14 @@ class Frame:
     message: JsonValue
     matched: bool = False
     breach: str = ""
-    """The rule of the protocol that it breaks, whatever the test is about."""
+    """The protocol rule that it breaks; empty when it breaks none."""
     refusal: str | None = None
-    """What it says, when it only says that a login is wanted: no word about any other rule."""
+    """Its message, when it only demands a login, which is not evidence about other rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The message that came nearest to one that was expected, and what keeps it from meeting it."""
+    """The message that came closest to an expectation, and its mismatches."""
 
     expected: JsonValue
     message: JsonValue
@@ -42,7 +42,7 @@ class Nearest:
 
 
 def kind_of(message: JsonValue) -> Kind:
-    """Which JSON-RPC message it is (JSON-RPC 2.0, §4 and §5)."""
+    """The kind of a JSON-RPC message (JSON-RPC 2.0, §4 and §5)."""
     if not isinstance(message, dict):
         return "other"
     if "method" in message:
@@ -51,7 +51,7 @@ def kind_of(message: JsonValue) -> Kind:
 
 
 def expected_of(message: ExpectedMessage) -> tuple[Kind, dict[str, JsonValue]]:
-    """The kind and the partial message that an envelope holds."""
+    """The kind and the partial message of an envelope."""
     if message.client_request is not None:
         partial = {key: item for key, item in message.client_request.items() if key != "reply"}
         return "clientRequest", partial
@@ -67,25 +67,25 @@ def expected_of(message: ExpectedMessage) -> tuple[Kind, dict[str, JsonValue]]:
 
 
 MAX_MESSAGES = 40_000
-"""What one test may come to, from all sides; more is a flood."""
+"""How many messages one test may have, both sides together; more is a flood."""
 MANY = 1_000
 LOOKING_SHARE = 0.2
-"""How much of the time a wait may spend on looking at what came."""
+"""The share of a wait that may be spent on matching what came."""
 
 
 @dataclass(slots=True)
-class Record:
-    """The frames of a running test. Those heard wake whoever waits."""
+class Transcript:
+    """The frames of a running test. A received frame wakes waiters."""
 
     frames: list[Frame] = field(default_factory=list)
     unasked: bool = True
-    """Whether something may come that is no answer; if not, there is nothing to wait for."""
+    """Whether the subject may send messages on its own; if not, there is nothing to wait for."""
     ended: str | None = None
-    """Why nothing more will be heard, once that is so."""
+    """Why nothing more will come, once that is known."""
     broken: Exception | None = None
-    """What is wrong with the test itself, found while something was heard."""
+    """What is wrong with the test itself, found while a message was received."""
     flooded: str | None = None
-    """How more came than any test may come to, if it did."""
+    """The limit that the subject exceeded, if it did."""
     _began: float = field(default_factory=time.monotonic)
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
     _pause: float = 0
@@ -112,13 +112,13 @@ class Record:
         self.end(reason)
 
     def open(self, start: int = 0) -> list[Frame]:
-        """Frames heard, from a place on, that have met no expectation yet."""
+        """Received frames from `start` on that have met no expectation yet."""
         return [frame for frame in self.frames[start:] if not frame.sent and not frame.matched]
 
     async def until(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `done`, at most so long, or until nothing more will come; whether it is.
+        """Wait until `done`, until nothing more will come, or for `seconds` at most.
 
-        Raises what is wrong with the test.
+        Returns `done()`. Raises the error of the test, if it has one.
         """
         if not self.unasked:
             return done()
@@ -126,7 +126,7 @@ class Record:
             async with asyncio.timeout(seconds):
                 while self.broken is None and not self._looked(done) and self.ended is None:
                     self._heard.clear()
-                    # Of much that comes at once, each look would take longer than the last.
+                    # With many messages each look takes longer, so looks become rarer.
                     await asyncio.sleep(self._pause)
                     await self._heard.wait()
         if self.broken is not None:
@@ -135,10 +135,10 @@ class Record:
 
     def _looked(self, done: Callable[[], bool]) -> bool:
         began = time.monotonic()
-        found = done()
+        met = done()
         took = time.monotonic() - began
         self._pause = took * (1 / LOOKING_SHARE - 1) if len(self.frames) > MANY else 0
-        return found
+        return met
 
     def _add(self, frame: Frame) -> None:
         if len(self.frames) >= MAX_MESSAGES:
@@ -152,28 +152,28 @@ class Record:
 
 
 def meet(expected: Sequence[tuple[Kind, JsonValue]], frames: Sequence[Frame]) -> dict[int, Frame]:
-    """Which frame meets which expectation, as many as can be; a frame meets one at most."""
+    """Assigns frames to expectations, as many as possible; a frame meets one at most."""
 
     def fits(wanted: JsonValue, frame: Frame) -> bool:
         place = wanted if isinstance(wanted, int) else 0
         kind, partial = expected[place]
         return frame.kind == kind and matches(partial, frame.message)
 
-    found = assign(list(range(len(expected))), frames, fits)
-    return {wanted: frames[at] for wanted, at in found.items()}
+    assigned = assign(list(range(len(expected))), frames, fits)
+    return {wanted: frames[at] for wanted, at in assigned.items()}
 
 
 def answered_otherwise(
     expected: Sequence[tuple[Kind, JsonValue]], met: Mapping[int, Frame], frames: Sequence[Frame]
 ) -> bool:
-    """Whether a response that is expected can't come any more: its id has another answer."""
+    """Whether an expected response can't come any more, because its id has another answer."""
     taken = {id(frame) for frame in met.values()}
-    answers = [one for one in frames if one.kind == "response" and id(one) not in taken]
+    answers = [frame for frame in frames if frame.kind == "response" and id(frame) not in taken]
     for place, (kind, partial) in enumerate(expected):
         if kind != "response" or place in met or not isinstance(partial, dict):
             continue
         wanted = {name: item for name, item in partial.items() if name == "id"}
-        if wanted and any(matches(wanted, one.message) for one in answers):
+        if wanted and any(matches(wanted, frame.message) for frame in answers):
             return True
     return False
 
@@ -183,7 +183,7 @@ def nearest(kind: Kind, expected: JsonValue, frames: Sequence[Frame]) -> Nearest
     best = Nearest(expected, None, ())
     for frame in frames:
         if frame.kind == kind:
-            found = tuple(differences(expected, frame.message))
-            if not best.mismatches or len(found) <= len(best.mismatches):
-                best = Nearest(expected, frame.message, found)
+            mismatches = tuple(differences(expected, frame.message))
+            if not best.mismatches or len(mismatches) <= len(best.mismatches):
+                best = Nearest(expected, frame.message, mismatches)
     return best

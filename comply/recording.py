@@ -1,4 +1,4 @@
-"""Turns a live session into a test to edit: passes on what editor and agent say, and keeps it."""
+"""Records a live session between an editor and an agent as a test to edit."""
 
 import asyncio
 import json
@@ -15,15 +15,15 @@ from pydantic import JsonValue
 from comply.plan import ENDING
 from comply.process import LINE_LIMIT, MARKER, close_pipes, exited, kill_group, kill_marked
 from comply.record import kind_of
-from comply.run import Unreachable
 from comply.settings import AgentServer
+from comply.target import SubjectUnreachable
 
 TURN_MS = 60_000
 Said = tuple[bool, JsonValue]
 """A message, and whether the editor sent it."""
 
 
-def to_test(said: list[Said], title: str) -> str:
+def to_test(messages: list[Said], title: str) -> str:
     """The session as the text of a test, in the form that other runners of such files read too.
 
     What the editor sent becomes steps `send`, or `newSession`; what came back between two of them
@@ -33,7 +33,7 @@ def to_test(said: list[Said], title: str) -> str:
     files and terminals, which a runner has.
     """
     story = _Story()
-    for sent, message in said:
+    for sent, message in messages:
         if isinstance(message, dict):
             (story.sent if sent else story.heard)(message)
     test = {
@@ -138,7 +138,7 @@ class _Story:
         return value
 
     def expected(self, value: Any) -> Any:
-        """What only this value meets."""
+        """An expectation that only this value meets."""
         return self.replaced(_bound(value), _escaped)
 
 
@@ -151,49 +151,25 @@ def _bound(value: Any) -> Any:
 
 
 def _escaped(text: str) -> str:
-    """As a regex of ECMAScript has it, which knows no escape of letters that need none."""
+    """`text` as a regex of ECMAScript, which allows no escapes of ordinary letters."""
     return re.sub(r"[\\^$.*+?()\[\]{}|]", r"\\\g<0>", text)
 
 
 async def relay(server: AgentServer, editor: BinaryIO, answers: BinaryIO) -> list[Said]:
-    """Run the agent between the editor's two streams until one side ends, or a signal does: what
-    was said by then is given all the same. Raises Unreachable."""
+    """Run the agent between the editor's two streams until one side ends or a signal comes.
+
+    Returns the messages so far in each case. Raises SubjectUnreachable.
+    """
     marker = uuid.uuid4().hex
-    try:
-        process = await asyncio.create_subprocess_exec(
-            server.command,
-            *server.args,
-            env={**os.environ, **server.env, MARKER: marker},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=sys.stderr,
-            start_new_session=True,
-            limit=LINE_LIMIT,
-        )
-    except OSError as error:
-        raise Unreachable(f"can't start {server.command}: {error.strerror}") from None
-    said: list[Said] = []
+    process = await _start(server, marker)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    messages: list[Said] = []
     reader = asyncio.StreamReader(limit=LINE_LIMIT)
     loop = asyncio.get_running_loop()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), editor)
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    async def up(agent: asyncio.StreamWriter) -> None:
-        while line := await reader.readline():
-            _keep(said, True, line)
-            agent.write(line)
-            await agent.drain()
-        agent.close()
-
-    async def down(agent: asyncio.StreamReader) -> None:
-        while line := await agent.readline():
-            _keep(said, False, line)
-            answers.write(line)
-            answers.flush()
-
-    asking = asyncio.create_task(up(process.stdin))
-    listening = asyncio.create_task(down(process.stdout))
+    asking = asyncio.create_task(_pass_on_requests(reader, process.stdin, messages))
+    listening = asyncio.create_task(_pass_on_answers(process.stdout, answers, messages))
     for number in ENDING:
         loop.add_signal_handler(number, listening.cancel)
     try:
@@ -211,9 +187,44 @@ async def relay(server: AgentServer, editor: BinaryIO, answers: BinaryIO) -> lis
         await asyncio.to_thread(kill_marked, marker)
         await exited(process)
         close_pipes(process)
-    return said
+    return messages
 
 
-def _keep(said: list[Said], sent: bool, line: bytes) -> None:
+async def _start(server: AgentServer, marker: str) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            server.command,
+            *server.args,
+            env={**os.environ, **server.env, MARKER: marker},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=sys.stderr,
+            start_new_session=True,
+            limit=LINE_LIMIT,
+        )
+    except OSError as error:
+        raise SubjectUnreachable(f"can't start {server.command}: {error.strerror}") from None
+
+
+async def _pass_on_requests(
+    editor: asyncio.StreamReader, agent: asyncio.StreamWriter, messages: list[Said]
+) -> None:
+    while line := await editor.readline():
+        _keep(messages, True, line)
+        agent.write(line)
+        await agent.drain()
+    agent.close()
+
+
+async def _pass_on_answers(
+    agent: asyncio.StreamReader, editor: BinaryIO, messages: list[Said]
+) -> None:
+    while line := await agent.readline():
+        _keep(messages, False, line)
+        editor.write(line)
+        editor.flush()
+
+
+def _keep(messages: list[Said], sent: bool, line: bytes) -> None:
     with suppress(ValueError, RecursionError):
-        said.append((sent, json.loads(line)))
+        messages.append((sent, json.loads(line)))

@@ -1,4 +1,4 @@
-"""What a test came to (acpcomply, Sample Report)."""
+"""Results and verdicts of tests (acpcomply, Sample Report)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,8 @@ from comply.record import Frame, Nearest
 
 
 class Verdict(StrEnum):
-    """PARTIAL: an optional test of which some expectations were met. ERROR: our own fault."""
+    """PARTIAL: an optional test, some of whose expectations were met. ERROR: the runner or the test
+    is at fault, not the subject."""
 
     PASS = "PASS"  # noqa: S105
     FAIL = "FAIL"
@@ -29,12 +30,12 @@ class Finding(Exception):
 
 
 class NotApplicable(Exception):
-    """Something that the test needs is not there."""
+    """The subject or the operator does not provide what the test needs."""
 
 
 @dataclass(slots=True)
-class Result:
-    """One test of one subject. `reason` says why the verdict is not PASS."""
+class CaseResult:
+    """The result of one test of one subject. `reason` says why the verdict is not PASS."""
 
     case: Case
     verdict: Verdict
@@ -44,9 +45,9 @@ class Result:
     log: str = ""
     seconds: float = 0.0
     waiting: bool = False
-    """It has not been run, yet or at all."""
+    """The test has not been run (yet)."""
     breaches: list[str] = field(default_factory=list)
-    """The rules of the protocol that single messages break, each once."""
+    """Protocol rules that messages of the subject broke, each once."""
 
     @property
     def key(self) -> str:
@@ -59,7 +60,7 @@ class Result:
 
     @property
     def required(self) -> bool:
-        """An agent needn't offer everything, but what it says must be right."""
+        """An optional test counts as required once a message in it breaks the protocol."""
         return self.case.test.severity == "required" or bool(self.breaches)
 
     @property
@@ -67,25 +68,25 @@ class Result:
         return self.verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.PARTIAL)
 
 
-def not_run(case: Case) -> Result:
-    """The place of a test's result until it is there."""
-    return Result(case, Verdict.NA, "not run", waiting=True)
+def not_run(case: Case) -> CaseResult:
+    """The placeholder for a result that is not there yet."""
+    return CaseResult(case, Verdict.NA, "not run", waiting=True)
 
 
 @dataclass(slots=True)
 class Subject:
-    """An agent or node, what it says of itself, and how its tests ended."""
+    """An agent or node, its facts, and the results of its tests."""
 
     name: str
     facts: dict[str, str]
-    results: list[Result]
+    results: list[CaseResult]
     seconds: float = 0.0
-    """How long its tests took together, several at a time."""
+    """Wall-clock time of all its tests, several at a time."""
     problem: str = ""
-    """Why it was not tested, or not to the end."""
+    """Why it was not tested, or only in part."""
 
     def stop(self, problem: str) -> None:
-        """Nothing more is tested of it."""
+        """Mark all tests that have not run as not run for this reason."""
         self.problem = problem
         for result in self.results:
             if result.waiting:
@@ -93,7 +94,7 @@ class Subject:
 
     @property
     def stray(self) -> list[str]:
-        """The tests in which it wrote lines to stdout that are no messages."""
+        """The tests in which it wrote lines to stdout that are not messages."""
         return [
             result.case.id
             for result in self.results
@@ -105,7 +106,7 @@ class Subject:
         return sum(not result.waiting for result in self.results)
 
     def untested(self) -> dict[str, int]:
-        """Why tests that were run are NA, and how many are for this reason."""
+        """The reasons why tests are NA, each with its number of tests."""
         reasons = (
             result.reason
             for result in self.results
@@ -119,13 +120,13 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the required tests. What is NA, or ERROR, has been tested by nobody."""
+    """Counts of the required tests. NA and ERROR count as untested."""
 
     required: int
     passed: int
     failed: int
     breaking: int = 0
-    """Optional tests in which messages break a rule of the protocol."""
+    """Optional tests in which a message breaks the protocol."""
 
     @property
     def untested(self) -> int:
@@ -145,11 +146,11 @@ class Tally:
 
 def tally(subjects: Iterable[Subject]) -> Tally:
     every = [result for _, result in results_of(subjects)]
-    required = [one.verdict for one in every if one.case.test.severity == "required"]
-    failed = len([one for one in required if one in (Verdict.FAIL, Verdict.PARTIAL)])
-    breaking = sum(one.required and one.case.test.severity != "required" for one in every)
+    required = [result.verdict for result in every if result.case.test.severity == "required"]
+    failed = len([verdict for verdict in required if verdict in (Verdict.FAIL, Verdict.PARTIAL)])
+    breaking = sum(result.required and result.case.test.severity != "required" for result in every)
     return Tally(len(required), required.count(Verdict.PASS), failed, breaking)
 
 
-def results_of(subjects: Iterable[Subject]) -> list[tuple[Subject, Result]]:
+def results_of(subjects: Iterable[Subject]) -> list[tuple[Subject, CaseResult]]:
     return [(subject, result) for subject in subjects for result in subject.results]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from schemas.problems import told
+from schemas.problems import problem_text
 
 
 class AgentServer(BaseModel):
-    """How an agent is started. Unknown fields are other programs' business."""
+    """How an agent is started. Unknown fields are ignored: other programs read them."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -30,14 +30,14 @@ class AgentServer(BaseModel):
 
 
 class AgentSettings(BaseModel):
-    """An entry is held to a shape only when it is asked for: others may start elsewhere."""
+    """Entries are validated only when chosen: an editor may have others in its own form."""
 
     model_config = ConfigDict(extra="ignore")
 
     agent_servers: dict[str, JsonValue]
 
 
-class Asked(BaseModel):
+class ChosenServers(BaseModel):
     agent_servers: dict[str, AgentServer]
 
 
@@ -52,7 +52,7 @@ class PackageOf(BaseModel):
 
 
 class BinaryOf(BaseModel):
-    """What the archive of a platform holds."""
+    """The program in the archive of a platform."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -70,7 +70,7 @@ class Distribution(BaseModel):
 
 
 class RegistryEntry(BaseModel):
-    """An `agent.json` of the registry (its agent.schema.json), as far as it says how to start."""
+    """The part of a registry's `agent.json` (its agent.schema.json) that says how to start."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -79,7 +79,7 @@ class RegistryEntry(BaseModel):
 
 
 class BadSettings(ValueError):
-    """The file, or a name that is not in it."""
+    """The file is invalid, or has no agent of the name."""
 
 
 def agent_server(text: str, name: str, folder: Path | None = None) -> AgentServer:
@@ -91,26 +91,29 @@ def agent_server(text: str, name: str, folder: Path | None = None) -> AgentServe
         servers = AgentSettings.model_validate_json(text).agent_servers
         if name not in servers:
             raise BadSettings(f"no agent {name} in agent_servers; there are {', '.join(servers)}")
-        asked = Asked.model_validate({"agent_servers": {name: servers[name]}})
+        asked = ChosenServers.model_validate({"agent_servers": {name: servers[name]}})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise BadSettings(told(first, "the file")) from None
+        raise BadSettings(problem_text(first, "the file")) from None
     return beside(asked.agent_servers[name], folder)
 
 
 def beside(server: AgentServer, folder: Path) -> AgentServer:
-    """With the program, and each argument that is a file, found in the folder of the settings: an
-    agent is started elsewhere. A bare name of a program is looked up as a shell does, `~` at the
-    start of one is the user's home."""
+    """The server with absolute paths for its program and for arguments that are files in `folder`,
+    since an agent is started in another folder. A bare program name is looked up on the PATH; `~/`
+    at its start is the user's home."""
     command = _at_home(server.command)
     named = "/" not in command and shutil.which(command) is not None
     program = command if named else _found(command, folder)
-    args = [_found(one, folder) if "/" in one or "." in one else one for one in server.args]
+    args = [
+        _found(argument, folder) if "/" in argument or "." in argument else argument
+        for argument in server.args
+    ]
     return server.model_copy(update={"command": program, "args": args})
 
 
 def _at_home(command: str) -> str:
-    # Zed, whose format it is, does so in the command alone, and knows neither ~other nor $HOME.
+    # As Zed, whose format this is: in the command alone, and neither ~other nor $HOME.
     return str(Path(command).expanduser()) if command.startswith("~/") else command
 
 
@@ -128,7 +131,7 @@ def _is_entry(text: str) -> bool:
 
 
 def _registered(entry: RegistryEntry, name: str, folder: Path) -> AgentServer:
-    """What is unpacked beside the file comes first; else what a runner of packages fetches."""
+    """A program unpacked beside the file comes first, then `npx`, then `uvx`."""
     if name != entry.id:
         raise BadSettings(f"no agent {name} in the file; it is {entry.id}")
     given, here = entry.distribution, platform_name()

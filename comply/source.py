@@ -1,31 +1,23 @@
-"""A test file's text: parsed, with the line of each value; and what is wrong with it."""
+"""Parses a test file's text and keeps the line of each value."""
 
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from comply.matching import ABSENT
 from comply.patterns import PatternError, compiled
-from comply.template import names, to_json
-from schemas.jsont import ComplianceTest, Step
-from schemas.problems import told
+from comply.template import to_json
+from schemas.jsont import ComplianceTest
+from schemas.problems import problem_text
 
+Model = TypeVar("Model", bound=BaseModel)
 Place = tuple[str | int, ...]
 SUFFIX = ".jsont"
-BUILT_IN = frozenset(
-    {
-        *("endpoint", "endpoint2"),
-        *("sandbox", "protocolVersionDefault", "clientCapabilitiesDefault", "mcpServer"),
-        "authMethod",
-        *("unique", "repo", "repo2", "peerRepo", "large", "soon"),
-    }
-)
-"""Variables that are set in every test; see docs/comply.md."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
@@ -35,7 +27,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong in a file, and where."""
+    """One thing that is wrong in a file, and its line."""
 
     line: int
     text: str
@@ -43,7 +35,7 @@ class Problem:
 
 
 class NotATest(ValueError):
-    """A file that is no test."""
+    """The text is not a valid test; `problem` says what is wrong first."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"line {problem.line}: {problem.text}")
@@ -52,36 +44,36 @@ class NotATest(ValueError):
 
 @dataclass(slots=True)
 class Source:
-    """Parsed JSON, the line of each place in it, and the names that an object has twice."""
+    """Parsed JSON, the line of each value, and the places of duplicate names in objects."""
 
     value: JsonValue
     lines: dict[Place, int] = field(default_factory=dict)
     twice: list[Place] = field(default_factory=list)
 
     def line(self, place: Place) -> int:
-        """The line of a place, or of the nearest that is around it."""
+        """The line of a place, or of the nearest place that encloses it."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
 
 class _Parser:
-    """JSON by RFC 8259, and where each value starts."""
+    """Parses JSON (RFC 8259) and notes the line where each value starts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.source = Source(None)
 
-    def fail(self, what: str) -> json.JSONDecodeError:
-        return json.JSONDecodeError(what, self.text, self.at)
+    def fail(self, problem: str) -> json.JSONDecodeError:
+        return json.JSONDecodeError(problem, self.text, self.at)
 
     def skip(self) -> str:
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        space = _SPACE.match(self.text, self.at)
+        self.at = space.end() if space else self.at
         return self.text[self.at : self.at + 1]
 
-    def whole(self) -> Source:
+    def document(self) -> Source:
         self.source.value = self.value(())
         if self.skip():
             raise self.fail("Something follows the end of the test")
@@ -98,11 +90,11 @@ class _Parser:
             return self.list(place)
         if start == '"':
             return self.string()
-        found = _SCALAR.match(self.text, self.at)
-        if found is None:
+        literal = _SCALAR.match(self.text, self.at)
+        if literal is None:
             raise self.fail("Expected a value")
-        self.at = found.end()
-        scalar: JsonValue = json.loads(found[0])
+        self.at = literal.end()
+        scalar: JsonValue = json.loads(literal[0])
         return scalar
 
     def string(self) -> str:
@@ -111,11 +103,11 @@ class _Parser:
         return text
 
     def object(self, place: Place) -> dict[str, JsonValue]:
-        found: dict[str, JsonValue] = {}
+        members: dict[str, JsonValue] = {}
         self.at += 1
         if self.skip() == "}":
             self.at += 1
-            return found
+            return members
         while True:
             if self.skip() != '"':
                 raise self.fail("Expected a name in double quotes")
@@ -123,22 +115,22 @@ class _Parser:
             if self.skip() != ":":
                 raise self.fail("Expected ':' after a name")
             self.at += 1
-            if name in found:
+            if name in members:
                 self.source.twice.append((*place, name))
-            found[name] = self.value((*place, name))
+            members[name] = self.value((*place, name))
             if self.end("}"):
-                return found
+                return members
 
     def list(self, place: Place) -> list[JsonValue]:
-        found: list[JsonValue] = []
+        items: list[JsonValue] = []
         self.at += 1
         if self.skip() == "]":
             self.at += 1
-            return found
+            return items
         while True:
-            found.append(self.value((*place, len(found))))
+            items.append(self.value((*place, len(items))))
             if self.end("]"):
-                return found
+                return items
 
     def end(self, bracket: str) -> bool:
         here = self.skip()
@@ -151,69 +143,36 @@ class _Parser:
 def parse(text: str) -> Source:
     """The text as JSON, bare variables as strings. Raises NotATest."""
     try:
-        return _Parser(to_json(text)).whole()
+        return _Parser(to_json(text)).document()
     except json.JSONDecodeError as error:
         raise NotATest(Problem(error.lineno, f"not JSON: {error.msg}")) from None
 
 
 def read(text: str) -> ComplianceTest:
     """The test in a file's text. Raises NotATest with the first thing that is wrong."""
+    return read_as(ComplianceTest, text)
+
+
+def read_as(model: type[Model], text: str) -> Model:
+    """Like `read`, for any model that has steps."""
     source = parse(text)
     try:
-        test = ComplianceTest.model_validate(source.value)
+        value = model.model_validate(source.value)
     except ValidationError as error:
-        raise NotATest(_invalid(source, error)[0]) from None
-    for problem in _patterns(source):
+        raise NotATest(invalid_fields(source, error)[0]) from None
+    for problem in bad_patterns(source):
         raise NotATest(problem)
-    return test
+    return value
 
 
-def _invalid(source: Source, error: ValidationError) -> list[Problem]:
+def invalid_fields(source: Source, error: ValidationError) -> list[Problem]:
     return [
-        Problem(source.line(tuple(one["loc"])), told(one, "the test"))
-        for one in error.errors(include_url=False)
+        Problem(source.line(tuple(detail["loc"])), problem_text(detail, "the test"))
+        for detail in error.errors(include_url=False)
     ]
 
 
-def lint(text: str) -> list[Problem]:
-    """Everything wrong with a test file, in the order of its lines; empty when it is fine."""
-    try:
-        source = parse(text)
-    except NotATest as error:
-        return [error.problem]
-    problems = [
-        Problem(source.line(place), f"{place[-1]!r} is here twice") for place in source.twice
-    ]
-    try:
-        test = ComplianceTest.model_validate(source.value)
-    except ValidationError as error:
-        problems += _invalid(source, error)
-    else:
-        problems += _metadata(test)
-        problems += _foreign(test, source)
-        problems += _patterns(source)
-        problems += _variables(test, source)
-        said = {f"preconditions.{n}.{one.foreign}" for n, one in enumerate(test.preconditions)}
-        unknown = _unknown(source.value, ComplianceTest, (), source)
-        problems += [one for one in unknown if one.text.partition(":")[0] not in said]
-    return sorted(problems, key=lambda problem: problem.line)
-
-
-def _metadata(test: ComplianceTest) -> Iterator[Problem]:
-    if not test.description:
-        yield Problem(1, "description: says in plain words what the test verifies", "warning")
-    if not test.docs:
-        yield Problem(1, "docs: link the clause that the test checks", "warning")
-
-
-def _foreign(test: ComplianceTest, source: Source) -> Iterator[Problem]:
-    for number, condition in enumerate(test.preconditions):
-        if condition.foreign is not None:
-            said = f"preconditions.{number}: only other runners know {condition.foreign}: NA here"
-            yield Problem(source.line(("preconditions", number)), said, "warning")
-
-
-def _patterns(source: Source) -> Iterator[Problem]:
+def bad_patterns(source: Source) -> Iterator[Problem]:
     for place, leaf in _leaves(source.value, ()):
         within = place[:1] == ("steps",) and place[2:4] == ("expect", "messages")
         if not within or "reply" in place or ABSENT in place:
@@ -233,54 +192,6 @@ def _leaves(value: JsonValue, place: Place) -> Iterator[tuple[Place, str]]:
             yield from _leaves(item, (*place, number))
     elif isinstance(value, str):
         yield place, value
-
-
-def _variables(test: ComplianceTest, source: Source) -> Iterator[Problem]:
-    """Variables that no built-in and no earlier step sets."""
-    steps = source.value["steps"] if isinstance(source.value, dict) else None
-    known = set(BUILT_IN)
-    for number, step in enumerate(test.steps):
-        raw = steps[number] if isinstance(steps, list) else None
-        for name in dict.fromkeys(names(raw)):
-            if name not in known:
-                yield Problem(source.line(("steps", number)), f"${{{name}}} is set by no step")
-        known |= captured(step)
-
-
-def captured(step: Step) -> set[str]:
-    """The variables that a step sets."""
-    if step.new_session is not None:
-        return {step.new_session.capture}
-    return {capture.var for capture in step.expect.captures} if step.expect else set()
-
-
-def _unknown(
-    value: JsonValue, model: type[BaseModel], place: Place, source: Source
-) -> Iterator[Problem]:
-    """Fields that are ignored: harmless when meant for another runner, or a slip of the pen."""
-    if not isinstance(value, dict):
-        return
-    fields = {info.alias or name: info for name, info in model.model_fields.items()}
-    for name, item in value.items():
-        below = (*place, name)
-        if name not in fields:
-            where = ".".join(map(str, below))
-            yield Problem(source.line(below), f"{where}: unknown, so ignored", "warning")
-            continue
-        inner = _model_of(fields[name].annotation)
-        if inner is not None:
-            items = item if isinstance(item, list) else [item]
-            for number, one in enumerate(items):
-                deeper = (*below, number) if isinstance(item, list) else below
-                yield from _unknown(one, inner, deeper, source)
-
-
-def _model_of(annotation: object) -> type[BaseModel] | None:
-    """The model in `X`, `X | None` or `list[X]`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inner = (_model_of(one) for one in getattr(annotation, "__args__", ()))
-    return next((one for one in inner if one is not None), None)
 
 
 def id_of(path: Path) -> str:

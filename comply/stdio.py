@@ -6,25 +6,25 @@ import base64
 import json
 import tempfile
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
 from comply import versions
-from comply.canned import Canned, canned
-from comply.matching import at, matches
+from comply.matching import at
 from comply.mcp_report import McpReport
-from comply.patterns import PatternError
 from comply.process import OUTPUT_BYTES, Child, NotStarted
-from comply.providers import Providers, Refused
-from comply.record import Frame, Record
+from comply.providers import Providers
+from comply.record import Frame, Transcript
 from comply.result import Finding, NotApplicable
-from comply.run import HarnessError
+from comply.scripted_client import ScriptedClient
+from comply.scripted_replies import scripted_replies
 from comply.settings import AgentServer
-from comply.template import UnknownVariable, fill, fill_pattern, names, text_of
-from schemas.jsont import ComplianceTest, JsonObject, Step
+from comply.target import HarnessError
+from comply.template import fill, names, text_of
+from schemas.jsont import ComplianceTest, JsonObject, JsontStep
 
 AUTH_REQUIRED = -32000
 LOGINS = frozenset({"authenticate", "auth/login"})
@@ -33,11 +33,11 @@ STOP_SECONDS = 0.5
 
 
 class OtherVersion(NotApplicable):
-    """The agent doesn't negotiate the version that the test is of."""
+    """The agent does not negotiate the protocol version of the test."""
 
 
 class Unanswered(Finding):
-    """A request of the runner's own that the agent leaves open."""
+    """The agent does not answer a request of the runner itself."""
 
     def __init__(self, method: str, why: str) -> None:
         super().__init__(f"{method} is not answered{why}")
@@ -56,15 +56,15 @@ class StdioSession:
     ) -> None:
         self.patience = patience
         self.over = over
-        """Given what was said, once the test is over, if the agent is still there."""
+        """Called with the transcript at the end of the test, if the agent still runs."""
         self.server = server
         self.test = test
-        self.record = Record()
+        self.record = Transcript()
         self.capabilities: JsonObject = {}
         self.opened: JsonValue = None
         self.folder = tempfile.TemporaryDirectory(prefix="comply-", ignore_cleanup_errors=True)
         self.sandbox = Path(self.folder.name).resolve() / "workspace"
-        # An agent works in the folder that session/new names, not in that of its process.
+        # An agent must work in the folder that session/new names, not in its process's folder.
         self.elsewhere = Path(self.folder.name).resolve() / "elsewhere"
         self.marker = uuid.uuid4().hex
         offered = versions.client_capabilities(test)
@@ -84,13 +84,12 @@ class StdioSession:
         self.variables["mcpServer"] = versions.mcp_server(test.protocol_version, server_here)
         self.child: Child | None = None
         self.logs_in = False
-        """Whether the test has logged in itself: then it is about logins."""
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.canned = canned(test)
-        self.held: list[tuple[JsonObject, Canned]] = []
-        """Requests of the agent whose answers wait for the end of the next step."""
+        """Whether the test has sent a login; then it is about logins."""
+        self.client = ScriptedClient(
+            scripted_replies(test), self.providers, self.variables, self._write, self.record.fail
+        )
         self.own: list[Frame] = []
-        """Answers to what the runner asked for the test, until it sends something else."""
+        """Answers to the runner's own requests that the test may still expect."""
 
     async def start(self) -> None:
         """Write the sandbox, start the agent and initialise it, unless the test does so itself."""
@@ -144,7 +143,7 @@ class StdioSession:
 
     # --- our side -------------------------------------------------------------------------------
 
-    async def act(self, step: Step) -> None:
+    async def act(self, step: JsontStep) -> None:
         for answer in self.own:
             answer.matched = True
         self.own.clear()
@@ -168,19 +167,17 @@ class StdioSession:
             await self._write(frame)
         else:
             raise HarnessError("this step is not for stdio")
-        held, self.held = self.held, []
-        for request, reply in held:
-            await self._answer(request, reply)
+        await self.client.answer_held()
 
     async def _call(self, method: str, params: JsonObject, *, seen: bool = False) -> JsonObject:
-        """A request of the runner's own, whose id no test can have. Raises Finding.
+        """Send a request of the runner itself, with an id that no test can have. Raises Finding.
 
-        If it is made for the test, its answer may be `seen` by what the test expects next.
+        With `seen`, the next expectations of the test may match its answer.
         """
         id = f"comply-{uuid.uuid4()}"
         await self._write({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
-        def found() -> JsonObject | None:
+        def response() -> JsonObject | None:
             for frame in self.record.open():
                 if isinstance(frame.message, dict) and frame.message.get("id") == id:
                     frame.matched = not seen
@@ -191,7 +188,7 @@ class StdioSession:
         answer: list[JsonObject] = []
 
         def arrived() -> bool:
-            if not answer and (message := found()) is not None:
+            if not answer and (message := response()) is not None:
                 answer.append(message)
             return bool(answer)
 
@@ -227,97 +224,45 @@ class StdioSession:
             return
         self.record.heard(message, refusal=None if self.logs_in else _login_wanted(message))
         if isinstance(message, dict) and "method" in message and "id" in message:
-            self._take(message)
-
-    def _take(self, request: dict[str, Any]) -> None:
-        """Have a request answered: by the test, or else by the real provider."""
-        try:
-            reply = self._reply(request)
-        except (UnknownVariable, PatternError) as error:
-            self.record.fail(error)
-            return
-        if reply.late:
-            self.held.append((request, reply))
-        else:
-            self._spawn(self._answer(request, reply))
-
-    def _reply(self, request: dict[str, Any]) -> Canned:
-        """How the test has it answered; each reply is good for one request."""
-        for number, one in enumerate(self.canned):
-            if matches(fill_pattern(one.request, self.variables), request):
-                return self.canned.pop(number)
-        return Canned({}, None)
-
-    async def _answer(self, request: dict[str, Any], reply: Canned) -> None:
-        if reply.answer is None:
-            await self._provide(request)
-            return
-        answer = fill(reply.answer, self.variables)
-        assert isinstance(answer, dict)
-        terminal = at(answer, "result.terminalId")
-        if request["method"] == "terminal/create" and isinstance(terminal, str):
-            self.providers.promised.add(terminal)
-        await self._write({"jsonrpc": "2.0", "id": request["id"], **answer})
-
-    async def _provide(self, request: dict[str, Any]) -> None:
-        answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
-        try:
-            answer["result"] = await self.providers.answer(
-                str(request["method"]), request.get("params")
-            )
-        except Refused as refused:
-            answer["error"] = {"code": refused.code, "message": str(refused)}
-        await self._write(answer)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        async def watched() -> None:
-            try:
-                await work
-            except (UnknownVariable, PatternError) as error:
-                self.record.fail(error)
-
-        task = asyncio.create_task(watched())
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+            self.client.take(message)
 
     async def close(self) -> str:
-        """End the agent and all it started, and give back the end of its stderr."""
+        """End the agent and all it started. Returns the end of its stderr."""
         if self.record.ended is None:
             self.over(self.record.frames)
         if self.child is not None:
             await self.child.end(STOP_SECONDS)
         await self.providers.close()
         await self.report.close()
-        for task in list(self.tasks):
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.client.close()
         self.folder.cleanup()
         await asyncio.to_thread(judge, self.record.frames)
         return self.child.log if self.child is not None else ""
 
 
 def initialises(test: ComplianceTest) -> bool:
-    """Whether the test sends `initialize` itself, and so meets a raw agent."""
+    """Whether the test sends `initialize` itself, so that the runner does not."""
     return any(step.send and step.send.get("method") == "initialize" for step in test.steps)
 
 
 def _login_wanted(message: JsonValue) -> str | None:
-    """What an answer says that only asks for a login (ACP, Authentication); None of others."""
+    """The text of an error that demands a login (Agent Client Protocol, Authentication); None for
+    any other message."""
     if at(message, "error.code") != AUTH_REQUIRED or at(message, "method") is not None:
         return None
     return f"needs authentication: {at(message, 'error.message')}"
 
 
 def _no_number(name: str) -> float:
-    """NaN and Infinity are not JSON, though Python reads them."""
+    """Refuses NaN and Infinity, which Python reads although they are not JSON."""
     raise ValueError(f"{name} is not JSON")
 
 
 def judge(frames: list[Frame]) -> None:
-    """Note at each message which rule of the protocol it breaks."""
-    # The library takes a third of a second to import: only who tests agents waits for it.
+    """Note at each message the protocol rule that it breaks."""
+    # The library takes a third of a second to import, so only tests of agents import it.
     from comply.frames import breaches
 
-    said = [frame for frame in frames if frame.kind != "mcp"]
-    for breach in breaches((frame.sent, frame.message) for frame in said):
-        said[breach.place].breach = breach.text
+    judged = [frame for frame in frames if frame.kind != "mcp"]
+    for breach in breaches((frame.sent, frame.message) for frame in judged):
+        judged[breach.place].breach = breach.text

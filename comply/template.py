@@ -13,13 +13,13 @@ from pydantic import JsonValue
 Variables = Mapping[str, JsonValue]
 
 _BARE = "\ue000"
-"""Starts the string that stands for a variable which was outside a string."""
+"""Starts the string that stands in for a variable outside strings."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{([A-Za-z_]\w*)\}', re.DOTALL)
 _NAME = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
 class UnknownVariable(ValueError):
-    """A variable that nothing has set: not built in, not captured by an earlier step."""
+    """The variable is neither built in nor captured by an earlier step."""
 
     def __init__(self, name: str, known: Variables) -> None:
         super().__init__(f"${{{name}}} is not set; there are {', '.join(sorted(known))}")
@@ -32,7 +32,7 @@ def to_json(text: str) -> str:
     >>> to_json('{"v": ${version}}').replace("\\ue000", "=")
     '{"v": "=version"}'
     """
-    return _TOKEN.sub(lambda found: f'"{_BARE}{found[1]}"' if found[1] else found[0], text)
+    return _TOKEN.sub(lambda match: f'"{_BARE}{match[1]}"' if match[1] else match[0], text)
 
 
 def fill(value: JsonValue, variables: Variables) -> JsonValue:
@@ -46,7 +46,7 @@ def fill_pattern(value: JsonValue, variables: Variables) -> JsonValue:
 
 
 def names(value: JsonValue) -> Iterator[str]:
-    """Every variable in it, with repetitions."""
+    """Every variable in `value`, with repetitions."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from names(key)
@@ -62,7 +62,7 @@ def names(value: JsonValue) -> Iterator[str]:
 
 
 def literal(value: JsonValue) -> JsonValue:
-    """The expectation that only this value, or an object or list with more in it, meets."""
+    """The expectation that this value meets, and objects and lists that contain it."""
     if isinstance(value, dict):
         return {key: literal(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -71,7 +71,7 @@ def literal(value: JsonValue) -> JsonValue:
 
 
 def text_of(value: JsonValue) -> str:
-    """How a value stands in a string, and before a regex: a string as it is, else compact JSON.
+    """A value as text, for strings and regexes: a string as it is, else compact JSON.
 
     >>> text_of([200.0, "a"])
     '[200,"a"]'
@@ -82,7 +82,7 @@ def text_of(value: JsonValue) -> str:
 
 
 def _whole(value: JsonValue) -> JsonValue:
-    """With whole numbers as ECMAScript writes them: without a fraction."""
+    """`value` with whole floats as integers, as ECMAScript writes them."""
     if isinstance(value, dict):
         return {key: _whole(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -103,8 +103,8 @@ def _fill(value: JsonValue, variables: Variables, *, pattern: bool) -> JsonValue
     if not isinstance(value, str):
         return value
     if value.startswith(_BARE):
-        found = _look_up(value[len(_BARE) :], variables)
-        return literal(found) if pattern else found
+        variable = _look_up(value[len(_BARE) :], variables)
+        return literal(variable) if pattern else variable
 
     def replaced(match: re.Match[str]) -> str:
         text = text_of(_look_up(match[1], variables))

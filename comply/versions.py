@@ -1,4 +1,4 @@
-"""What differs between the protocol versions in what the runner itself says to an agent."""
+"""Differences between the protocol versions in the runner's own messages to an agent."""
 
 from pydantic import JsonValue
 
@@ -15,12 +15,12 @@ _INFO: JsonObject = {"name": "cacp-comply", "version": "1"}
 
 
 def client_capabilities(test: ComplianceTest) -> JsonObject:
-    """What the client offers in a test."""
+    """The client's capabilities in a test."""
     return _merged(CAPABILITIES[test.protocol_version], test.init.client_capabilities or {})
 
 
 def _merged(usual: JsonObject, given: JsonObject) -> JsonObject:
-    """What is given, and of the usual all that it does not name, at every depth."""
+    """`usual`, overridden by `given` at every depth."""
     whole = dict(usual)
     for name, value in given.items():
         below = usual.get(name)
@@ -37,13 +37,13 @@ def initialize(version: int, capabilities: JsonObject) -> JsonObject:
 
 
 def offers(version: int, answer: JsonObject) -> JsonObject:
-    """The agent's capabilities, by what `initialize` was answered, with its `authMethods`."""
-    found = answer.get("agentCapabilities" if version == 1 else "capabilities")
-    capabilities = dict(found) if isinstance(found, dict) else {}
+    """The agent's capabilities in its answer to `initialize`, with its `authMethods`."""
+    offered = answer.get("agentCapabilities" if version == 1 else "capabilities")
+    capabilities = dict(offered) if isinstance(offered, dict) else {}
     methods = answer.get("authMethods")
     return capabilities | ({"authMethods": methods} if isinstance(methods, list) else {})
 
 
 def mcp_server(version: int, server: JsonObject) -> JsonValue:
-    """A server over stdio, as `mcpServers` has it: version 2 names the transport."""
+    """An entry of `mcpServers` for a server over stdio: version 2 names the transport."""
     return server if version == 1 else {"type": "stdio", **server}

@@ -1,4 +1,4 @@
-"""Exit 0 when the node of this container answers /ready with 200, 1 otherwise."""
+"""Exit 0 if the node in this container responds to /ready with 200, else 1."""
 
 import http.client
 import os
@@ -7,7 +7,7 @@ import sys
 # Longer than the node itself waits for a locked database.
 PATIENCE_SECONDS = 7
 
-# Not urllib, which would go through the proxy that HTTP_PROXY names.
+# Not urllib, which would use the proxy in HTTP_PROXY.
 connection = http.client.HTTPConnection(
     "127.0.0.1", int(os.environ.get("CACP_PORT", "8080")), timeout=PATIENCE_SECONDS
 )
@@ -16,5 +16,5 @@ try:
     answer = connection.getresponse()
     print(answer.read().decode())
 except OSError as error:
-    sys.exit(f"The node doesn't answer: {error}")
+    sys.exit(f"The node does not respond: {error}")
 sys.exit(answer.status != http.client.OK)

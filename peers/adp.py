@@ -9,14 +9,14 @@ import structlog
 from pydantic import ValidationError
 
 from peers.backoff import delay
-from peers.client import Client, refusal
-from peers.errors import CallError, Refused
-from schemas.adp import Listing, Manifest, SearchRequest, to_wire
+from peers.client import HttpClient, refusal
+from peers.errors import CallError, PeerRefused
+from schemas.adp import AdpManifest, Listing, SearchRequest, to_wire
 
 RETRY_FIRST = 1.0
 RETRY_MAX = 300.0
 RENEW = 3600.0
-"""Seconds. An exchange of ours forgets who hasn't renewed for a day."""
+"""Seconds. An exchange that runs this software drops entries that were not renewed for a day."""
 
 log = structlog.get_logger()
 
@@ -25,45 +25,50 @@ class ExchangeError(Exception):
     """An exchange can't be used. The text is for people."""
 
 
-class Exchange:
+class AdpExchange:
     """An ADP exchange at `url`, called with `key` if it wants one."""
 
-    def __init__(self, client: Client, url: str, key: str | None = None) -> None:
+    def __init__(self, client: HttpClient, url: str, key: str | None = None) -> None:
         self._client = client
         self._url = url.rstrip("/")
         self._key = key
 
     async def search(self, request: SearchRequest) -> list[Listing]:
-        """Who is found, in the exchange's order, at most `request.limit`.
+        """The agents found, in the exchange's order, at most `request.limit`.
 
-        What is not a listing of an agent is passed over. Raises ExchangeError.
+        A result that is not a valid listing is skipped. Raises ExchangeError.
         """
         try:
             answer = await self._post("/v1/search/", to_wire(request))
         except CallError as error:
             raise ExchangeError(f"The exchange {error}") from None
-        found = answer.get("results") if isinstance(answer, dict) else None
-        if not isinstance(found, list):
-            raise ExchangeError("The exchange answers a search with something else than results")
-        return [listing for one in found[: request.limit] if (listing := _listing(one)) is not None]
+        results = answer.get("results") if isinstance(answer, dict) else None
+        if not isinstance(results, list):
+            raise ExchangeError("The exchange answers a search without a list of results")
+        return [
+            listing
+            for result in results[: request.limit]
+            if (listing := _listing(result)) is not None
+        ]
 
-    async def register(self, manifest: Manifest) -> None:
+    async def register(self, manifest: AdpManifest) -> None:
         """Enter or renew an agent. Raises ExchangeError when it is not listed afterwards."""
         try:
             answer = await self._post("/v1/register/", {"manifest": to_wire(manifest)})
             if not _succeeded(answer):
                 raise refusal(200, answer)
-        except Refused as refused:
+        except PeerRefused as refused:
             if refused.status != 409 or not await self._lists(manifest):
                 raise ExchangeError(f"The exchange {refused}") from None
         except CallError as error:
             raise ExchangeError(f"The exchange {error}") from None
 
-    async def _lists(self, manifest: Manifest) -> bool:
-        """Whether the agent is listed as it is: some exchanges refuse whom they have already."""
-        found = await self.search(SearchRequest(query=manifest.aid, limit=50))
+    async def _lists(self, manifest: AdpManifest) -> bool:
+        """Whether the agent is listed at its endpoint: some exchanges refuse one that they have."""
+        listings = await self.search(SearchRequest(query=manifest.aid, limit=50))
         return any(
-            one.aid == manifest.aid and one.manifest.endpoint == manifest.endpoint for one in found
+            listing.aid == manifest.aid and listing.manifest.endpoint == manifest.endpoint
+            for listing in listings
         )
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
@@ -71,7 +76,7 @@ class Exchange:
 
 
 class Registration:
-    """Keeps the node registered: quietly, with one line in the log for each change of state."""
+    """Keeps the node registered, with one line in the log for each change of state."""
 
     def __init__(self, register: Callable[[], Awaitable[None]]) -> None:
         self._register = register
@@ -107,7 +112,7 @@ class Registration:
 
 
 def renew_after(chance: float) -> float:
-    """Seconds until the entry is renewed: nodes that started together drift apart."""
+    """Seconds until the entry is renewed, spread so that nodes don't all renew at once."""
     return RENEW * (0.8 + chance * 0.4)
 
 

@@ -1,13 +1,13 @@
 """The one outgoing HTTP client (design §6): where it may go, how much it takes, how long it waits.
 
-    client = Client(url_problem, address_problem)
+    client = HttpClient(url_problem, address_problem)
     await client.send("POST", url, content=…, headers=…)   any answer, as bytes
     await client.get(url), await client.post(url, body)     the JSON of a good answer
     await client.call(url, method, params)                  the result of a JSON-RPC call
 
-Only http(s). A name is resolved once for each connection, every address that it has is checked, and
-the connection goes to one of these: what was checked is what is called. No redirect is followed, no
-proxy used. A private authority's certificates are trusted by SSL_CERT_FILE, as is the custom.
+Only http(s). A name is resolved once for each connection, each of its addresses is checked, and the
+connection goes to one of them. No redirect is followed and no proxy used. The certificates of a
+private authority are trusted through SSL_CERT_FILE.
 """
 
 import asyncio
@@ -17,28 +17,28 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from peers.errors import NotConnected, Problem, Refused, TooLong, Unreachable
+from peers.errors import NotConnected, PeerRefused, PeerUnreachable, Problem, TooLong
 
 if TYPE_CHECKING:
     import httpcore
 
 SECONDS = 30.0
-"""For a whole exchange, however slowly it trickles."""
+"""For a whole request and response, however slowly it trickles."""
 ANSWER_MAX = 16 * 1024 * 1024
 SAID_MAX = 300
 
 
-class Answer(NamedTuple):
-    """Any answer but a redirect."""
+class HttpAnswer(NamedTuple):
+    """Any response but a redirect."""
 
     status: int
     body: bytes
 
 
-class Client:
+class HttpClient:
     """Calls others by the rules of `url_problem` and `address_problem`.
 
-    `seconds` and `answer_max` (bytes) are for all of an answer.
+    `seconds` and `answer_max` (bytes) limit a whole response.
     """
 
     def __init__(
@@ -72,26 +72,28 @@ class Client:
         *,
         content: bytes = b"",
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """The answer, whatever its status and body. Raises Unreachable."""
+    ) -> HttpAnswer:
+        """The response, whatever its status and body. Raises PeerUnreachable."""
         problem = self._url_problem(url)
         if problem is not None:
-            raise Unreachable(f"may not be called: {problem}")
+            raise PeerUnreachable(f"may not be called: {problem}")
         import httpcore
 
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._exchange(method, url, content, headers or {})
         except TimeoutError:
-            raise Unreachable(f"gave no whole answer in {self._seconds:g} s") from None
+            raise PeerUnreachable(
+                f"did not complete its response within {self._seconds:g} s"
+            ) from None
         except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError) as error:
             untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
-            why = ": its certificate is not one that is trusted here" if untrusted else ""
+            why = ": its certificate is not trusted here" if untrusted else ""
             raise NotConnected(f"can't be reached{why}") from None
         except (httpcore.UnsupportedProtocol, ValueError):
-            raise Unreachable("can't be reached: that is no URL of http or https") from None
+            raise PeerUnreachable("can't be reached: its address is not an http(s) URL") from None
         except (httpcore.NetworkError, httpcore.ProtocolError):
-            raise Unreachable("broke off") from None
+            raise PeerUnreachable("closed the connection") from None
 
     async def get(self, url: str) -> Any:
         """The JSON at a URL. Raises CallError."""
@@ -100,11 +102,8 @@ class Client:
     async def post(
         self, url: str, body: object, *, key: str | None = None, agent_id: str | None = None
     ) -> Any:
-        """The JSON that answers a JSON body (or one in bytes) of the holder of `key`, in the name
-        of `agent_id` (CACP 2.0, Headers).
-
-        Raises CallError.
-        """
+        """The JSON that answers a JSON body, given as an object or as bytes. `key` authenticates
+        the caller, `agent_id` names it (CACP 2.0, Headers). Raises CallError."""
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
@@ -128,10 +127,10 @@ class Client:
 
     async def _exchange(
         self, method: str, url: str, content: bytes, headers: Mapping[str, str]
-    ) -> Answer:
+    ) -> HttpAnswer:
         given = {
             "host": urlsplit(url).netloc,
-            # A compressed answer could be far larger than what is counted.
+            # A compressed response could be far larger than the bytes that are counted.
             "accept-encoding": "identity",
             "user-agent": "cacp-server",
             **headers,
@@ -139,20 +138,20 @@ class Client:
         sent = [(name.encode(), value.encode()) for name, value in given.items()]
         async with self._pool().stream(method, url, headers=sent, content=content) as response:
             if 300 <= response.status < 400:
-                raise Unreachable(f"redirects elsewhere (HTTP {response.status})")
+                raise PeerUnreachable(f"redirects elsewhere (HTTP {response.status})")
             for name, value in response.headers:
                 if name.lower() == b"content-encoding" and value.lower() != b"identity":
-                    raise Unreachable("answers compressed, which was not asked for")
+                    raise PeerUnreachable("answers compressed, which was not asked for")
             body = bytearray()
             async for chunk in response.aiter_stream():
                 body += chunk
                 if len(body) > self._answer_max:
                     raise TooLong(f"answers with more than {self._answer_max} bytes")
-            return Answer(response.status, bytes(body))
+            return HttpAnswer(response.status, bytes(body))
 
     def _pool(self) -> "httpcore.AsyncConnectionPool":
         if self._opened is None:
-            # Imported on first use: a node without peers does without it.
+            # Imported on first use: a node without peers doesn't need it.
             from peers.connections import pool
 
             self._opened = pool(self._address_problem)
@@ -160,23 +159,24 @@ class Client:
 
 
 def result_of(answer: Any) -> Any:
-    """The result in a JSON-RPC answer. Raises Refused for an error, or for what is none."""
+    """The result in a JSON-RPC response. Raises PeerRefused for an error or an invalid response."""
     if isinstance(answer, dict) and "result" in answer:
         return answer["result"]
     if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
         raise refusal(200, answer)
-    raise Refused("doesn't answer as JSON-RPC 2.0 says", status=200)
+    raise PeerRefused("doesn't answer with a JSON-RPC 2.0 response", status=200)
 
 
-def refusal(status: int, body: Any) -> Refused:
-    """An answer as a refusal, with what its JSON-RPC error, `detail` or `error` says, cut short."""
-    said = (body.get("error") or body.get("detail")) if isinstance(body, dict) else None
-    error = said if isinstance(said, dict) else {}
-    words = error.get("message") if error else said
+def refusal(status: int, body: Any) -> PeerRefused:
+    """The error for a response that refuses, with the text of its JSON-RPC error, `detail` or
+    `error`, cut short."""
+    problem = (body.get("error") or body.get("detail")) if isinstance(body, dict) else None
+    error = problem if isinstance(problem, dict) else {}
+    words = error.get("message") if error else problem
     shown = f": {words[:SAID_MAX]}" if isinstance(words, str) else ""
     where = f" (HTTP {status})" if status != 200 else ""
     code = error.get("code")
-    return Refused(
+    return PeerRefused(
         f"refuses{where}{shown}",
         status=status,
         code=code if isinstance(code, int) else 0,
@@ -184,13 +184,13 @@ def refusal(status: int, body: Any) -> Refused:
     )
 
 
-def _json(answer: Answer) -> Any:
+def _json(answer: HttpAnswer) -> Any:
     try:
         body = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
         if answer.status < 400:
-            said = f"answers, but not with JSON (HTTP {answer.status})"
-            raise Refused(said, status=answer.status) from None
+            reason = f"answers, but not with JSON (HTTP {answer.status})"
+            raise PeerRefused(reason, status=answer.status) from None
         body = None
     if answer.status >= 400:
         raise refusal(answer.status, body)

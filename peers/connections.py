@@ -12,19 +12,20 @@ from typing import Any
 import httpcore
 import httpx
 
-from peers.errors import Problem, Unreachable
+from peers.errors import PeerUnreachable, Problem
 
 CONNECTIONS = 100
 KEPT_SECONDS = 4.0
-"""A connection that was quiet for longer isn't used again: many servers close theirs after 5 s."""
+"""A connection that was idle for longer isn't used again: many servers close theirs after 5 s."""
 CONNECT_SECONDS = 5.0
 GONE_SECONDS = 10
-"""A machine that acknowledges nothing for so long is gone, or a peer that reads nothing of a large
-body for so long. One that only takes its time to answer is left more."""
+"""A machine that acknowledges nothing for so long is gone, and so is a peer that reads nothing of a
+large body for so long. A peer that is only slow to respond is given more time."""
 
 
 def _gone() -> list[tuple[int, int, int]]:
-    """Socket options that end a connection to a machine that is gone: those that there are here."""
+    """Socket options that end a connection to a machine that is gone, as far as the system has
+    them."""
     tcp = {
         "TCP_USER_TIMEOUT": GONE_SECONDS * 1_000,
         "TCP_KEEPIDLE": GONE_SECONDS // 2 - 1,
@@ -32,8 +33,8 @@ def _gone() -> list[tuple[int, int, int]]:
         "TCP_KEEPCNT": 3,
     }
     known = [(getattr(socket, name, None), value) for name, value in tcp.items()]
-    ours = [(socket.IPPROTO_TCP, name, value) for name, value in known if name is not None]
-    return [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *ours]
+    supported = [(socket.IPPROTO_TCP, name, value) for name, value in known if name is not None]
+    return [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *supported]
 
 
 def pool(address_problem: Problem) -> httpcore.AsyncConnectionPool:
@@ -71,15 +72,15 @@ class Checked(httpcore.AnyIOBackend):
         return await super().connect_tcp(address, port, CONNECT_SECONDS, socket_options=_gone())
 
     async def _resolved(self, host: str, port: int) -> list[str]:
-        """The addresses of a host. One that may not be called spoils the name."""
+        """The addresses of a host. Raises PeerUnreachable if any of them may not be called."""
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            raise Unreachable(f"can't be reached: no address is known for {host}") from None
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+            raise PeerUnreachable(f"can't be reached: no address is known for {host}") from None
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         for address in addresses:
             problem = self._address_problem(address)
             if problem is not None:
-                raise Unreachable(f"may not be called: {problem}")
+                raise PeerUnreachable(f"may not be called: {problem}")
         return addresses

@@ -1,9 +1,9 @@
 """What differs between two nodes (design §7). Pure.
 
-Every entity has a place of three hex digits, from the hash of its name, and a digest of what is
-known of it. The digest of a shorter prefix is the XOR of those below it, so that one change
-touches one sum for each level, whatever the order. Two nodes compare from the root down and
-descend only where the sums differ.
+Every entity has a place of three hex digits, from the hash of its name, and a digest of its state.
+The digest of a shorter prefix is the XOR of those below it, so that one change touches one sum on
+each level, in whatever order changes come. Two nodes compare from the root down and descend only
+where the sums differ.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def place_of(name: Name) -> str:
 
 
 def places(start: int) -> Iterator[str]:
-    """All places in turn, from a number on; endless."""
+    """All places in turn, from number `start` on; endless."""
     return (f"{number % PLACES:0{DEPTH}x}" for number in count(start))
 
 
@@ -44,28 +44,34 @@ def leaf(name: Name, state: Iterable[bytes]) -> str:
     return hashlib.sha256(text + b"".join(sorted(parts))).hexdigest()[:32]
 
 
-def xor(one: str, other: str) -> str:
-    return f"{int(one, 16) ^ int(other, 16):032x}"
+def xor(left: str, right: str) -> str:
+    return f"{int(left, 16) ^ int(right, 16):032x}"
 
 
 def prefixes_of(place: str) -> list[str]:
-    """Every prefix of a place whose sum it is part of, itself included."""
+    """The prefixes whose sums a place is part of, itself included."""
     return [place[:length] for length in range(1, DEPTH + 1)]
 
 
-def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    """The prefixes whose sums differ; a sum that is absent is that of nothing."""
-    every = sorted({*ours, *theirs})
-    return [prefix for prefix in every if ours.get(prefix, NOTHING) != theirs.get(prefix, NOTHING)]
+def differing(own_sums: Mapping[str, str], peer_sums: Mapping[str, str]) -> list[str]:
+    """The prefixes whose sums differ; an absent sum counts as NOTHING."""
+    every = sorted({*own_sums, *peer_sums})
+    return [
+        prefix
+        for prefix in every
+        if own_sums.get(prefix, NOTHING) != peer_sums.get(prefix, NOTHING)
+    ]
 
 
-def lacking(ours: Mapping[Name, str], theirs: Iterable[DigestLeaf]) -> dict[Name, tuple[str, str]]:
-    """What a peer knows otherwise than we do, projects before what is in them: our digest, and
-    theirs."""
+def lacking(
+    own_leaves: Mapping[Name, str], peer_leaves: Iterable[DigestLeaf]
+) -> dict[Name, tuple[str, str]]:
+    """The entities of a peer that differ or are missing here, projects first, each with the digest
+    here and the peer's."""
     differing = {
-        name: (ours.get(name, NOTHING), one.digest)
-        for one in theirs
-        for name in [Name(one.entity, one.project_id, one.entity_id)]
-        if ours.get(name, NOTHING) != one.digest
+        name: (own_leaves.get(name, NOTHING), leaf.digest)
+        for leaf in peer_leaves
+        for name in [Name(leaf.entity, leaf.project_id, leaf.entity_id)]
+        if own_leaves.get(name, NOTHING) != leaf.digest
     }
-    return dict(sorted(differing.items(), key=lambda one: (one[0].entity != "project", one[0])))
+    return dict(sorted(differing.items(), key=lambda item: (item[0].entity != "project", item[0])))

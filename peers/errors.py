@@ -1,4 +1,4 @@
-"""What may go wrong with a call to others, and what may be wrong with where it goes."""
+"""How a call to another node fails, and why a URL or address may not be called."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,37 +6,37 @@ from typing import Any
 RETRY_AFTER_MAX = 60
 
 Problem = Callable[[str], str | None]
-"""What is wrong with a URL or an address, in words for people; None when it may be called."""
+"""The problem with a URL or an address, in words for people; None when it may be called."""
 
 
 class CallError(Exception):
     """A call that got no useful answer. The text completes "the peer …".
 
     CallError
-     ├── Unreachable     no whole answer: it is down, too slow, or may not be called
-     │    ├── NotConnected    there was no connection: nothing was sent
-     │    └── TooLong         the answer is longer than what is taken
-     └── Refused         it answers, but with an error, or with what was not asked for
+     ├── PeerUnreachable     no whole response: it is down, too slow, or may not be called
+     │    ├── NotConnected   there was no connection: nothing was sent
+     │    └── TooLong        the response is longer than is taken
+     └── PeerRefused         it responds, but with an error or an invalid result
     """
 
     retry_after = 0.0
-    """For how many seconds the peer asks not to be asked again, a minute at most."""
+    """Seconds that the peer asks the caller to wait, a minute at most."""
 
 
-class Unreachable(CallError):
+class PeerUnreachable(CallError):
     pass
 
 
-class NotConnected(Unreachable):
+class NotConnected(PeerUnreachable):
     pass
 
 
-class TooLong(Unreachable):
+class TooLong(PeerUnreachable):
     pass
 
 
-class Refused(CallError):
-    """`status` is that of HTTP; `code` and `data` those of a JSON-RPC error, if it is one."""
+class PeerRefused(CallError):
+    """`status` is the HTTP status; `code` and `data` are those of the JSON-RPC error, if any."""
 
     def __init__(self, message: str, *, status: int, code: int = 0, data: Any = None) -> None:
         super().__init__(message)

@@ -1,11 +1,11 @@
-"""Foreign peers: what their whole objects say for themselves (design §8).
+"""What foreign peers have changed in the whole objects that they show (design §8). Pure.
 
-They know the specification's text and no facts, and send contracts whole. Of such an object only
-what the peer itself changed counts: it is compared with what was last exchanged with that peer,
-and each difference becomes a fact of the peer's own repo. What we know already is no difference,
-so nothing is echoed, and an object that is stale undoes nothing.
+Foreign peers follow the specification's text. They know no facts, and send contracts whole. Of such
+an object only what the peer itself changed counts: it is compared with what was last exchanged with
+that peer, and each difference becomes a fact of the peer's own repo. What is known here already is
+no difference, so nothing is echoed, and a stale object undoes nothing.
 
-Repo ids in the objects are ours: the caller maps the peer's ids before it asks.
+Repo ids in the objects are this node's: the caller maps the peer's ids first.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from schemas.base import JsonObject, stamp_of
-from schemas.contract import AgreementPolicy, ContractStatus, ResponseAction
+from schemas.contract import UNSETTLED, AgreementPolicy, ContractStatus, ResponseAction
 from schemas.facts import (
     Fact,
     ImplementationFact,
@@ -29,11 +29,10 @@ from schemas.facts import (
 from schemas.sync import PeerContract, PeerImplementation
 
 Digest: TypeAlias = Callable[[JsonObject], str]
-"""SHA-256 of the canonical JSON. What it raises for content without one passes through."""
+"""SHA-256 of the canonical JSON. Its errors for content without one are passed on."""
 
 _Work: TypeAlias = tuple[str, str, tuple[str, ...], str, str]
 
-OPEN: tuple[ContractStatus, ...] = ("proposed", "negotiating")
 BUILT: tuple[ContractStatus, ...] = ("implemented", "verified")
 
 
@@ -41,11 +40,11 @@ HEADER = ("name", "objective", "status")
 """Members of a project that a peer may change."""
 
 SEEN_MAX = 64
-"""Fingerprints to remember: an echo of something older is not known as one."""
+"""Fingerprints to remember: an older echo is taken for a change."""
 
 
 class NotTheirs(Exception):
-    """A contract that is unknown here and that another repo than the peer's proposed."""
+    """A contract is unknown here, and another repo than the peer's proposed it."""
 
 
 # --- what a peer may have changed ---------------------------------------------------------------
@@ -62,24 +61,25 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """A version above ours, or other content for ours, which is a race."""
+    """A version above the one here, or a different content for the same version: a race."""
 
     version: int
     content: JsonObject
     digest: str
     parent: str | None
-    """Digest of the version that it grew from; None if our current version grew from it too."""
+    """Digest of the version that it replaces; None for that which the current version here
+    replaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outrun:
-    """A version of the peer's own below ours, made before it heard of ours: it has lost."""
+    """A version of the peer's own below the one here, made before it got that one: it has lost."""
 
     version: int
     content: JsonObject
     digest: str
     parent: str | None
-    """Digest of the version that it grew from; None if nobody knows."""
+    """Digest of the version that it replaces; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,16 @@ class Verified:
 Difference = Proposed | Updated | Outrun | Responded | Implemented | Verified
 
 
-# --- what was said before -----------------------------------------------------------------------
+# --- what was exchanged before ------------------------------------------------------------------
 
 
-class Exchange(BaseModel):
+class ContractExchange(BaseModel):
     """What was exchanged with one peer about one contract, kept between messages.
 
-    `last` went either way; `seen` are fingerprints of all that did, lately; `pending` is on its way
-    to the peer, or was and got no answer. `heard` is the newest (version, time) of the peer's own
-    clock: its times are never compared with ours, for some peers send local time as if it were UTC.
+    `last` went either way, and `seen` has the fingerprints of what did lately. `pending` is on its
+    way to the peer, or was and got no response. `heard` is the newest (version, time) by the peer's
+    own clock. The peer's times are never compared with this node's: some peers send local time as
+    if it were UTC.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -127,58 +128,57 @@ class Exchange(BaseModel):
     pending: PeerContract | None = None
 
     @classmethod
-    def of(cls, kept: str | None) -> "Exchange":
-        """From JSON as it was kept; None where nothing was exchanged yet."""
+    def of(cls, kept: str | None) -> "ContractExchange":
+        """From JSON as it is stored; None if nothing was exchanged yet."""
         return cls() if kept is None else cls.model_validate_json(kept)
 
-    def before_sending(self, ours: PeerContract) -> "Exchange":
-        """While `ours` is on its way: the peer may take it, and change it, before that is known."""
-        return self.model_copy(update={"pending": ours})
+    def before_sending(self, local: PeerContract) -> "ContractExchange":
+        """While `local` is in transit: the peer may take and change it before it responds."""
+        return self.model_copy(update={"pending": local})
 
-    def after_sending(self, ours: PeerContract) -> "Exchange":
-        """Once the peer has confirmed `ours`; a `skipped` or an `error` confirms nothing."""
-        taken = {"last": ours, "seen": self._seen_with(ours), "pending": None}
+    def after_sending(self, local: PeerContract) -> "ContractExchange":
+        """Once the peer has confirmed `local`; a `skipped` or an `error` confirms nothing."""
+        taken = {"last": local, "seen": self._seen_with(local), "pending": None}
         return self.model_copy(update=taken)
 
-    def after_crossing(self, ours: PeerContract) -> "Exchange":
-        """The same when the peer has said something of its own meanwhile: that stays the last."""
-        return self.model_copy(update={"seen": self._seen_with(ours), "pending": None})
+    def after_crossing(self, local: PeerContract) -> "ContractExchange":
+        """Once the peer has confirmed `local` and sent its own change in that time, which stays
+        `last`."""
+        return self.model_copy(update={"seen": self._seen_with(local), "pending": None})
 
-    def after_hearing(self, theirs: PeerContract) -> "Exchange":
-        """Once what `theirs` differs in is applied here."""
-        if self.is_stale(theirs):
+    def after_hearing(self, shown: PeerContract) -> "ContractExchange":
+        """Once the differences of `shown` are applied here."""
+        if self.is_stale(shown):
             return self
-        at = _time_of(theirs)
-        ours = self.last is not None and at == _time_of(self.last)
-        behind = self.last is not None and theirs.version < self.last.version
-        return Exchange(
-            last=self.last if behind else theirs,
-            seen=self._seen_with(theirs),
-            heard=self.heard if at is None or ours else (theirs.version, at),
+        at = _time_of(shown)
+        is_own = self.last is not None and at == _time_of(self.last)
+        behind = self.last is not None and shown.version < self.last.version
+        return ContractExchange(
+            last=self.last if behind else shown,
+            seen=self._seen_with(shown),
+            heard=self.heard if at is None or is_own else (shown.version, at),
             pending=self.pending,
         )
 
-    def base_of(self, theirs: PeerContract, digest: Digest) -> PeerContract | None:
-        """What the peer changed to get to `theirs`: what was exchanged last, or what is on its way
-        if it has gone back from that. For it was read before, so this is a step of its own."""
+    def base_of(self, shown: PeerContract, digest: Digest) -> PeerContract | None:
+        """What the peer changed to get to `shown`: what was exchanged last, or what is in transit
+        to the peer if it has gone back from that to what was exchanged last."""
         last, pending = self.last, self.pending
-        if last is None or pending is None or not says_same(theirs, last, digest):
+        if last is None or pending is None or not says_same(shown, last, digest):
             return last
         goes_on = (pending.version, digest(pending.content)) == (last.version, digest(last.content))
         return pending if goes_on else last
 
-    def is_stale(self, theirs: PeerContract) -> bool:
-        """Whether it was exchanged before, or the peer has said something newer since.
-
-        Newer is the higher version, then the later time (CACP 2.0, Conflict Resolution).
-        """
-        if self.has_seen(theirs):
+    def is_stale(self, shown: PeerContract) -> bool:
+        """Whether it was exchanged before, or the peer has shown something newer since: a higher
+        version, or the same at a later time (CACP 2.0, Conflict Resolution)."""
+        if self.has_seen(shown):
             return True
-        at = _time_of(theirs)
-        return at is not None and self.heard is not None and (theirs.version, at) < self.heard
+        at = _time_of(shown)
+        return at is not None and self.heard is not None and (shown.version, at) < self.heard
 
     def has_seen(self, contract: PeerContract) -> bool:
-        """Whether the very same was exchanged before, its time included."""
+        """Whether exactly this, with its time, was exchanged before."""
         return _fingerprint(contract) in self.seen
 
     def _seen_with(self, contract: PeerContract) -> tuple[str, ...]:
@@ -191,32 +191,32 @@ def _time_of(contract: PeerContract) -> int | None:
 
 
 def _fingerprint(contract: PeerContract) -> str:
-    """What the contract says, and when, in 32 hex digits."""
+    """32 hex digits over the state of the contract and its time."""
     works = sorted((work.repo_id, _work_of(work)) for work in contract.implementations)
-    said = [contract.version, contract.status, contract.content, works, _time_of(contract)]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+    state = [contract.version, contract.status, contract.content, works, _time_of(contract)]
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _work_of(work: PeerImplementation | None) -> _Work:
-    """What counts of an entry: no times, which peers restamp, and "" for what is absent."""
+    """What counts of an entry: "" for an absent text, and no times, which peers change."""
     if work is None:
         return ("pending", "", (), "", "")
     files = tuple(work.files or ())
     return (work.status, work.plan or "", files, work.notes or "", work.test_endpoint or "")
 
 
-def says_same(one: PeerContract, other: PeerContract, digest: Digest) -> bool:
-    """Whether two objects say the same of a contract, whenever they say it."""
-    return _state_of(one, digest) == _state_of(other, digest)
+def says_same(left: PeerContract, right: PeerContract, digest: Digest) -> bool:
+    """Whether two objects show the same state of a contract, at whatever time."""
+    return _state_of(left, digest) == _state_of(right, digest)
 
 
-def differing(ours: PeerContract, theirs: PeerContract, digest: Digest) -> str | None:
-    """What both say of a contract, whenever they say it, in 64 hex digits; None when it is the
-    same, or theirs is of a version that ours has not come to."""
-    said = [_state_of(ours, digest), _state_of(theirs, digest)]
-    if said[0] == said[1] or theirs.version > ours.version:
+def differing(local: PeerContract, shown: PeerContract, digest: Digest) -> str | None:
+    """64 hex digits over both states of a contract; None if they are the same, or the peer's is of
+    a later version."""
+    states = [_state_of(local, digest), _state_of(shown, digest)]
+    if states[0] == states[1] or shown.version > local.version:
         return None
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(states, sort_keys=True).encode()).hexdigest()
 
 
 def _state_of(contract: PeerContract, digest: Digest) -> tuple[object, ...]:
@@ -232,106 +232,113 @@ def _state_of(contract: PeerContract, digest: Digest) -> tuple[object, ...]:
 
 
 def contract_differences(
-    ours: PeerContract | None,
-    exchange: Exchange,
-    theirs: PeerContract,
+    local: PeerContract | None,
+    exchange: ContractExchange,
+    shown: PeerContract,
     repo_id: str,
     digest: Digest,
 ) -> list[Difference]:
-    """What the peer that holds `repo_id` has changed, as `theirs` shows it.
+    """What the peer that holds `repo_id` has changed in the contract that it shows.
 
-    `ours` is the contract as we would send it, None when it is unknown here. Raises NotTheirs.
+    `local` is the contract as this node would send it; None if it is unknown here. Raises
+    NotTheirs.
     """
-    if ours is None and theirs.proposed_by not in (None, repo_id):
+    if local is None and shown.proposed_by not in (None, repo_id):
         raise NotTheirs(
-            f"Contract {theirs.contract_id} is unknown here, and not yours: "
-            f"repo {theirs.proposed_by} proposed it and has to send it"
+            f"Contract {shown.contract_id} is unknown here and not yours: "
+            f"repo {shown.proposed_by} proposed it and has to send it"
         )
-    content = digest(theirs.content)
-    if ours is None:
-        first = Proposed(theirs.version, theirs.content, content)
-        return [first, *_first_steps(theirs, repo_id)]
-    if exchange.is_stale(theirs):
+    content = digest(shown.content)
+    if local is None:
+        first = Proposed(shown.version, shown.content, content)
+        return [first, *_first_steps(shown, repo_id)]
+    if exchange.is_stale(shown):
         return []
-    place = (theirs.version, content)
-    last = exchange.base_of(theirs, digest)
+    place = (shown.version, content)
+    last = exchange.base_of(shown, digest)
     known = last if last and (last.version, digest(last.content)) == place else None
-    if theirs.version < ours.version:
-        if known or theirs.proposed_by not in (None, repo_id):
+    if shown.version < local.version:
+        if known or shown.proposed_by not in (None, repo_id):
             return []
-        grew_from = _parent(ours, last, theirs, digest)
-        return [Outrun(theirs.version, theirs.content, content, grew_from)]
-    if (ours.version, digest(ours.content)) == place:
-        return _step_differences(ours, known, theirs, repo_id)
+        grew_from = _parent(local, last, shown, digest)
+        return [Outrun(shown.version, shown.content, content, grew_from)]
+    if (local.version, digest(local.content)) == place:
+        return _step_differences(local, known, shown, repo_id)
     if known:
         return []
-    parent = _parent(ours, last, theirs, digest)
-    update = Updated(theirs.version, theirs.content, content, parent)
-    return [update, *_first_steps(theirs, repo_id)]
+    parent = _parent(local, last, shown, digest)
+    update = Updated(shown.version, shown.content, content, parent)
+    return [update, *_first_steps(shown, repo_id)]
 
 
-def _first_steps(theirs: PeerContract, repo_id: str) -> list[Difference]:
-    """Steps that the peer has taken on a version of which this is the first word."""
-    asked: list[Difference] = (
-        [Responded("request_change")] if theirs.status == "negotiating" else []
-    )
-    return [*asked, *_work_differences(None, None, theirs, repo_id)]
+def _first_steps(shown: PeerContract, repo_id: str) -> list[Difference]:
+    """The steps that the peer has taken on a version that is new here."""
+    asked: list[Difference] = [Responded("request_change")] if shown.status == "negotiating" else []
+    return [*asked, *_work_differences(None, None, shown, repo_id)]
 
 
 def _parent(
-    ours: PeerContract, last: PeerContract | None, theirs: PeerContract, digest: Digest
+    local: PeerContract, last: PeerContract | None, shown: PeerContract, digest: Digest
 ) -> str | None:
-    """What an update grew from is what the peer last knew: ours only if it was told of ours."""
-    for before in (last, ours):
-        if before is not None and before.version < theirs.version:
+    """The digest of the version that an update replaces: the last that the peer knew."""
+    for before in (last, local):
+        if before is not None and before.version < shown.version:
             return digest(before.content)
     return None
 
 
 def _step_differences(
-    ours: PeerContract, last: PeerContract | None, theirs: PeerContract, repo_id: str
+    local: PeerContract, last: PeerContract | None, shown: PeerContract, repo_id: str
 ) -> list[Difference]:
-    """Steps taken on the version that both have."""
-    found: list[Difference] = []
+    """The steps that the peer has taken on the version that both have."""
+    steps: list[Difference] = []
     before: ContractStatus = last.status if last else "proposed"
-    now = theirs.status
-    # A status that we have too may be another's doing, relayed: that is no word of the peer's.
-    moved = now not in (before, ours.status)
-    if moved and now == "negotiating":
-        found.append(Responded("request_change"))
-    if moved and now == "proposed":
-        # Nothing else leads back to it on the same version.
-        found.append(Responded("reject"))
-    if moved and now not in OPEN and before in OPEN and ours.status in OPEN:
-        found.append(Responded("agree"))
-    if _is_round_behind(ours, last):
-        return found
-    if _fails_round(ours, last, theirs, repo_id):
+    now = shown.status
+    # A status that this node has too may be another repo's doing, which the peer only repeats.
+    has_moved = now not in (before, local.status)
+    response = response_behind(before, now) if has_moved else None
+    if response == "agree" and local.status not in UNSETTLED:
+        response = None
+    if response is not None:
+        steps.append(Responded(response))
+    if _is_round_behind(local, last):
+        return steps
+    if _fails_round(local, last, shown, repo_id):
         # The failure opens a new round, in which every repo's work needs revision anyway.
-        return [*found, Verified("failure")]
-    found += _work_differences(ours, last, theirs, repo_id)
-    if moved and now == "verified":
-        found.append(Verified("success"))
-    return found
+        return [*steps, Verified("failure")]
+    steps += _work_differences(local, last, shown, repo_id)
+    if has_moved and now == "verified":
+        steps.append(Verified("success"))
+    return steps
+
+
+def response_behind(before: ContractStatus, now: ContractStatus) -> ResponseAction | None:
+    """The response that moves a version from one status to another: the reverse of
+    `server.domain.contract.status_of`. None when no response does."""
+    if now == "negotiating":
+        return "request_change"
+    if now == "proposed":
+        return "reject"
+    return "agree" if before in UNSETTLED else None
 
 
 def _fails_round(
-    ours: PeerContract, last: PeerContract | None, theirs: PeerContract, repo_id: str
+    local: PeerContract, last: PeerContract | None, shown: PeerContract, repo_id: str
 ) -> bool:
     """Whether the peer has verified what was built, and found a failure."""
-    if theirs.status != "agreed" or ours.status == "agreed":
+    if shown.status != "agreed" or local.status == "agreed":
         return False
-    revised = _to_revise(theirs) - _to_revise(last)
+    revised = _to_revise(shown) - _to_revise(last)
     if last is not None and last.status in BUILT:
         return bool(revised)
-    # It took our word that all is built before this node heard that it has. Its own work alone it
-    # may revise without that.
-    return ours.status in BUILT and bool(revised - {repo_id})
+    # The peer took this node's contract, in which all is built, but its response has not arrived.
+    # Revising only its own work is not a failed verification.
+    return local.status in BUILT and bool(revised - {repo_id})
 
 
-def _is_round_behind(ours: PeerContract, last: PeerContract | None) -> bool:
-    """Whether a verification failed here that the peer wasn't told of: its work is of before."""
-    return last is not None and bool(_to_revise(ours) - _to_revise(last))
+def _is_round_behind(local: PeerContract, last: PeerContract | None) -> bool:
+    """Whether a verification failed here that the peer doesn't know: its work is of a round ago."""
+    return last is not None and bool(_to_revise(local) - _to_revise(last))
 
 
 def _to_revise(contract: PeerContract | None) -> set[str]:
@@ -340,25 +347,25 @@ def _to_revise(contract: PeerContract | None) -> set[str]:
 
 
 def _work_differences(
-    ours: PeerContract | None, last: PeerContract | None, theirs: PeerContract, repo_id: str
+    local: PeerContract | None, last: PeerContract | None, shown: PeerContract, repo_id: str
 ) -> list[Difference]:
-    """What the peer says of its own work; what it leaves empty stays as it was."""
-    said = _entry_of(theirs, repo_id)
-    known = _entry_of(ours, repo_id)
-    if said is None or said.status == "pending":
+    """What the peer has changed in its own work; what it leaves empty stays as it was."""
+    entry = _entry_of(shown, repo_id)
+    known = _entry_of(local, repo_id)
+    if entry is None or entry.status == "pending":
         return []
-    kept = known or said
+    kept = known or entry
     work = Implemented(
-        status=said.status,
-        plan=said.plan or kept.plan or None,
-        files=tuple(said.files or kept.files or ()),
-        notes=said.notes or kept.notes or None,
-        test_endpoint=said.test_endpoint or kept.test_endpoint or None,
-        started_at=stamp_of(said.started_at) if said.started_at else None,
-        completed_at=stamp_of(said.completed_at) if said.completed_at else None,
+        status=entry.status,
+        plan=entry.plan or kept.plan or None,
+        files=tuple(entry.files or kept.files or ()),
+        notes=entry.notes or kept.notes or None,
+        test_endpoint=entry.test_endpoint or kept.test_endpoint or None,
+        started_at=stamp_of(entry.started_at) if entry.started_at else None,
+        completed_at=stamp_of(entry.completed_at) if entry.completed_at else None,
     )
     now = (work.status, work.plan or "", work.files, work.notes or "", work.test_endpoint or "")
-    if _work_of(said) == _work_of(_entry_of(last, repo_id)) or now == _work_of(known):
+    if _work_of(entry) == _work_of(_entry_of(last, repo_id)) or now == _work_of(known):
         return []
     return [work]
 
@@ -368,7 +375,7 @@ def _entry_of(contract: PeerContract | None, repo_id: str) -> PeerImplementation
     return next((work for work in works if work.repo_id == repo_id), None)
 
 
-# --- what follows from it -----------------------------------------------------------------------
+# --- the facts that follow ----------------------------------------------------------------------
 
 
 def to_facts(
@@ -382,9 +389,9 @@ def to_facts(
     round_number: int,
     stamp: int,
 ) -> list[Fact]:
-    """The facts that the peer's repo would have written, stamped by our clock.
+    """The facts that the peer's repo would have written, with this node's `stamp`.
 
-    `current` and `round_number` are those of the contract here; `parties` and `policy` bind a
+    `current` and `round_number` are those of the contract here; `parties` and `policy` are for a
     version that is new here.
     """
     facts: list[Fact] = []
@@ -424,9 +431,9 @@ def _step_facts(
     if isinstance(difference, Responded):
         return [ResponseFact(**place, **author, action=difference.action)]
     if isinstance(difference, Verified):
-        found = VerificationFact(**place, **author, round=number, result=difference.result)
+        verification = VerificationFact(**place, **author, round=number, result=difference.result)
         opened = RoundFact(**place, number=number + 1)
-        return [found, opened] if difference.result == "failure" else [found]
+        return [verification, opened] if difference.result == "failure" else [verification]
     complete = difference.status == "complete"
     work = asdict(difference) | {
         "started_at": difference.started_at or stamp,

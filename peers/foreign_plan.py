@@ -1,8 +1,8 @@
 """What a foreign peer shows of a project, and how what it lacks is written to it (design §8). Pure.
 
-It takes what is newer than what it holds, by a time that it has stamped with its own clock. So an
-object goes to it with the time that it showed, and a step more: it takes that exactly when it has
-changed nothing since it showed it, and no clock is ever compared with another.
+A foreign peer takes an object that is newer than its own, by a time that it stamped with its own
+clock. So an object is sent with the time that the peer showed, plus a step: the peer takes it
+exactly if it has changed nothing since, and no clock is ever compared with another.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from peers.errors import Refused
+from peers.errors import PeerRefused
 from schemas.base import LAST, iso, stamp_of
 from schemas.errors import ErrorCode
 
@@ -26,7 +26,7 @@ _REPO_IDS = ("repo_id", "proposed_by", "from_repo")
 class Shown:
     """A project as the peer holds it; repos by name, contracts and packets by id.
 
-    Unless `whole`, only its repos and those contracts and packets that were asked for are known.
+    Unless `whole`, it has only the repos and the contracts that were asked for.
     """
 
     project: Document
@@ -40,9 +40,9 @@ class Shown:
         """The ids of its repos, by name."""
         return {name: str(repo["repo_id"]) for name, repo in self.repos.items()}
 
-    def ids_among(self, ours: Mapping[str, str]) -> dict[str, str]:
-        """Our ids of its repos, by its own; `ours` are those of the repos known here, by name."""
-        return {theirs: ours[name] for name, theirs in self.ids.items() if name in ours}
+    def ids_among(self, local_ids: Mapping[str, str]) -> dict[str, str]:
+        """This node's ids of the peer's repos, by the peer's ids; `local_ids` are by name."""
+        return {peer_id: local_ids[name] for name, peer_id in self.ids.items() if name in local_ids}
 
     def part(self, contracts: dict[str, Document]) -> "Shown":
         """Its repos as they were shown, with contracts as they are shown now."""
@@ -51,7 +51,7 @@ class Shown:
 
 
 def shown_of(answer: Any, project_id: str) -> Shown:
-    """What an answer to cacp/project/get shows. Raises ValueError when that is not the project."""
+    """What a result of cacp/project/get shows. Raises ValueError if it isn't the project."""
     if not isinstance(answer, dict) or answer.get("project_id") != project_id:
         raise ValueError("answers cacp/project/get with another object than the project")
     return Shown(
@@ -63,36 +63,40 @@ def shown_of(answer: Any, project_id: str) -> Shown:
 
 
 def contract_of(answer: Any, contract_id: str) -> Document:
-    """The same for cacp/contract/get."""
+    """What a result of cacp/contract/get shows. Raises ValueError if it isn't the contract."""
     if not isinstance(answer, dict) or answer.get("contract_id") != contract_id:
         raise ValueError("answers cacp/contract/get with another object than the contract")
     return answer
 
 
 def listed_of(answer: Any) -> list[str]:
-    """The ids in an answer to cacp/project/list, as far as they are some."""
+    """The valid ids in a result of cacp/project/list."""
     listed = answer.get("projects") if isinstance(answer, dict) else None
     rows = listed[:LISTED_MAX] if isinstance(listed, list) else []
     ids = [row.get("projectId") for row in rows if isinstance(row, dict)]
-    found = (one for one in ids if isinstance(one, str) and 0 < len(one) <= _ID_MAX)
-    return list(dict.fromkeys(found))
+    valid = (
+        project_id
+        for project_id in ids
+        if isinstance(project_id, str) and 0 < len(project_id) <= _ID_MAX
+    )
+    return list(dict.fromkeys(valid))
 
 
 def _by(key: str, project: Document, member: str, also: str | None = None) -> dict[str, Document]:
-    found: dict[str, Document] = {}
-    for one in project.get(member) or []:
-        if not isinstance(one, dict) or not all(
-            isinstance(one.get(name), str) for name in (key, also or key)
+    by_key: dict[str, Document] = {}
+    for entry in project.get(member) or []:
+        if not isinstance(entry, dict) or not all(
+            isinstance(entry.get(name), str) for name in (key, also or key)
         ):
             raise ValueError(f"shows a project whose {member} have no {key}")
-        # Of two repos with one name it works with the first.
-        found.setdefault(one[key], one)
-    return found
+        # Of two repos with one name the peer uses the first.
+        by_key.setdefault(entry[key], entry)
+    return by_key
 
 
-def lacks_it(refused: Refused) -> bool:
-    """Whether a peer refuses a call because it has nothing of that id: that alone means that there
-    is nothing to read."""
+def lacks_it(refused: PeerRefused) -> bool:
+    """Whether a peer refuses a call because it has nothing of that id. Other refusals don't mean
+    that there is nothing to read."""
     if refused.data.get("reason") == "not_found":
         return True
     return refused.code == ErrorCode.INVALID_PARAMS and "not found" in str(refused).lower()
@@ -102,8 +106,8 @@ def lacks_it(refused: Refused) -> bool:
 
 
 def above(shown: Any, step: int) -> str | None:
-    """A time `step` microseconds after one that the peer showed, with an offset only if that had
-    one; None when it showed none."""
+    """A time `step` microseconds after the one shown, with an offset only if that had one; None if
+    it is not a valid time."""
     try:
         written = iso(min(stamp_of(shown) + step, _LAST))
         naive = datetime.fromisoformat(shown).tzinfo is None
@@ -113,7 +117,7 @@ def above(shown: Any, step: int) -> str | None:
 
 
 def with_ids(value: Any, ids: Mapping[str, str]) -> Any:
-    """An object with the ids of its repos replaced. What is in `content` stays as it is."""
+    """An object with the ids of repos replaced, except in `content`."""
     if isinstance(value, list):
         return [with_ids(item, ids) for item in value]
     if not isinstance(value, dict):
@@ -128,58 +132,60 @@ def with_ids(value: Any, ids: Mapping[str, str]) -> Any:
     }
 
 
-def over(ours: Document, theirs: Document | None, step: int) -> Document:
-    """Our object, as the peer takes it in the place of the one that it showed. Members that only
-    it knows stay."""
-    if theirs is None:
-        return ours
-    newer = above(theirs.get("updated_at"), step)
-    return theirs | ours | {"updated_at": newer or ours["updated_at"]}
+def over(local: Document, shown: Document | None, step: int) -> Document:
+    """An object of this node, as the peer takes it to replace the one that it showed. Members that
+    only the peer knows stay."""
+    if shown is None:
+        return local
+    newer = above(shown.get("updated_at"), step)
+    return shown | local | {"updated_at": newer or local["updated_at"]}
 
 
-def repo_over(ours: Document, theirs: Document | None) -> Document:
-    """The same of a repo, which has no time: what we don't know of it stays."""
-    return (theirs or {}) | {
+def repo_over(local: Document, shown: Document | None) -> Document:
+    """The same for a repo, which has no time: members that are empty here stay."""
+    return (shown or {}) | {
         name: member
-        for name, member in ours.items()
-        if theirs is None or member or name not in theirs
+        for name, member in local.items()
+        if shown is None or member or name not in shown
     }
 
 
-def whole_over(ours: Document, shown: Shown, step: int, kept: Collection[str] = ()) -> Document:
-    """The same of a whole project: the contracts, packets and repos that only the peer holds
-    stay, and so do the contracts `kept`, as it holds them."""
-    repos = [repo_over(one, shown.repos.get(one["name"])) for one in ours["repos"]]
+def whole_over(local: Document, shown: Shown, step: int, kept: Collection[str] = ()) -> Document:
+    """The same for a whole project. The contracts, packets and repos that only the peer holds stay,
+    and so do the contracts `kept`, as the peer shows them."""
+    repos = [repo_over(repo, shown.repos.get(repo["name"])) for repo in local["repos"]]
     contracts = [
-        over(one, shown.contracts.get(one["contract_id"]), step)
-        for one in ours["contracts"]
-        if one["contract_id"] not in kept
+        over(contract, shown.contracts.get(contract["contract_id"]), step)
+        for contract in local["contracts"]
+        if contract["contract_id"] not in kept
     ]
-    return over(ours, shown.project, step) | {
-        "repos": _with_theirs(repos, "name", shown.repos),
-        "contracts": _with_theirs(contracts, "contract_id", shown.contracts),
-        "context_history": _with_theirs(ours["context_history"], "packet_id", shown.packets),
+    return over(local, shown.project, step) | {
+        "repos": _with_peers_own(repos, "name", shown.repos),
+        "contracts": _with_peers_own(contracts, "contract_id", shown.contracts),
+        "context_history": _with_peers_own(local["context_history"], "packet_id", shown.packets),
     }
 
 
-def _with_theirs(ours: list[Document], key: str, theirs: dict[str, Document]) -> list[Document]:
-    known = {one[key] for one in ours}
-    return [*ours, *(one for name, one in theirs.items() if name not in known)]
+def _with_peers_own(local: list[Document], key: str, shown: dict[str, Document]) -> list[Document]:
+    known = {entry[key] for entry in local}
+    return [*local, *(entry for name, entry in shown.items() if name not in known)]
 
 
-def lacks_claim(ours: Document, theirs: Document | None) -> bool:
-    """Whether the peer doesn't know a repo of ours, or who holds it and where that one listens."""
-    if theirs is None:
+def lacks_claim(local: Document, shown: Document | None) -> bool:
+    """Whether the peer doesn't know a repo of this node, which agent holds it, or its endpoint."""
+    if shown is None:
         return True
-    agent = theirs.get("agent_id") or theirs.get("assigned_agent")
-    endpoint = theirs.get("agent_endpoint")
-    held, listens = ours.get("agent_id"), ours.get("agent_endpoint")
-    return held is not None and (agent != held or (listens is not None and listens != endpoint))
+    shown_agent = shown.get("agent_id") or shown.get("assigned_agent")
+    shown_endpoint = shown.get("agent_endpoint")
+    agent_id, endpoint = local.get("agent_id"), local.get("agent_endpoint")
+    return agent_id is not None and (
+        shown_agent != agent_id or (endpoint is not None and endpoint != shown_endpoint)
+    )
 
 
 def as_foreign(value: Any) -> Any:
-    """An object as foreign peers write it: no offsets, "" for an absent text, and a repo's agent
-    also as `assigned_agent`. What is in `content` stays as it is."""
+    """An object as foreign peers write it, except in `content`: times without offset, "" for an
+    absent text, and a repo's agent also as `assigned_agent`."""
     if isinstance(value, list):
         return [as_foreign(item) for item in value]
     if not isinstance(value, dict):

@@ -34,33 +34,33 @@ class PairKeys(NamedTuple):
 
 
 def token_tag(token: str, nonce: str) -> str:
-    """What tells the answerer which of its tokens is meant, and nobody else anything."""
+    """Tells the answerer which of its tokens is meant, and tells others nothing."""
     return _hmac(token.encode(), f"cacp mesh tag\n{nonce}".encode()).hex()[:32]
 
 
 def transcript(caller: Introduction, answerer: Introduction) -> bytes:
-    """Both introductions as one text: what proofs and signatures are over."""
+    """Both introductions as one text, which proofs and signatures cover."""
     return "\n".join(["cacp mesh 1", caller.model_dump_json(), answerer.model_dump_json()]).encode()
 
 
-def proof(secret: str, role: Role, said: bytes) -> str:
+def proof(secret: str, role: Role, transcript: bytes) -> str:
     """Proof of the secret by the side of this role: HMAC-SHA256, hex."""
-    return _hmac(secret.encode(), b"proof %s\n" % role.encode() + said).hex()
+    return _hmac(secret.encode(), b"proof %s\n" % role.encode() + transcript).hex()
 
 
-def holds(secret: str, role: Role, said: bytes, given: str) -> bool:
+def holds(secret: str, role: Role, transcript: bytes, given: str) -> bool:
     """Whether `given` is the proof, in constant time."""
-    return hmac.compare_digest(proof(secret, role, said), given)
+    return hmac.compare_digest(proof(secret, role, transcript), given)
 
 
-def signed(role: Role, said: bytes) -> bytes:
+def signed(role: Role, transcript: bytes) -> bytes:
     """What the side of this role signs with its node key."""
-    return b"signature %s\n" % role.encode() + said
+    return b"signature %s\n" % role.encode() + transcript
 
 
-def pair_keys(secret: str, said: bytes) -> PairKeys:
+def pair_keys(secret: str, transcript: bytes) -> PairKeys:
     """The keys of the pair: HKDF-SHA256 (RFC 5869) of the secret, with the transcript as salt."""
-    extracted = _hmac(hashlib.sha256(said).digest(), secret.encode())
+    extracted = _hmac(hashlib.sha256(transcript).digest(), secret.encode())
     return PairKeys(*(_expanded(extracted, role) for role in ("caller", "answerer")))
 
 

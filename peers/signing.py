@@ -2,9 +2,9 @@
 
 Many messages are signed at the price of one: they become the leaves of a Merkle tree (as in RFC
 6962, with the two sides of a node in the order of their bytes), its root is signed, and each
-message goes with the hashes on its path to the root. Who checks many checks one signature too.
+message goes with the hashes on its path to the root. Checking them all costs one signature too.
 
-The library is imported on first use: a node without peers does without it.
+The library is imported on first use: a node without peers doesn't need it.
 """
 
 from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 HASH = 32
 _ROOT = b"cacp batch\n"
 ANSWERS_MAX = 4096
-"""Verified signatures that are remembered, of whichever outcome."""
+"""Signatures whose check, valid or not, is remembered."""
 
 
 class Signed(NamedTuple):
-    """A signature, and the path from the message to what was signed; "" when it is the message."""
+    """A signature, and the path from the message to the signed root; "" if the message itself was
+    signed."""
 
     value: str
     path: str
 
 
 class SigningKey:
-    """A node's private key. `seed` are the 32 bytes that it is made of."""
+    """A node's private key, made from a `seed` of 32 bytes."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
@@ -64,7 +65,7 @@ class SigningKey:
 
 
 def verify(public: str, message: bytes, signature: str, path: str = "") -> bool:
-    """Whether `signature` is that of `message` by the key `public`. False also for what is none."""
+    """Whether `signature` is that of `message` by the key `public`; False for a malformed one."""
     if path == "":
         return _verified(public, message, signature)
     try:
@@ -84,8 +85,8 @@ def _leaf(message: bytes) -> bytes:
     return sha256(b"\x00" + message).digest()
 
 
-def _node(one: bytes, other: bytes) -> bytes:
-    return sha256(b"\x01" + min(one, other) + max(one, other)).digest()
+def _node(left: bytes, right: bytes) -> bytes:
+    return sha256(b"\x01" + min(left, right) + max(left, right)).digest()
 
 
 def _tree(leaves: list[bytes]) -> tuple[bytes, list[bytes]]:
@@ -105,8 +106,8 @@ def _tree(leaves: list[bytes]) -> tuple[bytes, list[bytes]]:
 
 
 def _verified(public: str, message: bytes, signature: str) -> bool:
-    """The last answers are kept: a batch has one signature, and a contract comes again with each
-    step, most of its facts unchanged. Of a message, which may be megabytes, its hash is kept."""
+    """Remembers the last results: a batch has one signature, and a contract comes again with each
+    step, most of its facts unchanged. A message may be megabytes, so its hash is the key."""
     name = (public, signature, sha256(message).digest())
     with _lock:
         answer = _answers.get(name)

@@ -1,7 +1,7 @@
-"""When two nodes compare and don't become equal (design §7). Pure.
+"""Finds differences that comparing two nodes doesn't remove (design §7). Pure.
 
-What differs is fetched, and what is fetched is joined: so a difference that stays while neither
-side changes is no matter of time. One refuses what the other holds, or their rules or disks differ.
+What differs is fetched and joined. So a difference that stays while neither side changes doesn't go
+away: one node refuses what the other holds, or their rules or disks differ.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from peers.digest import Name
 
 ROUNDS = 5
-"""Comparisons in which an entity has differed in the very same way before that is said."""
+"""Comparisons in which an entity has to differ in the same way to be reported."""
 
 Pair = tuple[str, str]
 """The digest here, and that of the peer."""
@@ -22,7 +22,7 @@ class Unequal:
         self._seen: dict[Name, tuple[Pair, int]] = {}
 
     def note(self, differing: Mapping[Name, Pair]) -> list[Name]:
-        """What a comparison found; the entities that stay different whatever is fetched."""
+        """Count what a comparison found. Returns the entities that stay different."""
         seen = {}
         for name, pair in differing.items():
             before, rounds = self._seen.get(name, (pair, 0))

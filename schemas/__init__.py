@@ -1,1 +1,1 @@
-"""Every wire model, once. Imports none of our other packages."""
+"""Every wire model, defined once. Imports no other package of this project."""

@@ -1,6 +1,6 @@
-"""ACP messages between agents (acp-canonical §4-§6): the envelope and what it is made of.
+"""ACP messages between agents (acp-canonical §4-§6): the envelope and its parts.
 
-Members are snake_case, as the specification names them, in params too.
+Members are snake_case, as in the specification, in params too.
 """
 
 import re
@@ -21,11 +21,11 @@ from schemas.base import SAFE_INTEGER, Count, Identifier, JsonObject, check_time
 PROTOCOL = "acp"
 VERSION = "1.0.0"
 PAYLOAD_MAX = 4096
-"""Bytes of the payload as JSON, at most (§2.9)."""
+"""The limit of a payload as JSON, in bytes (§2.9)."""
 RECIPIENTS_MAX = 100
 REFS_MAX = 50
 CONTEXT_MAX = 16_384
-"""Bytes of a message's context as JSON: it points to what is large, and holds none of it."""
+"""The limit of a message's context as JSON, in bytes: it refers to large content by reference."""
 
 ACPPriority = Literal["low", "normal", "high", "critical"]
 ACPMessageStatus = Literal["pending", "delivered", "read", "expired", "failed"]
@@ -60,7 +60,7 @@ ACPReservedType = Literal[
     "team.role_change",
     "team.artifact_update",
 ]
-"""The types of P2 (§5.2): they have a name, and are refused by it."""
+"""The types of P2 (§5.2): reserved, so they are refused by name."""
 
 ACPMessageType = ACPSupportedType | ACPReservedType
 
@@ -91,14 +91,14 @@ UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 Uuid7 = Annotated[str, StringConstraints(pattern=UUID7)]
 """A UUIDv7 in lower case."""
 
-# What is published is a pattern's text: the same is refused by whoever reads only that.
+# The published schema has the pattern only, so the pattern alone must refuse as much.
 ENVELOPE_VERSION = r"^1\.(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$"
 ENVELOPE_TIME = (
     r"^[2-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
     r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?(Z|\+00:00)$"
 )
 EnvelopeVersion = Annotated[str, StringConstraints(pattern=ENVELOPE_VERSION)]
-"""A version of ACP whose major number is ours (§3)."""
+"""A version of ACP with the major number of this node (§3)."""
 EnvelopeTime = Annotated[
     str,
     StringConstraints(pattern=ENVELOPE_TIME),
@@ -115,7 +115,7 @@ class ACPStrict(BaseModel):
 
 
 class ACPPolicy(ACPStrict):
-    """Who may see a message, how sensitive it is, and whether a human lets it through."""
+    """Who may see a message, how sensitive it is, and whether a human must approve it."""
 
     visibility: Literal["private", "team", "human-audit"]
     sensitivity: Literal["low", "moderate", "high"]
@@ -123,7 +123,7 @@ class ACPPolicy(ACPStrict):
 
 
 class ACPGivenPolicy(ACPPolicy):
-    """What a caller may say about a message's policy; the rest is as by default."""
+    """A message's policy as a caller gives it; missing members have their defaults."""
 
     visibility: Literal["private", "team", "human-audit"] = "private"
     sensitivity: Literal["low", "moderate", "high"] = "low"
@@ -134,7 +134,7 @@ class ACPGivenPolicy(ACPPolicy):
 
 
 class ACPExternalRef(ACPStrict):
-    """Something outside that a message is about."""
+    """Something outside the message that it refers to."""
 
     type: Literal["workq_item", "file", "branch", "pr", "url", "session", "ticket", "other"]
     value: ShortText
@@ -143,7 +143,7 @@ class ACPExternalRef(ACPStrict):
 
 
 class ACPArtifactRef(ACPStrict):
-    """What is too large for a payload: where it is, and what it should be (§6)."""
+    """Content too large for a payload: where it is, and its expected digest and size (§6)."""
 
     type: Literal["file", "branch", "pr", "url", "session", "workq_item"]
     path: ShortText
@@ -154,21 +154,21 @@ class ACPArtifactRef(ACPStrict):
     required: bool | None = None
 
 
-# Both are published: the same is refused by whoever reads only the schema.
+# The published schema has both patterns, so they alone must refuse as much.
 ABSOLUTE_PATH = r"^(/|\\\\|[A-Za-z]:[\\/])"
-"""How an absolute path begins, on any system."""
+"""The beginning of an absolute path, on any system."""
 TEAMSPACE_PATH = (
     r"^[\u0000-\u0020\u0085\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff]*"
     r"[Tt][Ee][Aa][Mm][Ss][Pp][Aa][Cc][Ee]:"
 )
-"""A teamspace:// URI, in any case and behind any blanks."""
+"""A teamspace:// URI, in any case and after any blanks."""
 _ABSOLUTE = re.compile(ABSOLUTE_PATH)
 _TEAMSPACE = re.compile(TEAMSPACE_PATH)
 
 
 class ACPGivenArtifactRef(ACPArtifactRef):
-    """What is too large for a payload, as a message names it (§6): never by teamspace://, and a
-    file by its absolute path. What was kept before is read as it is."""
+    """Content too large for a payload, as a caller gives it (§6): no teamspace:// URI, and a file
+    by its absolute path. References that are stored already are not checked."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -183,11 +183,11 @@ class ACPGivenArtifactRef(ACPArtifactRef):
     def _check_path(self) -> Self:
         if _TEAMSPACE.match(self.path):
             raise ValueError(
-                "path: teamspace:// is not taken; for a local artifact give type 'file' and the "
-                "file's absolute path (acp-canonical §6)"
+                "path: teamspace:// is not supported; for a local artifact give type 'file' and "
+                "the file's absolute path (acp-canonical §6)"
             )
         if self.type == "file" and not _ABSOLUTE.match(self.path):
-            raise ValueError("path: that of a file must be absolute, such as /srv/work/report.md")
+            raise ValueError("path: a file needs an absolute path, such as /srv/work/report.md")
         return self
 
 
@@ -196,20 +196,20 @@ class _Refs(ACPStrict):
 
 
 class ACPGivenContext(_Refs):
-    """What a caller may say about a message's context."""
+    """A message's context as a caller gives it."""
 
     artifacts: Annotated[list[ACPGivenArtifactRef], Field(max_length=REFS_MAX)] | None = None
 
 
 class ACPContext(_Refs):
-    """A message's context as it is kept. `session_id` is the node's to say."""
+    """A message's context as it is stored. The node sets `session_id`."""
 
     artifacts: Annotated[list[ACPArtifactRef], Field(max_length=REFS_MAX)] | None = None
     session_id: Identifier | None = None
 
 
 class ACPEnvelopeContext(ACPGivenContext):
-    """A message's context as an envelope has it. `session_id` is the node's to say."""
+    """A message's context in an envelope. The node sets `session_id`."""
 
     session_id: Identifier | None = None
 
@@ -217,10 +217,9 @@ class ACPEnvelopeContext(ACPGivenContext):
 class ACPMessageEnvelope(ACPStrict):
     """A message (§4). Absent members are left out.
 
-    What a schema can't say: an integer is written without a fraction (3, never 3.0), a time is of
-    a day that the calendar has (`format` is to be asserted), and the payload as JSON has at most
-    4,096 bytes. The payload is of its type's own schema, and `*` stands alone in `to`: a node looks
-    at these as it takes the message in.
+    A schema can't express that an integer is written without a fraction (3, never 3.0), that a time
+    has a valid date (assert `format`), and that the payload as JSON has at most 4,096 bytes. A node
+    also checks that the payload fits the schema of its type and that `*` is alone in `to`.
     """
 
     id: Uuid7
@@ -245,7 +244,7 @@ class ACPMessageEnvelope(ACPStrict):
 
 
 def check_type(type: str) -> None:
-    """Raises PydanticCustomError for a type that is reserved (§5.2) or that there is not."""
+    """Raises PydanticCustomError for a type that is reserved (§5.2) or unknown."""
     if type in RESERVED:
         raise PydanticCustomError(
             "type_reserved",
@@ -255,23 +254,23 @@ def check_type(type: str) -> None:
     if type not in SUPPORTED:
         raise PydanticCustomError(
             "schema_invalid",
-            "is none of the types that there are: {types}",
+            "must be one of: {types}",
             {"types": ", ".join(SUPPORTED)},
         )
 
 
 def check_version(version: str) -> None:
-    """Raises PydanticCustomError for a major version that this node does not speak (§3)."""
+    """Raises PydanticCustomError for a major version that this node does not support (§3)."""
     if version.split(".")[0] != VERSION.split(".")[0]:
         raise PydanticCustomError(
             "unsupported_version",
-            "{version} is of another major version; this node speaks {spoken}",
-            {"version": version, "spoken": VERSION},
+            "{version} has another major version than this node, which supports {supported}",
+            {"version": version, "supported": VERSION},
         )
 
 
 class ACPParams(BaseModel):
-    """Params of `acp/*`: a type error, an unknown member and a supplied sender are refused."""
+    """Params of `acp/*`: a type error, an unknown member or a given sender is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -281,6 +280,6 @@ class ACPParams(BaseModel):
         if isinstance(given, dict) and "from" in given:
             raise PydanticCustomError(
                 "sender_supplied",
-                "may not say from: the sender is the caller, as its key says; leave it out",
+                "from must be omitted; the sender is the caller",
             )
         return given

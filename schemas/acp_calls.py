@@ -23,21 +23,21 @@ from schemas.base import Count, Endpoint, Identifier, JsonObject, Result, Timest
 from schemas.handoff import HandoffSummary
 
 Checked = Annotated[Identifier, AfterValidator(lambda value: (check_type(value), value)[1])]
-"""A type of message that this node supports."""
+"""A message type that this node supports."""
 Spoken = Annotated[SemVer, AfterValidator(lambda value: (check_version(value), value)[1])]
-"""A version whose major number this node speaks."""
+"""A version whose major number this node supports."""
 Recipients = Annotated[list[Identifier], Field(min_length=1, max_length=RECIPIENTS_MAX)]
 GivenIds = Annotated[list[str], Field(min_length=1, max_length=1_000)]
-"""Ids as a caller has them: each string has its own outcome, whatever it looks like."""
+"""Ids as a caller gives them: each string has its own outcome, also if it is malformed."""
 ClientId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""The sender's own name for a message: sent again, it is answered as the first time."""
+"""The sender's own id of a message: a repeated call gets the response of the first one."""
 Held = Literal["gate", "quarantine"]
 Channel = Literal["session", "inbox", "channel", "wake"]
 CapabilityState = Literal["available", "disabled", "unavailable"]
 
 
 class Capabilities(Result):
-    """What each channel can do on this node now (§10.1, §10.4)."""
+    """The state of each channel on this node (§10.1, §10.4)."""
 
     inbox: CapabilityState
     session: CapabilityState
@@ -46,7 +46,7 @@ class Capabilities(Result):
 
 
 class Receipt(Result):
-    """How far a message is with one recipient. `error` says why it failed."""
+    """The delivery status of a message for one recipient. `error` says why it failed."""
 
     recipient: Identifier
     status: ACPMessageStatus
@@ -56,7 +56,7 @@ class Receipt(Result):
 
 
 class Common(ACPParams):
-    """What a message may carry whatever it is for."""
+    """The members that any message may have."""
 
     protocol: Literal["acp"] = "acp"
     version: Spoken = VERSION
@@ -78,12 +78,12 @@ class SendParams(Common):
     reply_to: Identifier | None = None
 
 
-class RespondParams(Common):
+class ACPRespondParams(Common):
     message_id: Identifier
     type: Checked
     payload: JsonObject
     to_all: bool = False
-    """To everyone the message went to, besides its sender."""
+    """To all recipients of the message, besides its sender."""
 
 
 class StatusParams(Common):
@@ -101,12 +101,12 @@ class StatusParams(Common):
     @model_validator(mode="after")
     def _says_by_what(self) -> Self:
         if self.state == "blocked" and self.blocked_on is None:
-            raise ValueError("state 'blocked' needs blocked_on")
+            raise ValueError("blocked_on is required for state 'blocked'")
         return self
 
 
 class SendResult(Result):
-    """`duplicate`: this client id was sent before, and this is what it was answered then."""
+    """`duplicate`: this client id was sent before, and this is the response of that call."""
 
     message: ACPMessageEnvelope
     receipts: list[Receipt]
@@ -131,7 +131,7 @@ class QueryParams(ACPParams):
 
 
 class Found(Result):
-    """`vouched_by` is the node that vouches for the sender; absent where it proved itself here."""
+    """`vouched_by`: the node that vouches for the sender; absent for one authenticated here."""
 
     message: ACPMessageEnvelope
     receipts: list[Receipt]
@@ -156,8 +156,8 @@ class InboxParams(ACPParams):
 
 
 class Delivery(Result):
-    """Where in the box a message stands. `vouched_by` is the node that vouches for its sender;
-    absent where the sender has proved itself here."""
+    """The position of a message in the inbox. `vouched_by`: the node that vouches for its sender;
+    absent for one authenticated here."""
 
     message_id: Identifier
     seq: int
@@ -166,7 +166,7 @@ class Delivery(Result):
 
 
 class Counts(Result):
-    """`received` is all that ever came into the box; it is the sum of the others."""
+    """`received` counts all messages that ever came into the inbox: the sum of the others."""
 
     received: int
     unread: int
@@ -176,15 +176,15 @@ class Counts(Result):
 
 
 class Acked(Result):
-    """What became of one id. `unknown`: no such message has come to the caller."""
+    """The outcome for one id. `unknown`: the caller has received no such message."""
 
     message_id: str
     outcome: Literal["read", "already", "expired", "failed", "unknown"]
 
 
 class InboxResult(Result):
-    """`restarted`: the cursor was of a database that is no more, and reading began anew. `acked`
-    has each id of `ack`."""
+    """`restarted`: the cursor belonged to a database that no longer exists, so reading began anew.
+    `acked` has each id of `ack`."""
 
     address: Identifier
     messages: list[ACPMessageEnvelope]
@@ -215,7 +215,7 @@ class ApproveParams(ACPParams):
 
 
 class ApproveResult(Result):
-    """The message, or the handoff, that was decided on."""
+    """The message or the handoff that was decided on."""
 
     message: ACPMessageEnvelope | None = None
     handoff: HandoffSummary | None = None
@@ -229,8 +229,8 @@ class ApprovalsParams(ACPParams):
 
 
 class Approval(Result):
-    """What waits for a human. `subject` is a message's topic, else its summary, or a handoff's
-    title; `since` is when it was sent."""
+    """A message or handoff that waits for a human. `subject` is a message's topic, else its
+    summary, or a handoff's title; `since` is when it was sent."""
 
     id: Identifier
     kind: Literal["message", "handoff"]
@@ -256,8 +256,7 @@ class DeadLettersParams(ACPParams):
 
 
 class DeadLetter(Result):
-    """`channel`: where it did not arrive. One other than the inbox was given up, and the message
-    is still in the inbox."""
+    """`channel`: where delivery failed. Unless that is the inbox, the inbox has the message."""
 
     message: ACPMessageEnvelope
     receipt: Receipt
@@ -277,9 +276,9 @@ class ReplayParams(ACPParams):
 
 
 class ClaimParams(ACPParams):
-    """`urgent`: only what is of high priority or critical. `again`: also what this session was
-    shown before, for one that has forgotten it. `size`: characters of `text`, at most; a message
-    that is longer by itself is only named."""
+    """`urgent`: only messages of high or critical priority. `again`: also those that this session
+    has seen before, for one that has lost them. `size`: the limit of `text` in characters; a
+    message that exceeds it alone is only named."""
 
     session_id: Identifier
     urgent: bool = False
@@ -290,7 +289,7 @@ class ClaimParams(ACPParams):
 
 
 class ClaimResult(Result):
-    """`more`: there is more to claim at once."""
+    """`more`: there are further messages to claim now."""
 
     address: Identifier
     messages: list[ACPMessageEnvelope]
@@ -305,7 +304,7 @@ class SubscribeParams(ACPParams):
 
 
 class SubscribeResult(Result):
-    """`secret` is shown this once."""
+    """`secret` is shown only once."""
 
     url: str
     secret: str
@@ -318,7 +317,7 @@ class UnsubscribeParams(ACPParams):
 
 
 class UnsubscribeResult(Result):
-    """`removed`: there was one."""
+    """`removed`: whether there was a subscription."""
 
     removed: bool
 
@@ -328,9 +327,9 @@ class ChannelsParams(ACPParams):
 
 
 class ChannelState(Result):
-    """How a channel serves the caller. `configured`: there is a webhook, a command, or anything
-    that asks. `waiting` messages have not been pushed yet, `failed` ones are given up. After many
-    failures nothing is tried before `paused_until`."""
+    """The state of a channel for the caller. `configured`: there is a webhook, a command or a
+    poller. `waiting` messages have not been pushed yet; for `failed` ones all attempts failed.
+    After many failures no attempt is made before `paused_until`."""
 
     channel: Channel
     state: CapabilityState

@@ -1,7 +1,7 @@
 """The payload of each type of message (acp-canonical §5.1, §7.3).
 
-Where the specification fixes no members: a `summary`, `details` of any shape, and what the type
-plainly needs.
+Where the specification fixes no members, a payload has a `summary`, `details` of any shape, and
+what its type needs.
 """
 
 from typing import Annotated
@@ -16,14 +16,14 @@ Answer = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 
 
 class ACPPayload(WireObject):
-    """What every payload has."""
+    """The members of every payload."""
 
     summary: ShortText
     details: JsonObject | None = None
 
 
 class HandoffInitiatePayload(ACPPayload):
-    """Points to the package, which is larger than a payload may be."""
+    """Refers to the package, which is larger than a payload may be."""
 
     handoff_id: Identifier
     task_id: Identifier | None = None
@@ -35,7 +35,7 @@ class HandoffAcceptPayload(ACPPayload):
 
 
 class HandoffRejectPayload(ACPPayload):
-    """§7.3: a reason that a program reads, and what is behind it."""
+    """A reason code for programs, and an explanation (§7.3)."""
 
     handoff_id: Identifier
     reason: HandoffRejectReason
@@ -52,7 +52,7 @@ class StatusUpdatePayload(ACPPayload):
 
 
 class StatusBlockedPayload(ACPPayload):
-    """What the work waits for, and what would help."""
+    """What the work waits for, and what would help it."""
 
     blocked_on: ShortText
     needs: ShortText | None = None
@@ -82,7 +82,7 @@ class SystemAckPayload(ACPPayload):
 
 
 class SystemErrorPayload(ACPPayload):
-    """`code` is for programs; `message_id` the message that it is about."""
+    """`code` is for programs; `message_id` is the message concerned."""
 
     code: Identifier
     message_id: Identifier | None = None

@@ -58,7 +58,7 @@ class Metadata(PeerObject):
     cacp: CacpMetadata = CacpMetadata()
 
 
-class Manifest(PeerObject):
+class AdpManifest(PeerObject):
     """An agent as it describes itself to an exchange."""
 
     model_config = ConfigDict(
@@ -76,14 +76,14 @@ class Manifest(PeerObject):
     @property
     def endpoint(self) -> str | None:
         """Where the agent speaks CACP; None when it doesn't."""
-        found = (one.endpoint for one in self.invocation.protocols if one.type == PROTOCOL)
-        return next(found, None)
+        protocols = self.invocation.protocols
+        return next((known.endpoint for known in protocols if known.type == PROTOCOL), None)
 
 
 class RegisterRequest(PeerObject):
     """Body of POST /v1/register/."""
 
-    manifest: Manifest
+    manifest: AdpManifest
 
 
 class RegisterAnswer(Result):
@@ -117,10 +117,10 @@ class Listing(PeerObject):
     name: Prose = ""
     description: Text = ""
     verified: StrictBool = False
-    manifest: Manifest
+    manifest: AdpManifest
 
 
-class Page(PeerObject):
+class ListingPage(PeerObject):
     """Answer of POST /v1/search/ and GET /v1/agents/: `total` counts all that were found."""
 
     results: list[Listing]

@@ -1,4 +1,4 @@
-"""What all wire models share: naming, strictness, limits, times."""
+"""The common base of all wire models: naming, strictness, limits, times."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=NAME_MAX)
 """An id or a name: 1 to 200 characters."""
 
 Cursor = Annotated[str, StringConstraints(min_length=1, max_length=NAME_MAX + 20)]
-"""Where a page ended, as `nextCursor` gave it: a stamp and an id."""
+"""The end of a page, from `nextCursor`: a stamp and an id."""
 
 Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
 """Prose: up to 20,000 characters."""
@@ -31,7 +31,7 @@ Endpoint = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 
 SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON implementation reads alike, and that has a canonical form
-(RFC 8785, 3.2.2.3): what is larger could be taken, and neither be signed nor sent on."""
+(RFC 8785, 3.2.2.3): a larger one could be neither signed nor sent on."""
 
 Count = Annotated[int, Field(ge=0, le=SAFE_INTEGER)]
 
@@ -41,15 +41,15 @@ Stamp = Annotated[int, Field(ge=0, le=SAFE_INTEGER)]
 ORDINAL_MAX = 1_000_000
 
 Ordinal = Annotated[int, Field(ge=1, le=ORDINAL_MAX)]
-"""The number of a version or a round, from 1. They are counted up one by one: no one comes near the
-limit who doesn't jump there."""
+"""The number of a version or a round, from 1. They grow one by one, so the limit is reached only by
+skipping numbers."""
 
 JsonObject = dict[str, Any]
-"""Any JSON object; what arrives was parsed from JSON, so its values need no check."""
+"""Any JSON object. Its values were parsed from JSON, so they need no check."""
 
 
 def present(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that there are: what is None is absent on the wire, never null (CACP 2.0)."""
+    """The members that are not None: on the wire they are absent, never null (CACP 2.0)."""
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -65,26 +65,26 @@ def iso(stamp: int) -> str:
 
 @lru_cache(maxsize=16)
 def _second(second: int) -> str:
-    # Most stamps that are printed are of now: a call's own, and those beside it.
+    # Most printed stamps are recent: of the call itself and of concurrent ones.
     return (EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds").removesuffix("+00:00")
 
 
 def stamp_of(text: str) -> int:
     """The stamp of an ISO 8601 time; without an offset it is UTC (design §5).
 
-    Raises ValueError when `text` is no time between the years 1970 and 9999.
+    Raises ValueError when `text` is not a time between the years 1970 and 9999.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    # An offset can lead beyond the years that there are.
+    # An offset can lead beyond the years 1970 to 9999.
     if not EPOCH <= moment <= LAST:
         raise ValueError(f"{text} is not between the years 1970 and 9999")
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def check_time(value: Any) -> Any:
-    """Raises ValueError for text that is no time."""
+    """Raises ValueError for text that is not a time."""
     if isinstance(value, str):
         try:
             stamp_of(value)
@@ -96,17 +96,17 @@ def check_time(value: Any) -> Any:
 
 
 Timestamp = Annotated[str, StringConstraints(max_length=64), BeforeValidator(check_time)]
-"""ISO 8601. We send UTC with six digits of fraction; without an offset it is read as UTC."""
+"""ISO 8601. The node sends UTC with six digits of fraction; a time without offset is UTC."""
 
 
 class WireObject(BaseModel):
-    """A data type of the protocol: snake_case members, as the spec's Data Types show them."""
+    """A data type of the protocol: snake_case members, as in the spec's Data Types."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Params(BaseModel):
-    """Params of a method: camelCase members; an unknown one, or one of another type, is refused."""
+    """Params of a method: camelCase members; an unknown one or one of a wrong type is refused."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
 

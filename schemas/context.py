@@ -30,7 +30,7 @@ ContextType = Literal[
 
 
 class ContextPacket(WireObject):
-    """Something one agent tells the others of a project. Immutable."""
+    """Something that one agent shares with the others of a project. Immutable."""
 
     packet_id: Identifier
     from_repo: Identifier

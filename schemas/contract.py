@@ -1,6 +1,6 @@
 """Contract, its versions and implementations (CACP 2.0, Data Types; Contract Methods)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -21,10 +21,12 @@ ContractType = Literal[
     "api_endpoint", "event_schema", "data_model", "config_spec", "rpc_interface", "custom"
 ]
 ContractStatus = Literal["proposed", "negotiating", "agreed", "implemented", "verified"]
+UNSETTLED: Final = ("proposed", "negotiating")
+"""The states of a contract that is not agreed."""
 ImplementationStatus = Literal["pending", "in_progress", "complete", "needs_revision"]
 ResponseAction = Literal["agree", "request_change", "reject"]
 ResponseOutcome = Literal["agreed", "change_requested", "rejected", "proposed", "negotiating"]
-"""What a response came to: an agreement that doesn't settle the contract leaves it proposed, or
+"""The outcome of a response. A contract that is not agreed by all yet stays proposed or
 negotiating."""
 VerificationResult = Literal["success", "failure", "partial"]
 AgreementPolicy = Literal["any", "all"]
@@ -108,7 +110,7 @@ class RespondParams(ContractParams):
     comment: Text | None = None
     suggested_change: Any = None
     version: Ordinal | None = None
-    """The version that the caller read; when it is no longer current, the response is refused."""
+    """The version that the caller read; if it is not current any more, the response is refused."""
 
 
 class RespondResult(Result):
@@ -124,7 +126,7 @@ class UpdateContractParams(ContractParams):
         Text | None, Field(validation_alias=AliasChoices("changeNote", "changeNotes"))
     ] = None
     version: Ordinal | None = None
-    """The version that the caller read; when it is no longer current, the update is refused."""
+    """The version that the caller read; if it is not current any more, the update is refused."""
     parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
 
 
@@ -154,7 +156,7 @@ class ContractSummary(Result):
     status: ContractStatus
     proposed_by: Identifier
     proposed_by_name: Identifier | None = None
-    """The repo's name; absent while the repo is not known here."""
+    """The repo's name; absent while the repo is unknown here."""
 
 
 class ListContractsResult(Result):
@@ -163,7 +165,7 @@ class ListContractsResult(Result):
 
 
 class ConflictingVersion(Result):
-    """A version that lost a race, beside the current one (design §7)."""
+    """A concurrent version that lost against the current one (design §7)."""
 
     contract_id: Identifier
     version: int
@@ -172,8 +174,8 @@ class ConflictingVersion(Result):
     timestamp: Timestamp
     change_notes: Text | None = None
     parties: list[Identifier]
-    """repo_ids that it would have bound: of one content the earliest version holds, whoever it
-    binds."""
+    """repo_ids that it would have bound. Of versions with equal content the earliest one wins,
+    whichever repos it binds."""
     current_version: int
     current_content: JsonObject
     current_parties: list[Identifier]
@@ -189,7 +191,7 @@ class ListConflictsResult(Result):
 
 
 class TimelineEntry(Result):
-    """One step of a contract's life: who did what to which version, and why."""
+    """One event of a contract: who did what to which version, and why."""
 
     timestamp: Timestamp
     step: TimelineStep

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Every code that the node answers with. `error.data.reason` tells cases of one code apart."""
+    """Every error code of the node. `error.data.reason` distinguishes cases with the same code."""
 
     PARSE_ERROR = -32700
     INVALID_REQUEST = -32600

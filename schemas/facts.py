@@ -4,8 +4,8 @@ Each fact has one author and a key; merging two nodes is the union of their fact
 winner per key. `stamp` is microseconds since 1970 of the author's hybrid logical clock; `digest`
 is the SHA-256, hex, of the content's canonical JSON (RFC 8785).
 
-Plain dataclasses: a node makes several for each write, and pydantic checks them where they come
-in from outside, by the limits of what agents may write: what is merged is shown to agents.
+They are plain dataclasses, as a node creates several for each write. Facts of peers are checked by
+pydantic with the limits for agents, because merged facts are shown to agents.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,23 @@ Path = Annotated[str, StringConstraints(max_length=4_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VersionFact:
-    """A version of the content, and who is bound by it."""
+class VersionPlace:
+    """The content that a fact is about."""
 
     version: Ordinal
     digest: Digest
     stamp: Stamp
+
+    @property
+    def place(self) -> str:
+        """The same for all facts about one content, whatever parties its versions bind."""
+        return f"{self.version}/{self.digest}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionFact(VersionPlace):
+    """A version of the content, and who is bound by it."""
+
     content: JsonObject
     repo_id: Identifier
     agent_id: Identifier
@@ -40,25 +51,17 @@ class VersionFact:
     kind: Literal["version"] = "version"
 
     @property
-    def place(self) -> str:
-        """What the other facts of a version are about: none of them names the parties."""
-        return f"{self.version}/{self.digest}"
-
-    @property
     def key(self) -> str:
-        """One for each set of parties: who may say what follows from them, so that a version never
-        takes the place of one that binds others."""
-        parties = ",".join(sorted({one.encode().hex() for one in self.parties}))
+        """A key for each set of parties: they decide who may write facts of the version, so a
+        version never replaces one with other parties."""
+        parties = ",".join(sorted({party.encode().hex() for party in self.parties}))
         return f"{self.place}/{sha256(parties.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseFact:
-    """What a repo says of a version."""
+class ResponseFact(VersionPlace):
+    """A repo's response to a version."""
 
-    version: Ordinal
-    digest: Digest
-    stamp: Stamp
     repo_id: Identifier
     agent_id: Identifier
     action: ResponseAction
@@ -68,31 +71,25 @@ class ResponseFact:
 
     @property
     def key(self) -> str:
-        return f"{self.version}/{self.digest}/{self.repo_id}"
+        return f"{self.place}/{self.repo_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundFact:
-    """How often the implementation of a version has begun anew after a failed verification."""
+class RoundFact(VersionPlace):
+    """How often the implementation of a version has restarted after a failed verification."""
 
-    version: Ordinal
-    digest: Digest
-    stamp: Stamp
     number: Ordinal
     kind: Literal["round"] = "round"
 
     @property
     def key(self) -> str:
-        return f"{self.version}/{self.digest}"
+        return self.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImplementationFact:
+class ImplementationFact(VersionPlace):
     """A repo's work on a version, in a round."""
 
-    version: Ordinal
-    digest: Digest
-    stamp: Stamp
     repo_id: Identifier
     agent_id: Identifier
     round: Ordinal
@@ -107,17 +104,14 @@ class ImplementationFact:
 
     @property
     def key(self) -> str:
-        return f"{self.version}/{self.digest}/{self.repo_id}/{self.round}"
+        return f"{self.place}/{self.repo_id}/{self.round}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationFact:
-    """What a repo found when it verified a round. One per result, so that a later `partial`
-    does not undo a `success` (design §5: partial is recorded and moves nothing)."""
+class VerificationFact(VersionPlace):
+    """A repo's result of verifying a round. There is one for each result, so that a later `partial`
+    does not undo a `success` (design §5: partial is recorded and changes no status)."""
 
-    version: Ordinal
-    digest: Digest
-    stamp: Stamp
     repo_id: Identifier
     agent_id: Identifier
     round: Ordinal
@@ -128,7 +122,7 @@ class VerificationFact:
 
     @property
     def key(self) -> str:
-        return f"{self.version}/{self.digest}/{self.repo_id}/{self.round}/{self.result}"
+        return f"{self.place}/{self.repo_id}/{self.round}/{self.result}"
 
 
 Fact = Annotated[

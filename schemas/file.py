@@ -1,4 +1,4 @@
-"""Files that agents hand to each other (design §5, what deployed clients call)."""
+"""Files that agents exchange (design §5, the calls of deployed clients)."""
 
 from typing import Annotated, Literal
 
@@ -19,11 +19,12 @@ from schemas.base import (
 FILE_MAX = 10 * 1024 * 1024
 
 MediaType = Annotated[str, StringConstraints(max_length=200)]
-Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+SHA256 = "^[0-9a-f]{64}$"
+Sha256 = Annotated[str, StringConstraints(pattern=SHA256)]
 
 
 class FileFact(WireObject):
-    """What a file is, as its node signs it: immutable, and without the content (design §7)."""
+    """The description of a file that its node signs: immutable, without the content (design §7)."""
 
     file_id: Identifier
     name: Identifier
@@ -35,13 +36,13 @@ class FileFact(WireObject):
     from_repo: Identifier
     from_agent: Identifier
     fulfils: Identifier | None = None
-    """The request that it answers."""
+    """The request that this file fulfils."""
     stamp: Stamp
 
 
 class FileRequestFact(WireObject):
-    """Who asks for which file, as the agent's node signs it: immutable. It is fulfilled once there
-    is a file that says so."""
+    """An agent's request for a file, signed by its node: immutable. A file that refers to it
+    fulfils it."""
 
     request_id: Identifier
     requested_by: Identifier
@@ -136,9 +137,9 @@ class FileSummary(Result):
     from_repo: Identifier
     from_agent: Identifier
     fulfils: Identifier | None = None
-    """The request that it answers."""
+    """The request that this file fulfils."""
     holder: Identifier
-    """The node that holds the content, without its version: others fetch it from there."""
+    """The node that has the content, without its version: others fetch it from there."""
     timestamp: Timestamp
 
 

@@ -43,7 +43,7 @@ HandoffAction = Literal[
 ]
 
 Said = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
-"""Prose that says something: 1 to 20,000 characters, not only blanks."""
+"""Prose: 1 to 20,000 characters, not only blanks."""
 
 ARTIFACTS_MAX = 200
 
@@ -51,7 +51,7 @@ A = TypeVar("A", "HandoffArtifact", "HandoffGivenArtifact")
 
 
 class HandoffTask(ACPStrict):
-    """What is handed on. One criterion of success is the least (§7.2 rule 2)."""
+    """The task. At least one success criterion is required (§7.2 rule 2)."""
 
     task_id: Identifier
     title: Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"\S")]
@@ -77,11 +77,11 @@ Percent = Annotated[
     Field(ge=0, le=100),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": 100}),
 ]
-"""A share, whole or not, which stays as it was written: a package is hashed."""
+"""An integer or a decimal, kept as written because the package is hashed."""
 
 
 class HandoffWorkState(ACPStrict):
-    """How far the work is; the next step is mandatory (§7.2 rule 2)."""
+    """The progress of the work; the next step is mandatory (§7.2 rule 2)."""
 
     status: Literal["not_started", "in_progress", "blocked", "review"]
     percent_complete: Percent | None = None
@@ -98,17 +98,17 @@ class HandoffArtifact(ACPStrict):
 
 
 class HandoffGivenArtifact(ACPStrict):
-    """An artifact as a sender may name it (§6)."""
+    """An artifact as a sender gives it (§6)."""
 
     artifact_id: Identifier
     ref: ACPGivenArtifactRef
 
 
 def _check_once(artifacts: list[A]) -> list[A]:
-    ids = [one.artifact_id for one in artifacts]
-    twice = next((one for one in ids if ids.count(one) > 1), None)
-    if twice is not None:
-        raise ValueError(f"artifact_id '{twice}' is there twice")
+    ids = [artifact.artifact_id for artifact in artifacts]
+    duplicate = next((artifact_id for artifact_id in ids if ids.count(artifact_id) > 1), None)
+    if duplicate is not None:
+        raise ValueError(f"artifact_id '{duplicate}' occurs twice")
     return artifacts
 
 
@@ -118,15 +118,15 @@ class HandoffProvenance(ACPStrict):
     decision_refs: Strings | None = None
     message_thread_refs: Strings | None = None
     handoff_chain: Annotated[list[Identifier], Field(max_length=1_000)] | None = None
-    """The task's owners in order, the sender last (§7.2 rule 6). The node derives it; one that is
-    given and not empty must be the same."""
+    """The task's owners in order, the sender last (§7.2 rule 6). The node derives it; a given chain
+    must be empty or the same."""
 
 
 class HandoffPolicy(ACPStrict):
     classification: Literal["internal", "restricted"]
     requires_human_approval: bool
     export_restrictions: Strings | None = None
-    """Agents (by id, of any version) or domains of agent ids that may not get the package."""
+    """Agents (by id, any version) or domains of agent ids that must not get the package."""
 
 
 class HandoffVerification(ACPStrict):
@@ -146,7 +146,7 @@ class _Package(ACPStrict):
 
 
 class ACPHandoffPackage(_Package):
-    """The canonical handoff package (§7.1), as the node stores it whole and hashes it."""
+    """The canonical handoff package (§7.1), which the node stores and hashes."""
 
     protocol: Literal["acp"]
     version: Literal["1.0.0"]
@@ -160,8 +160,8 @@ class ACPHandoffPackage(_Package):
 
 class HandoffDraft(_Package):
     """A package as the sender gives it. The node fills in `handoff_id` (or takes the sender's, so
-    that a repeated call is one handoff), `thread_id`, `provenance.handoff_chain` and
-    `verification`. A `verification` that is given is checked over the rest as it was sent."""
+    that a repeated call makes one handoff), `thread_id`, `provenance.handoff_chain` and
+    `verification`. A given `verification` is checked against the rest as it was sent."""
 
     handoff_id: Uuid7 | None = None
     thread_id: Identifier | None = None
@@ -199,7 +199,7 @@ TAKEN: dict[HandoffAction, tuple[str, ...]] = {
     "list": ("role", "status", "task_id", "team", "cursor", "limit"),
     "history": ("node",),
 }
-"""What each action needs, and what it may have besides."""
+"""The required and the optional params of each action."""
 
 
 class HandoffParams(ACPParams):
@@ -208,25 +208,25 @@ class HandoffParams(ACPParams):
     action: HandoffAction
     handoff_id: Uuid7 | None = None
     node: Identifier | None = None
-    """The node that holds the handoff, where this one can't know it: a peer of it."""
+    """The peer that has the handoff, if this node can't know it."""
     to: Identifier | None = None
-    """The agent that is to take the work over."""
+    """The agent that shall take over the work."""
     reason: Said | None = None
-    """Why the work is handed on."""
+    """The reason for the handoff."""
     package: HandoffDraft | None = None
     team: Identifier | None = None
     draft: bool | None = None
-    """Only store and check it; `propose` sends it."""
+    """Only check and store it; `propose` sends it."""
     package_hash: Sha256 | None = None
-    """What the receiver has read; another one is refused."""
+    """The digest of the package that the receiver has read; a different one is refused."""
     session_key: Identifier | None = None
     """The receiver's session, for the claim at workq."""
     code: HandoffRejectReason | None = None
     detail: Said | None = None
     summary: Said | None = None
     role: Literal["sender", "receiver", "coordinator"] | None = None
-    """`coordinator`: those of no teamspace, whoever they are between, for who coordinates here; for
-    a human's key the offers that stand."""
+    """`coordinator`: all handoffs without a teamspace, for the coordinator of this node; for a
+    human's key the open offers."""
     status: HandoffStatus | None = None
     task_id: Identifier | None = None
     cursor: Identifier | None = None
@@ -241,19 +241,22 @@ class HandoffParams(ACPParams):
 def check_action(
     params: ACPParams, action: str, needed: tuple[str, ...], taken: tuple[str, ...]
 ) -> None:
-    """Raise ValueError unless the params that are set are those which the action has."""
+    """Raises ValueError for missing params of the action, and for params of other actions."""
     given = {name for name in params.model_fields_set if getattr(params, name) is not None}
     missing = [name for name in needed if name not in given]
     if missing:
-        raise ValueError(f"action '{action}' needs {', '.join(missing)}")
+        verb = "is" if len(missing) == 1 else "are"
+        raise ValueError(f"{', '.join(missing)} {verb} required for action '{action}'")
     other = sorted(given - {"action", *needed, *taken})
     if other:
-        known = ", ".join((*needed, *taken)) or "nothing else"
-        raise ValueError(f"action '{action}' takes no {', '.join(other)}; it takes {known}")
+        allowed = ", ".join((*needed, *taken)) or "none"
+        raise ValueError(
+            f"action '{action}' does not accept {', '.join(other)}; allowed: {allowed}"
+        )
 
 
 class ArtifactCheck(Result):
-    """What came of checking an artifact: `verified`, or why it was not checked."""
+    """The result of checking an artifact: `verified`, or why it was not checked."""
 
     artifact_id: Identifier
     outcome: Literal[
@@ -278,22 +281,22 @@ class HandoffSummary(Result):
     status: HandoffStatus
     team: Identifier | None = None
     handed_on_from: Identifier | None = None
-    """The handoff by which the sender had got the task."""
+    """The handoff by which the sender got the task."""
     waits_for: list[Literal["human_approval", "team_approval", "artifacts"]]
     workq: WorkqStatus
-    """`manual`: ownership at workq must be moved by hand."""
+    """`manual`: ownership at workq must be changed by hand."""
     package_hash: Sha256
     initiated_at: Timestamp
     due_at: Timestamp | None = None
-    """When it is escalated to the coordinator, unless it is completed before; of an offer, when it
-    expires, unless it is accepted before."""
+    """When it is escalated to the coordinator unless completed; for an offer, when it expires
+    unless accepted."""
     escalated_at: Timestamp | None = None
     resolved_at: Timestamp | None = None
     resolution_notes: str | None = None
 
 
 class HandoffElsewhere(Result):
-    """A handoff that another node holds, and has offered to the caller; `get` asks it for more."""
+    """A handoff that another node stores and has offered to the caller; `get` asks it for more."""
 
     handoff_id: Identifier
     task_id: Identifier | None = None
@@ -301,7 +304,7 @@ class HandoffElsewhere(Result):
 
 
 class HandoffEvent(Result):
-    """A line of a handoff's history, which only grows (§7.2 rule 7)."""
+    """An event of a handoff's history, which is append-only (§7.2 rule 7)."""
 
     seq: int
     step: str
@@ -315,16 +318,16 @@ class HandoffEvent(Result):
 
 
 class HandoffResult(Result):
-    """The answer to every action: the handoff that it is about, or those that were asked for."""
+    """The result of every action: the handoff concerned, or the handoffs listed."""
 
     handoff: HandoffSummary | None = None
     package: ACPHandoffPackage | None = None
     artifacts: list[ArtifactCheck] | None = None
     next_step: str | None = None
-    """What the caller may do now, in words."""
+    """What the caller may do next, as text."""
     history: list[HandoffEvent] | None = None
     handoffs: list[HandoffSummary] | None = None
     elsewhere: list[HandoffElsewhere] | None = None
-    """Beside `handoffs`, of one order and page with them; whatever `status` was asked for, which
-    those nodes alone know."""
+    """In the same order and on the same page as `handoffs`, whatever `status` was asked for: only
+    those nodes know the status."""
     next_cursor: Identifier | None = None

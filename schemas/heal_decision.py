@@ -1,5 +1,6 @@
 """`heal_decision.v2`: what a healer proposes (agent-threader-v2 §7)."""
 
+import json
 from enum import StrEnum
 from typing import Literal, Self
 
@@ -22,11 +23,11 @@ OPERATIONS: dict[Target, tuple[str, ...]] = {
     "runtime_patch": ("merge",),
     "contract_hint": ("append", "merge"),
 }
-"""Text is replaced or appended, settings are merged, hints only ever add (§7)."""
+"""Text is replaced or appended, settings are merged, hints are only added (§7)."""
 
 
 def _rule(target: Target) -> dict[str, JsonValue]:
-    """What a patch of `target` must hold, as JSON Schema."""
+    """The required content of a patch with this target, as JSON Schema."""
     kind = "object" if target == "runtime_patch" else "string"
     properties: dict[str, JsonValue] = {
         "operation": {"enum": list(OPERATIONS[target])},
@@ -53,14 +54,19 @@ class Patch(Reported):
     def _fields_fit_target(self) -> Self:
         allowed = OPERATIONS[self.target]
         if self.operation not in allowed:
-            raise ValueError(f"a {self.target} patch takes the operation {' or '.join(allowed)}")
+            wanted = f"{' or '.join(allowed)}, not {self.operation}"
+            raise ValueError(f"a {self.target} patch takes the operation {wanted}")
         if self.target == "shared_context" and not self.path:
-            raise ValueError("a shared_context patch needs a path")
+            raise ValueError(
+                f"a shared_context patch needs a path; path is {json.dumps(self.path)}"
+            )
         if self.target == "task_prompt" and not self.task_id:
-            raise ValueError("a task_prompt patch needs a task_id")
+            given = json.dumps(self.task_id)
+            raise ValueError(f"a task_prompt patch needs a task_id; task_id is {given}")
         if (self.target == "runtime_patch") != isinstance(self.content, dict):
-            kind = "an object" if self.target == "runtime_patch" else "a string"
-            raise ValueError(f"a {self.target} patch takes {kind} as content")
+            is_settings = self.target == "runtime_patch"
+            kinds = "an object, not a string" if is_settings else "a string, not an object"
+            raise ValueError(f"content of a {self.target} patch should be {kinds}")
         return self
 
 

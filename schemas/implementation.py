@@ -48,7 +48,7 @@ class VerifyResult(Result):
 
 
 class ReportParams(ContractParams):
-    """A compact wire text, `STATUS:ok …`; the call that it stands for is made (wire format)."""
+    """A compact result text, `STATUS:ok …`; the node makes the call that it stands for."""
 
     report: Annotated[str, Field(min_length=1, max_length=1_000_000)]
 

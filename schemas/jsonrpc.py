@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0: is a decoded request one, and what its answers look like."""
+"""JSON-RPC 2.0: checks decoded requests and builds error responses."""
 
 from typing import Any, NamedTuple, cast
 
@@ -9,11 +9,11 @@ from schemas.errors import ErrorCode
 MEMBERS = frozenset({"jsonrpc", "method", "params", "id"})
 SAFE_ID = 2**53
 DEPTH_MAX = 100
-"""Levels of arrays and objects in params, at most: much deeper ones can't be written back."""
+"""The limit of nesting in params: much deeper values can't be serialised."""
 
 
-class InvalidRequest(Exception):
-    """Not a JSON-RPC 2.0 request object; `id` is the request's where it can be told."""
+class InvalidRpcRequest(Exception):
+    """Not a JSON-RPC 2.0 request object; `id` is the request's, if it is valid."""
 
     def __init__(self, message: str, id: Any = None) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class InvalidParams(Exception):
 
 
 class Call(NamedTuple):
-    """A checked request. A notification gets no answer."""
+    """A checked request. A notification gets no response."""
 
     method: str
     params: dict[str, Any]
@@ -43,26 +43,26 @@ class Call(NamedTuple):
 def check(request: Any) -> Call:
     """A decoded request as a Call (JSON-RPC 2.0, section 4). Params that are null are absent.
 
-    Raises InvalidRequest, or InvalidParams for params by position, which no method takes.
+    Raises InvalidRpcRequest, or InvalidParams for params by position, which no method accepts.
     """
     if type(request) is not dict:
-        raise InvalidRequest("A request must be an object")
+        raise InvalidRpcRequest("A request must be an object")
     id = request.get("id")
     if not (id is None or isinstance(id, str) or _is_number(id)):
-        raise InvalidRequest(
+        raise InvalidRpcRequest(
             "id must be at most 2^53 in size, or a whole number from -2^63 to 2^64 - 1: "
             "another could not be echoed exactly"
             if isinstance(id, float)
             else "id must be a string, a number or null"
         )
     if request.get("jsonrpc") != "2.0":
-        raise InvalidRequest('jsonrpc must be "2.0"', id)
+        raise InvalidRpcRequest('jsonrpc must be "2.0"', id)
     method = request.get("method")
     if not isinstance(method, str):
-        raise InvalidRequest("method must be a string", id)
+        raise InvalidRpcRequest("method must be a string", id)
     if not request.keys() <= MEMBERS:
         unknown = ", ".join(sorted(request.keys() - MEMBERS))
-        raise InvalidRequest(f"Unknown members: {unknown[:200]}", id)
+        raise InvalidRpcRequest(f"Unknown members: {unknown[:200]}", id)
     notification = "id" not in request
     params = request.get("params")
     if params is None:
@@ -72,7 +72,7 @@ def check(request: Any) -> Call:
             "params must be given by name, as an object, not by position", id, notification
         )
     elif not isinstance(params, dict):
-        raise InvalidRequest("params must be an object", id)
+        raise InvalidRpcRequest("params must be an object", id)
     return Call(method, cast(dict[str, Any], params), id, notification)
 
 
@@ -83,7 +83,7 @@ def is_deep(params: Any) -> bool:
         if text.count(b"[") + text.count(b"{") <= DEPTH_MAX:
             return False
     except orjson.JSONEncodeError:
-        # That is how it says that something nests deeper than it goes.
+        # orjson raises this for values that nest too deeply.
         return True
     level: list[dict[str, Any] | list[Any]] = [[params]]
     for _ in range(DEPTH_MAX + 1):
@@ -98,7 +98,7 @@ def is_deep(params: Any) -> bool:
 
 def _is_number(id: Any) -> bool:
     if isinstance(id, float):
-        # A larger one may be a whole number that has lost digits, and could not be echoed.
+        # A larger one may be a whole number that has lost digits, and can't be echoed exactly.
         return abs(id) <= SAFE_ID
     return isinstance(id, int) and not isinstance(id, bool)
 

@@ -1,10 +1,9 @@
-"""A compliance test as it stands in a `.jsont` file (acpcomply, JSON Template Test Schema).
+"""A compliance test, as written in a `.jsont` file (acpcomply, JSON Template Test Schema).
 
-Ours beside the specification: `transport` with the steps `request` and `run`, `as`, `to` and
-`headers` for HTTP, `captures`, and the operators `$absent`, `$every` and `$count` in what is
-expected; `naUnless`, `naIf`, `retry`, `strayLines`, `fromStart`, `messages` that are
-forbidden, `fresh`, `setting`, `protocolVersion` and the message kind `mcp`. Unknown fields are
-ignored.
+Extensions of the specification: `setup`; `transport` with the steps `request` and `run`; `as`, `to`
+and `headers` for HTTP; `captures`; the operators `$absent`, `$every` and `$count` in what is
+expected; `naUnless`, `naIf`, `retry`, `strayLines`, `fromStart` and `fresh`; `messages` that are
+forbidden; `setting`, `protocolVersion` and the message kind `mcp`. Unknown fields are ignored.
 """
 
 import base64
@@ -23,6 +22,7 @@ from pydantic import (
 
 JsonObject = dict[str, JsonValue]
 Milliseconds = Annotated[float, Field(ge=0, le=600_000)]
+SetupName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
 Severity = Literal["required", "optional"]
 Transport = Literal["stdio", "http", "command"]
@@ -31,11 +31,11 @@ STEPS = ("newSession", "send", "request", "run", "expect", "forbid", "delayMs")
 KINDS = ("response", "notification", "clientRequest", "mcp", "http", "output")
 
 
-class Part(BaseModel):
+class JsontModel(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, populate_by_name=True)
 
 
-class SandboxFile(Part):
+class SandboxFile(JsontModel):
     path: str = Field(description="Relative to the sandbox.")
     text: str | None = None
     base64: str | None = None
@@ -60,17 +60,17 @@ class SandboxFile(Part):
         try:
             base64.b64decode(text or "", validate=True)
         except ValueError as error:
-            raise ValueError(f"is no base64: {error}") from None
+            raise ValueError(f"is not base64: {error}") from None
         return text
 
 
-class Sandbox(Part):
+class Sandbox(JsontModel):
     files: list[SandboxFile] = []
 
 
-class Precondition(Part):
-    """One of four questions; when the answer is not `mustBe`, or it asks something else, the test
-    is NA."""
+class Precondition(JsontModel):
+    """One of four conditions. The test is NA when the condition is not `mustBe`, or when only other
+    runners know it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -89,52 +89,52 @@ class Precondition(Part):
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         asked = (self.agent_cap, self.cap, self.method, self.setting)
-        known = sum(one is not None for one in asked)
+        known = sum(item is not None for item in asked)
         if known > 1 or not (known or self.model_extra):
             raise ValueError("a precondition has exactly one of agentCap, cap, method and setting")
         return self
 
     @property
     def foreign(self) -> str | None:
-        """What it asks that only other runners know; None when it asks one of the four."""
+        """The condition that only other runners know; None when it is one of the four."""
         if (self.agent_cap, self.cap, self.method, self.setting) != (None, None, None, None):
             return None
         return ", ".join(self.model_extra or {})
 
 
-class Init(Part):
+class Init(JsontModel):
     client_capabilities: JsonObject | None = Field(None, alias="clientCapabilities")
     permission_policy: Policy = Field("yolo", alias="permissionPolicy")
 
 
-class NewSession(Part):
+class NewSession(JsontModel):
     mcp_servers: list[JsonValue] = Field([], alias="mcpServers")
     capture: Variable = "sessionId"
 
 
-class HttpRequest(Part):
+class HttpRequest(JsontModel):
     """Any HTTP request; `send` is the short form of a JSON-RPC frame to `POST /`."""
 
     method: str = "POST"
     path: str = "/"
     body: JsonValue = Field(None, description="Sent as JSON.")
-    text: str | None = Field(None, description="Sent as it stands, in place of `body`.")
+    text: str | None = Field(None, description="Sent unchanged, in place of `body`.")
 
 
-class Run(Part):
+class CommandRun(JsontModel):
     """One run of the command under test, with this on its standard input."""
 
     stdin: str
 
 
-class ExpectedMessage(Part):
+class ExpectedMessage(JsontModel):
     """Exactly one kind of message, with the fields that matter; string leaves are regexes."""
 
     response: JsonObject | None = None
     notification: JsonObject | None = None
     client_request: JsonObject | None = Field(None, alias="clientRequest")
     mcp: JsonObject | None = Field(
-        None, description="method and params of what the agent says to ${mcpServer}."
+        None, description="Method and params of a message from the agent to ${mcpServer}."
     )
     http: JsonObject | None = Field(None, description="status, headers, body (JSON), text.")
     output: JsonObject | None = Field(None, description="status, stdout, json.")
@@ -156,12 +156,12 @@ class ExpectedMessage(Part):
         return self
 
 
-class Capture(Part):
+class Capture(JsontModel):
     path: str = Field(description="A path in a matched message, as result.repos.0.repo_id")
     var: Variable
 
 
-class Expect(Part):
+class Expect(JsontModel):
     timeout_ms: Milliseconds = Field(10_000, alias="timeoutMs")
     messages: list[ExpectedMessage]
     captures: list[Capture] = []
@@ -183,8 +183,8 @@ class Expect(Part):
     )
 
 
-class Forbid(Part):
-    """What must not come after the step before, until the end of this window."""
+class Forbid(JsontModel):
+    """Forbids messages from the previous step until the end of this window."""
 
     timeout_ms: Milliseconds = Field(5000, alias="timeoutMs")
     methods: list[str] = []
@@ -192,18 +192,18 @@ class Forbid(Part):
         [], description="What must not come after the latest step that did something."
     )
     stray_lines: bool = Field(
-        False, alias="strayLines", description="Lines on stdout that are no message are forbidden."
+        False, alias="strayLines", description="Forbid lines on stdout that are not messages."
     )
     from_start: bool = Field(
         False, alias="fromStart", description="Count all that came since the test began."
     )
 
 
-class Step(Part):
+class JsontStep(JsontModel):
     new_session: NewSession | None = Field(None, alias="newSession")
     send: JsonObject | None = None
     request: HttpRequest | None = None
-    run: Run | None = None
+    run: CommandRun | None = None
     expect: Expect | None = None
     forbid: Forbid | None = None
     delay_ms: Milliseconds | None = Field(None, alias="delayMs")
@@ -224,7 +224,7 @@ class Step(Part):
         return self
 
 
-class ComplianceTest(Part):
+class ComplianceTest(JsontModel):
     title: str
     description: str = ""
     area: str = Field("", description="The row of the report; the title if empty.")
@@ -239,4 +239,16 @@ class ComplianceTest(Part):
     preconditions: list[Precondition] = []
     sandbox: Sandbox = Sandbox()
     init: Init = Init()
-    steps: list[Step] = Field(min_length=1)
+    setup: SetupName | None = Field(
+        None,
+        description="The set-up that runs before the steps: NAME.setup.json in the test's folder.",
+    )
+    steps: list[JsontStep] = Field(min_length=1)
+
+
+class SharedSetup(JsontModel):
+    """A set-up, as written in a `.setup.json` file beside the tests that share it."""
+
+    description: str = ""
+    setup: SetupName | None = Field(None, description="The set-up that this one builds on.")
+    steps: list[JsontStep] = Field(min_length=1)

@@ -14,18 +14,18 @@ from schemas.sync import PeerObject
 CHALLENGE_PATH = "/.well-known/cacp-challenge/"
 
 Nonce = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{32,128}$")]
-"""Made up by the caller for one request: 32 to 128 letters, digits, - and _."""
+"""Chosen by the caller for one request: 32 to 128 letters, digits, - and _."""
 
 
 class KnownParams(Params):
-    """Body of POST /known: who asks, and the nonce that it shows at its endpoint."""
+    """Body of POST /known: the caller, and the nonce that its endpoint will confirm."""
 
     agent_id: Identifier
     nonce: Nonce
 
 
 class KnownGrant(Result):
-    """Answer of POST /known: a key that may read, good for `expiresIn` seconds."""
+    """Response of POST /known: a key that may read, valid for `expiresIn` seconds."""
 
     key: str
     trust: Literal["known"] = "known"
@@ -33,7 +33,7 @@ class KnownGrant(Result):
 
 
 class Challenge(PeerObject):
-    """What the caller's endpoint answers for a nonce: who asks, and which node it asks."""
+    """The response of the caller's endpoint for a nonce: the caller, and the node that it calls."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="ignore"
@@ -44,6 +44,6 @@ class Challenge(PeerObject):
 
 
 class AskParams(Params):
-    """Body of POST /adp/known: the node that this one shall ask."""
+    """Body of POST /adp/known: the node to call."""
 
     url: Endpoint

@@ -98,7 +98,7 @@ class Bound(Operator):
 
 
 class Budget(Operator):
-    """What a run may use before it stops, as its CLIs tell it; absent is no limit."""
+    """What a run may use before it stops, as its CLIs report it; absent means no limit."""
 
     tokens: int | None = Field(None, ge=1, description="Input and output together.")
     usd: float | None = Field(None, gt=0)
@@ -152,7 +152,7 @@ class ManifestPolicy(Operator):
 
 
 class NodeSpec(Operator):
-    """The CACP node that is told how the run goes."""
+    """The CACP node that the run reports to."""
 
     url: str = Field(pattern=r"^https?://")
     project_id: Name

@@ -151,7 +151,7 @@ class DigestParams(Params):
     source_agent: Annotated[Identifier, Field(alias="source_agent")]
     prefixes: Annotated[list[Prefix], Field(min_length=1, max_length=256)]
     kinds: Annotated[list[Identifier], Field(max_length=100)] = FIRST_KINDS
-    """The kinds of entities that the caller knows: it is told of no others."""
+    """The kinds of entities that the caller knows: it is sent no others."""
 
 
 class DigestLeaf(WireObject):
@@ -248,7 +248,7 @@ EVIDENCE_MAX = 100
 """In one answer: who takes it checks two signatures for each, and other writes wait meanwhile."""
 
 
-class Evidence(WireObject):
+class EquivocationEvidence(WireObject):
     """Two things that one node has signed where it could honestly sign one. What each is, `kind`
     says, and `place` and `key` of what; anybody who has the node's key can check it."""
 
@@ -271,7 +271,7 @@ class EvidenceParams(Params):
 class EvidenceResult(Result):
     """The next of what the node has found, a few megabytes at most, and where it ends."""
 
-    evidence: Annotated[list[Evidence], FailFast(), Field(max_length=EVIDENCE_MAX)]
+    evidence: Annotated[list[EquivocationEvidence], FailFast(), Field(max_length=EVIDENCE_MAX)]
     keys: dict[str, str] = {}
     """Public keys of the nodes that it is about: who hears of it may not have met them yet."""
     last: Count

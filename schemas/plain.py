@@ -1,7 +1,8 @@
-"""Text that may stand where people and models read it: nothing in it steers, hides or reverses.
+"""Makes text safe to show to people and models: nothing in it controls a terminal, hides or
+reverses.
 
-The one home of what a terminal's escape sequences, control characters and invisible characters
-are (design §6). Every function here is linear in the length of its input.
+The only module that defines terminal escape sequences, control characters and invisible characters
+(design §6). Every function here is linear in the length of its input.
 """
 
 import re
@@ -17,7 +18,7 @@ NOISE = re.compile(
     """,
     re.VERBOSE,
 )
-"""What is no text at all. Tabs and line ends are."""
+"""Characters and sequences that are no text. Tabs and line ends are text."""
 
 HIDDEN = re.compile(
     "[\r"  # goes back over what stands there
@@ -27,12 +28,12 @@ HIDDEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"  # of no width: joiners, fillers, variation selectors, tags
 )
-"""What is text, but shows as nothing or moves what stands beside it (Unicode's default-ignorable
+"""Characters that are invisible or rearrange the text around them (Unicode's default-ignorable
 code points, bidirectional controls and separators)."""
 
 
 def clean(text: object) -> str:
-    """`text` without what steers a terminal, hides, or reverses what is read. Tabs and newlines
+    """`text` without terminal control, invisible and bidirectional characters. Tabs and newlines
     stay."""
     return HIDDEN.sub("", NOISE.sub("", str(text)))
 
@@ -48,7 +49,7 @@ def one_line(text: object, width: int = 0) -> str:
 
 
 def escaped(json_text: str) -> str:
-    """JSON that says the same, with what `clean` would take from it as escapes.
+    """Equivalent JSON in which the characters that `clean` removes are escaped.
 
     >>> escaped('"a\\u200bb"')
     '"a\\\\u200bb"'

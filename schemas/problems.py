@@ -1,4 +1,4 @@
-"""What a model finds wrong with an input, in words for who sent it: JSON's words, not Python's."""
+"""Describes validation errors for the sender of an input: in the terms of JSON, not of Python."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _LIST = "should be a list"
 _OBJECT = "should be an object"
 
 NOT_TEXT = frozenset({_INTEGER, _NUMBER, _BOOLEAN, _LIST, _OBJECT})
-"""What is said of text that stands where another type should."""
+"""The problems of a string in place of another type."""
 
 _WORDS = {
     "missing": "required",
@@ -62,8 +62,8 @@ _WORDS = {
     "union_tag_not_found": "should have the member {discriminator}",
 }
 _OWN = frozenset({"value_error", "assertion_error"})
-"""Said by our own models, in their words."""
-_FROM_PYDANTIC = frozenset(get_args(ErrorType)) - _OWN
+"""Errors with messages of this project's own models."""
+FROM_PYDANTIC = frozenset(get_args(ErrorType)) - _OWN
 _SINGULAR = re.compile(r"\b1 (character|item)s\b")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 
@@ -71,25 +71,25 @@ _PYTHON = {"True": "true", "False": "false", "None": "null"}
 def problem_of(item: ErrorDetails) -> str:
     """One of a ValidationError's errors as a predicate: "should be a list", "required"."""
     kind = item["type"]
-    if kind not in _FROM_PYDANTIC:
+    if kind not in FROM_PYDANTIC:
         message = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         return message if message[1:2].isupper() else message[:1].lower() + message[1:]
     words = _WORDS.get(kind)
     if words is None:
-        return "is not what should stand here"
+        return "is not a valid value"
     return _SINGULAR.sub(r"1 \1", words.format(**_in_json(item.get("ctx", {}))))
 
 
-def told(item: ErrorDetails, whole: str) -> str:
+def problem_text(item: ErrorDetails, whole: str) -> str:
     """The same with where it is: "tasks.0.id: required". `whole` names the input itself."""
     return f"{'.'.join(map(str, item['loc'])) or whole}: {problem_of(item)}"
 
 
 def _in_json(ctx: Mapping[str, Any]) -> dict[str, Any]:
-    """What the words name, as it is written in JSON: 'a' or True is a or true."""
+    """Context values in JSON notation: a instead of 'a', true instead of True."""
     shown = dict(ctx)
     for name in ("expected", "expected_tags", "discriminator"):
         if name in shown:
             bare = str(shown[name]).replace("'", "")
-            shown[name] = re.sub(r"\b(True|False|None)\b", lambda found: _PYTHON[found[0]], bare)
+            shown[name] = re.sub(r"\b(True|False|None)\b", lambda match: _PYTHON[match[0]], bare)
     return shown

@@ -23,7 +23,7 @@ ProjectStatus = Literal["planning", "implementing", "integrating", "complete"]
 
 
 class RepoContext(WireObject):
-    """A repository that takes part in a project, and the agent that holds it."""
+    """A repository that takes part in a project, and its agent."""
 
     repo_id: Identifier
     name: Identifier
@@ -36,7 +36,7 @@ class RepoContext(WireObject):
 
 
 class Project(WireObject):
-    """A feature that spans repositories, whole: its repos, contracts and context."""
+    """A feature that spans repositories, with its repos, contracts and context."""
 
     project_id: Identifier
     name: Identifier
@@ -51,7 +51,7 @@ class Project(WireObject):
 
 
 class RepoParams(Params):
-    """A repository as `project/create` and `project/addRepo` take it."""
+    """A repository as given to `project/create` and `project/addRepo`."""
 
     name: Identifier
     role: Identifier
@@ -88,13 +88,13 @@ class JoinProjectResult(Result):
 class ProjectParams(Params):
     project_id: Identifier
     summary: bool = False
-    """In short: the contracts without their contents, the context without its packets."""
+    """A summary: the contracts without their contents, the context without its packets."""
     cursor: Identifier | None = None
-    """Of a summary: `nextCursor` of the one before."""
+    """For a summary: `nextCursor` of the previous page."""
 
 
 class ProjectOutline(Result):
-    """A project in short: `contracts` are as many as fit on a page, by id."""
+    """The summary of a project: `contracts` has as many as fit on a page, by id."""
 
     project_id: Identifier
     name: Identifier
@@ -112,7 +112,7 @@ class ProjectOutline(Result):
 
 class ListProjectsParams(Params):
     limit: Annotated[int, Field(ge=1, le=500)] | None = None
-    """At most so many; 50 in summary, and as many whole ones as fit into 4 MB by default."""
+    """The maximum number; by default 50 summaries, or as many whole projects as fit into 4 MB."""
     cursor: Cursor | None = None
     summary: bool = False
 
@@ -130,10 +130,10 @@ class ProjectSummary(Result):
 class ListProjectsResult(Result):
     projects: list[Project | ProjectSummary]
     total: int
-    """How many there are, on this page and off it."""
+    """The total number, over all pages."""
     next_cursor: Cursor | None = None
     more: Text | None = None
-    """In words, for clients that know no cursor: that older projects follow, and how to ask."""
+    """A text for clients that don't know cursors: that older projects follow, and how to ask."""
 
 
 class UpdateProjectStatusParams(Params):

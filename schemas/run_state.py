@@ -1,4 +1,4 @@
-"""What a run knows about itself, on disk: `state.v2` (`state.py`), and the runner's own besides."""
+"""The state of a run on disk: the members of `state.v2` (`state.py`), and the runner's own."""
 
 from enum import StrEnum
 from typing import Literal
@@ -27,33 +27,35 @@ class TaskStatus(StrEnum):
 SETTLED = frozenset({TaskStatus.DONE, TaskStatus.BLOCKED, TaskStatus.FAILED, TaskStatus.ESCALATED})
 
 
-class Record(BaseModel):
+class StateModel(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_assignment=False)
 
 
-class Usage(Record):
-    """What the log of one invocation tells of tokens and money; None: it does not tell."""
+class Usage(StateModel):
+    """The tokens and cost that the log of one invocation reports; None: not reported."""
 
-    input_tokens: int | None = Field(None, description="All that was sent, cached or not.")
-    cached_tokens: int | None = Field(None, description="Of the input, read from a cache.")
-    output_tokens: int | None = Field(None, description="All that was made, reasoning included.")
+    input_tokens: int | None = Field(None, description="All input, cached or not.")
+    cached_tokens: int | None = Field(
+        None, description="The part of the input that was read from a cache."
+    )
+    output_tokens: int | None = Field(None, description="All output, with reasoning.")
     cost_usd: float | None = Field(None, description="As the CLI estimates it.")
 
 
-class Spent(Record):
-    """What invocations used together, as far as their logs tell."""
+class Spent(StateModel):
+    """What several invocations used together, as far as their logs report it."""
 
     invocations: int = 0
-    completed: int = Field(0, description="Of them, those that came to their own good end.")
+    completed: int = Field(0, description="Those that completed successfully.")
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
-    tokens_told: int = Field(0, description="Invocations whose log tells tokens.")
-    cost_told: int = Field(0, description="Invocations whose log tells money.")
+    tokens_told: int = Field(0, description="Invocations whose log reports tokens.")
+    cost_told: int = Field(0, description="Invocations whose log reports cost.")
 
 
-class FileStat(Record):
+class FileStat(StateModel):
     """Lines that a task's writes added and removed; None where a file is too large to compare."""
 
     path: str
@@ -61,8 +63,8 @@ class FileStat(Record):
     removed: int | None
 
 
-class KeptCopy(Record):
-    """What somebody made of a file while a task's writes stood in it, and where that is kept."""
+class KeptCopy(StateModel):
+    """A copy of a file that somebody edited while a task's writes were applied to it."""
 
     path: str = Field(description="In the workspace.")
     place: str = Field(description="Relative to the run's folder.")
@@ -70,23 +72,25 @@ class KeptCopy(Record):
     @property
     def text(self) -> str:
         return (
-            f"{self.path} was edited while a task's writes stood in it; that is kept as "
+            f"{self.path} was edited while a task's writes were applied; that version is kept as "
             f"{self.place}"
         )
 
 
-class Interruption(Record):
-    """A time in which the run did not go on, and why."""
+class Interruption(StateModel):
+    """A time in which the run was interrupted, and why."""
 
     kind: Literal["outage", "lock", "stopped", "killed", "ended"]
     cause: str
     began: str
     ended: str | None = Field(None, description="None: it has not ended.")
-    tasks: list[str] = Field([], description="Whose attempts it cut short; they don't count.")
+    tasks: list[str] = Field(
+        [], description="The tasks whose attempts it cut off; these don't count."
+    )
     tries: int = Field(0, description="Attempts that met the outage.")
 
 
-class HistoryRecord(Record):
+class HistoryRecord(StateModel):
     task_id: str
     phase: Literal["worker", "verify", "healer", "rollback"]
     attempt_number: int
@@ -98,18 +102,18 @@ class HistoryRecord(Record):
     applied_patch_ids: list[str] = Field([])
     duration_sec: float | None = None
     timestamp: str
-    notes: list[str] = Field([], description="What else is worth knowing: repairs, extra fences.")
+    notes: list[str] = Field([], description="Further facts, such as repairs and extra fences.")
     diff_path: str | None = Field(None, description="The writes as a unified diff.")
     files: list[str] = Field([], description="The files that the writes changed.")
     stat: list[FileStat] = Field([])
     said: str | None = Field(None, description="The worker's own words: its summary, or its last.")
     usage: Usage | None = None
-    outage: str | None = Field(None, description="Why the provider could not be had.")
+    outage: str | None = Field(None, description="Why the provider was unavailable.")
     commit: str | None = Field(None, description="The commit that holds the writes, if any.")
     kept: list[KeptCopy] = Field([])
 
 
-class TaskState(Record):
+class TaskState(StateModel):
     status: TaskStatus = TaskStatus.PENDING
     worker_attempts: int = Field(0, description="Since the last reset; capped by retry policy.")
     attempts: int = Field(0, description="All that counted, over every reset by the healer.")
@@ -131,7 +135,7 @@ class TaskState(Record):
     definition: str | None = Field(None, description="Digest of the task's definition.")
 
 
-class PolicyState(Record):
+class PolicyState(StateModel):
     heal_schedule: HealSchedule
     batch_strategy: Literal["fibonacci", "fixed"]
     current_batch_size: int
@@ -143,7 +147,7 @@ class PolicyState(Record):
     concurrency: int = 1
 
 
-class WindowState(Record):
+class WindowState(StateModel):
     """The window under way. Its members that are PENDING have yet to run."""
 
     number: int
@@ -157,7 +161,7 @@ class WindowState(Record):
     healer_failures: int = Field(0, description="Answers of the healer that were no decision.")
 
 
-class HealingRound(Record):
+class HealingRound(StateModel):
     round_number: int
     scope: Literal["task", "batch", "epoch"]
     window_task_ids: list[str]
@@ -178,7 +182,7 @@ class HealingRound(Record):
     usage: Usage | None = None
 
 
-class HealerFailure(Record):
+class HealerFailure(StateModel):
     """A healer that crashed, or whose decision was invalid or refused: no heal round."""
 
     window: int
@@ -189,14 +193,14 @@ class HealerFailure(Record):
     usage: Usage | None = None
 
 
-class LearnedRule(Record):
+class LearnedRule(StateModel):
     """Kept for people; never promoted into shared context by itself (§10)."""
 
     round_number: int
     rule: str
 
 
-class WindowRecord(Record):
+class WindowRecord(StateModel):
     """One judged pass of a window, for the report's timeline."""
 
     number: int
@@ -209,7 +213,7 @@ class WindowRecord(Record):
     timestamp: str
 
 
-class RunState(Record):
+class RunState(StateModel):
     state_version: Version = "2.0"
     run_id: str
     run_status: RunStatus = RunStatus.RUNNING

@@ -1,7 +1,6 @@
-"""`state.v2`: what others may read of a run (agent-threader-v2 §7).
+"""`state.v2`: the published state of a run (agent-threader-v2 §7).
 
-The runner's own records (`run_state.py`) hold more; here stands what the specification names, and
-nothing else.
+It has the members of the specification only; the runner's own state (`run_state.py`) has more.
 """
 
 from typing import Any, Literal
@@ -9,13 +8,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from schemas.manifest import HealSchedule
-from schemas.run_state import Record, RunState, RunStatus, TaskState, TaskStatus
+from schemas.run_state import RunState, RunStatus, StateModel, TaskState, TaskStatus
 from schemas.v2 import Version
 
 Timestamp = Field(json_schema_extra={"format": "date-time"})
 
 
-class HistoryEntry(Record):
+class HistoryEntry(StateModel):
     task_id: str
     phase: Literal["worker", "verify", "healer", "rollback"]
     attempt_number: int = Field(ge=1)
@@ -29,7 +28,7 @@ class HistoryEntry(Record):
     timestamp: str = Timestamp
 
 
-class Task(Record):
+class Task(StateModel):
     status: TaskStatus
     worker_attempts: int = Field(ge=0)
     healer_attempts: int = Field(ge=0)
@@ -39,7 +38,7 @@ class Task(Record):
     history: list[HistoryEntry]
 
 
-class Policy(Record):
+class Policy(StateModel):
     heal_schedule: HealSchedule
     batch_strategy: Literal["fibonacci", "fixed"]
     current_batch_size: int = Field(ge=1)
@@ -50,7 +49,7 @@ class Policy(Record):
     signature_repeat_limit: int = Field(ge=1)
 
 
-class Round(Record):
+class Round(StateModel):
     round_number: int = Field(ge=1)
     scope: Literal["task", "batch", "epoch"]
     window_task_ids: list[str]
@@ -60,7 +59,7 @@ class Round(Record):
     timestamp: str = Timestamp
 
 
-class State(Record):
+class State(StateModel):
     state_version: Version
     run_id: str = Field(min_length=1)
     run_status: RunStatus
@@ -85,12 +84,12 @@ _DECISIONS = ("RETRY", "ESCALATE", "NOT_FIXABLE")
 
 
 def task_json(task: TaskState) -> bytes:
-    """A task as `state.v2` has it."""
+    """A task in the form of `state.v2`."""
     return task.model_dump_json(include=_TASK).encode()
 
 
 def head(state: RunState) -> dict[str, Any]:
-    """All of `state.v2` but the tasks. Older runners counted invalid answers as rounds."""
-    found = state.model_dump(mode="json", include=_HEAD)
-    rounds = [item for item in found["healing_rounds"] if item["decision"] in _DECISIONS]
-    return {**found, "healing_rounds": rounds}
+    """`state.v2` without its tasks. Older runners counted invalid answers as rounds."""
+    published = state.model_dump(mode="json", include=_HEAD)
+    rounds = [item for item in published["healing_rounds"] if item["decision"] in _DECISIONS]
+    return {**published, "healing_rounds": rounds}

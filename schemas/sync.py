@@ -23,7 +23,7 @@ from schemas.mesh import PeerState, ProjectRegister, Signature, SignedFact
 from schemas.project import ProjectStatus
 
 ENTITIES_MAX = 5_000
-"""Contracts, and packets, in one whole project: more of them come one by one."""
+"""The limit of contracts and of packets in one whole project; the others are sent one by one."""
 
 
 class SyncParams(BaseModel):
@@ -33,7 +33,7 @@ class SyncParams(BaseModel):
 
     source_agent: Annotated[Identifier, Field(alias="source_agent")]
     keys: dict[str, str] = {}
-    """From mesh peers: public keys of the nodes whose signatures go with it."""
+    """From mesh peers: public keys of the nodes whose signatures are included."""
 
 
 class PeerObject(BaseModel):
@@ -177,7 +177,7 @@ class PeerSummary(Result):
     registered_at: Timestamp
     last_seen: Timestamp
     sync: PeerState | None = None
-    """How the exchange goes; absent while there is none."""
+    """The state of the exchange; absent while there is none."""
 
 
 class ListPeersResult(Result):

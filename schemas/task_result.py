@@ -36,14 +36,14 @@ class Write(Reported):
     content: str | None = Field(None, description="Counts before content_ref, unless empty.")
     content_ref: str | None = Field(None, min_length=1, max_length=4096)
     sha256_before: str | None = Field(
-        None, description="Hex, with or without `sha256:`. What is no digest is not checked."
+        None, description="Hex, with or without `sha256:`. Any other text is not checked."
     )
 
     @property
     def expected(self) -> str | None:
         """The digest that the file should have, in lower-case hex; None when none is given."""
-        found = _DIGEST.fullmatch(self.sha256_before or "")
-        return found[1].lower() if found else None
+        match = _DIGEST.fullmatch(self.sha256_before or "")
+        return match[1].lower() if match else None
 
     @model_validator(mode="after")
     def _has_content(self) -> Self:

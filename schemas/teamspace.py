@@ -98,7 +98,7 @@ TAKEN: dict[TeamAction, tuple[str, ...]] = {
     "list": ("status",),
     "log": ("cursor", "limit"),
 }
-"""What each action needs, and what it may have besides."""
+"""The required and the optional params of each action."""
 
 
 class TeamParams(ACPParams):
@@ -109,7 +109,7 @@ class TeamParams(ACPParams):
     name: Identifier | None = None
     purpose: Text | None = None
     members: Annotated[list[TeamMember], Field(max_length=MEMBERS_MAX)] | None = None
-    """Further members; who creates the teamspace is its first coordinator."""
+    """Further members. The creator of the teamspace is its first coordinator."""
     agent_id: Identifier | None = None
     role: TeamRole | None = None
     task_id: Identifier | None = None
@@ -118,7 +118,7 @@ class TeamParams(ACPParams):
     )
     kind: TaskKind = "execution"
     high_risk: bool | None = None
-    """Only those whom §8.4 names may mark it complete."""
+    """Only the roles of §8.4 may mark it complete."""
     code: Identifier | None = None
     """The reason code of a block."""
     detail: Said | None = None
@@ -136,7 +136,7 @@ class TeamParams(ACPParams):
 
 
 class TeamTask(Result):
-    """A task of a teamspace, and who owns it."""
+    """A task of a teamspace, and its owner."""
 
     task_id: Identifier
     title: str
@@ -157,14 +157,14 @@ class TeamSummary(Result):
 
 
 class LogLine(Result):
-    """A line of one of the logs of §8.2, as its file has it."""
+    """A line of one of the log files of §8.2."""
 
     seq: int
     line: dict[str, object]
 
 
 class TeamResult(Result):
-    """The answer to every action: the teamspace as it is now, or what was asked for."""
+    """The result of every action: the teamspace as it is now, or the objects listed."""
 
     manifest: TeamspaceManifest | None = None
     tasks: list[TeamTask] | None = None

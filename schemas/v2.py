@@ -1,4 +1,4 @@
-"""What the five AgentThreader v2 contracts share (agent-threader-v2 §7)."""
+"""The common parts of the five AgentThreader v2 contracts (agent-threader-v2 §7)."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -10,8 +10,7 @@ Version = Literal["2.0"]
 
 
 class Operator(BaseModel):
-    """A contract that people write: an unknown field, or a number in quotes, is a mistake worth
-    naming."""
+    """A contract that people write: an unknown field or a number in quotes is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -23,16 +22,16 @@ class Reported(BaseModel):
 
 
 TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-"""Names log and checkpoint files, so it is a plain file name of up to 100 characters."""
+"""Part of file names of logs and checkpoints: a plain file name of up to 100 characters."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 ClassName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,49}$")]
-"""A failure class as it stands in files: lower case, words joined by underscores."""
+"""A failure class: lower case, words joined by underscores."""
 
 
 class FailureClass(StrEnum):
-    """The classes the orchestrator assigns (§6); the last three are ours."""
+    """The failure classes (§6). The last three are additions to the specification."""
 
     PROMPT_GAP = "prompt_gap"
     MISSING_PATHS = "missing_paths"

@@ -21,7 +21,7 @@ class VerifyStep(Operator):
 
     @property
     def layer(self) -> StepKind:
-        """What a failure of this step means: its kind, else what its name says."""
+        """The kind of this step, else the kind that its name suggests."""
         if self.kind is not None:
             return self.kind
         name = self.name.lower()
@@ -45,7 +45,7 @@ class VerifyProfile(Operator):
         names = [step.name for step in self.steps]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"step names must differ; {', '.join(twice)} stands more than once")
+            raise ValueError(f"step names must differ; {', '.join(twice)} occurs more than once")
         return self
 
 

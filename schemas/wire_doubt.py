@@ -1,7 +1,7 @@
-"""What a text says of failure beside the fields of its report (`schemas.wire`).
+"""Recognises lines that report a failure outside the fields of a report (`schemas.wire`).
 
-The last look before a report completes anything. It shares nothing with what finds fields: it goes
-by the words on each line, so that what no field has can't be lost in silence.
+The last check before a report completes anything. It looks at the words of each line and shares no
+code with `wire_text`, so that what `wire_text` misses is not lost silently.
 
 Every function here is linear in the length of its input.
 """
@@ -90,7 +90,7 @@ _TOPIC = re.compile(
 
 
 class Passed(NamedTuple):
-    """A line that no field has. `under` is TESTS, BUILD or STATUS when it stands below that."""
+    """A line that belongs to no field. `under`: TESTS, BUILD or STATUS when it is below that."""
 
     number: int
     text: str
@@ -98,21 +98,21 @@ class Passed(NamedTuple):
 
 
 def topic(text: str) -> str | None:
-    """TESTS, BUILD or STATUS when a line is no more than a heading that names it.
+    """TESTS, BUILD or STATUS when a line is only a heading with that name; else None.
 
     >>> topic("## Test results")
     'TESTS'
     """
-    found = _TOPIC.fullmatch(text) if len(text) <= 60 else None
-    if found is None or fails(text):
+    match = _TOPIC.fullmatch(text) if len(text) <= 60 else None
+    if match is None or fails(text):
         return None
-    name = found["name"].upper()
+    name = match["name"].upper()
     return "TESTS" if name == "TEST" else name
 
 
 def says_failed(text: str) -> bool:
-    """Whether a text that is kept says in so many words that tests or a build failed. What is told
-    of them as past, or as learned, doesn't count.
+    """Whether the text of a field says explicitly that tests or a build failed. Past failures and
+    lessons learned don't count.
 
     >>> says_failed("it works; TESTS: fail"), says_failed("fixed the failing tests")
     (True, False)
@@ -124,12 +124,12 @@ def says_failed(text: str) -> bool:
 
 
 def fails(text: str) -> bool:
-    """Whether there is a word of failure in a text, of whatever."""
+    """Whether any word of a text means failure."""
     return any(_FAILS.fullmatch(word) for word in _WORD.findall(_shown(text)))
 
 
-def tells_of_failure(line: Passed) -> bool:
-    """Whether a line that no field has says that tests, a build or what it stands under failed."""
+def reports_failure(line: Passed) -> bool:
+    """Whether a line outside the fields says that tests, a build or its heading failed."""
     if says_failed(line.text):
         return True
     shown = _shown(line.text)
@@ -142,9 +142,9 @@ def tells_of_failure(line: Passed) -> bool:
 
 
 def still_fails(line: Passed, about: Collection[str]) -> bool:
-    """Whether a line before a report tells of a failure that the report takes nothing back of: of
-    what `about` names (TESTS, BUILD), or one that is said to be there still."""
-    if not tells_of_failure(line):
+    """Whether a line before a report tells of a failure that the report does not supersede: one of
+    what `about` names (TESTS, BUILD), or one that persists ("still fails")."""
+    if not reports_failure(line):
         return False
     words = {word.lower().rstrip("s") for word in _WORD.findall(line.text)} | {line.under}
     open_ends = {"TESTS": {"test", "suite", "TESTS"}, "BUILD": {"build", "BUILD"}}
@@ -154,20 +154,21 @@ def still_fails(line: Passed, about: Collection[str]) -> bool:
 
 
 def _shown(text: str) -> str:
-    """A text without what hides in it, and without what says that nothing failed."""
+    """A text without invisible characters and without statements that nothing failed."""
     shown = unicodedata.normalize("NFKC", HIDDEN.sub("", text))
     shown = _SUBJECT.sub(" ", shown)
     return _NOT_WELL.sub(_plainly, _NONE.sub(" ", _TEMPLATE.sub(" ", shown)))
 
 
-def _plainly(found: re.Match[str]) -> str:
-    named = "tests " if found["all"] else "build " if found["build"] else ""
-    return f" {named}failed "
+def _plainly(match: re.Match[str]) -> str:
+    """The failure that a phrase such as `the tests do not pass` means: `tests failed`."""
+    subject = "tests " if match["all"] else "build " if match["build"] else ""
+    return f" {subject}failed "
 
 
 def _near(part: str, *, named: bool) -> bool:
-    """Whether a word of failure stands near to the name of tests or a build, or is of what is
-    `named` above."""
+    """Whether a word of failure is near the name of tests or a build, or anywhere below a heading
+    that is `named` so."""
     name = fail = -1 - _NEAR
     for place, word in enumerate(_WORD.findall(part)):
         if word.lower() in _NAMES:
@@ -182,7 +183,7 @@ def _near(part: str, *, named: bool) -> bool:
 
 
 def _is_past(part: str) -> bool:
-    """Whether a clause tells of a failure that is over, or that may never be."""
+    """Whether a clause tells of a failure that is over or only possible."""
     if _STILL.search(part):
         return False
     if _OVER.search(part):

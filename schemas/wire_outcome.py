@@ -1,5 +1,5 @@
-"""Whether a report that says that the work is done may be believed (`schemas.wire`): what else the
-text says of STATUS, TESTS and BUILD, before the report, beside it and within its text.
+"""Looks in a text for what contradicts a report of finished work (`schemas.wire`): other values of
+STATUS, TESTS and BUILD, and lines that report a failure.
 
 Every function here is linear in the length of its input.
 """
@@ -9,18 +9,18 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.plain import one_line
-from schemas.wire_doubt import Passed, says_failed, still_fails, tells_of_failure, topic
-from schemas.wire_text import LISTS, Block
-from schemas.wire_values import DONE, ONE_WORD, said
+from schemas.wire_doubt import Passed, reports_failure, says_failed, still_fails, topic
+from schemas.wire_text import LISTS, FieldBlock
+from schemas.wire_values import DONE, ONE_WORD, field_word
 
-_SAYS_ALL = "a last report that says it all"
-_OWN_LINE = "TESTS and BUILD as they came out, each on its own line, and a STATUS that agrees"
+_COMPLETE = "a last report with all of it"
+_OWN_LINE = "the results of TESTS and BUILD, each on its own line, and a STATUS that agrees"
 _TROUBLE = ("ERROR", "QUESTION")
 _NAMED = re.compile(r"[\W_]*+(TESTS|BUILD)(?!\w)")
 
 
 class Contradiction(NamedTuple):
-    """What speaks against a report, at which line, and what would be right."""
+    """What contradicts a report, on which line, and what would be right."""
 
     field: str
     line: int
@@ -29,77 +29,80 @@ class Contradiction(NamedTuple):
 
 
 def contradiction(
-    earlier: Sequence[Block], block: Block, lacking: Collection[str], *, failing: bool
+    earlier: Sequence[FieldBlock], block: FieldBlock, lacking: Collection[str], *, failing: bool
 ) -> Contradiction | None:
-    """The first thing in a text that speaks against its last report, which is done; None if there
-    is none. `lacking`: those fields of one word that the report says nothing of. `failing`: it says
-    itself that TESTS or BUILD failed, so that it completes nothing."""
-    before = [one for one in earlier if one.head != "TASK"]
-    found = _not_taken_back(block, lacking, before)
-    if found is None and block.quoted:
-        found = _not_taken_back(block, ONE_WORD, [one for one in before if not one.quoted])
-    if found is None:
-        found = _apart(block, before)
-    if found is None and not failing:
-        found = _failure(block, lacking)
-    return found
+    """The first contradiction to the last report of a text, whose STATUS says done; or None.
+
+    `lacking`: those of STATUS, TESTS and BUILD that the report leaves open. `failing`: the report
+    itself says that TESTS or BUILD failed, so it completes nothing.
+    """
+    before = [other for other in earlier if other.head != "TASK"]
+    conflict = _not_taken_back(block, lacking, before)
+    if conflict is None and block.quoted:
+        unquoted = [other for other in before if not other.quoted]
+        conflict = _not_taken_back(block, ONE_WORD, unquoted)
+    if conflict is None:
+        conflict = _apart(block, before)
+    if conflict is None and not failing:
+        conflict = _failure(block, lacking)
+    return conflict
 
 
-def overlooked(block: Block) -> Iterator[tuple[int, str]]:
-    """The lines behind the head that name TESTS or BUILD as no field does, and the names."""
+def overlooked(block: FieldBlock) -> Iterator[tuple[int, str]]:
+    """The lines after the head that name TESTS or BUILD but are not fields, and the names."""
     for line in block.passed:
-        found = _NAMED.match(line.text)
-        name = found[1] if found else topic(line.text)
+        match = _NAMED.match(line.text)
+        name = match[1] if match else topic(line.text)
         if line.number > block.number and name in ("TESTS", "BUILD"):
             yield line.number, name
 
 
 def _not_taken_back(
-    block: Block, names: Collection[str], before: Sequence[Block]
+    block: FieldBlock, names: Collection[str], before: Sequence[FieldBlock]
 ) -> Contradiction | None:
-    """What was said last of one of some fields, when that is not that it is done."""
+    """The last value of one of the fields `names` before the report, if it is not success."""
     lacking = set(names)
-    for entry in (entry for one in reversed(before) for entry in reversed(one.entries)):
+    for entry in (entry for other in reversed(before) for entry in reversed(other.entries)):
         if entry.name not in lacking or not entry.value:
             continue
         lacking.discard(entry.name)
-        found = said(entry.name, entry.value)
-        if found is not None and found.word not in (*DONE, "pass", "skip"):
-            what = "is an example" if block.quoted else "doesn't say what became of it"
-            problem = f"says {found.word}, and the report on line {block.number} {what}"
-            return Contradiction(entry.name, entry.line.number, problem, _SAYS_ALL)
+        value = field_word(entry.name, entry.value)
+        if value is not None and value.word not in (*DONE, "pass", "skip"):
+            why = "is an example" if block.quoted else "has no later result"
+            problem = f"says {value.word}, and the report on line {block.number} {why}"
+            return Contradiction(entry.name, entry.line.number, problem, _COMPLETE)
     return None
 
 
-def _apart(block: Block, before: Sequence[Block]) -> Contradiction | None:
-    """An ERROR or QUESTION that is of no report."""
-    for entry in (entry for one in before if one.head is None for entry in one.entries):
+def _apart(block: FieldBlock, before: Sequence[FieldBlock]) -> Contradiction | None:
+    """An ERROR or QUESTION that belongs to no report."""
+    for entry in (entry for other in before if other.head is None for entry in other.entries):
         if entry.name in _TROUBLE and entry.value:
-            problem = f"stands apart from the report on line {block.number}"
-            return Contradiction(entry.name, entry.line.number, problem, _SAYS_ALL)
+            problem = f"is separate from the report on line {block.number}"
+            return Contradiction(entry.name, entry.line.number, problem, _COMPLETE)
     return None
 
 
-def _failure(block: Block, lacking: Collection[str]) -> Contradiction | None:
-    """What says, beside the fields for it, that tests or a build failed."""
+def _failure(block: FieldBlock, lacking: Collection[str]) -> Contradiction | None:
+    """A line outside TESTS and BUILD that reports a failure of tests or a build."""
     about = {"TESTS", "BUILD"} & set(lacking)
     for line in block.passed:
         before = line.number < block.number
-        if still_fails(line, about) if before else tells_of_failure(line):
-            return _told(line.number, line.text)
+        if still_fails(line, about) if before else reports_failure(line):
+            return _reported_failure(line.number, line.text)
     for entry in block.entries:
         if entry.name in ONE_WORD or entry.name in LISTS:
             continue
         for piece in entry.pieces:
             line = Passed(piece.number, piece.text)
-            troubled = entry.name in _TROUBLE and tells_of_failure(line)
+            troubled = entry.name in _TROUBLE and reports_failure(line)
             if troubled or says_failed(piece.text) or still_fails(line, about):
-                return _told(piece.number, piece.text)
+                return _reported_failure(piece.number, piece.text)
         if says_failed(f"{entry.name}: {entry.value}"):
-            return _told(entry.line.number, f"{entry.name}: {entry.value}")
+            return _reported_failure(entry.line.number, f"{entry.name}: {entry.value}")
     return None
 
 
-def _told(line: int, text: str) -> Contradiction:
-    problem = f"says that all is done, and this line tells of a failure: {one_line(text, 60)!r}"
+def _reported_failure(line: int, text: str) -> Contradiction:
+    problem = f"says that all is done, and this line reports a failure: {one_line(text, 60)!r}"
     return Contradiction("STATUS", line, problem, _OWN_LINE)

@@ -1,8 +1,8 @@
-"""The blocks of field lines in a text, before anything is made of their values (`schemas.wire`).
+"""Finds the blocks of field lines in a text; their values are read later (`schemas.wire`).
 
-A reader sees a field wherever a line begins with a field's name, however it is dressed, and a
-colon. Nothing that stands between ends a report for such a reader, and so nothing ends it here but
-the next head: a field counts behind a list, a blank line, prose or the end of a fence, too.
+A person sees a field wherever a line begins with a field's name, however decorated, and a colon,
+whatever precedes it. So only the next head ends a block: a field after a list, a blank line, prose
+or the end of a fence belongs to it too.
 
 Every function here is linear in the length of its input.
 """
@@ -24,7 +24,7 @@ HEADS = ("STATUS", "TASK")
 NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 BREAK = re.compile(r"\r++\n?|\n")
 SEEN_BREAK = re.compile("[\v\f\x85\u2028\u2029]")
-"""What shows as the end of a line, though lines are not counted by it."""
+"""Characters that are shown as the end of a line, though lines are not counted by them."""
 
 _KNOWN = frozenset(REPORT_FIELDS + DISPATCH_FIELDS)
 _OWN = {"STATUS": frozenset(REPORT_FIELDS), "TASK": _KNOWN, None: _KNOWN}
@@ -35,7 +35,7 @@ _LEAD = re.compile(
     """,
     re.VERBOSE,
 )
-_DRESS = re.compile(r"(?:[\W\d_]++|(?<=<)[a-z]{1,10}+(?=>))*+")
+_DECORATION = re.compile(r"(?:[\W\d_]++|(?<=<)[a-z]{1,10}+(?=>))*+")
 _MARKS = "*_`\"'~"
 _REMARK = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _SEPARATOR = re.compile(r"[\s_-]+")
@@ -46,10 +46,10 @@ _NAME_MAX = 80
 
 
 class Line(NamedTuple):
-    """A line of the text. `indent` is how far in it stands, `listed` whether as an item of a list.
+    """A line of the text: its indent in columns, and whether it is an item of a list.
 
-    `name` is the field that it begins with, in upper case, and None when it begins with none.
-    `upper`: the name was written so.
+    `name` is the field that it begins with, in upper case, or None. `upper`: the name was written
+    in upper case.
     """
 
     number: int
@@ -61,9 +61,9 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Entry:
-    """A field, and the lines that its value stands on. `apart`: an unknown field that stands apart
-    from its block; it is of none, unless a head follows at once."""
+class FieldEntry:
+    """A field, and the lines of its value. `apart`: an unknown field that is separate from its
+    block; it belongs to no block, unless a head follows directly."""
 
     name: str
     line: Line
@@ -79,15 +79,15 @@ class Entry:
             parts += [joint, piece.text] if parts else [piece.text]
         return "".join(parts)
 
-    def goes_on(self, line: Line, *, after_blank: bool, headed: bool) -> bool:
-        """Whether a line that names no field is a part of this value."""
-        begun = bool(self.pieces)
+    def continues_on(self, line: Line, *, after_blank: bool, headed: bool) -> bool:
+        """Whether a line without a field name continues this value."""
+        started = bool(self.pieces)
         if self.name in ONE_WORD:
-            return not begun and (not after_blank or is_word(line.text))
+            return not started and (not after_blank or is_word(line.text))
         if line.listed:
-            return not (after_blank and begun) or self.pieces[-1].listed
+            return not (after_blank and started) or self.pieces[-1].listed
         if after_blank:
-            return line.indent > self.line.indent and not begun
+            return line.indent > self.line.indent and not started
         if line.indent > self.line.indent:
             return True
         if not headed or _LABEL.match(line.text):
@@ -99,7 +99,7 @@ class Entry:
 
 
 class Note(NamedTuple):
-    """Something odd at a line."""
+    """Something in an unusual form at a line."""
 
     number: int
     field: str | None
@@ -107,26 +107,28 @@ class Note(NamedTuple):
 
 
 @dataclass
-class Block:
-    """The fields of a report or dispatch, in their order. `head` is STATUS or TASK, or None for
-    fields that something parts from the head behind them. `quoted`: the head stands in a fence or
-    behind a quote mark, as an example does. `passed`, of the last block alone, holds the lines of
-    the whole text that no field has."""
+class FieldBlock:
+    """The fields of a report or dispatch, in their order.
+
+    `head` is STATUS or TASK, or None for fields that are separated from the head after them.
+    `quoted`: the head is in a fence or after a quote mark, as in an example. `passed`, in the last
+    block only, holds all lines of the text that belong to no field.
+    """
 
     head: str | None = None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[FieldEntry] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     quoted: bool = False
     passed: list[Passed] = field(default_factory=list)
 
     @property
     def number(self) -> int:
-        """The line that it begins at."""
+        """The line on which it begins."""
         return self.entries[0].line.number
 
 
-def blocks(text: str, heads: Collection[str]) -> list[Block]:
-    """The blocks of a text in their order; the last has one of `heads`. Empty if none has."""
+def blocks(text: str, heads: Collection[str]) -> list[FieldBlock]:
+    """The blocks of a text, in order, up to the last with one of `heads`; empty without one."""
     scan = _Scan(heads)
     bare = NOISE.sub("", SEEN_BREAK.sub("\u2028", text.removeprefix("\ufeff")))
     for number, raw in enumerate(BREAK.split(bare), 1):
@@ -140,18 +142,18 @@ def blocks(text: str, heads: Collection[str]) -> list[Block]:
 class _Scan:
     """Reads line after line.
 
-    `run` is where those fields begin that nothing parts from the next line: a late head takes them
-    for its own. `gap` is the line at which something stands that no field has. `under` is the field
-    of one word, or the heading, that such a line belongs to.
+    `run` is the index of the first field that nothing separates from the next line: a late head
+    takes these fields. `gap` is the number of a line that belongs to no field. `under` is the
+    one-word field, or the heading, below which such a line stands.
     """
 
     def __init__(self, heads: Collection[str]) -> None:
         self.heads = heads
-        self.closed: list[Block] = []
-        self.block = Block()
+        self.closed: list[FieldBlock] = []
+        self.block = FieldBlock()
         self.head_at = 0
         self.run = 0
-        self.open: Entry | None = None
+        self.open: FieldEntry | None = None
         self.after_blank = False
         self.apart = False
         self.gap: int | None = None
@@ -180,21 +182,21 @@ class _Scan:
         self.after_blank = False
 
     def close(self) -> None:
-        """No more lines are of the block."""
+        """End the current block."""
         kept = []
-        for one in self.block.entries:
-            if not one.apart and (self.block.head is not None or one.name in REPORT_FIELDS):
-                kept.append(one)
+        for entry in self.block.entries:
+            if not entry.apart and (self.block.head is not None or entry.name in REPORT_FIELDS):
+                kept.append(entry)
                 continue
-            self.passed.append(Passed(one.line.number, f"{one.name}: {one.line.text}"))
-            behind = (piece for piece in one.pieces if piece is not one.line)
-            self.passed += [Passed(piece.number, piece.text, topic(one.name)) for piece in behind]
+            self.passed.append(Passed(entry.line.number, f"{entry.name}: {entry.line.text}"))
+            rest = (piece for piece in entry.pieces if piece is not entry.line)
+            self.passed += [Passed(piece.number, piece.text, topic(entry.name)) for piece in rest]
         self.block.entries = kept
         if self.block.entries:
             self.closed.append(self.block)
 
     def _is_field(self, line: Line) -> bool:
-        """Whether a line that names a field is one of this block, and no item of its value."""
+        """Whether a line with a field name is a field of this block, not an item of a value."""
         if line.name in _OWN[self.block.head]:
             return True
         if line.name in _KNOWN and not line.upper:
@@ -218,32 +220,34 @@ class _Scan:
         late = self.block.entries[run:]
         del self.block.entries[run:]
         self.close()
-        for one in late:
-            one.apart = False
-        self.block = Block(name, late, quoted=quoted)
+        for entry in late:
+            entry.apart = False
+        self.block = FieldBlock(name, late, quoted=quoted)
         self.head_at, self.run, self.apart, self.gap = len(late), 0, False, None
         self._add(line, name)
 
     def _add(self, line: Line, name: str, *, apart: bool = False) -> None:
         if self.gap and not apart:
-            self._note(self.gap, "this is of no field, and was passed over")
+            self._note(self.gap, "this belongs to no field and was ignored")
         if not apart:
             self.gap = None
         within = self.open
         if within and line.listed and not within.line.listed and within.name not in ONE_WORD:
-            self._note(line.number, f"stands in the list of {within.name}, and is a field", name)
+            self._note(
+                line.number, f"is within the list of {within.name}, and is read as a field", name
+            )
         self.under, self.awaited = (name if name in ONE_WORD else None), False
-        self.open = Entry(name, line, [line] if line.text else [], apart)
+        self.open = FieldEntry(name, line, [line] if line.text else [], apart)
         self.block.entries.append(self.open)
 
     def _other(self, line: Line) -> None:
-        """A line that names no field: a part of the value before it, or of none."""
+        """A line without a field name: it continues a value, or belongs to no field."""
         if not any(char.isalnum() for char in line.text):
             self._pass(line)
             self._part()
             return
         headed = self.block.head is not None
-        if self.open is not None and self.open.goes_on(
+        if self.open is not None and self.open.continues_on(
             line, after_blank=self.after_blank, headed=headed
         ):
             self.open.pieces.append(line)
@@ -254,13 +258,13 @@ class _Scan:
         if headed and self.gap is None:
             self.gap = line.number
             if self.open is not None and not self.after_blank:
-                self._note(line.number, "this is of no known field, and was passed over")
+                self._note(line.number, "this belongs to no known field and was ignored")
                 self.gap = 0
         self.apart |= self.after_blank
         self._part()
 
     def _pass(self, line: Line) -> None:
-        """Keep a line that no field has, with what it stands under."""
+        """Keep a line that belongs to no field, with what it stands below."""
         within = self.awaited or line.listed or line.indent > 0 or not self.after_blank
         named = topic(line.text)
         self.under = named or (self.under if within else None)
@@ -268,10 +272,10 @@ class _Scan:
         self.passed.append(Passed(line.number, line.text, self.under))
 
     def _part(self) -> None:
-        """What stands here parts the fields before it from those behind it."""
+        """Separate the fields before this line from those after it."""
         if self.block.head is None and self.block.entries:
             self.close()
-            self.block = Block()
+            self.block = FieldBlock()
         self.open = None
         self.run = len(self.block.entries)
 
@@ -280,16 +284,16 @@ class _Scan:
 
 
 def line_of(number: int, raw: str) -> Line:
-    """A line, with the field that it begins with, whatever that is dressed in.
+    """A line, with the field that it begins with, however decorated.
 
-    A name counts when it is a known one in any case, with blanks or hyphens for underscores, or
-    when it is written in upper case. A row of a table has it in its first cell.
+    A name counts when it is known, in any case and with blanks or hyphens for underscores, or when
+    it is written in upper case. In a row of a table it is the first cell.
     """
     lead = _LEAD.match(raw)
-    dress = _DRESS.match(raw, lead.end() if lead else 0)
-    start = dress.end() if dress else 0
-    worn = raw[:start]
-    row = "|" in worn
+    prefix = _DECORATION.match(raw, lead.end() if lead else 0)
+    start = prefix.end() if prefix else 0
+    decoration = raw[:start]
+    row = "|" in decoration
     colon = _COLON.search(raw, start)
     if row and (pipe := raw.find("|", start)) >= 0 and not (colon and colon.start() < pipe):
         end, behind = pipe, pipe + 1
@@ -299,7 +303,7 @@ def line_of(number: int, raw: str) -> Line:
         return unnamed(number, raw)
     if end - start > _NAME_MAX:
         return unnamed(number, raw)
-    mark = worn[len(worn.rstrip(_MARKS)) :]
+    mark = decoration[len(decoration.rstrip(_MARKS)) :]
     written = raw[start:end]
     shown = unicodedata.normalize("NFKC", HIDDEN.sub("", written))
     name, upper = _named(_REMARK.sub("", shown), mark)
@@ -315,7 +319,7 @@ def line_of(number: int, raw: str) -> Line:
 
 
 def unnamed(number: int, raw: str) -> Line:
-    """A line as one that begins with no field."""
+    """A line that begins with no field."""
     lead = _LEAD.match(raw)
     assert lead is not None
     indent = len(lead["indent"].replace(">", "").expandtabs(4))
@@ -323,7 +327,7 @@ def unnamed(number: int, raw: str) -> Line:
 
 
 def _named(written: str, mark: str) -> tuple[str | None, bool]:
-    """The field that is named so, in upper case, and whether that is how it was written."""
+    """The name of a field in upper case, or None; and whether it was written in upper case."""
     end = len(written)
     while end and not (written[end - 1].isalnum() or written[end - 1] == "_"):
         end -= 1

@@ -1,8 +1,8 @@
-"""Values that are not written as they should be, where no reader could take them for another
-(`schemas.wire`): quoted, with a mark of approval, with a remark behind them.
+"""Reads values in unusual but unambiguous forms (`schemas.wire`): quoted, with a tick, with a
+remark after them.
 
-Behind a word that says that all is well stands only what is known to take nothing back: counts,
-durations, marks of approval, commands and names. All else is nobody's to decide here.
+After a word of success, only what is known not to qualify it is accepted: counts, durations, ticks,
+commands and names. Any other remark makes the value ambiguous.
 """
 
 import re
@@ -23,7 +23,7 @@ Outcome = Literal["pass", "fail", "skip"]
 STATUSES: tuple[str, ...] = get_args(Status)
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 DONE = ("ok", "no_changes")
-"""What STATUS says of work that is done, if TESTS and BUILD say nothing else."""
+"""The values of STATUS for finished work, unless TESTS or BUILD fail."""
 ONE_WORD = ("STATUS", "TESTS", "BUILD")
 CROSSES = "❌✗✘✖❎⛔🛑🔴🟥🚫💥👎"
 TICKS = "✅✓✔☑🟢🟩💚👍🎉🚀✨🏁💯"
@@ -110,7 +110,7 @@ _NO_FILES = re.compile(
 
 
 def _words(meant: dict[str, str]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """What finds a word at the beginning of a text, and what each stands for."""
+    """A pattern for a word at the beginning of a text, and the value that each word stands for."""
     means = {word: meaning for meaning, words in meant.items() for word in words.split()}
     longest_first = sorted(means, key=len, reverse=True)
     pattern = "|".join(re.escape(word).replace("_", r"[\s_-]") for word in longest_first)
@@ -121,8 +121,8 @@ _STATUS = _words({status: status for status in STATUSES} | {"fail": "fail failed
 _OUTCOME = _words(_OUTCOME_WORDS)
 
 
-class Said(NamedTuple):
-    """A word of the format, and how many tests ran if that is told."""
+class FieldWord(NamedTuple):
+    """A value of STATUS, TESTS or BUILD, and how many tests ran if that is given."""
 
     word: str
     ran: int | None = None
@@ -132,67 +132,105 @@ class Said(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """Paths, those parts of the text that hold more than a path, and the first part that can't be
-    told to be one path or many."""
+    """Paths, the parts of the text that hold more than a path, and the first part that may be one
+    path or several."""
 
     paths: tuple[str, ...]
     odd: tuple[str, ...] = ()
     unclear: str | None = None
 
 
-def said(name: str, text: str) -> Said | None:
-    """What STATUS, TESTS or BUILD says; None when that can't be told for certain.
+def field_word(name: str, text: str) -> FieldWord | None:
+    """The value of STATUS, TESTS or BUILD; None when it is ambiguous.
 
-    >>> said("TESTS", "`pass` (12 passed)")
-    Said(word='pass', ran=12)
+    >>> field_word("TESTS", "`pass` (12 passed)")
+    FieldWord(word='pass', ran=12)
     """
-    if name != "STATUS" and text.strip() in _DASHES:
-        return Said("skip")
+    if name == "STATUS":
+        return _plain_word(_STATUS, text)
+    if text.strip() in _DASHES:
+        return FieldWord("skip")
     bare = text.strip().replace("\ufe0f", "")
-    if name != "STATUS" and (mark := _MARK_ONLY.match(bare)):
+    mark = _MARK_ONLY.match(bare)
+    if mark is not None:
         text = f"{'pass' if mark[1] else 'fail'} {bare[mark.end() :]}"
     elif name == "TESTS":
-        text = _LEADING_NONE.sub("", text, count=1) if _LEADING_NONE.match(bare) else text
-        if (share := _SHARE.fullmatch(bare)) and share[1] == share[2]:
-            text = f"pass:{share[1]}"
-    dress = _DRESS.match(text)
-    number = _NUMBER.match(text, dress.end() if dress else 0) if name == "TESTS" else None
-    start = number or dress
-    pattern, means = _STATUS if name == "STATUS" else _OUTCOME
-    found = pattern.match(text, start.end() if start else 0)
-    if found is None:
+        text = _tests_text(text, bare)
+    return _tests_word(text) if name == "TESTS" else _plain_word(_OUTCOME, text)
+
+
+def _plain_word(words: tuple[re.Pattern[str], dict[str, str]], text: str) -> FieldWord | None:
+    """The value of STATUS or BUILD: one of `words`."""
+    dress = _dress(text)
+    pattern, means = words
+    match = pattern.match(text, len(dress))
+    if match is None:
         return None
-    word = means[re.sub(r"[\s_-]", "_", found[0].lower())]
-    counted = _COUNT.match(text, found.end()) if name == "TESTS" else None
-    rest = text[counted.end() if counted else found.end() :]
+    word = means[_key(match[0])]
+    return FieldWord(word) if _is_clear(word, dress, text[match.end() :]) else None
+
+
+def _tests_word(text: str) -> FieldWord | None:
+    """The value of TESTS: an outcome, with a count before it, after it or in the remark."""
+    dress = _dress(text)
+    number = _NUMBER.match(text, len(dress))
+    pattern, means = _OUTCOME
+    match = pattern.match(text, number.end() if number else len(dress))
+    if match is None:
+        return None
+    word = means[_key(match[0])]
+    counted = _COUNT.match(text, match.end())
+    rest = text[counted.end() if counted else match.end() :]
     count = counted or number
     ran = int(count[1]) if count and count[1] else None
-    if rest and not _BEHIND.match(rest):
-        return None
     if number and number[1] and (not ran or number[2] not in (None, number[1])):
         return None
-    remark = rest.strip(_ENDS)
-    if names_field(remark) or _is_doubtful(word, f"{dress[0] if dress else ''}{rest}"):
+    if not _is_clear(word, dress, rest):
         return None
-    if name == "TESTS" and not counted and rest.startswith(":") and word != "fail":
+    if not counted and rest.startswith(":") and word != "fail":
         return None
-    if name == "TESTS" and ran is None and (told := _RAN.match(remark)):
-        ran = int(told[1])
-    return Said(word, ran)
+    if ran is None and (in_remark := _RAN.match(rest.strip(_ENDS))):
+        ran = int(in_remark[1])
+    return FieldWord(word, ran)
+
+
+def _tests_text(text: str, bare: str) -> str:
+    """The text of TESTS as a word and a count where it is `0 failed, 12 passed` or `12/12`."""
+    share = _SHARE.fullmatch(bare)
+    if share is not None and share[1] == share[2]:
+        return f"pass:{share[1]}"
+    return _LEADING_NONE.sub("", text, count=1) if _LEADING_NONE.match(bare) else text
+
+
+def _dress(text: str) -> str:
+    """The decoration at the beginning of a text."""
+    match = _DRESS.match(text)
+    return match[0] if match else ""
+
+
+def _key(word: str) -> str:
+    return re.sub(r"[\s_-]", "_", word.lower())
+
+
+def _is_clear(word: str, dress: str, rest: str) -> bool:
+    """Whether the text around a word neither extends nor qualifies it."""
+    if rest and not _BEHIND.match(rest):
+        return False
+    return not names_field(rest.strip(_ENDS)) and not _is_doubtful(word, f"{dress}{rest}")
 
 
 def names_field(value: str) -> bool:
-    """Whether another field of a report stands within a value."""
+    """Whether a value contains another field of a report."""
     return _FIELD.search(value) is not None
 
 
 def is_word(text: str) -> bool:
-    """Whether STATUS, TESTS or BUILD could have this as its value."""
-    return any(said(name, text) is not None for name in ONE_WORD)
+    """Whether this could be the value of STATUS, TESTS or BUILD."""
+    return any(field_word(name, text) is not None for name in ONE_WORD)
 
 
 def _is_doubtful(word: str, around: str) -> bool:
-    """Whether what stands around a word may take back what it says."""
+    """Whether the text around a word may qualify it."""
     if word not in (*DONE, "pass", "skip"):
         return False
     claims = _NO_FAILURE.sub("", around)
@@ -205,18 +243,18 @@ def _is_doubtful(word: str, around: str) -> bool:
 
 
 def _without_names(group: re.Match[str]) -> str:
-    """A group without the command that it is, if it is one that says nothing else."""
+    """A blank for a group that is only a command, else its content."""
     inner = group[1] if group[1] is not None else group[2]
     bare = inner.strip(" `")
     return " " if _COMMAND.fullmatch(bare) and not _DOUBTFUL.search(bare) else f" {inner} "
 
 
 def _is_harmless(text: str) -> bool:
-    """Whether each word of a text is one that takes nothing back."""
+    """Whether no word of a text qualifies a success."""
     if _ZERO.search(text) or any(not char.isalnum() and char in CROSSES + "⚠?%" for char in text):
         return False
-    for found in _TOKEN.findall(text):
-        token = found.rstrip(".:!*_-").removeprefix("\ufe0f")
+    for raw in _TOKEN.findall(text):
+        token = raw.rstrip(".:!*_-").removeprefix("\ufe0f")
         known = _HARMLESS.fullmatch(token)
         named = _NAMED.fullmatch(token) and not _DOUBTFUL.search(token)
         if token and not known and not named:
@@ -225,8 +263,8 @@ def _is_harmless(text: str) -> bool:
 
 
 def paths(text: str, *, listed: bool) -> Paths:
-    """The paths in a text, between commas. `listed`: the text is an item of a list, which may have
-    a remark behind a path in code marks.
+    """The paths in a text, separated by commas. `listed`: the text is an item of a list, which may
+    have a remark after a path in code marks.
 
     >>> paths("`a.py` (new, and tested)", listed=True)
     Paths(paths=('a.py',), odd=('`a.py` (new, and tested)',), unclear=None)
@@ -236,12 +274,12 @@ def paths(text: str, *, listed: bool) -> Paths:
     if text.strip("().").lower() in _NO_PATHS or _NO_FILES.fullmatch(text):
         return Paths((), (text,))
     if text.startswith("`"):
-        found = tuple(_CODE.findall(text))
+        quoted = tuple(_CODE.findall(text))
         between = _CODE.sub("", text)
         if not re.sub(r"[ ,;&]|\band\b", "", between):
-            return Paths(found, () if not between.strip(" ,") else (text,))
-        if listed and found:
-            return Paths(found[:1], (text,))
+            return Paths(quoted, () if not between.strip(" ,") else (text,))
+        if listed and quoted:
+            return Paths(quoted[:1], (text,))
     text = text.rstrip(", ")
     inner = text[1:-1]
     if text[:1] == "[" and text[-1:] == "]" and not set("[]") & set(inner):
@@ -249,7 +287,7 @@ def paths(text: str, *, listed: bool) -> Paths:
     bare = _REMARK.sub("", text)
     odd: tuple[str, ...] = (text,) if bare != text else ()
     kept: list[str] = []
-    for part in (_unquoted(one.strip()) for one in bare.split(",")):
+    for part in (_unquoted(raw.strip()) for raw in bare.split(",")):
         many = _many(part)
         if many is None:
             return Paths((), (), part)
@@ -259,8 +297,8 @@ def paths(text: str, *, listed: bool) -> Paths:
 
 
 def _many(part: str) -> tuple[str, ...] | None:
-    """The paths in a part between commas: itself, those it holds when each shows that it is one,
-    and None when that can't be told."""
+    """The paths in a part between commas: the part itself, or its pieces when each looks like a
+    path. None when it is ambiguous."""
     if not part:
         return ()
     if _HOW_MANY.fullmatch(part):

@@ -1,4 +1,4 @@
-"""Who this node is: its agent, its key, its rules."""
+"""The identity of this node: its agent, its key, its rules."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -9,28 +9,28 @@ from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.domain.acp.handoff import HandoffRules
 from server.domain.acp.rules import MailRules
-from server.domain.bans import Heeds
+from server.domain.bans import TrustedBans
 
 
-async def _unasked(endpoint: str) -> None:
+async def _accept_any(endpoint: str) -> None:
     return
 
 
 @dataclass(slots=True)
 class Ticks:
-    """Counts 4096ths of a millisecond, and none of them twice."""
+    """Issues each tick, a 4096th of a millisecond, at most once."""
 
     last: int = 0
 
-    def at(self, stamp: int) -> int:
-        """The tick of a stamp, or the next that is left."""
+    def next_tick(self, stamp: int) -> int:
+        """The tick of a stamp, or the next unused one."""
         self.last = max(self.last + 1, stamp * 4096 // 1000)
         return self.last
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Who this node is, as its methods and workers need to know it."""
+    """This node as its methods and workers know it."""
 
     agent_id: str
     repo: str
@@ -39,20 +39,21 @@ class Node:
     key: SigningKey
     url: str = ""
     future_limit: int = FUTURE_LIMIT
-    """Microseconds that a stamp from elsewhere may be ahead of our time."""
+    """Microseconds that a stamp of another node may be ahead of the time."""
     acp: MailRules = field(default_factory=MailRules)
     webhook_key: bytes = field(default=b"", repr=False)
-    """What the secrets of webhooks are made from."""
+    """The key from which the secrets of webhooks are derived."""
     handoffs: HandoffRules = field(default_factory=HandoffRules)
-    check_card: Callable[[str], Awaitable[None]] = field(default=_unasked, repr=False)
-    """Refuses an agent that listens at a URL and speaks another CACP (`util.outgoing_client`)."""
+    check_card: Callable[[str], Awaitable[None]] = field(default=_accept_any, repr=False)
+    """Refuses the agent at a URL if it has another major version of CACP
+    (`util.outgoing_client`)."""
     deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
-    """Deferred messages that were lost since this node started: refused, expired or too many."""
+    """Deferred messages that were dropped since the start: refused, expired or too many."""
     overruled: Counter[str] = field(default_factory=Counter, repr=False)
-    """What peers brought that gave way to the word of who may say it, by peer, since the start."""
+    """Statements of peers that a more authoritative signer overruled, by peer, since the start."""
     ticks: Ticks = field(default_factory=Ticks, repr=False)
     bans_from: frozenset[str] = frozenset()
-    """The nodes whose bans hold here too."""
+    """The nodes whose bans this node applies too."""
 
     @property
     def caller(self) -> Caller:
@@ -60,5 +61,5 @@ class Node:
         return Caller(self.agent_id, self.repo, "verified", "local")
 
     @property
-    def heeds(self) -> Heeds:
-        return Heeds.of(self.agent_id, self.bans_from)
+    def trusted_bans(self) -> TrustedBans:
+        return TrustedBans.of(self.agent_id, self.bans_from)

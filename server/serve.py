@@ -1,4 +1,4 @@
-"""Run a node: make its database ready, check that it is safe to listen, serve."""
+"""Runs a node: prepares its database, checks that it is safe to listen, and serves."""
 
 import asyncio
 import errno
@@ -27,45 +27,45 @@ from server.http.connections import Connections, affordable
 from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
-from server.store.database import connect, unavailable
+from server.store.connection import connect, unavailable
+from server.store.file_lock import lock
 from server.store.migrate import prepare
-from server.store.place import claim
-from server.util.log_once import LogOnce
+from server.util.log_once import RateLimitedLog
 
-MENDS = {
+REMEDIES = {
     "storage_full": "free some space on its disk",
     "storage_read_only": "make the file and its folder writable for this user",
-    "storage_locked": "another node or program holds it; stop that one",
+    "storage_locked": "another node or program uses it; stop that one",
     "storage_corrupt": "restore it from a backup: `cacp doctor` says more",
-    "storage_failed": "check that its folder exists and can be written to",
+    "storage_failed": "check that its folder exists and is writable",
 }
 
 SWITCH_SECONDS = 0.0005
-"""How long a thread may go on while another waits: a write passes between threads several times,
-and waits for one that reads much, or makes messages for peers, each time."""
+"""How long a thread may hold the interpreter while another waits. A write changes threads several
+times, and waits each time for a thread that reads much or makes messages for peers."""
 
 
 def serve(settings: Settings, announce: Callable[[Settings], None] = lambda settings: None) -> None:
-    """Serve until SIGTERM or SIGINT. Raises ValueError, in a line or two, when it can't start.
+    """Serve until SIGTERM or SIGINT. Raises ValueError, with a line or two, when it can't start.
 
-    `announce` is called once the node's database is ready and its port is taken, with the port
-    that it is.
+    `announce` is called once the database is ready and the port is bound; its settings have the
+    bound port.
     """
     configure_logs(settings)
     listening = listen_on(settings.host, settings.port)
     settings = settings.model_copy(update={"port": listening[0].getsockname()[1]})
     try:
-        claim(settings.db)
+        lock(settings.db)
         prepared = prepare(settings.db, settings.durability)
         with closing(connect(settings.db)) as db:
             secret = _credentials(db, settings)
     except Refusal as refusal:
         reason = str(refusal.data["reason"])
-        raise ValueError(f"Can't use the database {settings.db}: {MENDS[reason]}") from None
+        raise ValueError(f"Can't use the database {settings.db}: {REMEDIES[reason]}") from None
     announce(settings)
     _collect_rarely()
     sys.setswitchinterval(SWITCH_SECONDS)
-    # uvicorn drains, then raises the signal again; ended by it, the node has done its work.
+    # uvicorn drains connections, then raises the signal again, which must not end the process.
     signal.signal(signal.SIGTERM, lambda *_: None)
     connections = admission(settings)
     app = make_app(settings, prepared, secret, connections)
@@ -73,44 +73,44 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
 
 
 def _collect_rarely() -> None:
-    """Leave what start-up made out of garbage collection, and look for cycles less often: nearly
-    all that a call makes is freed by counting references."""
+    """Exclude the objects of the start from garbage collection, and collect less often: reference
+    counting frees nearly all that a call allocates."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
 
 def admission(settings: Settings) -> Connections:
-    """The connections that this process can afford, and no more than it is to take."""
+    """The limits of connections: those of the settings, lowered to what the process can afford."""
     most = affordable(settings.connections)
     if most < settings.connections:
         mend = "raise the limit of open files (ulimit -n, LimitNOFILE) or lower CACP_CONNECTIONS"
         structlog.get_logger().warning("fewer_connections", most=most, mend=mend)
-    return Connections(most, settings.connections_per_address, LogOnce())
+    return Connections(most, settings.connections_per_address, RateLimitedLog())
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which looks ten times a second whether it is to stop; this one is told."""
+    """uvicorn's server, without its ten polls a second for a signal: a signal wakes it."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._told = asyncio.Event()
+        self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def main_loop(self) -> None:
         self._loop = asyncio.get_running_loop()
-        # A signal that came before is seen here.
+        # The signal may have arrived before the loop was known.
         if not await self.on_tick(0):
-            await self._told.wait()
+            await self._signalled.wait()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._told.set)
+            self._loop.call_soon_threadsafe(self._signalled.set)
 
 
 def http_server(app: ASGIApp, settings: Settings, connections: Connections) -> Server:
-    """The HTTP server, as every node runs it."""
+    """The HTTP server of a node."""
     return Server(
         uvicorn.Config(
             app,
@@ -130,7 +130,7 @@ def http_server(app: ASGIApp, settings: Settings, connections: Connections) -> S
 
 
 def listen_on(host: str, port: int) -> list[socket.socket]:
-    """A listening socket for each address of `host`, all with one port."""
+    """A listening socket for each address of `host`, all on one port."""
     sockets: list[socket.socket] = []
     try:
         for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -145,7 +145,8 @@ def listen_on(host: str, port: int) -> list[socket.socket]:
 
 
 def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
-    """Enter the bootstrap key, check that an exposed node has one; the node's secret."""
+    """Register the bootstrap key, and check that an exposed node has a key. Returns the node's
+    secret."""
     db.execute("BEGIN IMMEDIATE")
     try:
         register_key_file(db, settings, time.time_ns() // 1000)
@@ -159,7 +160,7 @@ def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
 
 
 class _Stderr(io.TextIOBase):
-    """stderr as far as it takes lines: a log on a full disk must not fail the call it tells of."""
+    """stderr without its errors: a log on a full disk must not fail the call that is logged."""
 
     def write(self, text: str) -> int:
         with suppress(OSError):
@@ -172,7 +173,7 @@ class _Stderr(io.TextIOBase):
 
 
 def configure_logs(settings: Settings) -> None:
-    """Structured log lines on stderr; the libraries' own logs join them."""
+    """Write structured log lines to stderr, also those of libraries."""
     level = getattr(logging, settings.log_level.upper())
     console = settings.log_format == "console" or (
         settings.log_format == "auto" and sys.stderr.isatty()
@@ -200,5 +201,5 @@ def configure_logs(settings: Settings) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
-    # They would log the exceptions that `server.rpc.dispatch` maps and logs itself.
+    # jsonrpcserver would log exceptions that `server.rpc.dispatch` handles and logs itself.
     logging.getLogger("jsonrpcserver").setLevel(logging.CRITICAL)

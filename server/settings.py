@@ -1,4 +1,4 @@
-"""Every setting, once: `CACP_*` variables, a TOML file (`--config`), and flags of `cacp serve`."""
+"""The node's settings: `CACP_*` variables, a TOML file (`--config`), and flags of `cacp serve`."""
 
 import difflib
 import socket
@@ -25,13 +25,13 @@ from pydantic_settings import (
 )
 
 from schemas.problems import problem_of
+from server.domain.acp.message_rate import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.pushes import Terms
-from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.routing import CHANNELS, Channel, capabilities
 from server.domain.acp.rules import MailRules
 from server.domain.acp.threads import Bounds
 from server.domain.agents import identity
-from server.domain.bans import Heeds
+from server.domain.bans import TrustedBans
 from server.domain.endpoints import check_endpoint, is_loopback
 from server.domain.errors import Refusal
 
@@ -47,11 +47,11 @@ OTHER_VARIABLES = (
     "CACP_TASK_ID",
     "CACP_THREAD_RUN",
 )
-"""What the commands read, and what `cacp thread` gives to agents; no settings of a node."""
+"""Variables of the commands, and of agents under `cacp thread`; no settings of a node."""
 
 
 class Settings(BaseSettings):
-    """Flags win over variables, variables over the file, the file over the defaults."""
+    """Flags override variables, variables the file, and the file the defaults."""
 
     model_config = SettingsConfigDict(
         env_prefix="CACP_", extra="ignore", frozen=True, env_ignore_empty=True
@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
     db: Path = Field(
         Path("data/cacp.db"),
-        description="The SQLite file; it and its folder are made when they are not there",
+        description="The SQLite file; it and its folder are created if missing",
     )
     agent_id: str = Field(
         "", max_length=200, description="This node's agent id (AID); made from repo by default"
@@ -73,75 +73,77 @@ class Settings(BaseSettings):
     language: str = Field("unknown", max_length=200, description="Its main language")
     public_url: str = Field(
         "",
-        description="URL at which others reach this node; http://HOST:PORT by default. Where it is "
-        "not a loopback one, nobody calls without a key",
+        description="URL at which others reach this node; http://HOST:PORT by default. Unless it "
+        "is a loopback URL, every caller needs a key",
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Host names that calls with a key may name, besides loopback's "
-        "(comma-separated); any, when none is given",
+        description="Host names that calls with a key may use, besides loopback's "
+        "(comma-separated); any by default",
     )
     bootstrap_key_file: Path | None = Field(
-        None, description="File with the first key; made with mode 0600 on first start if absent"
+        None, description="File with the first key; created with mode 0600 on first start if absent"
     )
     durability: Literal["FULL", "NORMAL"] = Field(
         "FULL",
         description="SQLite's synchronous mode; NORMAL may lose the last writes in a power cut, "
-        "and only warns of a log that can't be read to its end, with which FULL does not start",
+        "and only warns about an unreadable end of the log, with which FULL refuses to start",
     )
     trust_unkeyed_peers: bool | None = Field(
         None,
-        description="Take a registered peer without a key at its word for its own repo's facts; "
-        "by default only while it is for this machine alone",
+        description="Trust a registered peer without a key on its own repo's facts; by default "
+        "only while just this machine reaches the node",
     )
     mesh_token: SecretStr = Field(
         SecretStr(""),
-        description="Secret that nodes of one mesh share, 24 characters or more; while it is being "
-        "changed, the new one and the old one with a comma between",
+        description="Secret that the nodes of a mesh share, 24 characters or more; during a "
+        "rotation the new and the old one, separated by a comma",
     )
     mesh_token_file: Path | None = Field(
-        None, description="File that holds the mesh token, such as a secret of a container"
+        None, description="File with the mesh token, such as a secret of a container"
     )
     peers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of nodes to register with at start (comma-separated)"
     )
     bans_from: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Agent ids of nodes, once peers, whose bans hold here too (comma-separated)",
+        description="Agent ids of nodes, once peers, whose bans apply here too (comma-separated)",
     )
     sync_seconds: float = Field(
-        60.0, gt=0, description="Seconds between two comparisons with a peer, give or take half"
+        60.0, gt=0, description="Seconds between two comparisons with a peer, plus or minus half"
     )
     future_limit: int = Field(
         86_400,
         ge=300,
-        description="Seconds that what peers send may be stamped ahead of this node's time and be "
-        "taken at once; what is further ahead is deferred until it is due, or accepted",
+        description="Seconds that the stamps of what peers send may be ahead of this node's time; "
+        "messages further ahead are deferred until then, or until an operator accepts them",
     )
     body_limit: int = Field(1 * MEBIBYTE, ge=1024, description="Bytes of a request's body, at most")
     file_body_limit: int = Field(
         14 * MEBIBYTE, ge=1024, description="Bytes of a request that carries a file, at most"
     )
-    file_copies_bytes: int = Field(256 * MEBIBYTE, ge=0, description="Copied files kept, in bytes")
+    file_copies_bytes: int = Field(
+        256 * MEBIBYTE, ge=0, description="Bytes of copies of other nodes' files, at most"
+    )
     answer_limit: int = Field(64 * MEBIBYTE, ge=MEBIBYTE, description="Bytes of an answer, at most")
     answer_budget: int = Field(
-        128 * MEBIBYTE, ge=MEBIBYTE, description="Bytes of all answers under way, at most"
+        128 * MEBIBYTE, ge=MEBIBYTE, description="Bytes of all unfinished answers, at most"
     )
     batch_limit: int = Field(100, ge=1, description="Members of a JSON-RPC batch, at most")
     rate_limit: int | None = Field(
         None,
         ge=0,
         description="Requests per caller and minute, at most; 0 sets no limit; by default none "
-        "while the node is for this machine alone, 6000 otherwise",
+        "while just this machine reaches the node, 6000 otherwise",
     )
     connections: int = Field(
-        4096, ge=1, description="Open connections, at most; fewer where the process has to"
+        4096, ge=1, description="Open connections, at most; fewer if file descriptors are scarce"
     )
     connections_per_address: int = Field(
         512,
         ge=0,
-        description="Open connections from one address, at most, such as that of a proxy; "
-        "0 sets no limit",
+        description="Open connections from one address, at most, such as that of a proxy; 0 sets "
+        "no limit",
     )
     event_streams: int = Field(200, ge=1, description="Open event streams, at most")
     event_streams_per_caller: int = Field(
@@ -151,28 +153,28 @@ class Settings(BaseSettings):
         "", description="The ADP exchange to search and register at; none by default"
     )
     adp_key: SecretStr | None = Field(
-        None, description="The key to call the exchange with, if it wants one"
+        None, description="The key for calls to the exchange, if it needs one"
     )
     adp_register: bool = Field(
         False, description="Register this node at the exchange at start, and stay registered"
     )
     known_agents: bool = Field(
         False,
-        description="Let agents read that ADP lists and that prove to be there, without a key",
+        description="Let agents that ADP lists, and that prove their identity, read without a key",
     )
     exchange: bool = Field(
         False, description="Serve as an ADP exchange for others: /v1/search/, /v1/register/, …"
     )
     handoff_sla_seconds: int = Field(
-        24 * 3600, ge=1, description="Seconds until a handoff that is accepted is escalated"
+        24 * 3600, ge=1, description="Seconds until an accepted handoff is escalated"
     )
     handoff_offer_seconds: int = Field(
-        3 * 24 * 3600, ge=1, description="Seconds until an offer that is not accepted expires"
+        3 * 24 * 3600, ge=1, description="Seconds until an unaccepted offer expires"
     )
     artifact_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
         (),
         description="Folders in which the files of handoffs are checked against their sha256 "
-        "(comma-separated); none are by default",
+        "(comma-separated); none by default",
     )
     artifact_bytes: int = Field(
         256 * MEBIBYTE, ge=0, description="Bytes of a file that is checked, at most"
@@ -180,13 +182,13 @@ class Settings(BaseSettings):
     workq_url: str = Field(
         "",
         description="The JSON-RPC gateway that moves the ownership of workq items (workq.release, "
-        "workq.claim); none by default: it is moved by hand",
+        "workq.claim); without one, operators move it by hand",
     )
     workq_key: SecretStr | None = Field(
-        None, description="The key to call the gateway with, if it wants one"
+        None, description="The key for calls to the gateway, if it needs one"
     )
     teamspaces_root: Path | None = Field(
-        None, description="Folder for the logs of teamspaces as JSONL; none are written by default"
+        None, description="Folder for the logs of teamspaces as JSON Lines; by default none"
     )
     acp_direct_per_minute: int = Field(
         10, ge=0, le=10, description="ACP messages to named recipients per sender and minute"
@@ -194,61 +196,58 @@ class Settings(BaseSettings):
     acp_broadcasts_per_hour: int = Field(
         5, ge=0, le=5, description="ACP broadcasts per sender and hour"
     )
-    acp_bench_unlimited: bool = Field(
-        False, description="For benches and tests only: senders of ACP messages have no limits"
-    )
     acp_coordinators: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Agent ids with coordinator authority on this node (comma-separated)"
     )
     acp_human_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Agent ids of the peers whose word is taken on who is a human there, for the "
-        "approval of handoffs that this node holds (comma-separated)",
+        description="Agent ids of the peers that are trusted on which of their agents are humans, "
+        "for the approval of handoffs that this node holds (comma-separated)",
     )
     acp_thread_hops: int = Field(
         64, ge=1, description="ACP replies to replies in a row, at most: a guard against loops"
     )
     acp_thread_rounds: int = Field(
-        1_000, ge=1, description="ACP messages of a sender in a thread: a guard against loops"
+        1_000, ge=1, description="ACP messages per sender and thread: a guard against loops"
     )
     acp_session_injection: bool = Field(
-        False, description="Offer ACP messages to sessions that run; off until it is proven there"
+        False, description="Offer ACP messages to the running sessions of their recipients"
     )
     acp_channel_notify: bool = Field(
-        False, description="Notify of high and critical ACP messages by the configured channel"
+        False, description="Notify recipients of high and critical ACP messages by webhook"
     )
     acp_wake: bool = Field(
-        False, description="Wake recipients of critical ACP messages by acp_wake_commands"
+        False, description="Wake recipients of ACP messages by acp_wake_commands"
     )
     acp_wake_commands: dict[str, list[str]] = Field(
         {},
-        description="The command that wakes an agent, by agent id: a list of words, run without "
-        "a shell. In a variable, as JSON",
+        description="The command that wakes an agent, by agent id: a list of words, run without a "
+        "shell; JSON in a variable",
     )
     acp_wake_priority: Literal["normal", "high", "critical"] = Field(
-        "critical", description="The least priority of ACP messages that wake their recipients"
+        "critical", description="The lowest priority of ACP messages that wake their recipients"
     )
     acp_wake_seconds: float = Field(
-        30.0, gt=0, le=600, description="Seconds that a waking command may take before it is killed"
+        30.0, gt=0, le=600, description="Seconds that a wake command may take before it is killed"
     )
     acp_webhook_seconds: float = Field(
         10.0, gt=0, le=60, description="Seconds that a webhook may take to answer"
     )
     acp_webhook_private: bool = Field(
-        False, description="Let webhooks be in private networks, not only in the internet"
+        False, description="Allow webhooks in private networks, not only on the internet"
     )
     acp_push_lease_seconds: float = Field(
         300.0,
         gt=0,
-        description="Seconds after which a pushed ACP message that is not acknowledged comes back",
+        description="Seconds after which an unacknowledged ACP message is pushed again",
     )
     acp_push_retry_seconds: float = Field(
         5.0,
         gt=0,
-        description="Seconds before a push that failed is tried again; twice as many each time",
+        description="Seconds before a failed push is retried; they double with each failure",
     )
     acp_push_attempts: int = Field(
-        12, ge=1, le=100, description="Failed pushes in a row after which one is given up"
+        12, ge=1, le=100, description="Failed attempts after which a push is given up"
     )
     acp_retention_days: int = Field(
         90, ge=1, description="Days after which ACP messages move to the archive"
@@ -257,10 +256,10 @@ class Settings(BaseSettings):
         10, ge=1, description="Seconds that open requests get to finish at SIGTERM"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least severity that is logged"
+        "info", description="Lowest severity that is logged"
     )
     log_format: Literal["auto", "console", "json"] = Field(
-        "auto", description="Log lines for people or for machines; auto asks the terminal"
+        "auto", description="Log lines for people or machines; auto picks by the kind of stderr"
     )
 
     @model_validator(mode="before")
@@ -275,7 +274,7 @@ class Settings(BaseSettings):
             with Path(file).open() as text:
                 token = text.read(TOKEN_FILE_MAX).strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} can't be read: {why}") from None
         if not token:
             raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} is empty")
@@ -299,7 +298,7 @@ class Settings(BaseSettings):
         except ValueError:
             usable = False
         if value and not usable:
-            raise ValueError("it should be a URL such as https://cacp.example")
+            raise ValueError("should be a URL such as https://cacp.example")
         return value
 
     @field_validator("acp_wake_commands")
@@ -324,7 +323,7 @@ class Settings(BaseSettings):
         if self.adp_register and not self.adp_url:
             raise ValueError("adp_register needs adp_url, the exchange to register at")
         if self.known_agents and not self.exchange and not self.adp_url:
-            raise ValueError("known_agents needs adp_url, the exchange that lists them")
+            raise ValueError("known_agents needs adp_url, the exchange that lists the agents")
         return self
 
     @field_validator("artifact_roots", "teamspaces_root", mode="after")
@@ -350,7 +349,7 @@ class Settings(BaseSettings):
             return value
         names = _split(value)
         if not names and info.field_name == "allowed_hosts":
-            raise ValueError("it names no host; leave it out to let calls name any")
+            raise ValueError("must name a host; unset it to allow any host")
         return names
 
     @classmethod
@@ -371,17 +370,17 @@ class Settings(BaseSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether only programs of this machine reach the node, which may call without a key.
+        """Whether only programs of this machine reach the node; they may call without a key.
 
-        Not where it says that others reach it: through a proxy that passes on no more than the
-        request, each of them would come as a program of this machine.
+        False when `public_url` is not a loopback URL: behind a proxy that adds no headers, every
+        remote caller would look like a program of this machine.
         """
         host = urlsplit(self.public_url).hostname or ""
         return self.loopback and (not self.public_url or is_loopback(host))
 
     @property
     def mesh_tokens(self) -> tuple[str, ...]:
-        """The mesh tokens that are taken; the first is the one to show."""
+        """The mesh tokens that this node accepts; it shows the first one to others."""
         return _split(self.mesh_token.get_secret_value())
 
     @property
@@ -390,13 +389,13 @@ class Settings(BaseSettings):
         return self.agent_id or f"aid://localhost/{self.repo}@1.0.0"
 
     @property
-    def heeds(self) -> Heeds:
-        """Whose bans hold here."""
-        return Heeds.of(self.agent, self.bans_from)
+    def trusted_bans(self) -> TrustedBans:
+        """The nodes whose bans apply here."""
+        return TrustedBans.of(self.agent, self.bans_from)
 
     @property
     def url(self) -> str:
-        """Where others reach this node."""
+        """The URL at which others reach this node."""
         if self.public_url:
             return self.public_url.rstrip("/")
         host = self.host
@@ -412,7 +411,7 @@ class Settings(BaseSettings):
 
     @property
     def acp_rules(self) -> MailRules:
-        """What the operator settled about ACP messages."""
+        """The operator's rules for ACP messages."""
         flags: dict[Channel, bool] = {
             "session": self.acp_session_injection,
             "channel": self.acp_channel_notify,
@@ -423,7 +422,7 @@ class Settings(BaseSettings):
             "broadcast": BROADCAST._replace(most=self.acp_broadcasts_per_hour),
         }
         return MailRules(
-            limits={} if self.acp_bench_unlimited else limits,
+            limits=limits,
             bounds=Bounds(self.acp_thread_hops, self.acp_thread_rounds),
             coordinators=frozenset(map(identity, self.acp_coordinators)),
             human_nodes=frozenset(map(identity, self.acp_human_nodes)),
@@ -448,12 +447,12 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None = None, **flags: Any) -> Settings:
-    """Read settings; flags that are None are left to the environment and the file.
+    """Read the settings. A flag that is None leaves its setting to the environment and the file.
 
     Raises ValueError with one line per wrong setting, naming it and what would be right.
     """
     if config is not None and not config.is_file():
-        raise ValueError(f"--config: there is no file {config}")
+        raise ValueError(f"--config: the file {config} does not exist")
     given = {name: value for name, value in flags.items() if value is not None}
     try:
         return _with_file(config)(**given)
@@ -467,12 +466,12 @@ def load(config: Path | None = None, **flags: Any) -> Settings:
             )
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"--config: {config} is no TOML: {error}") from None
+        raise ValueError(f"--config: {config} is not TOML: {error}") from None
 
 
 def misspelt(variables: Iterable[str]) -> dict[str, str]:
-    """Names among those of `variables` that begin as ours do and that nothing reads, each with
-    the one that may be meant ("" when none is like it)."""
+    """The names in `variables` that begin with CACP_ and that nothing reads, each with the most
+    similar known name ("" without one)."""
     known = [*OTHER_VARIABLES, *(f"CACP_{name.upper()}" for name in Settings.model_fields)]
     unknown = sorted({name for name in variables if name.startswith("CACP_")} - {*known})
     return {

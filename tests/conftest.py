@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import scratch
-from tests.mail import Agent, Agents, agent
-from tests.node import Node
-from tests.pushing import Pushing
-from tests.scenarios.mesh import Meshed
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support import temp_folder
+from tests.support.mail_agent import MailAgent, MailAgents, agent
+from tests.support.mesh import Mesh
+from tests.support.node import Node
+from tests.support.pushing_node import PushingNode
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
-scratch.take()
+temp_folder.take()
 
 # A shell starts what runs in the background deaf to SIGINT, and so are all of its children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -43,9 +43,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 @pytest.fixture(scope="session")
-def pushing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushing]:
+def pushing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PushingNode]:
     """A running node whose push channels are on, that tests share as they do `node`."""
-    with Pushing(tmp_path_factory.mktemp("pushing")) as node:
+    with PushingNode(tmp_path_factory.mktemp("pushing")) as node:
         yield node
         assert "Traceback" not in node.log
 
@@ -57,10 +57,10 @@ def frontend_key(node: Node) -> str:
 
 
 @pytest.fixture
-def mesh(tmp_path: Path) -> Iterator[Meshed]:
+def mesh(tmp_path: Path) -> Iterator[Mesh]:
     """A mesh without nodes; those that are added end with the test."""
     with ExitStack() as stack:
-        meshed = Meshed(tmp_path, stack)
+        meshed = Mesh(tmp_path, stack)
         yield meshed
         for node in meshed.nodes.values():
             assert "Traceback" not in node.log, node.log[-4000:]
@@ -79,16 +79,16 @@ def post_office(node: Node) -> Node:
 
 
 @pytest.fixture
-def agents(post_office: Node) -> Agents:
+def agents(post_office: Node) -> MailAgents:
     """Makes agents that only this test knows."""
     return partial(agent, post_office)
 
 
 @pytest.fixture
-def anna(agents: Agents) -> Agent:
+def anna(agents: MailAgents) -> MailAgent:
     return agents("anna")
 
 
 @pytest.fixture
-def bert(agents: Agents) -> Agent:
+def bert(agents: MailAgents) -> MailAgent:
     return agents("bert")

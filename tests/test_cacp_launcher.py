@@ -14,8 +14,8 @@ from comply import mcp_server
 from comply.mcp_report import McpReport
 from tests.architecture.source import OURS, ROOT, modules
 from tests.cli.run import environment_of
-from tests.node import free_port, free_ports
-from tests.waiting import PATIENCE, eventually
+from tests.support.node import free_port, free_ports
+from tests.support.waiting import PATIENCE, eventually
 
 SCRIPT = str(Path(sys.executable).with_name("cacp"))
 DEPENDENCIES = ("acp", "mcp", "pydantic", "typer", "uvicorn")

@@ -1,4 +1,4 @@
-"""One worker attempt, from its prompt to its place in the state (agent-threader-v2 §5)."""
+"""One worker attempt, from its prompt to its history records (agent-threader-v2 §5)."""
 
 import time
 from collections.abc import Callable
@@ -18,18 +18,18 @@ from threader.adapters.base import (
 )
 from threader.adapters.streams import readable
 from threader.files import remove_tree, tail
-from threader.landing import Cargo, Landing, Site, SiteFailed
-from threader.load import Project
+from threader.landing import AttemptResult, Landing, SiteFailed, WorkSite
+from threader.load import ThreadProject
 from threader.outage import Outage, find_trouble
 from threader.outcome import Failure, classify_execution
-from threader.parsing import Parsed, ParserFailure
+from threader.parsing import ParsedContract, ParserFailure
 from threader.prompt import worker_prompt
 from threader.signatures import strip_ansi
 from threader.store import now
 
 MAX_SAID = 2_000
 LAST_WORDS = 600
-"""Characters of a worker's own words, of its result and of an output without one."""
+"""Characters kept of a worker's words: of its result, and of an output without a result."""
 
 Settle = Callable[[Failure | None, list[HistoryRecord], TaskResult | None], None]
 """Books the attempt's end: what failed, the records, and the result if there is a valid one."""
@@ -39,10 +39,10 @@ Settle = Callable[[Failure | None, list[HistoryRecord], TaskResult | None], None
 class Workshop:
     """What every attempt of a run shares."""
 
-    project: Project
+    project: ThreadProject
     folder: Path
     adapter: Adapter
-    site: Site
+    site: WorkSite
     read_result: ResultReader
 
     def relative(self, path: Path) -> str:
@@ -61,7 +61,7 @@ class _Papers:
 
 
 def worker_log(folder: Path, task_id: str, number: int) -> Path:
-    """Where the worker of an attempt writes."""
+    """The log of an attempt's worker."""
     return folder / "logs" / f"{task_id}.worker.{number}.log"
 
 
@@ -73,7 +73,7 @@ def _papers(shop: Workshop, task_id: str, number: int) -> _Papers:
         staging=shop.folder / "staging" / f"{task_id}.{number}",
         diff=shop.folder / "diffs" / f"{task_id}.{number}.diff",
     )
-    # An attempt that a crash cut short had the same number: what it left must not be read.
+    # An attempt that a crash cut off had the same number: its files must not be read.
     for path in (papers.log, papers.verify_log):
         path.unlink(missing_ok=True)
     remove_tree(papers.staging)
@@ -82,7 +82,7 @@ def _papers(shop: Workshop, task_id: str, number: int) -> _Papers:
     return papers
 
 
-def assemble_prompt(project: Project, task: ManifestTask, state: TaskState) -> str:
+def assemble_prompt(project: ThreadProject, task: ManifestTask, state: TaskState) -> str:
     references = [*project.manifest.context_refs, *task.context_refs]
     contexts = {
         name: (project.root / name).read_text(errors="replace")
@@ -111,7 +111,7 @@ def _record(
 def _no_prompt(
     shop: Workshop, papers: _Papers, state: TaskState, task_id: str, error: OSError
 ) -> tuple[Failure, list[HistoryRecord]]:
-    """The prompt or a context file went away since the manifest was checked."""
+    """The prompt or a context file has gone since the manifest was checked."""
     name = Path(error.filename or "").name
     record = _blank_record(shop, papers, state, task_id, [f"cannot read {name}: {error.strerror}"])
     return Failure(FailureClass.MISSING_PATHS, f"cannot read {name}"), [record]
@@ -120,7 +120,7 @@ def _no_prompt(
 def _blank_record(
     shop: Workshop, papers: _Papers, state: TaskState, task_id: str, notes: list[str]
 ) -> HistoryRecord:
-    """The record of an attempt that no worker made."""
+    """The record of an attempt in which no worker ran."""
     return HistoryRecord(
         task_id=task_id,
         phase="worker",
@@ -134,10 +134,10 @@ def _blank_record(
 def _landed(
     shop: Workshop, papers: _Papers, record: HistoryRecord, landing: Landing
 ) -> list[HistoryRecord]:
-    """The worker's record completed, and one each for verification and rollback."""
+    """The completed record of the worker, and records of verification and rollback."""
     records = [record]
-    record.notes += [*landing.notes, *(copy.text for copy in landing.kept)]
-    record.kept = landing.kept
+    record.notes += [*landing.notes, *(copy.text for copy in landing.backup_copies)]
+    record.kept = landing.backup_copies
     record.files = landing.files
     record.stat = landing.stat
     record.commit = landing.commit
@@ -204,10 +204,10 @@ async def _work(
     record.notes += shop.site.inspect()
     failure = _classify(parsed, artifact, record, agent=shop.adapter.is_agent)
     if failure is not None or isinstance(parsed, ParserFailure):
-        result = parsed.value if isinstance(parsed, Parsed) else None
+        result = parsed.value if isinstance(parsed, ParsedContract) else None
         settle(failure, [record], result)
         return
-    cargo = Cargo(
+    attempt_result = AttemptResult(
         task=task,
         key=f"{task.id}.{state.runs}",
         writes=parsed.value.writes,
@@ -218,20 +218,20 @@ async def _work(
     )
     result = parsed.value
     await shop.site.land(
-        cargo,
+        attempt_result,
         lambda landing: settle(landing.failure, _landed(shop, papers, record, landing), result),
     )
 
 
 def _classify(
-    parsed: Parsed[TaskResult] | ParserFailure,
+    parsed: ParsedContract[TaskResult] | ParserFailure,
     artifact: ExecutionArtifact,
     record: HistoryRecord,
     *,
     agent: bool,
 ) -> Failure | None:
     ended = artifact.exit
-    if isinstance(parsed, Parsed):
+    if isinstance(parsed, ParsedContract):
         result = parsed.value
         record.notes += parsed.warnings
         record.said = "\n".join([result.summary, *result.evidence.notes])[:MAX_SAID]
@@ -239,10 +239,10 @@ def _classify(
     record.notes.append(f"{parsed.code}: {parsed.message}")
     end = tail(artifact.log_path)
     words = readable(end)
-    trouble = find_trouble(end, crashed=bool(ended.exit_code), agent=agent, now=time.time())
+    trouble = find_trouble(end, crashed=bool(ended.exit_code), is_agent_cli=agent, now=time.time())
     if isinstance(trouble, Outage):
         record.outage = trouble.reason
-        record.notes.append(f"the provider could not be had: {trouble.reason}")
+        record.notes.append(f"the provider was unavailable: {trouble.reason}")
     elif trouble is not None:
         record.notes.append(trouble.reason)
     else:

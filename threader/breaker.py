@@ -1,8 +1,8 @@
-"""When to ask a provider again that could not be had. Pure: times and chance are brought along.
+"""Decides when to try an unavailable provider again. Pure: time and chance are arguments.
 
-The breaker opens at the first outage: no attempt begins until the pause is over. Then one probes;
-when it gets through all go on, else the next pause is longer. A pause is at least what the provider
-asked for.
+The breaker opens at the first outage: no attempt begins until the pause is over. Then one attempt
+probes; if it succeeds, all continue; otherwise the next pause is longer. A pause is at least as
+long as the provider asked for.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from schemas.manifest import ManifestPolicy
 from threader.outage import Outage, OutageKind
 
 OUTAGES_ALONE = 3
-"""So often may one task meet an outage that others do not; then it is the task's own failure."""
+"""A task that alone meets this many outages, while others succeed, has failed on its own."""
 
 REFUSALS = 2
-"""So many pauses in a row may end in a refusal that waiting does not mend."""
+"""After this many pauses in a row that end in a refusal, waiting is pointless."""
 
 GUESSES = 12
-"""So many pauses in a row may rest on guesses, about half an hour; then failures are what they look
-like, until an attempt reaches the provider."""
+"""At most this many pauses in a row, about half an hour, may rest on a guess. After that, failures
+are not taken for outages until an attempt reaches the provider."""
 
 
 @dataclass
 class Breaker:
-    """One provider's, of one run. Times are seconds of one clock; `chance` gives 0 to 1."""
+    """The breaker of one run. Times are seconds of one clock; `chance` returns 0 to 1."""
 
     first_pause: float
     longest_pause: float
@@ -41,10 +41,10 @@ class Breaker:
     _met: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def trip(self, task_id: str, outage: Outage, now: float, *, crowded: bool = False) -> bool:
-        """Note an outage that an attempt met; False when it is the task's own doing.
+        """Note an outage that an attempt met. False when the cause is the task itself.
 
-        `crowded`: others were under way beside it. Where a provider serves some of many, it says
-        nothing about the task that is refused.
+        `crowded`: other attempts ran concurrently. A provider that serves only some of them says
+        nothing about the task that it refuses.
         """
         if now >= self.until and not outage.certain:
             self._guesses += 1
@@ -65,7 +65,7 @@ class Breaker:
             self._trips += 1
             pause = self.first_pause * 2.0 ** min(self._trips - 1, 30)
             asked = max(asked, min(pause, self.longest_pause) * (0.5 + self.chance() / 2))
-        # Attempts that were under way together meet one outage, not one each.
+        # Concurrent attempts meet one outage, not one each.
         self.until = max(self.until, now + asked)
         self.outage, self._tripped_at = outage, now
         return True
@@ -88,13 +88,13 @@ class Breaker:
         return was_open
 
     def room(self, now: float, running: int) -> int | None:
-        """How many attempts may begin now; None is no limit."""
+        """How many attempts may begin now; None for no limit."""
         if self.since is None:
             return None
         return 1 if now >= self.until and running == 0 else 0
 
     def wait(self, now: float) -> float | None:
-        """Seconds until a probe is due, or the limit; None when nothing is waited for."""
+        """Seconds until a probe is due, or until the limit; None when the breaker is closed."""
         if self.since is None:
             return None
         if self._refusals >= REFUSALS:
@@ -102,19 +102,19 @@ class Breaker:
         return max(0.0, min(self.until, self.since + self.limit) - now)
 
     def lost(self, now: float) -> str | None:
-        """Why to stop waiting, or None."""
+        """Why waiting has no point any more, or None."""
         if self.since is None or self.outage is None:
             return None
         if self._refusals >= REFUSALS:
             return (
-                f"the provider refuses, and waiting mends nothing ({self.outage.reason}); no "
-                "attempt was counted, and once that is mended, `cacp thread resume` goes on"
+                f"the provider refuses, and waiting does not help ({self.outage.reason}); no "
+                "attempt was counted; once that is fixed, `cacp thread resume` continues"
             )
         if now - self.since < self.limit:
             return None
         return (
-            f"the provider could not be had for {_length(now - self.since)} "
-            f"({self.outage.reason}); no attempt was counted, and `cacp thread resume` goes on"
+            f"the provider was unavailable for {_length(now - self.since)} "
+            f"({self.outage.reason}); no attempt was counted; `cacp thread resume` continues"
         )
 
 

@@ -1,7 +1,7 @@
-"""What a run used, and whether its budget lets it go on. Pure.
+"""What a run used, and whether its budget allows more. Pure.
 
-Tokens are input and output together, cached or not. What logs do not tell is counted as not told,
-never as 0.
+Tokens are input and output together, cached or not. Usage that a log does not report is unknown,
+never 0.
 """
 
 from collections.abc import Iterable
@@ -11,23 +11,23 @@ from schemas.manifest import Budget
 from schemas.run_state import HistoryRecord, RunState, Spent, TaskState, Usage
 
 BLIND_LIMIT = 3
-"""Invocations that may end well without a word of their use; then no budget can be kept."""
+"""After this many completed invocations without any reported usage, no budget can be kept."""
 
 Unit = Literal["tokens", "usd"]
 
 
 def add(spent: Spent, usage: Usage | None, *, completed: bool) -> Spent:
-    """`spent` and one invocation more; `usage` is what its log tells."""
-    told = usage or Usage()
+    """`spent` plus one invocation; `usage` is what its log reports."""
+    reported = usage or Usage()
     return Spent(
         invocations=spent.invocations + 1,
         completed=spent.completed + completed,
-        input_tokens=spent.input_tokens + (told.input_tokens or 0),
-        cached_tokens=spent.cached_tokens + (told.cached_tokens or 0),
-        output_tokens=spent.output_tokens + (told.output_tokens or 0),
-        cost_usd=spent.cost_usd + (told.cost_usd or 0.0),
-        tokens_told=spent.tokens_told + (told.output_tokens is not None),
-        cost_told=spent.cost_told + (told.cost_usd is not None),
+        input_tokens=spent.input_tokens + (reported.input_tokens or 0),
+        cached_tokens=spent.cached_tokens + (reported.cached_tokens or 0),
+        output_tokens=spent.output_tokens + (reported.output_tokens or 0),
+        cost_usd=spent.cost_usd + (reported.cost_usd or 0.0),
+        tokens_told=spent.tokens_told + (reported.output_tokens is not None),
+        cost_told=spent.cost_told + (reported.cost_usd is not None),
     )
 
 
@@ -47,7 +47,7 @@ def counts(record: HistoryRecord) -> bool:
 
 
 def was_served(usage: Usage) -> bool:
-    """Whether the provider did something for it, whatever came of it then."""
+    """Whether the provider processed the request, whatever the result."""
     return any((usage.input_tokens, usage.output_tokens, usage.cost_usd))
 
 
@@ -70,19 +70,19 @@ def spent_on_healing(state: RunState) -> Spent:
 
 
 def spent_in(state: RunState) -> Spent:
-    """What the whole run used until now."""
+    """What the whole run has used so far."""
     tasks = (spent_on(task) for task in state.tasks.values())
     return together([*tasks, spent_on_healing(state), state.aside])
 
 
 def over(given: Budget | None, below: Budget | None) -> Budget:
-    """`given`, and where it says nothing, `below`."""
+    """`given`, completed by `below` where it sets no limit."""
     top, rest = given or Budget(), below or Budget()
     return Budget(tokens=top.tokens or rest.tokens, usd=top.usd or rest.usd)
 
 
 def budget_of(state: RunState, manifest: Budget) -> Budget:
-    """The budget that counts: what the operator gave for the run, else the manifest's."""
+    """The budget in effect: the operator's for this run, else the manifest's."""
     return over(state.budget, manifest)
 
 
@@ -96,9 +96,9 @@ def count_text(number: float) -> str:
 
 
 def tokens_text(spent: Spent) -> str:
-    """`1.2 M tokens (1.1 M in, of which 900 k cached, 98 k out)`, or `tokens not told`."""
+    """`1.2 M tokens (1.1 M in, of which 900 k cached, 98 k out)`, or `tokens not reported`."""
     if not spent.tokens_told:
-        return "tokens not told"
+        return "tokens not reported"
     cached = f", of which {count_text(spent.cached_tokens)} cached" if spent.cached_tokens else ""
     return (
         f"{count_text(spent.input_tokens + spent.output_tokens)} tokens "
@@ -107,26 +107,26 @@ def tokens_text(spent: Spent) -> str:
 
 
 def cost_text(spent: Spent) -> str:
-    """`$3.10`, `$0.0021`, or `cost not told`."""
+    """`$3.10`, `$0.0021`, or `cost not reported`."""
     if not spent.cost_told:
-        return "cost not told"
+        return "cost not reported"
     return f"${spent.cost_usd:.4f}" if spent.cost_usd < 0.01 else f"${spent.cost_usd:.2f}"
 
 
 def spent_text(spent: Spent) -> str:
-    """Both, and how much of it is not known."""
+    """Tokens and cost, and how many invocations did not report them."""
     text = f"{tokens_text(spent)}, {cost_text(spent)}"
     gaps = []
-    for name, told in (("tokens", spent.tokens_told), ("cost", spent.cost_told)):
-        if 0 < told < spent.invocations:
-            gaps.append(f"{name} of {spent.invocations - told}")
+    for name, reported in (("tokens", spent.tokens_told), ("cost", spent.cost_told)):
+        if 0 < reported < spent.invocations:
+            gaps.append(f"{name} of {spent.invocations - reported}")
     if gaps:
-        text += f"; not told: {' and '.join(gaps)} of {spent.invocations} invocations"
+        text += f"; not reported: {' and '.join(gaps)} of {spent.invocations} invocations"
     return text
 
 
 def used_up(spent: Spent, budget: Budget) -> list[Unit]:
-    """The units of `budget` of which nothing is left."""
+    """The units of `budget` that are used up."""
     units: list[Unit] = []
     if budget.tokens is not None and spent.input_tokens + spent.output_tokens >= budget.tokens:
         units.append("tokens")
@@ -148,7 +148,7 @@ def why_stop(spent: Spent, budget: Budget) -> str | None:
         given = Budget(**{unit: getattr(budget, unit) for unit in units})
         return (
             f"the budget of {budget_text(given)} is used up ({spent_text(spent)}); "
-            "`cacp thread resume` with a higher one goes on"
+            "`cacp thread resume` with a higher one continues the run"
         )
     if spent.completed < BLIND_LIMIT:
         return None
@@ -156,11 +156,11 @@ def why_stop(spent: Spent, budget: Budget) -> str | None:
     if budget.tokens is not None and not spent.tokens_told:
         blind.append("tokens")
     if budget.usd is not None and not spent.cost_told:
-        blind.append("money")
+        blind.append("cost")
     if not blind:
         return None
     return (
-        f"the budget of {budget_text(budget)} cannot be kept: {spent.invocations} invocations told "
-        f"nothing of {' or '.join(blind)}; let the CLI write JSON (`output`), or take that budget "
-        "away"
+        f"the budget of {budget_text(budget)} cannot be kept: {spent.invocations} invocations "
+        f"reported no {' or '.join(blind)}; let the CLI write JSON (`output`), or remove the "
+        "budget"
     )

@@ -1,6 +1,6 @@
 """Compatibility plugins: other formats of a worker's result. Non-normative, off by default (§11).
 
-A plugin is asked only when the output has no TASK_RESULT_V2 block; a broken block stays an error.
+A plugin is used only when the output has no TASK_RESULT_V2 block; a broken block stays an error.
 """
 
 from schemas import wire
@@ -9,10 +9,10 @@ from schemas.v2 import FailureClass
 from schemas.wire_values import DONE
 from threader.adapters.base import ResultReader
 from threader.errors import ThreaderError
-from threader.parsing import Buffer, Parsed, ParserErrorCode, ParserFailure, parse_result
+from threader.parsing import Buffer, ParsedContract, ParserErrorCode, ParserFailure, parse_result
 
 MAX_READ = 1024 * 1024
-"""A report is looked for in the last mebibyte of the output."""
+"""Bytes at the end of the output in which a report is searched for."""
 
 _STATUSES: dict[str, tuple[ResultStatus, FailureClass | None]] = {
     "ok": (ResultStatus.DONE, None),
@@ -30,37 +30,37 @@ _STATUSES: dict[str, tuple[ResultStatus, FailureClass | None]] = {
 def _result(report: wire.Report, task_id: str) -> TaskResult:
     undone = report.status in DONE and report.failing
     status, failure_class = _STATUSES["fail" if undone else report.status]
-    said = report.error or report.question or report.learned or f"STATUS:{report.status}"
+    summary = report.error or report.question or report.learned or f"STATUS:{report.status}"
     if undone:
-        said = report.error or f"STATUS:{report.status}, but {' and '.join(undone)} say fail"
+        summary = report.error or f"STATUS:{report.status}, but {' and '.join(undone)} say fail"
     ran = {"tests": report.tests, "build": report.build}
     notes = [f"{name}: {value}" for name, value in ran.items() if value]
     return TaskResult(
         contract_version="2.0",
         task_id=task_id,
         status=status,
-        summary=said,
+        summary=summary,
         changed_files=[*report.files_created, *report.files_modified, *report.files_deleted],
         evidence=Evidence(notes=notes),
         failure_class=failure_class,
     )
 
 
-def read_wire(log: Buffer, task_id: str) -> Parsed[TaskResult] | ParserFailure:
+def read_wire(log: Buffer, task_id: str) -> ParsedContract[TaskResult] | ParserFailure:
     """A canonical result, else the last compact report (`STATUS:ok`), which names no task."""
     parsed = parse_result(log, task_id)
-    if isinstance(parsed, Parsed) or parsed.code is not ParserErrorCode.NO_SENTINEL:
+    if isinstance(parsed, ParsedContract) or parsed.code is not ParserErrorCode.NO_SENTINEL:
         return parsed
     text = log[max(0, len(log) - MAX_READ) : len(log)].decode("utf-8", "replace")
     try:
-        found = wire.parse_report(text)
+        reading = wire.parse_report(text)
     except wire.WireError as error:
         return ParserFailure(ParserErrorCode.SCHEMA_VIOLATION, f"compact report: {error}")
-    if found is None:
+    if reading is None:
         return parsed
-    told = [f"compact report: {one}" for one in found.warnings]
-    stood_in = "a compact report stood in for the result block"
-    return Parsed(_result(found.message, task_id), (stood_in, *told))
+    warnings = [f"compact report: {warning}" for warning in reading.warnings]
+    stood_in = "a compact report was read in place of the result block"
+    return ParsedContract(_result(reading.message, task_id), (stood_in, *warnings))
 
 
 PLUGINS: dict[str, ResultReader] = {"wire": read_wire}
@@ -71,5 +71,5 @@ def result_reader(compat: str | None) -> ResultReader:
     if compat is None:
         return parse_result
     if compat not in PLUGINS:
-        raise ThreaderError(f"--compat: there is no format {compat}; there is {', '.join(PLUGINS)}")
+        raise ThreaderError(f"--compat: {compat} should be one of {', '.join(PLUGINS)}")
     return PLUGINS[compat]

@@ -18,11 +18,11 @@ _DEPTH = {
     FailureClass.TEST_ERROR: 6,
     FailureClass.SMOKE_ERROR: 7,
 }
-"""How far an attempt came before it failed: a deeper failure is more local."""
+"""How far an attempt got before it failed."""
 
 
 def depth(signature: str) -> int:
-    """The depth of the signature's class; unknown classes count as the middle."""
+    """The depth of a signature's class; unknown classes have a middle depth."""
     name = signature.partition(":")[0]
     return next((value for key, value in _DEPTH.items() if key == name), 2)
 
@@ -33,7 +33,7 @@ def repeated(failing: Mapping[str, str]) -> int:
 
 
 def is_converging(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Whether a heal round helped the tasks it set out to mend.
+    """Whether a heal round helped the tasks that it retried.
 
     Both map a failing task to its signature; `before` holds the retried tasks only.
     """
@@ -53,10 +53,10 @@ def no_convergence(
     max_rounds_per_window: int,
     max_total_rounds: int,
 ) -> str | None:
-    """Why healing must not go on for these tasks, or None.
+    """Why healing must stop for these tasks, or None.
 
-    Several fail alike through a window's whole healing, healing stalls beyond one window, or the
-    run's rounds are used up. The run goes on with other tasks, and says so at its end.
+    Several fail with the same signatures through all rounds of a window, rounds keep failing beyond
+    one window, or the run's rounds are used up. The run continues with other tasks.
     """
     same = len(after) > 1 and dict(before) == dict(after)
     if same and stalled_rounds >= max(1, max_rounds_per_window):

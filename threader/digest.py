@@ -1,4 +1,4 @@
-"""Digests that tell whether a manifest, a task or a text changed (agent-threader-v2 §10). Pure."""
+"""Digests that show whether a manifest or a task has changed (agent-threader-v2 §10). Pure."""
 
 import hashlib
 from typing import Any
@@ -18,9 +18,9 @@ def _digest(value: dict[str, Any]) -> str:
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """The digest of the normalised manifest: spelled-out defaults and key order don't matter.
+    """The digest of the normalised manifest.
 
-    Nor do fields that a later release adds, while they have their defaults.
+    Key order, explicit defaults, and fields that a later release adds with a default don't matter.
     """
     return _digest(manifest.model_dump(mode="json", exclude_defaults=True))
 
@@ -38,7 +38,7 @@ _ADDED = {
     "worker": ("ready", "ready_sec"),
     "healer": ("ready", "ready_sec"),
 }  # fmt: skip
-"""What the releases did not know that wrote every default into the digest."""
+"""Fields added since the releases that digested every default."""
 
 
 def _former_digest(manifest: Manifest) -> str:
@@ -54,7 +54,7 @@ def _former_digest(manifest: Manifest) -> str:
 
 
 def task_definition(task: ManifestTask) -> str:
-    """The digest of what makes earlier attempts comparable: prompt, dependencies, verification."""
+    """The digest of what identifies a task: prompt, context, dependencies and verification."""
     parts = [
         task.prompt_ref,
         *task.context_refs,

@@ -1,4 +1,4 @@
-"""Runs an opened run under signals, with something to watch, to its report."""
+"""Runs an opened run to its report, with signal handlers and a view."""
 
 import asyncio
 import json
@@ -11,12 +11,13 @@ from typing import Any
 
 from schemas.run_state import RunState, TaskStatus
 from threader.compat import result_reader
-from threader.errors import ThreaderError
+from threader.errors import Interrupted, ThreaderError
+from threader.events import Listener, RunEvent
 from threader.needs import place_of
+from threader.orchestrator import Orchestrator
 from threader.outbox import outbox_summary
 from threader.overview import overview
 from threader.report import write_report
-from threader.run import Event, Interrupted, Listener, Run
 from threader.signatures import one_line
 from threader.view import LiveView, PlainView
 
@@ -25,36 +26,37 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _warn(text: str) -> None:
-    """A line on standard error, where there still is one."""
+    """Print a line on standard error, if that is still open."""
     with suppress(OSError):
         print(text, file=sys.stderr)
 
 
 def _unstoppable(listener: Listener) -> Listener:
-    """Shows events as `listener` does, but a run outlives its audience: where the output can't be
-    written any more (a pipe whose reader has gone, a full disk), nothing more is written there.
+    """A listener like `listener` that does not end the run when its output can't be written.
+
+    After such an error (a pipe without a reader, a full disk) it writes nothing more there.
     """
 
-    def show(event: Event, state: RunState) -> None:
+    def show(event: RunEvent, state: RunState) -> None:
         try:
             listener(event, state)
         except OSError as error:
-            # What is still buffered would fail again when the interpreter ends.
+            # The buffered rest would fail again when the interpreter ends.
             with Path(os.devnull).open("wb") as nothing:
                 os.dup2(nothing.fileno(), sys.stdout.fileno())
             reason = error.strerror or type(error).__name__
-            _warn(f"the output cannot be written any more ({reason}); the run goes on without it")
+            _warn(f"the output can no longer be written ({reason}); the run continues without it")
 
     return show
 
 
-def _print_event(event: Event, _: RunState) -> None:
+def _print_event(event: RunEvent, _: RunState) -> None:
     line = {"event": event.kind, "text": event.text, "task": event.task_id}
     print(json.dumps(line), flush=True)
 
 
 def _watcher(
-    opened: Run, *, plain: bool, as_json: bool
+    opened: Orchestrator, *, plain: bool, as_json: bool
 ) -> tuple[Listener, AbstractContextManager[object]]:
     if as_json:
         return _print_event, nullcontext()
@@ -66,7 +68,7 @@ def _watcher(
     return live, live
 
 
-async def _supervised(opened: Run) -> None:
+async def _supervised(opened: Orchestrator) -> None:
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, opened.stop.set)
@@ -96,19 +98,19 @@ async def _supervised(opened: Run) -> None:
                     raise
 
 
-def _tell_stopped(opened: Run) -> None:
-    """Renew the report of a run that stopped in its midst; one that never began has none."""
+def _report_stop(opened: Orchestrator) -> None:
+    """Write the report of a run that stopped before its end. One that never began has none."""
     if any(item.ended is None for item in opened.state.interruptions):
         with suppress(OSError):
             write_report(opened.project, opened.state)
 
 
 def drive(
-    opened: Run, *, plain: bool, compat: str | None, as_json: bool
+    opened: Orchestrator, *, plain: bool, compat: str | None, as_json: bool
 ) -> tuple[int, dict[str, Any]]:
     """Run to the end; returns the exit code and a summary with the report's path.
 
-    A format that `compat` names stays the run's, so that any command goes on with it.
+    The format that `compat` names is stored in the run's state for later commands.
     """
     compat = compat or opened.state.compat
     opened.read_result = result_reader(compat)
@@ -123,21 +125,21 @@ def drive(
             interrupted = True
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            _tell_stopped(opened)
+            _report_stop(opened)
             raise ThreaderError(
-                f"the run stopped: {reason}; mend that and go on with `cacp thread resume`"
+                f"the run stopped: {reason}; fix that, then continue with `cacp thread resume`"
             ) from error
         except ThreaderError:
-            _tell_stopped(opened)
+            _report_stop(opened)
             raise
     html, _ = write_report(opened.project, opened.state)
     reports = outbox_summary(opened.store.folder)
     for problem in reports["problems"] if reports else ():
-        _warn(f"node: {one_line(problem)}; `cacp thread resume` sends what waits")
+        _warn(f"node: {one_line(problem)}; `cacp thread resume` sends those that wait")
     facts = overview(opened.project, opened.state, reports)
     summary = {**facts, "report": str(html), "interrupted": interrupted}
     if interrupted:
-        _warn(f"interrupted; go on with `{place_of(opened.project).thread('resume')}`")
+        _warn(f"interrupted; continue with `{place_of(opened.project).thread('resume')}`")
         return INTERRUPTED, summary
     done = all(task.status is TaskStatus.DONE for task in opened.state.tasks.values())
     return 0 if done else 1, summary

@@ -1,4 +1,4 @@
-"""Durable files: atomic replacement, and locks that die with their holder."""
+"""Durable files: atomic replacement, and locks that end with the process that holds them."""
 
 import fcntl
 import os
@@ -47,7 +47,7 @@ def tail(path: Path, limit: int = 64 * 1024) -> str:
 
 
 def is_newer(path: Path, other: Path) -> bool:
-    """Whether `path` is there, and was last written no earlier than `other`."""
+    """Whether `path` exists and was last written no earlier than `other`."""
     try:
         return path.stat().st_mtime_ns >= other.stat().st_mtime_ns
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def is_newer(path: Path, other: Path) -> bool:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove `folder`, however deep a worker nested what is in it; what resists stays."""
+    """Remove `folder`, however deeply nested; what cannot be removed stays."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:  # before Python 3.13
@@ -63,7 +63,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def _lock(fd: int) -> None:
-    """Raises BlockingIOError when another process holds it, and does not only look."""
+    """Raises BlockingIOError when another process holds the lock for more than a moment."""
     for _ in range(10):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,7 +95,7 @@ class RunLock:
         self._fd = fd
 
     def holder(self) -> str | None:
-        """The process that holds the lock, as it calls itself; None when nobody does."""
+        """The id of the process that holds the lock, as it wrote it; None when none does."""
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -115,7 +115,7 @@ class RunLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock; who holds it already keeps it. Raises RunLocked."""
+        """Hold the lock during the body, if it is not held already. Raises RunLocked."""
         if self._fd is not None:
             yield
             return
@@ -128,7 +128,7 @@ class RunLock:
 
 @contextmanager
 def sole_user(folder: Path) -> Iterator[None]:
-    """Keep other runs, of whatever manifest, out of `folder`. Raises RunLocked."""
+    """Keep runs of any other manifest out of `folder`. Raises RunLocked."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

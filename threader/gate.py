@@ -1,4 +1,4 @@
-"""Holds a run back while its provider cannot be had: the breaker, with a clock and a voice."""
+"""Pauses a run while its provider is unavailable: the breaker with a clock and a callback."""
 
 import asyncio
 import random
@@ -13,19 +13,19 @@ from threader.outage import Outage
 from threader.outcome import Failure
 
 LONG_SEC = 120.0
-"""An outage that lasts so long is worth a person's attention."""
+"""An outage that lasts this long should be reported to a person."""
 
 _UNPROVEN = frozenset({FailureClass.TRANSIENT_INFRA, FailureClass.TIMEOUT})
 """Failures that do not show whether the provider was reached."""
 
 
 class ProviderLost(Exception):
-    """The outage lasted longer than the policy waits; says what it was."""
+    """The outage lasted longer than the policy waits; the text says what it was."""
 
 
 @dataclass
 class Gate:
-    """`tell` hears of each pause, whether it has grown long, and of its end with None."""
+    """`tell` is called with a pause's reason and whether it is long, and with None at its end."""
 
     breaker: Breaker
     tell: Callable[[str | None, bool], None]
@@ -35,7 +35,7 @@ class Gate:
 
     def room(self, limit: int, running: int) -> int:
         """How many attempts may begin. Raises ProviderLost when waiting has no point any more."""
-        # A probe that is under way may be the one that gets through.
+        # A probe that is under way may get through.
         if not running and (lost := self.breaker.lost(self.clock())):
             raise ProviderLost(lost)
         room = self.breaker.room(self.clock(), running)
@@ -46,19 +46,19 @@ class Gate:
         return self.breaker.wait(self.clock())
 
     async def open(self) -> None:
-        """Return when an attempt may begin. Raises ProviderLost."""
+        """Wait until an attempt may begin. Raises ProviderLost."""
         while not self.room(1, 0):  # noqa: ASYNC110  the time itself is awaited
             await asyncio.sleep(self.wait() or 0)
 
     def begin(self, task_id: str) -> float:
-        """Note that an attempt begins; returns when."""
+        """Note that an attempt begins; returns its start time."""
         self._under_way.add(task_id)
         if len(self._under_way) > 1:
             self._crowded |= self._under_way
         return self.clock()
 
     def weigh(self, task_id: str, failure: Failure | None, started: float) -> Failure | None:
-        """The failure as it counts: an outage that only this task meets is its own failure."""
+        """The failure to book: an outage that only this task meets is the task's own failure."""
         crowded = task_id in self._crowded
         self._under_way.discard(task_id)
         self._crowded.discard(task_id)
@@ -78,7 +78,7 @@ class Gate:
         long = self.breaker.until - (self.breaker.since or 0) >= LONG_SEC
         pause = self.wait() or 0
         lost = self.breaker.lost(self.clock())
-        text = f"the provider could not be had, {outage.reason}; next try in {pause:.0f} s"
+        text = f"the provider is unavailable, {outage.reason}; next try in {pause:.0f} s"
         self.tell(lost or text, long or lost is not None)
         return True
 

@@ -1,4 +1,4 @@
-"""Runs git for a run of the threader, patient with whoever else holds its locks."""
+"""Runs git for the threader, and waits while other processes hold its locks."""
 
 import asyncio
 import os
@@ -18,12 +18,12 @@ _QUIET = (
 )  # fmt: skip
 
 _FOREIGN = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"})
-"""Set where a git hook started us: they would send every command to another tree."""
+"""Set when a git hook started the threader: they would direct every command to another tree."""
 
 _LOCKED = re.compile(
     r"Unable to create '[^'\n]*?(?P<name>[^/'\n]+)\.lock': File exists|Unable to write index"
 )
-"""What git says of a lock that another git holds; a merge names the index only."""
+"""The message of git when another git holds a lock; a merge names the index only."""
 
 _OVERWRITTEN = re.compile(
     r"^error: (?P<said>.* would be overwritten by \w+:)\n(?P<names>(?:\t.*(?:\n|$))+)", re.MULTILINE
@@ -33,7 +33,7 @@ FIRST_LOOK, LONGEST_LOOK = 0.05, 2.0
 
 
 class GitFailed(SiteFailed):
-    """git said no; whose files a merge would overwrite, else its last line."""
+    """git failed. The text names the files that a merge would overwrite, or is git's last line."""
 
 
 class GitLocked(GitFailed):
@@ -41,9 +41,9 @@ class GitLocked(GitFailed):
 
 
 async def git(folder: Path, marker: str, *args: str) -> str:
-    """Run git in `folder`; returns its output. Raises GitFailed with its last words."""
+    """Run git in `folder`; returns its output. Raises GitFailed."""
     env = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    # A worktree whose .git a worker removed must not pass for a folder of the repository around it.
+    # A worktree whose .git was removed must not count as part of the repository around it.
     ceiling = f"{marker}/worktrees"
     env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": ceiling, "LC_ALL": "C"}
     try:
@@ -52,13 +52,15 @@ async def git(folder: Path, marker: str, *args: str) -> str:
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             start_new_session=True, env={**env, MARKER: marker},
         )  # fmt: skip
-    except FileNotFoundError:
-        raise GitFailed("git cannot be started") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        hint = "; is it on PATH?" if error.filename == "git" else ""
+        raise GitFailed(f"git cannot be started: {reason}{hint}") from None
     talk = asyncio.ensure_future(process.communicate())
     try:
         output, _ = await asyncio.shield(talk)
     except asyncio.CancelledError:
-        # A git that was left alone would go on beside whatever undoes it.
+        # A git that kept running would race with the undo.
         await talk
         raise
     text = output.decode("utf-8", "replace").strip()
@@ -70,19 +72,19 @@ async def git(folder: Path, marker: str, *args: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Why git gave up, of all that it said."""
-    told = [
-        f"{one['said']} {', '.join(map(str.strip, one['names'].splitlines()))}"
-        for one in _OVERWRITTEN.finditer(text)
+    """The reason for the failure in git's output."""
+    refusals = [
+        f"{match['said']} {', '.join(map(str.strip, match['names'].splitlines()))}"
+        for match in _OVERWRITTEN.finditer(text)
     ]
-    return "; ".join(told) or "".join(text.splitlines()[-1:])
+    return "; ".join(refusals) or "".join(text.splitlines()[-1:])
 
 
 @dataclass
 class PatientGit:
-    """git that waits while another holds a lock, up to `limit` seconds.
+    """Runs git, and waits up to `limit` seconds while another git holds a lock.
 
-    `tell` hears what is waited for, and None when that is over.
+    `tell` is called with what is waited for, and None when that is over.
     """
 
     marker: str
@@ -118,7 +120,7 @@ class PatientGit:
                     ) from None
 
     async def _abort(self, folder: Path, commit: str) -> None:
-        """Take back what a merge of `commit` that met a lock has left half done."""
+        """Abort a merge of `commit` that a lock left unfinished."""
         try:
             half = await git(folder, self.marker, "rev-parse", "--verify", "-q", "MERGE_HEAD")
         except GitFailed:

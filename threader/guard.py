@@ -1,7 +1,7 @@
-"""Puts protected files back when a worker changed them by itself (agent-threader-v2 §8).
+"""Restores protected files that a worker changed directly (agent-threader-v2 §8).
 
-Workers share the workspace and may have tools that write. `writes[]` is the only way into a
-protected file's neighbourhood, and there is none into the file.
+Workers share the workspace and may have tools that write. Protected files may not be changed at
+all, not even by `writes[]`.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ MAX_KEPT = 4 * 1024 * 1024
 
 
 Mark = tuple[int, int, int]
-"""Tells whether a file was written since."""
+"""Change time, size and inode: they differ once a file has been written."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,22 @@ def _mark(info: os.stat_result) -> Mark:
 
 
 def marks(workspace: Path) -> dict[str, Mark]:
-    """The mark of every file, by its path in the workspace; none in `SKIPPED` folders."""
-    found: dict[str, Mark] = {}
+    """The mark of every file outside `SKIPPED` folders, by its path in the workspace."""
+    marks_by_path: dict[str, Mark] = {}
     for folder, folders, names in os.walk(workspace):
         folders[:] = [name for name in folders if name not in SKIPPED]
         for name in names:
             path = Path(folder) / name
             with contextlib.suppress(OSError):
-                found[path.relative_to(workspace).as_posix()] = _mark(path.lstat())
-    return found
+                marks_by_path[path.relative_to(workspace).as_posix()] = _mark(path.lstat())
+    return marks_by_path
 
 
-class Guard:
+class ProtectedFiles:
     """The protected files of a workspace as they were when the run began.
 
-    Files over 4 MiB, unreadable ones and those in `SKIPPED` folders are not kept. What a worker
-    made of a file is moved to `displaced` before the original is put back, numbered in the order of
-    names, whatever the order of the file system.
+    Files over 4 MiB, unreadable ones and those in `SKIPPED` folders are not kept. A changed file is
+    moved to the folder `displaced` before the original is restored, numbered in the order of names.
     """
 
     def __init__(self, workspace: Path, patterns: Sequence[str], displaced: Path) -> None:
@@ -76,9 +75,9 @@ class Guard:
                 self._kept[relative] = _Kept(path.read_bytes(), info.st_mode & 0o7777, _mark(info))
 
     def restore(self) -> dict[str, str | None]:
-        """Put back every kept file that changed or went.
+        """Restore every kept file that was changed or removed.
 
-        Returns their names, each with the name of what was displaced, if anything was.
+        Returns their names, each with the name of its displaced version, if there is one.
         """
         restored: dict[str, str | None] = {}
         for relative, kept in self._kept.items():

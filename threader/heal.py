@@ -1,4 +1,4 @@
-"""One healing round: ask the healer, check its wishes, change prompts (agent-threader-v2 §6)."""
+"""One heal round: invoke the healer, check its decision, patch files (agent-threader-v2 §6)."""
 
 import time
 from collections.abc import Sequence
@@ -17,36 +17,36 @@ from threader.adapters.base import (
     child_environment,
 )
 from threader.adapters.streams import readable
-from threader.course import Course
 from threader.files import tail
 from threader.healing import Grant, review
-from threader.landing import Site, SiteFailed
-from threader.load import Project
+from threader.landing import SiteFailed, WorkSite
+from threader.load import ThreadProject
 from threader.outage import Outage, find_trouble
 from threader.outcome import Ending
 from threader.parsing import ParserFailure
 from threader.prompt import FailedTask, defuse, healer_prompt
+from threader.scheduler import Scheduler
 from threader.store import now
-from threader.transaction import Transaction, diff_text
+from threader.transaction import FileTransaction, diff_text
 from threader.writes import WriteRefused, WriteRules, plan_writes
 
 MAX_SHOWN = 20
 SHOWN_SIZE = 6_000
 MEDDLED = "the healer: "
-"""Begins what a round tells of a healer that changed files by itself."""
+"""Prefix of a round's notes on a healer that changed files directly."""
 
 
 @dataclass(frozen=True)
-class Round:
-    """A finished round. Without `decision` and `grant` there was none; `record.note` says why."""
+class HealResult:
+    """The outcome of a round. Without `decision` and `grant` it failed; `record.note` says why."""
 
     record: HealingRound
     outage: Outage | None = None
     answered: bool = True
-    """Whether the healer came to its end, so that its provider was there."""
+    """Whether the healer was not stopped, so that its provider was available."""
     decision: HealDecision | None = None
     grant: Grant | None = None
-    transaction: Transaction | None = None
+    transaction: FileTransaction | None = None
 
 
 def _scope_name(schedule: HealSchedule) -> str:
@@ -60,7 +60,7 @@ def _read(path: Path) -> str:
         return f"(cannot be read: {error.strerror})"
 
 
-def _failed_task(project: Project, folder: Path, task_id: str, task: TaskState) -> FailedTask:
+def _failed_task(project: ThreadProject, folder: Path, task_id: str, task: TaskState) -> FailedTask:
     reference = next(item.prompt_ref for item in project.manifest.tasks if item.id == task_id)
     logs = [
         f"[{record.phase} log]\n{readable(tail(folder / record.log_path))[-SHOWN_SIZE:]}"
@@ -68,42 +68,46 @@ def _failed_task(project: Project, folder: Path, task_id: str, task: TaskState) 
         if record.phase in ("worker", "verify") and record.attempt_number == task.runs
     ]
     notes = [note for record in task.history[-1:] for note in record.notes]
-    said = [record.said for record in task.history[-1:] if record.said]
+    worker_words = [record.said for record in task.history[-1:] if record.said]
     return FailedTask(
         task_id=task_id,
         failure_class=task.last_failure_class or "",
         signature=task.last_failure_signature or "",
         prompt_ref=reference,
         prompt=_read(project.root / reference),
-        log_tail="\n".join([*logs, *notes, *said]),
+        log_tail="\n".join([*logs, *notes, *worker_words]),
     )
 
 
-def _prompt(project: Project, folder: Path, course: Course, scope: Sequence[str]) -> str:
+def _prompt(
+    project: ThreadProject, folder: Path, scheduler: Scheduler, scope: Sequence[str]
+) -> str:
     manifest = project.manifest
     names = dict.fromkeys(manifest.context_refs)
     for task_id in scope:
-        names |= dict.fromkeys(course.definitions[task_id].context_refs)
+        names |= dict.fromkeys(scheduler.tasks.definitions[task_id].context_refs)
     contexts = {name: _read(project.root / name) for name in names}
     failed = [
-        _failed_task(project, folder, task_id, course.state.tasks[task_id])
+        _failed_task(project, folder, task_id, scheduler.state.tasks[task_id])
         for task_id in scope[:MAX_SHOWN]
     ]
     text = healer_prompt(failed, contexts, manifest.policy.runtime_limits, SHOWN_SIZE)
     if len(scope) > MAX_SHOWN:
         text += "\nAlso failed, not shown: " + ", ".join(scope[MAX_SHOWN:]) + "\n"
-    if course.state.window is not None and course.state.window.healer_failures:
-        note = defuse(course.state.healer_failures[-1].note)
+    if scheduler.state.window is not None and scheduler.state.window.healer_failures:
+        note = defuse(scheduler.state.healer_failures[-1].note)
         text += f"\nYour last answer could not be used. {note}\n"
     return text
 
 
-def _steering(manifest: Manifest, project: Project) -> list[str]:
-    """What no patch may touch: the manifest and the verification commands (§6)."""
+def _steering(manifest: Manifest, project: ThreadProject) -> list[str]:
+    """The files that no patch may touch: the manifest and the verification profiles (§6)."""
     return [project.path.name, manifest.verify_profiles]
 
 
-def _patch_files(project: Project, grant: Grant, transaction: Transaction, diff_path: Path) -> bool:
+def _patch_files(
+    project: ThreadProject, grant: Grant, transaction: FileTransaction, diff_path: Path
+) -> bool:
     """Apply the grant's file patches under the same safeguards as a worker's writes (§8)."""
     writes = [
         Write(
@@ -127,7 +131,7 @@ def _patch_files(project: Project, grant: Grant, transaction: Transaction, diff_
 
 
 def _next_log(folder: Path) -> int:
-    """The number of the next invocation: logs are never written over (§5)."""
+    """The number of the next invocation: logs are never overwritten (§5)."""
     taken = (path.name.split(".")[1] for path in (folder / "logs").glob(f"{HEALER}.*.log"))
     return 1 + max((int(number) for number in taken), default=0)
 
@@ -138,15 +142,15 @@ def _ended(artifact: ExecutionArtifact) -> str:
     return f"exit code {artifact.exit.exit_code}; " if artifact.exit.exit_code else ""
 
 
-def _record(folder: Path, course: Course, log_path: Path) -> HealingRound:
-    """The round as it stands before the healer has answered."""
-    window = course.state.window
+def _record(folder: Path, scheduler: Scheduler, log_path: Path) -> HealingRound:
+    """The round before the healer has answered."""
+    window = scheduler.state.window
     return HealingRound.model_validate(
         {
-            "round_number": len(course.state.healing_rounds) + 1,
-            "scope": _scope_name(course.manifest.policy.heal_schedule),
+            "round_number": scheduler.healing.next_number(),
+            "scope": _scope_name(scheduler.manifest.policy.heal_schedule),
             "window_task_ids": list(window.task_ids) if window else [],
-            "failed_task_ids": course.scope(),
+            "failed_task_ids": scheduler.healing.scope(),
             "decision": "INVALID",
             "timestamp": now(),
             "window": window.number if window else 0,
@@ -156,23 +160,23 @@ def _record(folder: Path, course: Course, log_path: Path) -> HealingRound:
 
 
 async def heal(
-    project: Project, folder: Path, adapter: Adapter, course: Course, site: Site
-) -> Round:
-    """Invoke the healer for the open window's failures. Files are patched, the course is not."""
+    project: ThreadProject, folder: Path, adapter: Adapter, scheduler: Scheduler, site: WorkSite
+) -> HealResult:
+    """Invoke the healer for the open window's failures. Patches files; books nothing."""
     asked = _next_log(folder)
     log_path = folder / "logs" / f"{HEALER}.{asked}.log"
     log_path.write_bytes(b"")
     prompt_path = folder / "prompts" / f"{HEALER}.{asked}.md"
-    prompt_path.write_text(_prompt(project, folder, course, course.scope()))
-    record = _record(folder, course, log_path)
+    prompt_path.write_text(_prompt(project, folder, scheduler, scheduler.healing.scope()))
+    record = _record(folder, scheduler, log_path)
     began = time.monotonic()
     try:
         artifact = await _invoke(project, folder, adapter, site, prompt_path, log_path)
         record.usage = adapter.usage(artifact)
         meddled = await site.review_healer()
     except SiteFailed as error:
-        record.note = f"its place could not be made: {error}"
-        return Round(record, answered=False)
+        record.note = f"its worktree could not be created: {error}"
+        return HealResult(record, answered=False)
     finally:
         await site.release(HEALER)
     record.duration_sec = round(time.monotonic() - began, 3)
@@ -180,13 +184,13 @@ async def heal(
     if isinstance(parsed, ParserFailure):
         record.note = "; ".join([f"{_ended(artifact)}{parsed.code}: {parsed.message}", *meddled])
         crashed, agent = bool(artifact.exit.exit_code), adapter.is_agent
-        trouble = find_trouble(tail(log_path), crashed=crashed, agent=agent, now=time.time())
+        trouble = find_trouble(tail(log_path), crashed=crashed, is_agent_cli=agent, now=time.time())
         if isinstance(trouble, Outage):
-            return Round(record, trouble, answered=artifact.exit.exit_code == 0)
+            return HealResult(record, trouble, answered=artifact.exit.exit_code == 0)
         if trouble is not None:
             record.note = f"{trouble.reason}; {record.note}"
-        return Round(record, answered=artifact.exit.exit_code == 0)
-    done = _decide(project, folder, course, record.failed_task_ids, record, parsed.value)
+        return HealResult(record, answered=artifact.exit.exit_code == 0)
+    done = _decide(project, folder, scheduler, record.failed_task_ids, record, parsed.value)
     record.changes += [f"{MEDDLED}{note}" for note in meddled]
     if done.decision is None:
         record.note = "; ".join([record.note or "", *meddled])
@@ -194,10 +198,10 @@ async def heal(
 
 
 async def _invoke(
-    project: Project,
+    project: ThreadProject,
     folder: Path,
     adapter: Adapter,
-    site: Site,
+    site: WorkSite,
     prompt_path: Path,
     log_path: Path,
 ) -> ExecutionArtifact:
@@ -219,26 +223,26 @@ async def _invoke(
 
 
 def _decide(
-    project: Project,
+    project: ThreadProject,
     folder: Path,
-    course: Course,
+    scheduler: Scheduler,
     scope: Sequence[str],
     record: HealingRound,
     decision: HealDecision,
-) -> Round:
+) -> HealResult:
     record.failure_class = decision.failure_class
     record.root_cause = decision.root_cause
-    grant = review(decision, project.manifest, scope, course.next_patch())
+    grant = review(decision, project.manifest, scope, scheduler.healing.next_patch())
     if isinstance(grant, list):
         record.note = "refused: " + "; ".join(grant)
-        return Round(record)
-    transaction = Transaction(project.root, folder / "backups" / f"@heal.{record.round_number}")
+        return HealResult(record)
+    transaction = FileTransaction(project.root, folder / "backups" / f"@heal.{record.round_number}")
     try:
         diff_path = folder / "diffs" / f"@heal.{record.round_number}.diff"
         patched = _patch_files(project, grant, transaction, diff_path)
     except WriteRefused as error:
         record.note = f"refused: {error}"
-        return Round(record)
+        return HealResult(record)
     record.decision = decision.decision
     if patched:
         record.diff_path = diff_path.relative_to(folder).as_posix()
@@ -248,7 +252,7 @@ def _decide(
     record.changes = [f"hint: {hint}" for hint in hints]
     record.changes += [f"{key} = {value:g}" for key, value in grant.runtime.items()]
     record.learned_rule = decision.learned_rule
-    return Round(
+    return HealResult(
         record,
         decision=decision,
         grant=grant,

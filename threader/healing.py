@@ -1,4 +1,7 @@
-"""Which of a healer's wishes are granted (agent-threader-v2 §6–§8). Pure."""
+"""Grants or refuses a healer's decision, and applies it to tasks (agent-threader-v2 §6–§8).
+
+Pure.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +24,14 @@ class FilePatch:
 
 @dataclass(frozen=True)
 class Grant:
-    """A decision whose every patch is allowed, in the terms of this run."""
+    """A decision all of whose patches are allowed, resolved to files, settings and tasks."""
 
     files: tuple[FilePatch, ...] = ()
     runtime: Mapping[RuntimeKey, float] = field(default_factory=dict)
     hints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     patch_ids: tuple[str, ...] = ()
     touched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Patch ids by the task they affect."""
+    """Patch ids by the task that they affect."""
 
 
 def context_users(manifest: Manifest) -> dict[str, set[str]]:
@@ -96,8 +99,8 @@ class _Review:
         return users
 
     def _runtime(self, where: str, patch: Patch) -> set[str]:
-        wishes = patch.content if isinstance(patch.content, dict) else {}
-        for key, value in wishes.items():
+        settings = patch.content if isinstance(patch.content, dict) else {}
+        for key, value in settings.items():
             known = next((name for name in RUNTIME_KEYS if name == key), None)
             limit = self.manifest.policy.runtime_limits.get(known) if known else None
             if known is None or limit is None:

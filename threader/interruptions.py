@@ -1,4 +1,4 @@
-"""The times in which a run did not go on, and why. Pure: times are brought along, as stamps."""
+"""The times in which a run was interrupted, and why. Pure: times are arguments, ISO 8601 text."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ BY_SIGNAL = "stopped by a signal"
 
 
 def _open(state: RunState, kind: str) -> Interruption | None:
-    found = (item for item in reversed(state.interruptions) if item.kind == kind)
-    latest = next(found, None)
+    of_kind = (item for item in reversed(state.interruptions) if item.kind == kind)
+    latest = next(of_kind, None)
     return latest if latest is not None and latest.ended is None else None
 
 
@@ -24,19 +24,19 @@ def paused(state: RunState, now: str, cause: str) -> None:
 
 
 def locked(state: RunState, now: str, cause: str) -> None:
-    """Another git holds a lock that is waited for."""
+    """Another git holds a lock that the run waits for."""
     if _open(state, "lock") is None:
         state.interruptions.append(Interruption(kind="lock", cause=cause, began=now))
 
 
 def over(state: RunState, now: str, kind: str) -> None:
-    """What was waited for is there."""
+    """The wait for an outage or a lock is over."""
     if (known := _open(state, kind)) is not None:
         known.ended = now
 
 
 def stopped(state: RunState, now: str, cause: str, tasks: Sequence[str]) -> None:
-    """The runner ends before the run does; `tasks` are under way."""
+    """The runner ends before the run does; `tasks` were under way."""
     _close(state, now)
     state.interruptions.append(
         Interruption(kind="stopped", cause=cause, began=now, tasks=list(tasks))
@@ -44,7 +44,7 @@ def stopped(state: RunState, now: str, cause: str, tasks: Sequence[str]) -> None
 
 
 def why_stopped(state: RunState) -> str | None:
-    """What ended the runner in the midst of its run; None while it goes on, or has ended."""
+    """What stopped the runner before the end of its run; None while it runs or has ended."""
     known = _open(state, "stopped") if state.run_status is RunStatus.RUNNING else None
     return None if known is None else known.cause
 
@@ -56,15 +56,15 @@ def _close(state: RunState, now: str) -> None:
 
 
 def last_sign(state: RunState) -> str:
-    """When the state last changed, as far as it is written down."""
+    """When the state last changed, as far as it is on disk."""
     records = (task.history[-1].timestamp for task in state.tasks.values() if task.history)
     return max([state.updated_at, *records])
 
 
 def reopened(state: RunState, now: str, seen: str | None = None) -> None:
-    """A run goes on: book what kept it from doing so. Called before it is made ready for that.
+    """Book the interruption before a resume. Call it before the state is changed for the resume.
 
-    `seen`: when its runner was last seen alive; a run that only waits writes nothing down.
+    `seen`: when the runner was last alive; a run that only waits writes no state.
     """
     if _open(state, "stopped") is not None:
         _close(state, now)

@@ -1,7 +1,7 @@
-"""Brings a result's writes into the workspace: apply, verify, keep or take back (§8).
+"""Brings a result's writes into the workspace: apply, verify, keep or roll back (§8).
 
-One landing at a time per workspace. Workers run beside each other; their writes do not, so that
-a rollback can never erase what another task wrote.
+One landing at a time per workspace. Workers run concurrently, landings do not, so that a rollback
+never erases what another task wrote.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ from schemas.task_result import Write
 from schemas.v2 import FailureClass
 from schemas.verify_profile import VerifyProfile
 from threader.adapters.base import HEALER, child_environment
-from threader.guard import Guard, Mark, marks
-from threader.load import Project
+from threader.guard import Mark, ProtectedFiles, marks
+from threader.load import ThreadProject
 from threader.outcome import Failure
-from threader.transaction import Transaction, compare, recover
-from threader.verify import Check, verify
+from threader.transaction import FileTransaction, compare, recover
+from threader.verify import VerifyContext, verify
 from threader.writes import WriteRefused, WriteRules, plan_writes
 
 DISPLACED = "@displaced"
 
 
 class SiteFailed(Exception):
-    """The place itself failed, not the task's work; says how, without paths of the machine."""
+    """The site itself failed, not the task's work. The text has no paths of the machine."""
 
 
 @dataclass
 class Landing:
-    """How the writes of one attempt fared."""
+    """What became of the writes of one attempt."""
 
     failure: Failure | None = None
     rolled_back: bool = False
@@ -45,17 +45,17 @@ class Landing:
     stat: list[FileStat] = field(default_factory=list)
     commit: str | None = None
     notes: list[str] = field(default_factory=list)
-    kept: list[KeptCopy] = field(default_factory=list)
+    backup_copies: list[KeptCopy] = field(default_factory=list)
 
 
-Book = Callable[[Landing], None]
-"""Writes the attempt down. It is called before the writes become final, so that after a crash the
-checkpoint tells whether they count."""
+RecordLanding = Callable[[Landing], None]
+"""Records the attempt. It is called before the writes become final, so that after a crash the
+checkpoint shows whether they count."""
 
 
 @dataclass(frozen=True)
-class Cargo:
-    """What an attempt wants to land, and the name of its backup folder."""
+class AttemptResult:
+    """The writes of an attempt to land; `key` names its backup folder."""
 
     task: ManifestTask
     key: str
@@ -66,33 +66,33 @@ class Cargo:
     summary: str
 
 
-class Site(Protocol):
+class WorkSite(Protocol):
     """Where workers run and their writes land: the workspace itself, or a worktree per task."""
 
     async def prepare(self, task_id: str) -> Path:
         """The folder for one attempt of `task_id`."""
 
     def inspect(self) -> list[str]:
-        """After a worker ended: undo what it had no right to change, and say what that was."""
+        """After a worker ended: restore protected files that it changed; returns notes on them."""
 
     async def review_healer(self) -> list[str]:
-        """After the healer ended in its place: what it changed by itself, in words (§8)."""
+        """After the healer ended: notes on what it changed directly (§8)."""
 
-    async def land(self, cargo: Cargo, book: Book) -> None:
-        """Apply and verify; calls `book` exactly once, unless cancelled before the verdict."""
+    async def land(self, result: AttemptResult, record: RecordLanding) -> None:
+        """Apply and verify; calls `record` exactly once, unless cancelled before the verdict."""
 
     async def release(self, task_id: str) -> None:
-        """The attempt is over, whatever came of it."""
+        """The attempt is over, whatever its outcome."""
 
     async def recover(self, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
-        """Undo what a crash left half done; returns the keys undone, and what was kept of each."""
+        """Undo what a crash left unfinished; returns the keys undone, and copies kept of each."""
 
-    def kept(self) -> list[KeptCopy]:
-        """Copies of what others edited, kept by cancelled attempts since the last call."""
+    def backup_copies(self) -> list[KeptCopy]:
+        """Copies of files that others edited, from attempts cancelled since the last call."""
 
 
-def protected_patterns(project: Project) -> list[str]:
-    """The manifest's own denylist, and the files that steer the run."""
+def protected_patterns(project: ThreadProject) -> list[str]:
+    """The manifest's own denylist, and the files that configure the run."""
     manifest: Manifest = project.manifest
     references = {project.path.name, manifest.verify_profiles, *manifest.context_refs}
     for task in manifest.tasks:
@@ -105,44 +105,46 @@ def protected_patterns(project: Project) -> list[str]:
     return patterns
 
 
-def make_check(project: Project, folder: Path, cwd: Path, cargo: Cargo) -> Check:
+def verify_context(
+    project: ThreadProject, folder: Path, cwd: Path, result: AttemptResult
+) -> VerifyContext:
     limit = project.manifest.policy.max_log_bytes
     environ = child_environment(project.manifest)
-    return Check(cwd, cargo.verify_log, str(folder), limit, environ)
+    return VerifyContext(cwd, result.verify_log, str(folder), limit, environ)
 
 
 async def apply_and_verify(
-    cargo: Cargo,
+    result: AttemptResult,
     rules: WriteRules,
-    transaction: Transaction,
-    check: Check,
-    book: Book,
-    kept: list[KeptCopy],
+    transaction: FileTransaction,
+    check: VerifyContext,
+    record: RecordLanding,
+    backup_copies: list[KeptCopy],
 ) -> Landing:
-    """One landing in one folder. The caller sees to it that no other runs there (§8).
+    """One landing in one folder. The caller makes sure that no other runs there (§8).
 
-    On failure with `rollback_on_failure`, and on cancellation, every file is as it was; `kept`
-    takes what a cancelled one has to say.
+    On failure with `rollback_on_failure`, and on cancellation, every file is restored. Copies that
+    a cancelled landing keeps are added to `backup_copies`.
     """
     landing = Landing()
     try:
-        changes = plan_writes(cargo.writes, rules)
+        changes = plan_writes(result.writes, rules)
     except WriteRefused as error:
         landing.failure = Failure(FailureClass.WRITE_REJECTED, error.signal)
         landing.notes.append(str(error))
-        book(landing)
+        record(landing)
         return landing
     landing.files = [change.path for change in changes]
     if changes:
-        # At once after the plan: nobody's edit comes between what was read and what is written.
+        # Directly after the plan: no edit comes between what was read and what is written.
         transaction.begin(changes)
     try:
         if changes:
             transaction.apply(changes)
             landing.diff, landing.stat = await asyncio.to_thread(compare, changes)
         began = time.monotonic()
-        landing.failure = await verify(cargo.profile, check)
-        if cargo.profile.steps:
+        landing.failure = await verify(result.profile, check)
+        if result.profile.steps:
             landing.verify_sec = round(time.monotonic() - began, 3)
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -150,15 +152,15 @@ async def apply_and_verify(
         landing.notes.append(f"cannot write {error.filename or 'a file'}: {reason}")
     except asyncio.CancelledError:
         if changes:
-            kept += transaction.rollback()
+            backup_copies += transaction.rollback()
         raise
     failure = landing.failure
     if failure is not None and changes:
         landing.failure = Failure(failure.failure_class, failure.signal, own_writes=True)
-        if cargo.profile.rollback_on_failure or failure.failure_class == "write_rejected":
-            landing.kept += transaction.rollback()
+        if result.profile.rollback_on_failure or failure.failure_class == "write_rejected":
+            landing.backup_copies += transaction.rollback()
             landing.rolled_back = True
-    book(landing)
+    record(landing)
     if changes and not landing.rolled_back:
         transaction.commit()
     return landing
@@ -167,14 +169,14 @@ async def apply_and_verify(
 class SharedSite:
     """All tasks work in the workspace itself."""
 
-    def __init__(self, project: Project, folder: Path) -> None:
+    def __init__(self, project: ThreadProject, folder: Path) -> None:
         self._project = project
         self._folder = folder
         self._lock = asyncio.Lock()
-        self._kept: list[KeptCopy] = []
+        self._backup_copies: list[KeptCopy] = []
         self._seen: dict[str, Mark] = {}
         self._protected = protected_patterns(project)
-        self._guard = Guard(
+        self._guard = ProtectedFiles(
             project.workspace, project.manifest.protected, folder / "backups" / DISPLACED
         )
 
@@ -188,33 +190,33 @@ class SharedSite:
         names = sorted(name for name, _ in self._seen.items() ^ now.items())
         unique = list(dict.fromkeys(names))
         more = f" and {len(unique) - 10} more" if len(unique) > 10 else ""
-        told = [f"files changed while it ran: {', '.join(unique[:10])}{more}"] if unique else []
-        return [*told, *self._put_back("the healer")]
+        notes = [f"files changed while it ran: {', '.join(unique[:10])}{more}"] if unique else []
+        return [*notes, *self._restore_protected("the healer")]
 
     def inspect(self) -> list[str]:
-        return self._put_back("a worker")
+        return self._restore_protected("a worker")
 
-    def _put_back(self, who: str) -> list[str]:
+    def _restore_protected(self, actor: str) -> list[str]:
         return [
-            f"{who} changed the protected file {name}; it was put back"
-            + (f", and what it had become is kept as backups/{DISPLACED}/{copy}" if copy else "")
+            f"{actor} changed the protected file {name}; it was restored"
+            + (f", and the changed version is kept as backups/{DISPLACED}/{copy}" if copy else "")
             for name, copy in self._guard.restore().items()
         ]
 
-    async def land(self, cargo: Cargo, book: Book) -> None:
+    async def land(self, result: AttemptResult, record: RecordLanding) -> None:
         workspace = self._project.workspace
-        rules = WriteRules(workspace, cargo.staging, self._protected, cargo.task.allow_shrink)
-        transaction = Transaction(workspace, self._folder / "backups" / cargo.key)
-        check = make_check(self._project, self._folder, workspace, cargo)
+        rules = WriteRules(workspace, result.staging, self._protected, result.task.allow_shrink)
+        transaction = FileTransaction(workspace, self._folder / "backups" / result.key)
+        check = verify_context(self._project, self._folder, workspace, result)
         async with self._lock:
-            await apply_and_verify(cargo, rules, transaction, check, book, self._kept)
+            await apply_and_verify(result, rules, transaction, check, record, self._backup_copies)
 
     async def release(self, task_id: str) -> None:
         return None
 
-    def kept(self) -> list[KeptCopy]:
-        kept, self._kept = self._kept, []
-        return kept
+    def backup_copies(self) -> list[KeptCopy]:
+        copies, self._backup_copies = self._backup_copies, []
+        return copies
 
     async def recover(self, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
         return recover(self._folder / "backups", is_committed)

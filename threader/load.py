@@ -1,4 +1,4 @@
-"""Reads a manifest and what it names, and reports every problem at once (agent-threader-v2 §7)."""
+"""Reads a manifest and the files it names; reports every problem at once (agent-threader-v2 §7)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.manifest import Manifest
-from schemas.problems import told
+from schemas.problems import problem_text
 from schemas.v2 import FailureClass
 from schemas.verify_profile import VerifyProfile, VerifyRegistry
 from threader.errors import ManifestProblems
@@ -21,7 +21,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Project:
+class ThreadProject:
     """A valid manifest with everything it refers to. All paths are absolute."""
 
     manifest: Manifest
@@ -50,8 +50,8 @@ def _read_json(path: Path, what: str) -> Any:
 
 
 def _describe(error: ValidationError, what: str) -> list[str]:
-    found = error.errors(include_url=False, include_input=False)
-    return [f"{what} {told(item, '(top)')}" for item in found]
+    problems = error.errors(include_url=False, include_input=False)
+    return [f"{what} {problem_text(item, '(top)')}" for item in problems]
 
 
 def read_model(path: Path, model: type[Model], what: str) -> Model:
@@ -63,13 +63,13 @@ def read_model(path: Path, model: type[Model], what: str) -> Model:
 
 
 _WRONG = "(wrong)"
-"""Stands for a profile whose own mistake is told already."""
+"""Replaces a profile name that is reported as wrong already."""
 
 
 def _without_mistakes(data: Any, error: ValidationError, name: str) -> Manifest | None:
     """The manifest `data` without the fields that `error` names, to look for further problems.
 
-    `name` is a file beside it. None when too little is left.
+    `name` is a file in its folder. None when too little is left.
     """
     top: dict[Any, Any] = {"manifest_version": "2.0", "run_id": "run", "tasks": []}
     for place in (item["loc"] for item in error.errors(include_url=False)):
@@ -89,7 +89,7 @@ def _without_mistakes(data: Any, error: ValidationError, name: str) -> Manifest 
 
 
 def _read_manifest(path: Path) -> tuple[Manifest, list[str]]:
-    """The manifest, as far as it is one, and what is wrong with its fields."""
+    """The manifest without its invalid fields, and the problems of those."""
     data = _read_json(path, "manifest")
     try:
         return Manifest.model_validate(data), []
@@ -116,10 +116,10 @@ def _graph_problems(manifest: Manifest) -> Iterator[str]:
     for index, task in enumerate(manifest.tasks):
         for dep in task.depends_on:
             if dep not in known:
-                yield f"tasks.{index}.depends_on: {task.id} depends on {dep}, which is no task"
+                yield f"tasks.{index}.depends_on: {task.id} depends on {dep}, which is not a task"
     cycle = find_cycle(manifest.tasks)
     if cycle:
-        yield f"tasks: these depend on each other in a circle: {' -> '.join(cycle)}"
+        yield f"tasks: these depend on each other in a cycle: {' -> '.join(cycle)}"
 
 
 def _reference_problems(manifest: Manifest, root: Path) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _reference_problems(manifest: Manifest, root: Path) -> Iterator[str]:
         if path is None:
             yield f"{where}: {ref} leads out of the manifest's folder"
         elif not path.is_file():
-            yield f"{where}: there is no file {ref} beside the manifest"
+            yield f"{where}: the file {ref} does not exist beside the manifest"
 
 
 def _class_problems(manifest: Manifest) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _class_problems(manifest: Manifest) -> Iterator[str]:
     for where, names in lists:
         for name in names:
             if name not in known:
-                yield f"{where}: {name} is no failure class; they are {', '.join(sorted(known))}"
+                yield f"{where}: {name} is not a failure class; they are {', '.join(sorted(known))}"
 
 
 def _profile_problems(manifest: Manifest, profiles: dict[str, VerifyProfile]) -> Iterator[str]:
@@ -158,8 +158,8 @@ def _profile_problems(manifest: Manifest, profiles: dict[str, VerifyProfile]) ->
             yield f"tasks: verify_profile {name} is not in {manifest.verify_profiles} ({known})"
 
 
-def load_project(path: Path) -> Project:
-    """Load and check a manifest. Raises ManifestProblems with all that is wrong."""
+def load_project(path: Path) -> ThreadProject:
+    """Load and check a manifest. Raises ManifestProblems with every problem."""
     path = path.resolve()
     manifest, problems = _read_manifest(path)
     problems += [*_graph_problems(manifest), *_class_problems(manifest)]
@@ -173,7 +173,9 @@ def load_project(path: Path) -> Project:
         problems += error.problems
     workspace = (path.parent / manifest.workspace).resolve()
     if not workspace.is_dir():
-        problems.append(f"workspace: there is no folder {manifest.workspace} beside the manifest")
+        problems.append(
+            f"workspace: the folder {manifest.workspace} does not exist beside the manifest"
+        )
     for name, profile in profiles.items():
         for index, step in enumerate(profile.steps):
             if inside(workspace, step.cwd) is None:
@@ -182,4 +184,4 @@ def load_project(path: Path) -> Project:
                 )
     if problems:
         raise ManifestProblems(problems)
-    return Project(manifest, path, workspace, profiles)
+    return ThreadProject(manifest, path, workspace, profiles)

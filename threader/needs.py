@@ -1,4 +1,4 @@
-"""What a run wants of a person, each with the commands to copy. Pure."""
+"""What a person has to do for a run, with the commands to copy. Pure."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,9 +9,9 @@ from typing import Any
 from schemas.manifest import Manifest
 from schemas.run_state import KeptCopy, RunState, RunStatus, TaskState, TaskStatus
 from threader.budget import Unit, budget_of, spent_in, used_up
-from threader.course import rounds_used
+from threader.heal_rounds import rounds_used
 from threader.interruptions import why_stopped
-from threader.load import Project
+from threader.load import ThreadProject
 from threader.outcome import trouble
 from threader.plan import stable_order
 
@@ -20,7 +20,7 @@ TROUBLED = (TaskStatus.ESCALATED, TaskStatus.FAILED, TaskStatus.BLOCKED)
 
 @dataclass(frozen=True)
 class Need:
-    """`task`: whose it is, if it is one's; `said`: the worker's own words."""
+    """One thing to do. `task`: the task it concerns, if any; `said`: its worker's own words."""
 
     text: str
     commands: list[str]
@@ -43,19 +43,19 @@ class Place:
         return shlex.join(["cacp", "thread", verb, str(self.manifest), *args])
 
 
-def place_of(project: Project) -> Place:
+def place_of(project: ThreadProject) -> Place:
     return Place(project.path, project.workspace, project.state_dir)
 
 
 def held_back(manifest: Manifest, state: RunState) -> dict[str, list[str]]:
-    """Each pending task that waits for troubled ones, and which those are, however far away."""
+    """Each pending task that waits for failed ones, with those, direct or indirect."""
     roots: dict[str, dict[str, None]] = {}
     depends = {task.id: task.depends_on for task in manifest.tasks}
     for key in stable_order(manifest.tasks):
         task = state.tasks.get(key)
         if task is not None and task.status is TaskStatus.PENDING:
-            found = [root for dep in depends[key] for root in _roots(dep, state, roots)]
-            roots[key] = dict.fromkeys(found)
+            blockers = [root for dep in depends[key] for root in _roots(dep, state, roots)]
+            roots[key] = dict.fromkeys(blockers)
     return {key: list(roots[key]) for key in state.tasks if roots.get(key)}
 
 
@@ -67,18 +67,18 @@ def _roots(dep: str, state: RunState, roots: dict[str, dict[str, None]]) -> Iter
 
 
 def last_said(task: TaskState) -> str | None:
-    """The worker's own words of its last attempt that had any."""
+    """The worker's own words in its last attempt that has any."""
     return next((record.said for record in reversed(task.history) if record.said), None)
 
 
 def all_kept(state: RunState) -> list[KeptCopy]:
-    """Copies of what people made of files that were then taken back."""
+    """Copies of edited files that were then rolled back."""
     records = (record for task in state.tasks.values() for record in task.history)
     return [*state.kept, *(copy for record in records for copy in record.kept)]
 
 
 def _higher(state: RunState, manifest: Manifest, units: Sequence[Unit]) -> list[str]:
-    """The options that double what is used up."""
+    """The command-line options that double the budgets that are used up."""
     budget = budget_of(state, manifest.policy.budget)
     spent = spent_in(state)
     options: list[str] = []
@@ -105,17 +105,17 @@ def _of_run(
         more = _higher(state, manifest, units)
         yield Need("The budget is used up", [place.thread("resume", *more)])
     elif len(pending) > len(held):
-        yield Need("Tasks are left that nothing holds back", [place.thread("resume")])
+        yield Need("Tasks are left that are ready to run", [place.thread("resume")])
 
 
 def _of_rounds(state: RunState, place: Place) -> Iterator[Need]:
-    """Healing had no rounds left while tasks still failed."""
+    """The heal rounds are used up and tasks still fail."""
     limit = state.policy.max_total_heal_rounds
     lost = any(task.status is TaskStatus.ESCALATED for task in state.tasks.values())
     if limit and lost and rounds_used(state) >= limit:
         yield Need(
-            f"The run's {limit} heal rounds are used up (policy.max_total_heal_rounds). What is "
-            "retried has so many again; for more, raise that in the manifest and add --reconcile",
+            f"The run's {limit} heal rounds are used up (policy.max_total_heal_rounds). A retry "
+            "has as many again; for more, raise that in the manifest and add --reconcile",
             [place.thread("resume", "--retry-failed")],
         )
 
@@ -147,27 +147,27 @@ def needs(
     runner: str | None = None,
     reports: dict[str, Any] | None = None,
 ) -> list[Need]:
-    """All of it, the run itself first. `runner`: the process that runs it now; `reports`: how
-    those to the node stand."""
+    """Everything to do, for the run itself first. `runner`: the process that runs it now;
+    `reports`: the summary of the outbox."""
     holds: dict[str, list[str]] = {}
     for key, roots in held_back(manifest, state).items():
         for root in roots:
             holds.setdefault(root, []).append(key)
-    found = list(_of_run(manifest, state, place, runner))
+    listed = list(_of_run(manifest, state, place, runner))
     exhausted = [] if runner else list(_of_rounds(state, place))
-    found += exhausted
-    of_run = len(found)
+    listed += exhausted
+    of_run = len(listed)
     for status in TROUBLED:
-        found += [
+        listed += [
             _of_task(key, task, place, holds.get(key, []))
             for key, task in state.tasks.items()
             if task.status is status
         ]
-    if len(found) > 1 + of_run and not exhausted:
+    if len(listed) > 1 + of_run and not exhausted:
         again = [place.thread("resume", "--retry-failed")]
-        found.append(Need("All that failed, once its cause is mended", again))
-    found += [_of_copy(copy, place) for copy in all_kept(state)]
+        listed.append(Need("All failed tasks, once the cause is fixed", again))
+    listed += [_of_copy(copy, place) for copy in all_kept(state)]
     for problem in (reports or {}).get("problems", ()):
         commands = [place.thread("doctor"), place.thread("resume")]
-        found.append(Need(f"Reports to the node: {problem}", commands))
-    return found
+        listed.append(Need(f"Reports to the node: {problem}", commands))
+    return listed

@@ -1,7 +1,7 @@
-"""Tells a CACP node how the run goes: a durable outbox, and one delivery at a time.
+"""Reports a run to a CACP node: a durable outbox, and one delivery at a time.
 
-When the node is away, or takes a report not yet, reports wait on disk and the run goes on; a later
-run or resume sends what is left, each with the Idempotency-Key that it had.
+While the node is unreachable or does not accept a report yet, reports wait on disk and the run goes
+on. A later resume sends the rest, each with its original Idempotency-Key.
 """
 
 import asyncio
@@ -16,26 +16,26 @@ import httpx
 
 from schemas.manifest import Manifest, NodeSpec
 from schemas.run_state import RunState
-from threader.outbox import Fate, Outbox, fate, group_of, said
-from threader.reports import Call, all_calls, paused_calls, task_calls
-from threader.run import Event
+from threader.events import RunEvent
+from threader.outbox import Fate, Outbox, fate, group_of, refusal_text
+from threader.reports import NodeCall, all_calls, paused_calls, task_calls
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LAST_CHANCE_SEC = 5.0
 
 
-class Unreachable(Exception):
-    """The node gave no answer, or one that asks to come back later."""
+class ServerUnreachable(Exception):
+    """The node did not respond, or asked to try later."""
 
 
 class Port(Protocol):
     """Where reports go."""
 
     async def methods(self) -> frozenset[str]:
-        """What the node offers. Raises Unreachable."""
+        """What the node offers. Raises ServerUnreachable."""
 
-    async def call(self, call: Call, idempotency_key: str) -> dict[str, Any]:
-        """The JSON-RPC answer, `result` or `error`. Raises Unreachable."""
+    async def call(self, call: NodeCall, idempotency_key: str) -> dict[str, Any]:
+        """The JSON-RPC response, with `result` or `error`. Raises ServerUnreachable."""
 
 
 class HttpNode:
@@ -52,14 +52,14 @@ class HttpNode:
         answer = await self._send("GET", "/methods")
         listed = answer.get("methods") if isinstance(answer, dict) else answer
         if not isinstance(listed, list):
-            raise Unreachable("what answers at its address lists no methods")
+            raise ServerUnreachable("the server at its address lists no methods")
         return frozenset(name for name in listed if isinstance(name, str))
 
-    async def call(self, call: Call, idempotency_key: str) -> dict[str, Any]:
+    async def call(self, call: NodeCall, idempotency_key: str) -> dict[str, Any]:
         body = {"jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params}
         answer = await self._send("POST", "/", body, {"Idempotency-Key": idempotency_key})
         if not isinstance(answer, dict) or not answer.keys() & {"result", "error"}:
-            raise Unreachable("what answers at its address is no node")
+            raise ServerUnreachable("the server at its address is not a node")
         return answer
 
     async def _send(
@@ -72,16 +72,16 @@ class HttpNode:
             )
             answer = response.json()
         except (httpx.HTTPError, ValueError) as error:
-            raise Unreachable(type(error).__name__) from None
+            raise ServerUnreachable(type(error).__name__) from None
         if response.status_code in (401, 407):
-            raise Unreachable(f"the node rejects the key (HTTP {response.status_code})")
+            raise ServerUnreachable(f"the node rejects the key (HTTP {response.status_code})")
         if response.status_code == 429 or response.status_code >= 500:
-            raise Unreachable(f"HTTP {response.status_code}")
+            raise ServerUnreachable(f"HTTP {response.status_code}")
         return answer
 
 
 class NodeReporter:
-    """Listens to a run and delivers beside it."""
+    """Listens to a run and delivers its reports concurrently."""
 
     def __init__(
         self, manifest: Manifest, node: NodeSpec, folder: Path, port: Port, started_at: str
@@ -95,17 +95,17 @@ class NodeReporter:
         self._offered: frozenset[str] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.outbox = Outbox(folder)
-        # With its start, a run that starts over is another: its reports are no repetition.
+        # The start time makes a run that starts over another one, with reports of its own.
         identity = f"{node.project_id}\0{manifest.run_id}\0{folder}\0{started_at}"
         self._prefix = hashlib.sha256(identity.encode()).hexdigest()[:24]
 
     def catch_up(self, state: RunState) -> None:
-        """Put in what a crash kept from the outbox."""
+        """Put the reports into the outbox that a crash prevented."""
         if self.outbox.put(all_calls(self._manifest, state)):
             self._wake.set()
 
-    def __call__(self, event: Event, state: RunState) -> None:
-        calls: Iterable[Call] = ()
+    def __call__(self, event: RunEvent, state: RunState) -> None:
+        calls: Iterable[NodeCall] = ()
         if event.task_id is not None:
             definition = self._definitions[event.task_id]
             calls = task_calls(self._node, definition, state.tasks[event.task_id])
@@ -117,15 +117,15 @@ class NodeReporter:
             self._wake.set()
 
     async def deliver(self) -> bool:
-        """Deliver what the node takes; whether all went. Raises Unreachable."""
-        held: set[str] = set()
+        """Deliver what the node accepts; returns whether that is all. Raises ServerUnreachable."""
+        blocked: set[str] = set()
         for call in self.outbox.pending():
-            if group_of(call) not in held and not await self._deliver(call):
-                held.add(group_of(call))
-        return not held
+            if group_of(call) not in blocked and not await self._deliver(call):
+                blocked.add(group_of(call))
+        return not blocked
 
-    async def _deliver(self, call: Call) -> bool:
-        """Deliver one report; False when it has to wait."""
+    async def _deliver(self, call: NodeCall) -> bool:
+        """Deliver one report; returns False when it has to wait."""
         if call.method == "acp/send":
             if self._offered is None:
                 self._offered = await self._port.methods()
@@ -134,11 +134,11 @@ class NodeReporter:
                 return True
         answer = await self._port.call(call, f"{self._prefix}-{call.key}")
         error = answer.get("error")
-        found = fate(error)
-        if found is Fate.ALL_WAIT:
-            raise Unreachable(f"the node answers: {said(error)}")
-        if found is Fate.WAITS:
-            self.outbox.wait(call.key, f"{call.method}: {said(error)}")
+        outcome = fate(error)
+        if outcome is Fate.ALL_WAIT:
+            raise ServerUnreachable(f"the node responds: {refusal_text(error)}")
+        if outcome is Fate.WAITS:
+            self.outbox.wait(call.key, f"{call.method}: {refusal_text(error)}")
             return False
         self.outbox.settle(call.key, error)
         return True
@@ -151,9 +151,9 @@ class NodeReporter:
             woken = self._wake
             try:
                 done = await self.deliver()
-            except Unreachable as error:
+            except ServerUnreachable as error:
                 self.outbox.all_wait(str(error))
-                # A node that is away is left alone, whatever happens in the run.
+                # New reports don't shorten the pause of an unreachable node.
                 done, woken = False, self._closing
             if closing:
                 return
@@ -168,7 +168,7 @@ class NodeReporter:
 
     @asynccontextmanager
     async def delivering(self) -> AsyncIterator[None]:
-        """Deliver while the body runs, and for a last moment after it."""
+        """Deliver while the body runs, and up to `LAST_CHANCE_SEC` after it."""
         loop = asyncio.create_task(self._loop())
         try:
             yield

@@ -1,9 +1,9 @@
-"""Whether an attempt failed because the model's provider could not be had, or refused. Pure.
+"""Recognises attempts that failed because the model's provider was unavailable or refused. Pure.
 
-CLIs say so in their own ways: events of JSON (`claude`, `codex exec --json`, `opencode`, `gemini`)
-or lines of text. Only what a CLI reports as an error counts, and only when the model said nothing
-after it: prose about rate limits is no outage. Any other program may mean its own network, or the
-product's: what it prints is a guess.
+Each CLI reports that in its own way: JSON events (`claude`, `codex exec --json`, `opencode`,
+`gemini`) or lines of text. Only what a CLI reports as an error counts, and only if the model said
+nothing after it: prose about rate limits is not an outage. The errors of any other program may
+concern its own network or the product's, so they count as guesses.
 """
 
 import re
@@ -17,7 +17,7 @@ import orjson
 from threader.signatures import one_line, strip_ansi
 
 LAST_LINES = 5
-"""How near to the end a line of plain text must stand to be what ended the CLI."""
+"""Only this many last lines of plain text may be the error that ended the CLI."""
 
 LONGEST_WAIT = 7 * 86_400.0
 
@@ -30,7 +30,7 @@ class OutageKind(StrEnum):
     NETWORK = "network"
 
 
-SAID = {
+DESCRIPTIONS = {
     OutageKind.QUOTA: "its quota or credit is used up",
     OutageKind.ACCOUNT: "it refuses the account or key",
     OutageKind.RATE_LIMIT: "rate limited",
@@ -41,9 +41,9 @@ SAID = {
 
 @dataclass(frozen=True)
 class Outage:
-    """The provider could not be had. `retry_after` are the seconds that it asks to wait.
+    """The provider was unavailable. `retry_after`: the seconds that it asks to wait.
 
-    `certain`: said by an agent's CLI, in its way; else it may be something else that is away.
+    `certain`: reported by an agent's CLI; otherwise another service may be meant.
     """
 
     kind: OutageKind
@@ -53,22 +53,22 @@ class Outage:
 
     @property
     def reason(self) -> str:
-        return f"{SAID[self.kind]}: {self.text}"
+        return f"{DESCRIPTIONS[self.kind]}: {self.text}"
 
 
 @dataclass(frozen=True)
-class TooLarge:
-    """The provider refused the prompt for its size: waiting mends nothing."""
+class PromptTooLarge:
+    """The provider refused the prompt for its size: waiting does not help."""
 
     text: str
 
     @property
     def reason(self) -> str:
-        return f"the provider refuses its prompt as too large: {self.text}"
+        return f"the provider refuses the prompt as too large: {self.text}"
 
 
 def _status(*codes: str) -> str:
-    """Where a number is an HTTP status: not line 429 of a file."""
+    """A pattern for HTTP status codes that excludes other numbers, such as line 429 of a file."""
     return rf"(?:^\W*|(?:status|code|error|http(?:/[\d.]+)?)\W{{1,3}})(?:{'|'.join(codes)})\b"
 
 
@@ -95,7 +95,7 @@ _CERTAIN = re.compile(
     r"|too many requests",
     re.IGNORECASE,
 )
-"""Not to be mistaken wherever a CLI that crashed has printed it."""
+"""Unambiguous anywhere in the output of a CLI that crashed."""
 _MODELS = re.compile(
     r"resource_exhausted|rate_limit_error|overloaded_error|authentication_error|^\W*\[?api error\b"
     r"|you.ve hit your|claude (?:ai )?usage limit|credit balance is too low|run /login"
@@ -104,7 +104,7 @@ _MODELS = re.compile(
     r"|your workspace is out of credits|you hit your spend cap",
     re.IGNORECASE,
 )
-"""Said by the APIs of models and their CLIs alone, whatever program passes it on."""
+"""Messages that only model APIs and their CLIs write, whatever program passes them on."""
 
 _TOO_LARGE = re.compile(
     r"\b(?:prompt|input) (?:is )?too (?:long|large)|context.?length.?exceeded"
@@ -113,21 +113,21 @@ _TOO_LARGE = re.compile(
     r"|request.?too.?large[^.]{0,200}\btokens? per",
     re.IGNORECASE,
 )
-"""Said of prompts alone."""
+"""Messages that can only mean the prompt."""
 _TOO_LARGE_HTTP = re.compile(rf"{_status('413')}|request.?too.?large", re.IGNORECASE)
-"""What a model's API means by it; other servers say it of other things."""
+"""Means the prompt when a model's API says it; other servers mean other requests."""
 _REQUESTED = re.compile(
     r"\blimit\W{1,3}(?P<limit>\d[\d,]*\d)\W{1,3}(?:used\W{1,3}[\d,]+\W{1,3})?"
     r"requested\W{1,3}(?P<asked>\d[\d,]*\d)",
     re.IGNORECASE,
 )
-"""A rate limit that one request alone exceeds never lets it through."""
+"""A single request above the rate limit never succeeds."""
 
 _PER_TIME = re.compile(r"resource.?exhausted", re.IGNORECASE)
-"""Google's word for quotas that time lifts, in the words in which others ask for money."""
+"""Google uses this for quotas that reset with time; elsewhere the text means missing credit."""
 
 _EVENTS = frozenset({"result", "system", "rate_limit_event", "assistant", "turn.failed", "error"})
-"""The types of events in which agents' CLIs report errors; Gemini's have none, but a session."""
+"""Types of events in which agent CLIs report errors; Gemini's have a session id instead."""
 
 _ERROR_LINE = re.compile(
     r"^\W*(?:\d{4}-\S+\s+)?(?:(?-i:ERROR)\b|\w*error:|api error\b|fatal:|http[/ ]|[45]\d\d\b"
@@ -158,23 +158,23 @@ def _seconds(text: str, *, milli: bool = False) -> float:
 
 
 def retry_after(text: str, now: float) -> float | None:
-    """The longest wait that `text` asks for, in seconds; `now` are seconds since 1970."""
-    found: list[float] = []
+    """The longest wait that `text` asks for, in seconds; `now` is in seconds since 1970."""
+    waits_asked: list[float] = []
     for match in _WAITS.finditer(text):
         if match["epoch"]:
-            found.append(float(match["epoch"]) - now)
+            waits_asked.append(float(match["epoch"]) - now)
         elif match["after"]:
-            found.append(_seconds(match["after"], milli=bool(match["ms"])))
+            waits_asked.append(_seconds(match["after"], milli=bool(match["ms"])))
         elif match["delay"]:
-            found.append(_seconds(match["delay"], milli=bool(match["delay_ms"])))
+            waits_asked.append(_seconds(match["delay"], milli=bool(match["delay_ms"])))
         else:
-            found.append(_seconds(match["span"]))
-    waits = [seconds for seconds in found if seconds > 0]
+            waits_asked.append(_seconds(match["span"]))
+    waits = [seconds for seconds in waits_asked if seconds > 0]
     return min(max(waits), LONGEST_WAIT) if waits else None
 
 
 def _bare(text: str) -> str:
-    """`text` without the quotes and escapes that JSON in JSON puts around words."""
+    """`text` without the quotes and escapes of JSON nested in JSON."""
     return text.replace("\\n", " ").replace("\\", "").replace('"', "")
 
 
@@ -189,11 +189,11 @@ def _is_too_large(bare: str, *, certain: bool) -> bool:
     return match is not None and _number(match["asked"]) > _number(match["limit"])
 
 
-def _trouble(text: str, now: float, *, certain: bool) -> Outage | TooLarge | None:
+def _classify(text: str, now: float, *, certain: bool) -> Outage | PromptTooLarge | None:
     bare = _bare(text)
     certain = certain or _MODELS.search(bare) is not None
     if _is_too_large(bare, certain=certain):
-        return TooLarge(one_line(bare)[:300])
+        return PromptTooLarge(one_line(bare)[:300])
     for kind, pattern in _PATTERNS:
         if pattern.search(bare) and (certain or kind is not OutageKind.QUOTA):
             return Outage(kind, one_line(bare)[:300], retry_after(bare, now), certain)
@@ -204,8 +204,8 @@ def _texts(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
-def fault(event: dict[str, Any]) -> str | None:
-    """What an event reports as an error of the CLI or its provider."""
+def reported_error(event: dict[str, Any]) -> str | None:
+    """The error of the CLI or its provider that an event reports, or None."""
     kind = event.get("type")
     if kind == "result" and event.get("is_error"):
         status = event.get("api_error_status")
@@ -218,15 +218,15 @@ def fault(event: dict[str, Any]) -> str | None:
         return f"rate limit {_texts(info)}" if rejected else None
     if kind == "assistant" and (event.get("error") or event.get("isApiErrorMessage")):
         message = event.get("message")
-        said = message.get("content") if isinstance(message, dict) else ""
-        return f"{event.get('error') or ''} {_texts(said)}"
+        content = message.get("content") if isinstance(message, dict) else ""
+        return f"{event.get('error') or ''} {_texts(content)}"
     if event.get("error") or kind == "error":
         return _texts(event.get("error") or event.get("message") or event)
     return None
 
 
 def _speaks(event: dict[str, Any]) -> bool:
-    """Whether the model says something in `event`: the provider served it."""
+    """Whether `event` holds text of the model, so that the provider has served it."""
     item = event.get("item")
     return (
         event.get("type") in ("assistant", "text")
@@ -247,14 +247,14 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _whole(text: str) -> dict[str, Any] | None:
-    """The one object that stands over several lines at the end of the output."""
+def _object_at_end(text: str) -> dict[str, Any] | None:
+    """The one JSON object, over several lines, at the end of the output; or None."""
     start = text.find("{") if text.startswith("{") else text.find("\n{")
     return _object(text[start : text.rfind("}") + 1]) if start >= 0 else None
 
 
-def _line(line: str, *, crashed: bool, last: bool) -> bool:
-    """Whether a line of plain text may be an error of the CLI that ended it."""
+def _may_be_error(line: str, *, crashed: bool, last: bool) -> bool:
+    """Whether a line of plain text may be the error that ended the CLI."""
     if crashed and (last or _CERTAIN.search(line)):
         return True
     return last and _ERROR_LINE.match(line) is not None
@@ -263,44 +263,77 @@ def _line(line: str, *, crashed: bool, last: bool) -> bool:
 def _events(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
     lines = [line for line in strip_ansi(text).splitlines() if line.strip()]
     parsed = [_object(line) for line in lines]
-    if not any(parsed) and (whole := _whole(strip_ansi(text))):
-        yield "", whole
+    if not any(parsed) and (event := _object_at_end(strip_ansi(text))):
+        yield "", event
         return
     yield from zip(lines, parsed, strict=True)
 
 
-def _is_final(found: Outage | TooLarge | None) -> bool:
-    return isinstance(found, TooLarge) or (found is not None and found.kind is OutageKind.QUOTA)
+class ProviderLog:
+    """Follows the end of an output, entry by entry, for what it says about the provider.
 
-
-def find_trouble(tail: str, *, crashed: bool, agent: bool, now: float) -> Outage | TooLarge | None:
-    """What the end of a CLI's output tells of its provider, when it brought no contract.
-
-    `crashed`: it ended with an exit code other than 0; `agent`: it is an agent's CLI, not any
-    program; `now` are seconds since 1970.
+    `crashed`: the CLI ended with an exit code other than 0; `is_agent_cli`: it is an agent's CLI,
+    not any program; `now` is in seconds since 1970.
     """
-    found: Outage | TooLarge | None = None
-    asked: float | None = None
+
+    def __init__(self, *, crashed: bool, is_agent_cli: bool, now: float) -> None:
+        self._crashed = crashed
+        self._is_agent_cli = is_agent_cli
+        self._now = now
+        self._trouble: Outage | PromptTooLarge | None = None
+        self._wait: float | None = None
+
+    def see_line(self, line: str, *, last: bool) -> None:
+        """Take a line of plain text; `last`: it is among the last LAST_LINES."""
+        is_error = _may_be_error(line, crashed=self._crashed, last=last)
+        trouble = _classify(line, self._now, certain=self._is_agent_cli) if is_error else None
+        self._see(trouble, retry_after(_bare(line), self._now) if last else None)
+
+    def see_event(self, event: dict[str, Any]) -> None:
+        """Take a JSON event of a CLI."""
+        error = reported_error(event)
+        if error is None:
+            if _speaks(event):
+                self._trouble = self._wait = None
+            return
+        certain = self._is_agent_cli or event.get("type") in _EVENTS or "session_id" in event
+        trouble = _classify(error, self._now, certain=certain)
+        self._see(trouble, trouble.retry_after if isinstance(trouble, Outage) else None)
+
+    def _see(self, trouble: Outage | PromptTooLarge | None, wait: float | None) -> None:
+        self._wait = max(filter(None, (self._wait, wait)), default=None)
+        if not _is_final(self._trouble):
+            # Errors after a refusal, such as a closed stream, are its consequences.
+            self._trouble = trouble or self._trouble
+
+    def verdict(self, text: str) -> Outage | PromptTooLarge | None:
+        """The provider's last trouble, or None. `text` is the whole output that was seen."""
+        trouble = self._trouble
+        if not isinstance(trouble, Outage):
+            return trouble
+        if trouble.kind is OutageKind.QUOTA and (self._wait or _PER_TIME.search(text)):
+            trouble = replace(trouble, kind=OutageKind.RATE_LIMIT)
+        return replace(trouble, retry_after=self._wait)
+
+
+def _is_final(trouble: Outage | PromptTooLarge | None) -> bool:
+    return isinstance(trouble, PromptTooLarge) or (
+        trouble is not None and trouble.kind is OutageKind.QUOTA
+    )
+
+
+def find_trouble(
+    tail: str, *, crashed: bool, is_agent_cli: bool, now: float
+) -> Outage | PromptTooLarge | None:
+    """What the end of an output without a contract says about the provider, or None.
+
+    The arguments are those of `ProviderLog`.
+    """
+    log = ProviderLog(crashed=crashed, is_agent_cli=is_agent_cli, now=now)
     entries = list(_events(tail))
     for index, (line, event) in enumerate(entries):
         if event is None:
-            near = index >= len(entries) - LAST_LINES
-            said = _line(line, crashed=crashed, last=near)
-            told = _trouble(line, now, certain=agent) if said else None
-            wait = retry_after(_bare(line), now) if near else None
+            log.see_line(line, last=index >= len(entries) - LAST_LINES)
         else:
-            trouble = fault(event)
-            if trouble is None and _speaks(event):
-                found = asked = None
-            certain = agent or event.get("type") in _EVENTS or "session_id" in event
-            told = _trouble(trouble, now, certain=certain) if trouble else None
-            wait = told.retry_after if isinstance(told, Outage) else None
-        asked = max(filter(None, (asked, wait)), default=None)
-        if not _is_final(found):
-            # What follows a refusal, a stream that closes for example, is its consequence.
-            found = told or found
-    if not isinstance(found, Outage):
-        return found
-    if found.kind is OutageKind.QUOTA and (asked or _PER_TIME.search(tail)):
-        found = replace(found, kind=OutageKind.RATE_LIMIT)
-    return replace(found, retry_after=asked)
+            log.see_event(event)
+    return log.verdict(tail)

@@ -1,4 +1,4 @@
-"""Reports to a node, on disk: each waits until the node has taken it, or never will."""
+"""Reports to a node, on disk: each waits until the node has accepted or finally refused it."""
 
 import os
 from collections import Counter
@@ -10,26 +10,26 @@ from typing import Any
 import orjson
 
 from threader.files import write_atomic
-from threader.reports import Call
+from threader.reports import NodeCall
 
 UNAUTHENTICATED, SERVER_ERROR, FORBIDDEN, RATE_LIMITED = -32001, -32000, -32003, -32005
 _OPEN_STATES = frozenset({"proposed", "negotiating", "agreed"})
 
 
 class Fate(Enum):
-    """What becomes of a report after the node's answer."""
+    """What becomes of a report after the node's response."""
 
     DELIVERED = "delivered"
     WAITS = "waits"
-    """Refused as things stand; it and what builds on it are sent again."""
+    """Refused for now; it and the reports that build on it are sent again."""
     ALL_WAIT = "all wait"
-    """The node takes nothing from us now."""
+    """The node accepts no report now."""
     REFUSED = "refused"
-    """It will never be taken: for a person to read."""
+    """It will never be accepted; it is kept for a person to read."""
 
 
 def fate(error: object) -> Fate:
-    """What an answer's `error` means for the report; None is no error. Pure."""
+    """What the `error` of a response means for the report; None means no error. Pure."""
     if error is None:
         return Fate.DELIVERED
     if not isinstance(error, dict):
@@ -40,7 +40,7 @@ def fate(error: object) -> Fate:
     if error.get("code") in (UNAUTHENTICATED, RATE_LIMITED):
         return Fate.ALL_WAIT
     if reason == "illegal_transition":
-        # Too early while the others have yet to agree or to complete; afterwards it is too late.
+        # Before all parties agree or complete it is too early; afterwards it is too late.
         early = data.get("from") is None or data["from"] in _OPEN_STATES
         return Fate.WAITS if early else Fate.REFUSED
     if error.get("code") in (FORBIDDEN, SERVER_ERROR) or reason == "not_found":
@@ -48,34 +48,34 @@ def fate(error: object) -> Fate:
     return Fate.REFUSED
 
 
-def group_of(call: Call) -> str:
-    """Calls of one group go in order: those on one contract."""
+def group_of(call: NodeCall) -> str:
+    """Calls with the same group, such as those on one contract, are sent in order."""
     return str(call.params.get("contractId") or call.key)
 
 
-def said(refusal: object) -> str:
-    """A refusal in words."""
+def refusal_text(refusal: object) -> str:
+    """A refusal as text, at most 300 characters."""
     if isinstance(refusal, dict):
         return str(refusal.get("message") or refusal)[:300]
     return str(refusal)[:300]
 
 
 class Outbox:
-    """`outbox.jsonl` holds all reports, `outbox.settled.jsonl` the keys of those dealt with,
-    `outbox.refused.jsonl` those never taken, `outbox.waiting.json` why the others wait."""
+    """`outbox.jsonl` holds all reports, `outbox.settled.jsonl` the keys of the settled ones,
+    `outbox.refused.jsonl` the refusals, `outbox.waiting.json` why the others wait."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "outbox.jsonl"
         self._settled_path = folder / "outbox.settled.jsonl"
         self._refused_path = folder / "outbox.refused.jsonl"
         self._waiting_path = folder / "outbox.waiting.json"
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, NodeCall] = {}
         for item in _lines(self._path):
-            self.calls[item["key"]] = Call(**item)
+            self.calls[item["key"]] = NodeCall(**item)
         self.settled = {item["key"] for item in _lines(self._settled_path)}
         counted = folder / "outbox.delivered"
         if counted.exists():
-            # Older runners wrote a number: how many were dealt with.
+            # Older runners wrote the number of settled reports.
             self.settled |= set(list(self.calls)[: int(counted.read_text())])
         self.refused = {item["key"]: item["refusal"] for item in _lines(self._refused_path)}
         self.problem: str | None = None
@@ -84,8 +84,8 @@ class Outbox:
             known = orjson.loads(self._waiting_path.read_bytes())
             self.problem, self.waiting = known["problem"], known["calls"]
 
-    def put(self, calls: Iterable[Call]) -> bool:
-        """Keep the calls that are new; True when there were any."""
+    def put(self, calls: Iterable[NodeCall]) -> bool:
+        """Store the new ones of `calls`; returns whether there are any."""
         fresh = {call.key: call for call in calls if call.key not in self.calls}
         if not fresh:
             return False
@@ -97,11 +97,11 @@ class Outbox:
         self.calls |= fresh
         return True
 
-    def pending(self) -> list[Call]:
+    def pending(self) -> list[NodeCall]:
         return [call for key, call in self.calls.items() if key not in self.settled]
 
     def settle(self, key: str, refusal: object = None) -> None:
-        """The call is dealt with; a refusal is kept for people to read."""
+        """Mark a call as settled; a refusal is kept for people to read."""
         if refusal is not None:
             _append(self._refused_path, [{"key": key, "refusal": refusal}])
             self.refused[key] = refusal
@@ -112,13 +112,13 @@ class Outbox:
             self._write_waiting()
 
     def wait(self, key: str, why: str) -> None:
-        """The call stays, and why."""
+        """Keep the call, with the reason."""
         if self.waiting.get(key) != why or self.problem is not None:
             self.waiting[key], self.problem = why, None
             self._write_waiting()
 
     def all_wait(self, why: str) -> None:
-        """Every call stays, and why."""
+        """Keep every call, with the reason."""
         if self.problem != why:
             self.problem = why
             self._write_waiting()
@@ -128,7 +128,7 @@ class Outbox:
         write_atomic(self._waiting_path, orjson.dumps(data))
 
     def summary(self) -> dict[str, Any]:
-        """How the reports stand, for status and report."""
+        """Counts and problems of the reports, for `status` and the run's report."""
         waiting = len(self.pending())
         return {
             "delivered": len(self.settled) - len(self.refused),
@@ -142,17 +142,18 @@ class Outbox:
             yield f"{waiting} reports wait: {self.problem}"
         for why, count in Counter(self.waiting.values()).items() if not self.problem else ():
             yield f"{count} reports wait: {why}"
-        for why, count in Counter(said(refusal) for refusal in self.refused.values()).items():
-            yield f"{count} reports were refused for good: {why}"
+        reasons = Counter(refusal_text(refusal) for refusal in self.refused.values())
+        for why, count in reasons.items():
+            yield f"{count} reports were finally refused: {why}"
 
 
 def outbox_summary(folder: Path) -> dict[str, Any] | None:
-    """How a run's reports stand; None when it has none."""
+    """The summary of a run's reports; None when it has none."""
     return Outbox(folder).summary() if (folder / "outbox.jsonl").exists() else None
 
 
 def _append(path: Path, entries: Iterable[dict[str, Any]]) -> None:
-    """Add entries in one piece, after the last whole one. Only who holds the run's lock may."""
+    """Append entries in one write, after the last complete one. The caller holds the run's lock."""
     with path.open("a+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 1))
@@ -164,7 +165,7 @@ def _append(path: Path, entries: Iterable[dict[str, Any]]) -> None:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole entries of a file. The last line may be torn: by a crash, or as it is written."""
+    """The complete entries of a file. A crash or a write under way may leave the last line torn."""
     if not path.exists():
         return []
     whole = path.read_bytes()

@@ -1,4 +1,4 @@
-"""From what happened in an attempt to the task's next state (agent-threader-v2 §6, §10). Pure."""
+"""Decides a task's next state from the outcome of an attempt (agent-threader-v2 §6, §10). Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,8 +7,8 @@ from schemas.manifest import ManifestPolicy, ManifestTask
 from schemas.run_state import TaskState, TaskStatus
 from schemas.task_result import ResultStatus, TaskResult
 from schemas.v2 import FailureClass
-from threader.outage import Outage, TooLarge
-from threader.parsing import Parsed, ParserFailure
+from threader.outage import Outage, PromptTooLarge
+from threader.parsing import ParsedContract, ParserFailure
 from threader.signatures import primary_signal, signature
 
 FORMAT_REMINDER = (
@@ -22,7 +22,7 @@ VERIFY_CLASSES = frozenset(
 
 
 class Ending(StrEnum):
-    """How a process came to its end."""
+    """How a process ended."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -40,23 +40,23 @@ class Failure:
     blocked: bool = False
     parser_error: bool = False
     own_writes: bool = False
-    """The worker's writes were in place when verification failed: its work is the suspect."""
+    """The worker's writes were applied when verification failed, so its work is the suspect."""
     outage: Outage | None = None
-    """The provider could not be had: no attempt was made that counts."""
+    """The provider was unavailable: the attempt does not count."""
     reason: str | None = None
-    """What to tell a person, where the class alone says too little."""
+    """An explanation for people, where the class alone says too little."""
 
 
 def classify_execution(
     ending: Ending,
     exit_code: int | None,
-    parsed: Parsed[TaskResult] | ParserFailure,
+    parsed: ParsedContract[TaskResult] | ParserFailure,
     tail: str,
-    trouble: Outage | TooLarge | None = None,
+    trouble: Outage | PromptTooLarge | None = None,
 ) -> Failure | None:
-    """What the process and its output say, before any write; None means go on to the writes.
+    """The failure that the process and its output show; None when the writes may be applied.
 
-    `tail` is the end of the output, `trouble` what it tells of the provider. An exit code alone
+    `tail` is the end of the output, `trouble` what it says about the provider. An exit code alone
     never means success (§5).
     """
     if isinstance(parsed, ParserFailure):
@@ -122,7 +122,7 @@ def rules_for(task: ManifestTask, policy: ManifestPolicy) -> Rules:
 
 
 def is_healable(failure: Failure, rules: Rules) -> bool:
-    """§6: by class; failed verification only when the task's own writes are the suspect."""
+    """By class; failed verification only when the task's own writes were applied (§6)."""
     by_class = failure.failure_class in rules.healable
     by_evidence = failure.failure_class in VERIFY_CLASSES and failure.own_writes
     permitted = rules.retry_on is None or failure.failure_class in rules.retry_on
@@ -130,7 +130,7 @@ def is_healable(failure: Failure, rules: Rules) -> bool:
 
 
 def may_retry(task: TaskState, rules: Rules) -> bool:
-    """Whether retry policy grants another plain attempt, without the healer (§10)."""
+    """Whether the retry policy grants another attempt without the healer (§10)."""
     if task.status not in (TaskStatus.FAILED, TaskStatus.BLOCKED):
         return False
     if task.worker_attempts >= rules.max_attempts or rules.used_up(task.attempts):
@@ -141,7 +141,7 @@ def may_retry(task: TaskState, rules: Rules) -> bool:
 
 
 def settle(task: TaskState, task_id: str, failure: Failure | None, rules: Rules) -> TaskState:
-    """The task after one worker attempt. Returns a new state; `history` is the caller's."""
+    """The task after one worker attempt, as a new state; `history` is left to the caller."""
     if failure is None:
         return task.model_copy(
             update={
@@ -182,20 +182,20 @@ def settle(task: TaskState, task_id: str, failure: Failure | None, rules: Rules)
     if used_up and not failure.blocked:
         return escalate(settled, f"its max_attempts ({rules.limit}) are used up")
     if not healable and not failure.blocked and not may_retry(settled, rules):
-        why = failure.reason or f"{failure.failure_class} is not healable and not to be retried"
+        why = failure.reason or f"{failure.failure_class} is not healable and not retried"
         return escalate(settled, why)
     return settled
 
 
 def escalate(task: TaskState, reason: str) -> TaskState:
-    """Terminal: kept for the report, never retried by itself (§10)."""
+    """Give a task up: it is never retried automatically (§10)."""
     return task.model_copy(
         update={"status": TaskStatus.ESCALATED, "escalation_reason": reason, "healable": False}
     )
 
 
 def trouble(task: TaskState) -> str:
-    """Why a task is not done, for people; empty when nothing went wrong."""
+    """Why a task is not done, for people; empty when nothing failed."""
     reason, mark = task.escalation_reason, task.last_failure_signature
     if reason and mark and mark not in reason:
         return f"{reason}; it failed with {mark}"

@@ -1,4 +1,4 @@
-"""Short answers about a run: where it stands, its logs, what its words mean."""
+"""Answers about a run: its status, its logs, and what its terms mean."""
 
 import dataclasses
 import time
@@ -12,39 +12,39 @@ from schemas.run_state import Interruption, RunState, RunStatus, Spent, TaskStat
 from threader.adapters.base import HEALER
 from threader.budget import budget_of, budget_text, spent_in, spent_text
 from threader.errors import NoSuchRun, ThreaderError
-from threader.load import Project
+from threader.load import ThreadProject
 from threader.needs import all_kept, held_back, needs, place_of
 from threader.parsing import EXPLANATIONS
 from threader.report import span_text
 from threader.signatures import one_line
 
 _CLASSES = {
-    "prompt_gap": "The prompt leaves out what the worker must know. The healer may add it.",
-    "missing_paths": "The worker was not told where something is.",
-    "weak_contract": "The prompt does not hold the worker to its contract.",
-    "contract_error": "The output is no valid contract. The first time costs no attempt.",
+    "prompt_gap": "The prompt lacks something that the worker must know. The healer may add it.",
+    "missing_paths": "The worker lacks the path of something it needs.",
+    "weak_contract": "The prompt does not make the worker follow its contract.",
+    "contract_error": "The output is not a valid contract. The first time costs no attempt.",
     "output_format": "The output is unusable otherwise, such as a log beyond its limit.",
     "timeout": "The worker ran out of time or fell silent; its process group was killed.",
-    "transient_infra": "The CLI crashed. For an outage of its provider the run waits instead.",
+    "transient_infra": "The CLI crashed. During an outage of its provider the run waits instead.",
     "blocked_external": "Something outside the repository is missing. Not healable.",
     "real_bug": "The product is at fault, not the prompt. Not healable.",
-    "build_error": "A build or lint step failed after the writes, which were taken back.",
-    "test_error": "A test step failed after the writes, which were taken back.",
+    "build_error": "A build or lint step failed after the writes, which were rolled back.",
+    "test_error": "A test step failed after the writes, which were rolled back.",
     "smoke_error": "A smoke step failed after build and tests had passed.",
     "write_rejected": "A write broke a safeguard (path, denylist, shrinkage, precondition).",
     "prompt_too_large": "The provider refuses the prompt for its size. Shorten it, or its context.",
-    "merge_conflict": "The task's branch does not merge with what other tasks did meanwhile.",
+    "merge_conflict": "The task's branch conflicts with changes of other tasks.",
 }
 
 _STATUSES = {
     "PENDING": "Waits for its window or its dependencies.",
     "RUNNING": "An attempt is under way.",
     "DONE": "Verified by the runner, and kept.",
-    "BLOCKED": "The worker says that something outside stops it.",
+    "BLOCKED": "The worker reports an obstacle outside its control.",
     "FAILED": "The last attempt failed, and no retry is due now.",
     "ESCALATED": "Given up; only `resume --retry TASK` or `--retry-failed` runs it again.",
-    "COMPLETED": "Every task has come to its end; not every one need be DONE.",
-    "ABORTED": "The run could not go on, or healing did not converge; abort_reason says why.",
+    "COMPLETED": "Every task has ended; not all need be DONE.",
+    "ABORTED": "The run could not continue, or healing did not converge; abort_reason says why.",
 }
 
 MAX_NAMES = 20
@@ -54,19 +54,19 @@ PHASES = ("worker", "verify", "healer", "rollback")
 
 
 def explanations() -> dict[str, str]:
-    """Every parser code, failure class and status, and what it means."""
+    """The meaning of every parser code, failure class and status."""
     return {**EXPLANATIONS, **_CLASSES, **_STATUSES}
 
 
 def overview(
-    project: Project,
+    project: ThreadProject,
     state: RunState,
     reports: dict[str, Any] | None = None,
     runner: str | None = None,
 ) -> dict[str, Any]:
-    """A run's figures and all that is wrong in it, ready for JSON.
+    """A run's figures and problems, ready for JSON.
 
-    `reports`: how those to its node stand; `runner`: the process that runs it now.
+    `reports`: the summary of its outbox; `runner`: the process that runs it now.
     """
     manifest = project.manifest
     wanted = needs(manifest, state, place_of(project), runner=runner, reports=reports)
@@ -89,7 +89,10 @@ def overview(
         "interruptions": [item.model_dump(mode="json") for item in state.interruptions],
         "held_back": held_back(manifest, state),
         "kept": [copy.model_dump() for copy in all_kept(state)],
-        "spent": {**_told(spent), "budget": budget.model_dump(exclude_none=True) or None},
+        "spent": {
+            **_without_unknown(spent),
+            "budget": budget.model_dump(exclude_none=True) or None,
+        },
         "node": reports,
         "troubled": {
             item.task: {
@@ -106,8 +109,8 @@ def overview(
     }
 
 
-def _told(spent: Spent) -> dict[str, Any]:
-    """`spent` without what no log tells."""
+def _without_unknown(spent: Spent) -> dict[str, Any]:
+    """`spent`, with None for what no log reports."""
     facts: dict[str, Any] = spent.model_dump()
     if not spent.tokens_told:
         facts |= dict.fromkeys(("input_tokens", "cached_tokens", "output_tokens"))
@@ -117,7 +120,7 @@ def _told(spent: Spent) -> dict[str, Any]:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Names with commas, and how many more there are."""
+    """The first names, separated by commas, and how many more there are."""
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
@@ -131,7 +134,9 @@ def overview_lines(facts: dict[str, Any]) -> list[str]:
     ]
     lines += _spent_lines(facts["spent"])
     if facts["run_status"] == RunStatus.RUNNING and facts["runner"] is None:
-        lines.append("no process runs it: it was stopped or killed; `cacp thread resume` goes on")
+        lines.append(
+            "no process runs it: it was stopped or killed; `cacp thread resume` continues it"
+        )
     elif facts["running"]:
         lines.append("running: " + _some(facts["running"]))
     if facts["abort_reason"]:
@@ -142,14 +147,14 @@ def overview_lines(facts: dict[str, Any]) -> list[str]:
     if failures := facts["healer_failures"]:
         lines.append(f"the healer gave {len(failures)} invalid answers, the last: {failures[-1]}")
     if held := facts["held_back"]:
-        roots = _some(list(dict.fromkeys(root for found in held.values() for root in found)))
+        roots = _some(list(dict.fromkeys(root for blockers in held.values() for root in blockers)))
         lines.append(f"held back by {roots}: {_some(list(held))}")
     if facts["needs"]:
         lines += ["", "needs a person:"]
     for item in facts["needs"][:MAX_NEEDS]:
         lines += _need_lines(item)
     if (more := len(facts["needs"]) - MAX_NEEDS) > 0:
-        lines.append(f"  and {more} more; `cacp thread status --json` names all")
+        lines.append(f"  and {more} more; `cacp thread status --json` lists all")
     return lines
 
 
@@ -164,7 +169,7 @@ def _spent_lines(spent: dict[str, Any]) -> list[str]:
 
 
 def _interruption_lines(items: list[dict[str, Any]]) -> list[str]:
-    """The latest interruptions that are over; the one that is not is told as the pause."""
+    """The latest interruptions that are over; the open one is shown as the pause."""
     past = [Interruption.model_validate(item) for item in items if item["ended"]]
     lines = [f"interrupted {len(past)} times; the latest:"] if len(past) > MAX_SHOWN else []
     return lines + [
@@ -177,32 +182,32 @@ def _need_lines(item: dict[str, Any]) -> list[str]:
     name = f"{item['task']} {item['status']}: " if item["task"] else ""
     lines = [f"  {name}{one_line(item['text'])}"]
     if item["said"]:
-        lines.append(f"    it said: {one_line(item['said'])[:300]}")
+        lines.append(f"    its worker said: {one_line(item['said'])[:300]}")
     if item["holds"]:
         lines.append(f"    holds back {_some(item['holds'])}")
     return lines + [f"    $ {command}" for command in item["commands"]]
 
 
 def find_logs(folder: Path, task: str | None, phase: str | None) -> list[Path]:
-    """The run's logs, oldest first. Rollbacks stand in the verify log. Raises NoSuchRun."""
+    """The run's logs, oldest first. Rollbacks are in the verify log. Raises NoSuchRun."""
     if not (folder / "logs").is_dir():
         raise NoSuchRun("this manifest has not been run yet")
     if phase not in (None, *PHASES):
-        raise ThreaderError(f"--phase: there is no phase {phase}; there is {', '.join(PHASES)}")
+        raise ThreaderError(f"--phase: {phase} should be one of {', '.join(PHASES)}")
     wanted = "verify" if phase == "rollback" else phase
-    found = []
+    logs = []
     for path in (folder / "logs").glob("*.log"):
         parts = path.name.removesuffix(".log").split(".")
         name, kind = ("", "healer") if parts[0] == HEALER else (".".join(parts[:-2]), parts[-2])
         if (task is None or name == task) and (wanted is None or kind == wanted):
-            found.append(path)
-    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+            logs.append(path)
+    return sorted(logs, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
 def follow_logs(
     folder: Path, task: str | None, phase: str | None, out: TextIO, *, rounds: int | None = None
 ) -> None:
-    """Print what is added to the logs, until interrupted or for `rounds` looks."""
+    """Print additions to the logs, until interrupted or for `rounds` polls."""
     sizes = {path: path.stat().st_size for path in find_logs(folder, task, phase)}
     last: Path | None = None
     while rounds is None or rounds > 0:

@@ -1,8 +1,8 @@
 """The only reader of worker and healer contracts (agent-threader-v2 §5, §8 "Parser Authority").
 
-Works on bytes, in time linear in their length, and never trusts prose: a contract is the last
-complete fenced block of its type. A fence opens at the start of a line and closes at the end of
-one, so a fence quoted inside a JSON string is content.
+Works on bytes, in time linear in their length, and ignores prose: a contract is the last complete
+fenced block of its type. A fence is alone on its line, so a fence quoted inside a JSON string is
+content.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.heal_decision import HealDecision
-from schemas.problems import told
+from schemas.problems import problem_text
 from schemas.task_result import TaskResult
 from schemas.v2 import VERSION
 from threader.repair import repair
@@ -22,7 +22,7 @@ from threader.signatures import strip_ansi
 
 MAX_BLOCK = 64 * 1024 * 1024
 MARGIN = 200
-"""How far before a fence its line's start is looked for: indentation, not prose."""
+"""Bytes beside a fence within which its line must begin and end."""
 
 
 class ParserErrorCode(StrEnum):
@@ -60,13 +60,13 @@ Contract = TypeVar("Contract", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Parsed(Generic[Contract]):
+class ParsedContract(Generic[Contract]):
     value: Contract
     warnings: tuple[str, ...] = ()
 
 
 class Buffer(Protocol):
-    """What `bytes` and `mmap` share."""
+    """The common interface of `bytes` and `mmap`."""
 
     def find(self, sub: bytes, start: int = ..., end: int = ..., /) -> int: ...
     def rfind(self, sub: bytes, start: int = ..., end: int = ..., /) -> int: ...
@@ -92,7 +92,7 @@ HEAL_FENCE = Fence("HEAL_DECISION_V2")
 
 
 def _is_blank(line: bytes) -> bool:
-    """Whether a line shows nothing beside its fence: a colour or a byte order mark does not."""
+    """Whether the rest of a fence's line shows nothing; colours and byte order marks don't show."""
     if not (rest := line.strip(b" \t\r`")):
         return True
     if b"\x1b" not in rest and b"\xef\xbb\xbf" not in rest:
@@ -121,7 +121,7 @@ def _positions(log: Buffer, fence: bytes) -> Iterator[int]:
 def blocks(log: Buffer, fence: Fence) -> Iterator[tuple[int, int]]:
     """Start and end of each complete block's body, in order.
 
-    A second opening before the closing restarts the block: the first was cut off.
+    A second opening before the closing restarts the block: the first one was cut off.
     """
     openings = (
         at + len(fence.opening) for at in _positions(log, fence.opening) if _opens_line(log, at)
@@ -169,7 +169,7 @@ def _load(body: bytes) -> tuple[object, bool] | ParserFailure:
 
 def _describe(error: ValidationError) -> ParserFailure:
     problems = error.errors(include_url=False, include_input=False)
-    parts = [told(item, "block") for item in problems]
+    parts = [problem_text(item, "block") for item in problems]
     missing = any(item["type"] == "missing" for item in problems)
     code = ParserErrorCode.MISSING_REQUIRED_FIELD if missing else ParserErrorCode.SCHEMA_VIOLATION
     more = f" (and {len(parts) - 5} more)" if len(parts) > 5 else ""
@@ -194,7 +194,9 @@ def _validate(value: object, model: type[Contract]) -> Contract | ParserFailure:
         return _describe(error)
 
 
-def _parse(log: Buffer, fence: Fence, model: type[Contract]) -> Parsed[Contract] | ParserFailure:
+def _parse(
+    log: Buffer, fence: Fence, model: type[Contract]
+) -> ParsedContract[Contract] | ParserFailure:
     body, count = last_block(log, fence)
     if body is None:
         return ParserFailure(
@@ -209,13 +211,13 @@ def _parse(log: Buffer, fence: Fence, model: type[Contract]) -> Parsed[Contract]
         return checked
     warnings = []
     if count > 1:
-        warnings.append(f"{count} {fence.name} blocks where one is due; the last one counts")
+        warnings.append(f"{count} {fence.name} blocks instead of one; the last one counts")
     if repaired:
         warnings.append("the block's JSON was repaired")
-    return Parsed(checked, tuple(warnings))
+    return ParsedContract(checked, tuple(warnings))
 
 
-def parse_result(log: Buffer, task_id: str) -> Parsed[TaskResult] | ParserFailure:
+def parse_result(log: Buffer, task_id: str) -> ParsedContract[TaskResult] | ParserFailure:
     """The worker's result for `task_id`, from its whole output (§7)."""
     parsed = _parse(log, RESULT_FENCE, TaskResult)
     if isinstance(parsed, ParserFailure):
@@ -226,13 +228,13 @@ def parse_result(log: Buffer, task_id: str) -> Parsed[TaskResult] | ParserFailur
             f"task_id: is {parsed.value.task_id!r:.120}; this task is {task_id!r}",
         )
     unchecked = [
-        f"{write.path}: sha256_before is no digest, and was not checked"
+        f"{write.path}: sha256_before is not a digest, and was not checked"
         for write in parsed.value.writes
         if write.sha256_before and write.expected is None
     ]
-    return Parsed(parsed.value, (*parsed.warnings, *unchecked))
+    return ParsedContract(parsed.value, (*parsed.warnings, *unchecked))
 
 
-def parse_decision(log: Buffer) -> Parsed[HealDecision] | ParserFailure:
+def parse_decision(log: Buffer) -> ParsedContract[HealDecision] | ParserFailure:
     """The healer's decision, from its whole output (§7)."""
     return _parse(log, HEAL_FENCE, HealDecision)

@@ -11,25 +11,25 @@ ALWAYS_PROTECTED = (
     ".gitmodules", ".env", ".env.*", "*/.env", "*/.env.*",
     ".ssh/*", "*/.ssh/*", "*.pem", "*.key", "id_rsa*", "*/id_rsa*",
 )  # fmt: skip
-"""The denylist that no manifest can open: histories, the runner's own state, secrets."""
+"""The denylist that no manifest can override: git's data, the runner's own state, secrets."""
 
 
 MAX_PARTS = 100
-"""Deeper than any project; tools that recurse into folders cope with it."""
+"""Deeper than any project, and within what recursive tools can handle."""
 
 
 class PathRefused(ValueError):
-    """Says which rule a path breaks."""
+    """The text says which rule the path breaks."""
 
 
 def fold(path: str) -> str:
-    """`path` as the least discerning file system sees it."""
+    """`path` with every distinction removed that some file system ignores."""
     parts = unicodedata.normalize("NFKC", path).casefold().split("/")
     return "/".join(part.rstrip(". ") or part for part in parts)
 
 
 def normalise(path: str) -> str:
-    """A relative POSIX path without `.` and `..`. Raises PathRefused when it leads out."""
+    """A relative POSIX path without `.` and `..`. Raises PathRefused when it leads outside."""
     if not path or len(path.encode("utf-8", "surrogatepass")) > 4096:
         raise PathRefused("a path has 1 to 4096 bytes")
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in path):

@@ -56,7 +56,7 @@ def stable_order(tasks: Sequence[ManifestTask]) -> list[str]:
 class ReadyQueue:
     """The pending tasks whose dependencies are DONE, in stable order.
 
-    Each change costs O(log n), so that a task late in a large manifest costs what the first did.
+    Each change costs O(log n), so that the last task of a large manifest costs what the first did.
     """
 
     def __init__(self, tasks: Sequence[ManifestTask], done: Iterable[str]) -> None:
@@ -78,13 +78,13 @@ class ReadyQueue:
         return self._rank[task_id]
 
     def offer(self, task_id: str) -> None:
-        """Queue a PENDING task; it is handed out once its dependencies are DONE."""
+        """Queue a PENDING task, if its dependencies are DONE."""
         if task_id not in self._queued and not self._waits_for[task_id]:
             self._queued.add(task_id)
             heapq.heappush(self._heap, self._rank[task_id])
 
     def finished(self, task_id: str) -> list[str]:
-        """Note a DONE task; returns the tasks for which it was the last thing missing."""
+        """Note a DONE task; returns the tasks for which it was the last missing dependency."""
         freed = []
         for other in self._dependents.get(task_id, []):
             waits = self._waits_for[other]
@@ -95,7 +95,7 @@ class ReadyQueue:
         return freed
 
     def take(self, limit: int, eligible: Callable[[str], bool] = lambda _: True) -> list[str]:
-        """Up to `limit` ready tasks that are `eligible`, first in order first."""
+        """Remove and return up to `limit` ready tasks that are `eligible`, in stable order."""
         taken: list[str] = []
         passed: list[int] = []
         while self._heap and len(taken) < limit:

@@ -1,6 +1,6 @@
-"""Asks each CLI of a manifest for one contract, before a night depends on it.
+"""Asks each CLI of a manifest for one contract, to find problems before a long run.
 
-Worker and healer are run as in a run, but in a scratch folder, and nothing that they answer is
+Worker and healer are invoked as in a run, but in a scratch folder, and their answers are not
 applied.
 """
 
@@ -26,9 +26,9 @@ from threader.adapters.base import (
 )
 from threader.adapters.streams import readable
 from threader.budget import add, spent_text
-from threader.doctor import Finding
+from threader.doctor import DoctorFinding
 from threader.files import remove_tree, tail
-from threader.load import Project
+from threader.load import ThreadProject
 from threader.outage import Outage, find_trouble
 from threader.outcome import Ending
 from threader.parsing import ParserFailure, parse_result
@@ -59,9 +59,9 @@ def _prompt(name: str) -> str:
 
 
 def anchored(spec: AdapterSpec, workspace: Path) -> AdapterSpec:
-    """`spec` with the files of the workspace that its command names by their whole paths."""
+    """`spec` with absolute paths for the files of the workspace that its command names."""
 
-    def whole(words: Sequence[str], first: int) -> list[str]:
+    def absolute(words: Sequence[str], first: int) -> list[str]:
         return [
             str((workspace / word).resolve())
             if (index >= first or "/" in word) and (workspace / word).is_file()
@@ -69,16 +69,18 @@ def anchored(spec: AdapterSpec, workspace: Path) -> AdapterSpec:
             for index, word in enumerate(words)
         ]
 
-    return spec.model_copy(update={"command": whole(spec.command, 1), "args": whole(spec.args, 0)})
+    return spec.model_copy(
+        update={"command": absolute(spec.command, 1), "args": absolute(spec.args, 0)}
+    )
 
 
 def _context(
-    project: Project, name: str, scratch: Path, limit: float, read: ResultReader
+    project: ThreadProject, name: str, scratch: Path, limit: float, read: ResultReader
 ) -> RunContext:
     cwd = scratch / name
     cwd.mkdir()
     if shutil.which("git"):
-        # Some CLIs work in repositories only.
+        # Some CLIs work only in a git repository.
         subprocess.run(["git", "init", "--quiet", str(cwd)], check=False, capture_output=True)
     for file in ("prompt.md", "log"):
         (scratch / f"{name}.{file}").write_text(_prompt(name) if file == "prompt.md" else "")
@@ -103,7 +105,7 @@ def _last_words(log: Path) -> str:
 
 
 def _ended(artifact: ExecutionArtifact, limit: float) -> str:
-    """How it ended, where that is worth a word."""
+    """How it ended, as the beginning of a sentence; empty for exit code 0."""
     ended = artifact.exit
     if ended.ending is Ending.EXITED:
         return f"exit code {ended.exit_code}; " if ended.exit_code else ""
@@ -118,15 +120,15 @@ def _ended(artifact: ExecutionArtifact, limit: float) -> str:
 def _no_contract(
     adapter: Adapter, artifact: ExecutionArtifact, failure: ParserFailure, limit: float
 ) -> str:
-    """What came back in place of a contract."""
+    """Why there is no contract."""
     end = tail(artifact.log_path)
     crashed = bool(artifact.exit.exit_code)
-    trouble = find_trouble(end, crashed=crashed, agent=adapter.is_agent, now=time.time())
+    trouble = find_trouble(end, crashed=crashed, is_agent_cli=adapter.is_agent, now=time.time())
     how = _ended(artifact, limit)
     if artifact.exit.ending is Ending.NOT_STARTED:
         return f"{how}{_last_words(artifact.log_path)}"
     if isinstance(trouble, Outage):
-        return f"{how}its provider could not be had, {trouble.reason}"
+        return f"{how}its provider was unavailable, {trouble.reason}"
     if trouble is not None:
         return f"{how}{trouble.reason}"
     return f"{how}{failure.code}: {failure.message}; {_last_words(artifact.log_path)}"
@@ -134,12 +136,18 @@ def _no_contract(
 
 def _answered(seconds: float, usage: Usage | None, text: str) -> str:
     used = spent_text(add(Spent(), usage, completed=True))
-    return f"answered by its contract in {duration_text(seconds)}: {one_line(text)[:200]} ({used})"
+    text = one_line(text)[:200]
+    return f"answered with a valid contract in {duration_text(seconds)}: {text} ({used})"
 
 
 async def _probe(
-    project: Project, name: str, spec: AdapterSpec, scratch: Path, limit: float, read: ResultReader
-) -> Finding:
+    project: ThreadProject,
+    name: str,
+    spec: AdapterSpec,
+    scratch: Path,
+    limit: float,
+    read: ResultReader,
+) -> DoctorFinding:
     adapter = make_adapter(anchored(spec, project.workspace))
     ctx = _context(project, name, scratch, limit, read)
     artifact = await adapter.execute(adapter.prepare(ctx), ctx)
@@ -147,21 +155,23 @@ async def _probe(
     if name == "healer":
         decision = adapter.extract_decision(artifact)
         if isinstance(decision, ParserFailure):
-            return Finding(False, f"{who}: {_no_contract(adapter, artifact, decision, limit)}")
-        said, ok = f"{decision.value.decision}, {decision.value.root_cause}", True
+            return DoctorFinding(
+                False, f"{who}: {_no_contract(adapter, artifact, decision, limit)}"
+            )
+        answer, ok = f"{decision.value.decision}, {decision.value.root_cause}", True
     else:
         result = adapter.extract_result(artifact, ctx)
         if isinstance(result, ParserFailure):
-            return Finding(False, f"{who}: {_no_contract(adapter, artifact, result, limit)}")
-        said = f"{result.value.status}, {result.value.summary}"
+            return DoctorFinding(False, f"{who}: {_no_contract(adapter, artifact, result, limit)}")
+        answer = f"{result.value.status}, {result.value.summary}"
         ok = result.value.status is ResultStatus.DONE
     used = adapter.usage(artifact)
-    return Finding(ok, f"{who} {_answered(artifact.exit.duration_sec, used, said)}")
+    return DoctorFinding(ok, f"{who} {_answered(artifact.exit.duration_sec, used, answer)}")
 
 
 async def _probe_each(
-    project: Project, scratch: Path, limit: float, read: ResultReader
-) -> list[Finding]:
+    project: ThreadProject, scratch: Path, limit: float, read: ResultReader
+) -> list[DoctorFinding]:
     specs = {"worker": project.manifest.worker, "healer": project.manifest.healer}
     return await asyncio.gather(
         *(
@@ -173,9 +183,9 @@ async def _probe_each(
 
 
 def probe_all(
-    project: Project, limit: float, read_result: ResultReader = parse_result
-) -> list[Finding]:
-    """A finding for worker and healer each; `limit` are the seconds that each has to answer."""
+    project: ThreadProject, limit: float, read_result: ResultReader = parse_result
+) -> list[DoctorFinding]:
+    """A finding for worker and healer each; each has `limit` seconds to answer."""
     scratch = Path(tempfile.mkdtemp(prefix="cacp-probe-"))
     try:
         return asyncio.run(_probe_each(project, scratch, limit, read_result))

@@ -1,4 +1,4 @@
-"""Child processes: combined output to a log, limits, and no survivors (agent-threader-v2 §5)."""
+"""Runs child processes with a log and limits, and leaves none behind (agent-threader-v2 §5)."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 from threader.outcome import Ending
 
 MARKER = "CACP_THREAD_RUN"
-"""In the environment of every child: tells whose it is, even after its parent was killed."""
+"""An environment variable that marks every child, even after its parent was killed."""
 
 GRACE_SEC = 2.0
 LOOK_EVERY_SEC = 0.1
@@ -48,9 +48,9 @@ async def stop_group(process: asyncio.subprocess.Process) -> None:
 async def limited(
     work: Coroutine[object, object, object], log: int, timeout_sec: float, max_log_bytes: int
 ) -> Ending:
-    """Let `work` run until it ends, its time is up, or the log `log` (a descriptor) is too large.
+    """Run `work` until it ends, its time is up, or the log `log` (a descriptor) is too large.
 
-    Then it is cancelled. What it raises of its own is raised here.
+    On a limit it is cancelled. Exceptions of `work` are raised here.
     """
     deadline = time.monotonic() + timeout_sec
     task = asyncio.ensure_future(work)
@@ -110,27 +110,27 @@ async def run_process(
 
 
 def kill_leftovers(marker: str) -> int:
-    """Kill every process that carries `marker`, wherever it moved, and wait until they are gone.
+    """Kill every process with `marker` in its environment, and wait until all have ended.
 
-    Returns how many there were. Reads /proc, so it finds nothing on systems without it: there,
-    the group is all that is killed.
+    Returns how many there were. It reads /proc and finds nothing on systems without it, where only
+    process groups are killed.
     """
     killed: set[int] = set()
     deadline = time.monotonic() + GRACE_SEC
-    while (found := _marked(marker)) and time.monotonic() < deadline:
-        for pid in found:
+    while (pids := _marked(marker)) and time.monotonic() < deadline:
+        for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        killed |= found
+        killed |= pids
         time.sleep(0.01)
     return len(killed)
 
 
 def _marked(marker: str) -> set[int]:
     wanted = f"{MARKER}={marker}".encode()
-    found = set()
+    pids = set()
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.add(int(entry.name))
-    return found - {os.getpid()}
+                pids.add(int(entry.name))
+    return pids - {os.getpid()}

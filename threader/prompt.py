@@ -1,7 +1,7 @@
-"""The texts that workers and healers are given (agent-threader-v2 §7). Pure.
+"""The prompts of workers and healers (agent-threader-v2 §7). Pure.
 
 The contract is shown with placeholders that no validator accepts, so that a CLI which echoes its
-prompt cannot pass for one that answered.
+prompt does not count as one that answered.
 """
 
 import re
@@ -30,7 +30,7 @@ add "failure_class".
 """
 
 _HEALER = """\
-You mend the prompts of a batch run; you never edit product source files. Some tasks failed. Find
+You fix the prompts of a batch run; you never edit product source files. Some tasks failed. Find
 the common cause and propose the smallest change of prompts, shared context or settings that makes
 a retry succeed, or say that there is none.
 
@@ -73,7 +73,7 @@ _FENCE = re.compile(r"<<<((?:END_)?TASK_RESULT_V2)>>>")
 
 
 def _defused(match: re.Match[str]) -> str:
-    """A fence without its meaning: a CLI that echoes a whole block has not answered by it."""
+    """A fence that the parser ignores, so that an echoed block is not taken for an answer."""
     return defuse(match[0])
 
 
@@ -90,7 +90,7 @@ class FailedTask:
 
 
 def defuse(text: str) -> str:
-    """`text` whose fences have lost their meaning: a log must not speak for the healer."""
+    """`text` with fences that the parser ignores: a log must not answer for the healer."""
     return text.replace("<<<", "‹‹‹").replace(">>>", "›››")
 
 

@@ -1,4 +1,4 @@
-"""Resuming a run, and fitting its state to a changed manifest (agent-threader-v2 §10). Pure."""
+"""Resumes a run and adapts its state to a changed manifest (agent-threader-v2 §10). Pure."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from schemas.manifest import Manifest
 from schemas.run_state import RunState, RunStatus, TaskState, TaskStatus
 from threader.budget import spent_on, together
-from threader.course import initial_policy
 from threader.digest import manifest_digest, task_definition
+from threader.initial_state import initial_policy
 from threader.outcome import may_retry, rules_for
 
 
 @dataclass(frozen=True)
 class Changes:
-    """How the manifest differs from the one the state was made with."""
+    """How the manifest differs from the one that the state was made for."""
 
     removed: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     dependents: list[str] = field(default_factory=list)
-    """Tasks that build on a changed one, and so run again too."""
+    """Tasks that depend on a changed one, and so run again too."""
 
     def lines(self) -> list[str]:
         names = ("removed", "added", "changed", "dependents")
@@ -29,7 +29,7 @@ class Changes:
 
 
 def differences(state: RunState, manifest: Manifest) -> Changes:
-    """What `reconcile` would do."""
+    """The changes that `reconcile` would apply."""
     defined = {task.id: task for task in manifest.tasks}
     changed = [
         task.id
@@ -39,9 +39,9 @@ def differences(state: RunState, manifest: Manifest) -> Changes:
     affected = set(changed)
     grows = True
     while grows:
-        found = {task.id for task in manifest.tasks if affected.intersection(task.depends_on)}
-        grows = not found <= affected
-        affected |= found
+        dependents = {task.id for task in manifest.tasks if affected.intersection(task.depends_on)}
+        grows = not dependents <= affected
+        affected |= dependents
     return Changes(
         removed=[task_id for task_id in state.tasks if task_id not in defined],
         added=[task_id for task_id in defined if task_id not in state.tasks],
@@ -51,7 +51,7 @@ def differences(state: RunState, manifest: Manifest) -> Changes:
 
 
 def fresh(task: TaskState) -> TaskState:
-    """Pending as on the first day; its history and log numbers go on."""
+    """The task as PENDING without failures; its history and run numbers continue."""
     return TaskState(
         history=task.history,
         revision=task.revision + 1,
@@ -62,7 +62,7 @@ def fresh(task: TaskState) -> TaskState:
 
 
 def reconcile(state: RunState, manifest: Manifest) -> Changes:
-    """Fit `state` to `manifest`. ESCALATED tasks stay so, until the operator retries them."""
+    """Adapt `state` to `manifest`. ESCALATED tasks stay so until the operator retries them."""
     changes = differences(state, manifest)
     again = {*changes.changed, *changes.dependents}
     tasks: dict[str, TaskState] = {}
@@ -86,7 +86,7 @@ def reconcile(state: RunState, manifest: Manifest) -> Changes:
 
 
 def _leave_window(state: RunState, leaving: Collection[str]) -> None:
-    """Tasks that start afresh, or are gone, do so outside the window under way."""
+    """Remove tasks that start afresh or are gone from the window under way."""
     if state.window is None:
         return
     members = [key for key in state.window.task_ids if key in state.tasks and key not in leaving]
@@ -96,10 +96,10 @@ def _leave_window(state: RunState, leaving: Collection[str]) -> None:
 
 
 def resume(state: RunState, manifest: Manifest, retry: Sequence[str] = ()) -> None:
-    """Open a stopped run again: FAILED and BLOCKED run if retry policy has attempts left (§10).
+    """Continue a stopped run: FAILED and BLOCKED tasks run again if attempts are left (§10).
 
-    `retry` names tasks that the operator grants a fresh start, ESCALATED ones too; the run then
-    has all its heal rounds again.
+    `retry` names tasks that start afresh, ESCALATED ones too; the run then has all its heal rounds
+    again.
     """
     state.run_status = RunStatus.RUNNING
     state.abort_reason = None

@@ -1,4 +1,4 @@
-"""The morning's report: one self-contained HTML page, and the same in Markdown."""
+"""The report of a run: one self-contained HTML page, and the same in Markdown."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from threader.budget import (
     spent_text,
     together,
 )
-from threader.load import Project
+from threader.load import ThreadProject
 from threader.needs import held_back, needs, place_of
 from threader.outbox import outbox_summary
 from threader.outcome import trouble
@@ -40,7 +40,7 @@ _ORDER = ("ESCALATED", "FAILED", "BLOCKED", "RUNNING", "PENDING", "DONE")
 
 @dataclass(frozen=True)
 class Bar:
-    """One stretch of the timeline; `start` and `length` in percent of the run."""
+    """One bar of the timeline; `start` and `length` in percent of the run."""
 
     start: float
     length: float
@@ -72,9 +72,9 @@ class TaskView:
 
     @property
     def caption(self) -> str:
-        """Why it is not done, else what its worker said."""
-        said = [a.record.said for a in self.attempts if a.record.said]
-        return trouble(self.state) or (said[-1] if said else "")
+        """Why the task is not done, else its worker's own words."""
+        words = [a.record.said for a in self.attempts if a.record.said]
+        return trouble(self.state) or (words[-1] if words else "")
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class Landed:
-    """What a task that is done changed."""
+    """The changes of a task that is done."""
 
     task_id: str
     record: HistoryRecord
 
 
 class _Clock:
-    """Moments of a run as seconds and percents from its start."""
+    """Converts times of a run to seconds and percentages from its start."""
 
     def __init__(self, state: RunState) -> None:
         self._start = datetime.fromisoformat(state.started_at)
@@ -128,9 +128,9 @@ def _row(task_id: str, task: TaskState, clock: _Clock) -> Row:
             continue
         length = record.duration_sec
         kind = _kind(record)
-        said = record.failure_signature if kind == "bad" else record.outage or record.phase
+        label = record.failure_signature if kind == "bad" else record.outage or record.phase
         begin = clock.seconds(record.timestamp) - length
-        title = f"{task_id} #{record.attempt_number}: {said}"
+        title = f"{task_id} #{record.attempt_number}: {label}"
         row.bars.append(clock.bar(begin, length, kind, title))
     return row
 
@@ -160,27 +160,27 @@ def _task_view(task_id: str, task: TaskState, folder: Path) -> TaskView:
 
 
 def _landed(state: RunState) -> list[Landed]:
-    """The record of each done task's writes, in the order in which they landed."""
-    found = []
+    """The writes of each done task, in the order in which they landed."""
+    landed = []
     for task_id, task in state.tasks.items():
         if task.status != "DONE":
             continue
         last = [record for record in task.history if record.phase == "worker"][-1:]
-        found += [Landed(task_id, record) for record in last if record.files or record.commit]
-    return sorted(found, key=lambda one: one.record.timestamp)
+        landed += [Landed(task_id, record) for record in last if record.files or record.commit]
+    return sorted(landed, key=lambda change: change.record.timestamp)
 
 
 def _files(landed: list[Landed]) -> list[FileStat]:
-    """What all of them changed together, file by file; most lines first."""
+    """The lines that all changes added and removed in each file; most lines first."""
     files: dict[str, FileStat] = {}
-    for stat in (stat for one in landed for stat in one.record.stat):
+    for stat in (stat for change in landed for stat in change.record.stat):
         known = files.get(stat.path, FileStat(path=stat.path, added=0, removed=0))
         if known.added is None or known.removed is None or stat.added is None:
             files[stat.path] = FileStat(path=stat.path, added=None, removed=None)
         else:
             added, removed = known.added + stat.added, known.removed + (stat.removed or 0)
             files[stat.path] = FileStat(path=stat.path, added=added, removed=removed)
-    return sorted(files.values(), key=lambda one: -((one.added or 0) + (one.removed or 0)))
+    return sorted(files.values(), key=lambda file: -((file.added or 0) + (file.removed or 0)))
 
 
 def duration_text(seconds: float) -> str:
@@ -195,17 +195,17 @@ def duration_text(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _money(project: Project, state: RunState) -> dict[str, Any]:
+def _money(project: ThreadProject, state: RunState) -> dict[str, Any]:
     by_task = sorted(
         ((key, spent_on(task)) for key, task in state.tasks.items()),
         key=lambda item: (-item[1].cost_usd, -item[1].input_tokens - item[1].output_tokens),
     )
-    told = [item for item in by_task if item[1].tokens_told or item[1].cost_told]
+    reported = [item for item in by_task if item[1].tokens_told or item[1].cost_told]
     return {
         "spent": spent_in(state),
         "spent_on_work": together(spent for _, spent in by_task),
         "spent_on_healing": spent_on_healing(state),
-        "spenders": told[:MAX_SPENDERS],
+        "spenders": reported[:MAX_SPENDERS],
         "budget": budget_text(budget_of(state, project.manifest.policy.budget)),
     }
 
@@ -216,13 +216,13 @@ def _changes(state: RunState) -> dict[str, Any]:
     return {
         "files": files[:MAX_FILES],
         "file_count": len(files),
-        "added": sum(one.added or 0 for one in files),
-        "removed": sum(one.removed or 0 for one in files),
-        "commits": [one for one in landed if one.record.commit],
+        "added": sum(file.added or 0 for file in files),
+        "removed": sum(file.removed or 0 for file in files),
+        "commits": [change for change in landed if change.record.commit],
     }
 
 
-def _wanted(project: Project, state: RunState, runner: str | None) -> dict[str, Any]:
+def _wanted(project: ThreadProject, state: RunState, runner: str | None) -> dict[str, Any]:
     reports = outbox_summary(project.state_dir)
     wanted = needs(project.manifest, state, place_of(project), runner=runner, reports=reports)
     held = held_back(project.manifest, state)
@@ -235,8 +235,10 @@ def _wanted(project: Project, state: RunState, runner: str | None) -> dict[str, 
     }
 
 
-def report_data(project: Project, state: RunState, runner: str | None = None) -> dict[str, Any]:
-    """All the page shows. Troubled tasks come first; long runs are cut, and say so.
+def report_data(
+    project: ThreadProject, state: RunState, runner: str | None = None
+) -> dict[str, Any]:
+    """Everything the page shows. Failed tasks come first; long lists are cut and say so.
 
     `runner`: the process that runs it now.
     """
@@ -314,7 +316,9 @@ def _environment() -> Any:
     return environment
 
 
-def write_report(project: Project, state: RunState, runner: str | None = None) -> tuple[Path, Path]:
+def write_report(
+    project: ThreadProject, state: RunState, runner: str | None = None
+) -> tuple[Path, Path]:
     """Write `report.html` and `report.md` into the run's folder; returns their paths.
 
     `runner`: the process that runs it now.

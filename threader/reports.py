@@ -1,7 +1,6 @@
-"""What a CACP node should hear of a run, from its state alone. Pure.
+"""Derives the reports for a CACP node from the state of a run. Pure.
 
-Each report has a key, so that what was written to the outbox before is not written again, whatever
-crash came between.
+Each report has a key, so that after a crash the same report is not written to the outbox twice.
 """
 
 import hashlib
@@ -18,13 +17,13 @@ from threader.outcome import trouble
 
 MAX_TEXT = 2_000
 MAX_SUMMARY = 500
-"""Characters, which leave a message's payload below its 4096 bytes."""
+"""Characters; keeps a message's payload below its limit of 4096 bytes."""
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/'\"]+/)+")
-"""Of an absolute path: who reads a mail is on another machine."""
+"""The folders of an absolute path, which mean nothing on the recipient's machine."""
 
 
 @dataclass(frozen=True)
-class Call:
+class NodeCall:
     """One JSON-RPC call (CACP 2.0 "Implementation Methods", "Context Methods")."""
 
     key: str
@@ -38,27 +37,27 @@ def _landed_files(task: TaskState) -> list[str]:
 
 def _on_contract(
     node: NodeSpec, contract_id: str, definition: ManifestTask, task: TaskState
-) -> Iterator[Call]:
+) -> Iterator[NodeCall]:
     base = {"projectId": node.project_id, "contractId": contract_id}
     task_id = definition.id
     if task.runs:
         plan = f"Task {task_id}: {definition.prompt_ref}"
-        yield Call(f"start:{task_id}", "cacp/implementation/start", {**base, "plan": plan})
+        yield NodeCall(f"start:{task_id}", "cacp/implementation/start", {**base, "plan": plan})
     if task.status is TaskStatus.DONE:
         files = {"files": _landed_files(task)}
         key = f"{task_id}:{task.runs}"
-        yield Call(f"complete:{key}", "cacp/implementation/complete", {**base, **files})
+        yield NodeCall(f"complete:{key}", "cacp/implementation/complete", {**base, **files})
         notes = f"Verified by the profile {definition.verify_profile}."
         verdict = {"result": "success", "notes": notes}
-        yield Call(f"verify:{key}", "cacp/implementation/verify", {**base, **verdict})
+        yield NodeCall(f"verify:{key}", "cacp/implementation/verify", {**base, **verdict})
 
 
-def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
+def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[NodeCall]:
     key = f"{definition.id}:{task.runs}"
     reason = trouble(task)[:MAX_TEXT]
     content = {"task": definition.id, "status": "escalated", "reason": reason}
     related = [definition.contract_id] if definition.contract_id else []
-    yield Call(
+    yield NodeCall(
         f"escalated:{key}",
         "cacp/context/share",
         {
@@ -79,12 +78,12 @@ def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) ->
 
 def _mail(
     node: NodeSpec, key: str, kind: str, topic: str, payload: dict[str, Any]
-) -> Iterator[Call]:
-    """A message to whom escalations go."""
+) -> Iterator[NodeCall]:
+    """A message to the recipient of escalations, if there is one."""
     if not node.escalate_to:
         return
     payload = payload | {"summary": _FOLDERS.sub("…/", payload["summary"])[:MAX_SUMMARY]}
-    yield Call(
+    yield NodeCall(
         key,
         "acp/send",
         {
@@ -98,13 +97,13 @@ def _mail(
     )
 
 
-def _on_end(node: NodeSpec, state: RunState) -> Iterator[Call]:
-    """The end of a run; a resume that ran anything ends anew."""
+def _on_end(node: NodeSpec, state: RunState) -> Iterator[NodeCall]:
+    """Mail on the end of a run. A resume with further attempts is another end."""
     if state.run_status is RunStatus.RUNNING:
         return
     counts = Counter(str(task.status) for task in state.tasks.values())
-    told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no tasks"
-    summary = f"Run {state.run_id} {state.run_status}: {told}"
+    statuses = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no tasks"
+    summary = f"Run {state.run_id} {state.run_status}: {statuses}"
     if state.abort_reason:
         summary += f". {state.abort_reason}"
     payload: dict[str, Any] = {"summary": summary, "details": {"tasks": counts}}
@@ -117,44 +116,44 @@ def _on_end(node: NodeSpec, state: RunState) -> Iterator[Call]:
     yield from _mail(node, key, kind, topic, payload)
 
 
-def _on_stop(node: NodeSpec, state: RunState) -> Iterator[Call]:
-    """A run that stopped in its midst, but by a signal: who sent that knows."""
+def _on_stop(node: NodeSpec, state: RunState) -> Iterator[NodeCall]:
+    """Mail on a run that stopped before its end, unless by a signal: its sender knows."""
     cause = why_stopped(state)
     if cause is None or cause == BY_SIGNAL:
         return
     payload = {
         "summary": f"Run {state.run_id} stopped: {cause}",
-        "blocked_on": f"what run {state.run_id} needs to go on",
+        "blocked_on": f"what run {state.run_id} needs to continue",
     }
-    # A resume that is refused alike, before anything was tried, is no news.
+    # A resume that stops for the same cause before any attempt gets the same key.
     attempts = sum(task.runs for task in state.tasks.values())
     key = f"stopped:{attempts}:{hashlib.sha256(cause.encode()).hexdigest()[:8]}"
     yield from _mail(node, key, "status.blocked", f"run {state.run_id} stopped", payload)
 
 
-def paused_calls(node: NodeSpec, state: RunState, reason: str) -> Iterator[Call]:
-    """A run that waits for its provider, once for each pause that grew long."""
+def paused_calls(node: NodeSpec, state: RunState, reason: str) -> Iterator[NodeCall]:
+    """Mail on a run that waits for its provider, once for each long pause."""
     done = sum(task.status is TaskStatus.DONE for task in state.tasks.values())
     payload = {
         "summary": f"Run {state.run_id} waits: {reason}",
         "blocked_on": "the provider of its workers",
         "details": {"done": done, "tasks": len(state.tasks)},
     }
-    # Nothing is done while a run waits: the key tells one long pause from the next.
+    # No task ends while a run waits, so this number is different for each long pause.
     topic = f"run {state.run_id} waits for its provider"
     yield from _mail(node, f"paused:{done}", "status.blocked", topic, payload)
 
 
-def task_calls(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[Call]:
-    """All that is to be told of one task as it stands."""
+def task_calls(node: NodeSpec, definition: ManifestTask, task: TaskState) -> Iterator[NodeCall]:
+    """The reports on one task in its current state."""
     if definition.contract_id:
         yield from _on_contract(node, definition.contract_id, definition, task)
     if task.status is TaskStatus.ESCALATED:
         yield from _on_escalation(node, definition, task)
 
 
-def rule_calls(node: NodeSpec, state: RunState) -> Iterator[Call]:
-    """Learned rules, shared as decisions for others to read; nobody need follow them."""
+def rule_calls(node: NodeSpec, state: RunState) -> Iterator[NodeCall]:
+    """Learned rules, shared as decisions that are not canonical."""
     for number, rule in enumerate(state.learned_rules):
         content = {
             "decision": rule.rule[:MAX_TEXT],
@@ -162,11 +161,11 @@ def rule_calls(node: NodeSpec, state: RunState) -> Iterator[Call]:
             "canonical": False,
         }
         params = {"projectId": node.project_id, "type": "decision", "content": content}
-        yield Call(f"rule:{number}", "cacp/context/share", params)
+        yield NodeCall(f"rule:{number}", "cacp/context/share", params)
 
 
-def all_calls(manifest: Manifest, state: RunState) -> Iterator[Call]:
-    """All that is to be told of a run as it stands; nothing without a node."""
+def all_calls(manifest: Manifest, state: RunState) -> Iterator[NodeCall]:
+    """The reports on a run in its current state; none without a node."""
     if manifest.node is None:
         return
     for definition in manifest.tasks:

@@ -1,4 +1,4 @@
-"""Writes starting points: an example that runs, or a manifest to fill in."""
+"""Writes an example that runs, or a manifest to fill in."""
 
 import json
 import shutil
@@ -16,9 +16,9 @@ def skill(platform: str | None = None) -> str:
     folder = files("threader") / "skill"
     if platform is None:
         return (folder / "SKILL.md").read_text()
-    known = {Path(one.name).stem: one for one in (folder / "platforms").iterdir()}
+    known = {Path(file.name).stem: file for file in (folder / "platforms").iterdir()}
     if platform not in known:
-        raise ThreaderError(f"{platform} is none of {', '.join(sorted(known))}")
+        raise ThreaderError(f"unknown platform {platform}; there are {', '.join(sorted(known))}")
     return known[platform].read_text()
 
 

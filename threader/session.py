@@ -1,4 +1,4 @@
-"""Opens runs: a new one, or an old one to go on with (agent-threader-v2 §10)."""
+"""Opens a new run, or an old one to continue (agent-threader-v2 §10)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,41 +7,46 @@ from fnmatch import fnmatchcase
 from schemas.manifest import Budget
 from schemas.run_state import KeptCopy, RunState, TaskStatus
 from threader.budget import over
-from threader.course import Course, new_state
 from threader.digest import is_digest_of, manifest_digest
 from threader.errors import DigestMismatch, NotReady, RunExists, ThreaderError
+from threader.initial_state import new_state
 from threader.interruptions import reopened
-from threader.load import Project
+from threader.load import ThreadProject
+from threader.orchestrator import Orchestrator
+from threader.preflight import make_site
 from threader.process import kill_leftovers
 from threader.reconcile import Changes, differences, reconcile, resume
-from threader.run import Run, is_committed, make_site
+from threader.recovery import is_committed
+from threader.scheduler import Scheduler
 from threader.store import RunStore, now
 
 
-def start_run(project: Project, *, fresh: bool = False, budget: Budget | None = None) -> Run:
-    """A new run. Raises RunExists unless `fresh`, which puts an old run's folder aside.
+def start_run(
+    project: ThreadProject, *, fresh: bool = False, budget: Budget | None = None
+) -> Orchestrator:
+    """A new run. Raises RunExists, unless `fresh`: then an old run's folder is renamed.
 
-    `budget` counts before the manifest's.
+    `budget` overrides the manifest's.
     """
     store = RunStore(project.state_dir)
     kept: list[KeptCopy] = []
     if store.exists():
         if not fresh:
             raise RunExists(
-                f"{project.manifest.run_id} has been run before: go on with `resume`, or start "
-                "over with `run --fresh` (the old run is kept aside)"
+                f"{project.manifest.run_id} has been run before: continue it with `resume`, or "
+                "start over with `run --fresh` (the old run's files are kept)"
             )
-        kept = _put_aside(project, store)
+        kept = _archive(project, store)
         store = RunStore(project.state_dir)
     state = new_state(project.manifest, now())
     state.kept, state.budget = kept, budget
-    return Run(project, store, Course(project.manifest, state))
+    return Orchestrator(project, store, Scheduler(project.manifest, state))
 
 
-def _put_aside(project: Project, store: RunStore) -> list[KeptCopy]:
-    """Rename an old run's folder, once what a crash left half done is undone.
+def _archive(project: ThreadProject, store: RunStore) -> list[KeptCopy]:
+    """Rename an old run's folder, after undoing what a crash left unfinished.
 
-    Returns the copies of what somebody had edited, by their place from the new run's folder.
+    Returns the kept copies of edited files, with paths relative to the new run's folder.
     """
     store.prepare()
     with store.lock.held():
@@ -55,7 +60,7 @@ def _put_aside(project: Project, store: RunStore) -> list[KeptCopy]:
         try:
             undone = asyncio.run(site.recover(lambda key: is_committed(state, key)))
         except NotReady:
-            state.kept += site.kept()
+            state.kept += site.backup_copies()
             if known:
                 store.write_state(state, ())
             raise
@@ -67,54 +72,54 @@ def _put_aside(project: Project, store: RunStore) -> list[KeptCopy]:
     return [copy.model_copy(update={"place": f"../{aside.name}/{copy.place}"}) for copy in copies]
 
 
-def load_state(project: Project) -> RunState:
-    """The run's state as it is on disk. Raises NoSuchRun."""
+def load_state(project: ThreadProject) -> RunState:
+    """The run's state on disk. Raises NoSuchRun."""
     return RunStore(project.state_dir).load()
 
 
 def resume_run(
-    project: Project,
+    project: ThreadProject,
     *,
     reconciling: bool = False,
     retry: Sequence[str] = (),
     retry_failed: str | None = None,
     budget: Budget | None = None,
-) -> tuple[Run, Changes]:
-    """Go on with a run. Raises NoSuchRun, or DigestMismatch when the manifest has changed.
+) -> tuple[Orchestrator, Changes]:
+    """Continue a run. Raises NoSuchRun, or DigestMismatch when the manifest has changed.
 
-    With `reconciling` the state is fitted to the changed manifest; the changes are returned.
-    `retry` names tasks that start afresh whatever became of them; `retry_failed` is a glob over
-    the tasks that ended FAILED, ESCALATED or BLOCKED, which then do so too. `budget` counts before
-    the manifest's and what was given earlier.
+    With `reconciling` the state is adapted to the changed manifest; the changes are returned.
+    `retry` names tasks that start afresh, whatever their status; `retry_failed` is a glob for tasks
+    that ended FAILED, ESCALATED or BLOCKED and start afresh too. `budget` overrides the manifest's
+    and any earlier one.
     """
     store = RunStore(project.state_dir)
     state = store.load()
     unknown = sorted(set(retry) - {task.id for task in project.manifest.tasks})
     if unknown:
-        raise ThreaderError(f"--retry: {', '.join(unknown)} is no task of this manifest")
+        raise ThreaderError(f"--retry: {', '.join(unknown)} is not a task of this manifest")
     if retry_failed is not None:
         retry = [*retry, *_failed(state, project, retry_failed)]
     reopened(state, now(), store.last_seen())
     changes = Changes()
     if not is_digest_of(state.manifest_digest, project.manifest):
         if not reconciling:
-            found = differences(state, project.manifest).lines() or ["settings only"]
+            differing = differences(state, project.manifest).lines() or ["settings only"]
             raise DigestMismatch(
-                "the manifest changed since this run began (" + "; ".join(found) + "); "
+                "the manifest changed since this run began (" + "; ".join(differing) + "); "
                 "accept that with `resume --reconcile`, or start over with `run --fresh`"
             )
         changes = reconcile(state, project.manifest)
     state.manifest_digest = manifest_digest(project.manifest)
     state.budget = over(budget, state.budget)
     resume(state, project.manifest, retry)
-    return Run(project, store, Course(project.manifest, state)), changes
+    return Orchestrator(project, store, Scheduler(project.manifest, state)), changes
 
 
 _FAILED = (TaskStatus.FAILED, TaskStatus.ESCALATED, TaskStatus.BLOCKED)
 
 
-def _failed(state: RunState, project: Project, pattern: str) -> list[str]:
-    """The tasks that `--retry-failed` means. Raises ThreaderError when it can mean none."""
+def _failed(state: RunState, project: ThreadProject, pattern: str) -> list[str]:
+    """The tasks that `--retry-failed` selects. Raises ThreaderError when the glob matches none."""
     named = [task.id for task in project.manifest.tasks if fnmatchcase(task.id, pattern)]
     if not named:
         raise ThreaderError(f"--retry-failed: {pattern} matches no task of this manifest")

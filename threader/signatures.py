@@ -27,14 +27,14 @@ def strip_ansi(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` fit for a terminal's line: no line breaks, nothing that steers the terminal."""
+    """`text` as one line for a terminal: without line breaks and control sequences."""
     return "".join(filter(str.isprintable, " ".join(strip_ansi(text).split())))
 
 
 def primary_signal(log: str) -> str:
-    """The line of a verification or worker log that names the failure best.
+    """The line of a verification or worker log that best identifies the failure.
 
-    The last exception line, else the first line that speaks of trouble, else the last line.
+    The last exception line, else the first line with a word of failure, else the last line.
     """
     lines = [line for line in strip_ansi(log[-_TAIL:]).splitlines() if line.strip()]
     for line in reversed(lines):
@@ -51,7 +51,7 @@ def _stable(match: re.Match[str]) -> str:
 
 
 def signature(failure_class: str, signal: str, task_id: str = "") -> str:
-    """The comparable fingerprint of a failure; equal causes give equal text."""
+    """The fingerprint of a failure; equal causes give equal text."""
     text = strip_ansi(signal[:4000])
     if task_id:
         text = re.sub(rf"(?<![\w-]){re.escape(task_id)}(?![\w-])", " ", text, flags=re.IGNORECASE)

@@ -1,9 +1,9 @@
 """A run's folder: state, checkpoints, logs (agent-threader-v2 §10 "Atomic State Writes").
 
-A checkpoint is one task's small file, written after each attempt. `run.json` is the whole state,
-written at every window, round, signal and end, and now and then between; what it holds of unchanged
-tasks is not serialised again. A load reads both, and the larger `revision` of a task wins.
-`state.json` is written beside it for others: `state.v2`, and nothing of our own.
+A checkpoint is a small file for one task, written after each attempt. `run.json` is the whole
+state, written at every window, heal round, signal and end, and at intervals in between; unchanged
+tasks in it are not serialised again. A load reads both, and the larger `revision` of a task wins.
+`state.json` beside it is for other programs: `state.v2`, without the runner's own members.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from schemas.problems import told
+from schemas.problems import problem_text
 from schemas.run_state import RunState, TaskState
 from schemas.state import head, task_json
 from threader.errors import NoSuchRun, RunLocked, ThreaderError
@@ -28,7 +28,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def now() -> str:
-    """The time as state.v2 spells it: ISO 8601, UTC, microseconds."""
+    """The time in the form of state.v2: ISO 8601, UTC, microseconds."""
     return _stamp(datetime.now(UTC))
 
 
@@ -67,9 +67,14 @@ class RunStore:
         return info.st_ino, info.st_mtime_ns
 
     def check_unchanged(self) -> None:
-        """Raises RunLocked when another process wrote the state since it was read, under lock."""
+        """Raises RunLocked when another process has written the state since it was read.
+
+        Call it while holding the lock.
+        """
         if self._mark() != self._read:
-            raise RunLocked("another process ran this manifest meanwhile; give the command again")
+            raise RunLocked(
+                "another process has run this manifest since it was read; run the command again"
+            )
 
     def write_state(self, state: RunState, changed: Iterable[str]) -> None:
         """Write the whole state; `changed` names the tasks that differ from the last time."""
@@ -94,12 +99,12 @@ class RunStore:
         return {*changed, *(key for key in state.tasks if key not in self._fragments)}
 
     def show_life(self) -> None:
-        """Leave a sign that the runner lives, which outlasts a kill."""
+        """Touch the sign of life, which stays after a kill."""
         with suppress(OSError):
             (self.folder / "alive").touch()
 
     def last_seen(self) -> str | None:
-        """When a runner last left a sign; None when none did."""
+        """The time of the last sign of life; None when there is none."""
         try:
             seconds = (self.folder / "alive").stat().st_mtime
         except OSError:
@@ -111,7 +116,7 @@ class RunStore:
         write_atomic(self.folder / "tasks" / f"{task_id}.json", task.model_dump_json().encode())
 
     def load(self) -> RunState:
-        """The state with newer checkpoints merged in. Raises NoSuchRun, or says what is broken."""
+        """The state with newer checkpoints merged in. Raises NoSuchRun, or ThreaderError."""
         self._read = self._mark()
         try:
             path = self.run_path
@@ -121,7 +126,8 @@ class RunStore:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise ThreaderError(
-                f"{path.name} is no state of a run: {told(first, 'the file')}"
+                f"{path.name} is not the state of a run: {problem_text(first, 'the file')}; "
+                "start over with `run --fresh`, which keeps the old files"
             ) from None
         for path in (self.folder / "tasks").glob("[!.]*.json"):
             self._merge(state, path)
@@ -139,8 +145,7 @@ class RunStore:
             state.tasks[path.stem] = TaskState.model_validate_json(data)
         except (ValueError, KeyError, TypeError):
             raise ThreaderError(
-                f"tasks/{path.name} is no state of a task; without that file the run goes on "
-                "from run.json"
+                f"tasks/{path.name} is not the state of a task; remove it to continue from run.json"
             ) from None
         if state.window is not None and path.stem not in state.window.task_ids:
             state.window.task_ids.append(path.stem)

@@ -1,4 +1,4 @@
-"""Applies changes of files so that they can always be taken back (agent-threader-v2 §8).
+"""Changes files so that the changes can always be rolled back (agent-threader-v2 §8).
 
 A journal with the originals is on disk before the first file changes. Commit and rollback rename
 the journal; one that is still active after a crash is rolled back by `recover`.
@@ -24,11 +24,11 @@ from threader.writes import FileChange
 ACTIVE = "journal.json"
 MAX_DIFF = 400_000
 MAX_LINES = 5_000
-"""Of a file before and after together: what is longer is not compared."""
+"""Lines before and after together, above which a file is not compared."""
 
 
 def _open_folder(root: int, parts: Sequence[str], *, create: bool) -> tuple[int, list[str]]:
-    """A descriptor of the folder `parts` below `root`, following no link; and folders made."""
+    """A descriptor of the folder `parts` below `root`, without following links; and new folders."""
     current = os.dup(root)
     made: list[str] = []
     try:
@@ -48,7 +48,7 @@ def _open_folder(root: int, parts: Sequence[str], *, create: bool) -> tuple[int,
 
 
 def temporary_name(name: str) -> str:
-    """Where `name` is written before it is renamed: short, however long `name` is."""
+    """The name of the temporary file for `name`: short, however long `name` is."""
     return f".{hashlib.sha256(name.encode()).hexdigest()[:16]}.cacp-tmp"
 
 
@@ -75,7 +75,7 @@ def _write_file(root: int, path: str, data: bytes, mode: int) -> None:
 
 
 def _read_file(root: int, path: str) -> bytes | None:
-    """What stands at `path`; None when there is no plain file."""
+    """The content of `path`; None when it is not a regular file."""
     parts = PurePosixPath(path).parts
     try:
         folder, _ = _open_folder(root, parts[:-1], create=False)
@@ -100,14 +100,14 @@ def _remove_file(root: int, path: str) -> None:
 
 
 @dataclass(frozen=True)
-class Transaction:
-    """Changes under `root`, journalled in `folder` (one per attempt, kept as the backup)."""
+class FileTransaction:
+    """Changes below `root`, with a journal in `folder` (one per attempt, kept as the backup)."""
 
     root: Path
     folder: Path
 
     def begin(self, changes: Sequence[FileChange]) -> None:
-        """Write the originals and the journal; nothing changes yet."""
+        """Write the originals and the journal; no file changes yet."""
         self.folder.mkdir(parents=True, exist_ok=True)
         entries = []
         for index, change in enumerate(changes):
@@ -145,10 +145,10 @@ class Transaction:
         self._close("committed.json")
 
     def rollback(self) -> list[KeptCopy]:
-        """Put everything back as it was before `begin`. Safe to repeat.
+        """Restore every file as it was before `begin`. Safe to repeat.
 
-        A file that is neither as it was nor as it was applied has been edited by somebody: a copy
-        is kept. Returns those.
+        Returns copies of the files that somebody else has edited: those that are neither as before
+        nor as applied.
         """
         journal = orjson.loads((self.folder / ACTIVE).read_bytes())
         kept: list[KeptCopy] = []
@@ -173,13 +173,13 @@ class Transaction:
         return kept
 
     def _keep_edited(self, root: int, index: int, entry: dict[str, Any]) -> Path | None:
-        found = _read_file(root, entry["path"])
-        if found is None or sha256(found) == entry.get("after"):
+        current = _read_file(root, entry["path"])
+        if current is None or sha256(current) == entry.get("after"):
             return None
-        if entry["existed"] and found == (self.folder / f"{index}.before").read_bytes():
+        if entry["existed"] and current == (self.folder / f"{index}.before").read_bytes():
             return None
         copy = self.folder / f"{index}.edited"
-        write_atomic(copy, found)
+        write_atomic(copy, current)
         return copy
 
     def _close(self, name: str) -> None:
@@ -188,19 +188,19 @@ class Transaction:
 
 
 def kept_copy(name: str, copy: Path) -> KeptCopy:
-    """A file that was taken back and that somebody had edited meanwhile; `copy` is in a backup."""
+    """The record of a rolled-back file that somebody had edited; `copy` is in a backup folder."""
     return KeptCopy(path=name, place="/".join(copy.parts[-3:]))
 
 
 def recover(backups: Path, is_committed: Callable[[str], bool]) -> dict[str, list[KeptCopy]]:
-    """Finish what a crash interrupted: commit the journals `is_committed` names, undo the others.
+    """Finish what a crash interrupted: commit the journals that `is_committed`, undo the others.
 
     Returns the names of those undone, with the copies that `rollback` kept of each.
     """
     undone: dict[str, list[KeptCopy]] = {}
     for journal in sorted(backups.glob(f"*/{ACTIVE}")):
         folder = journal.parent
-        transaction = Transaction(Path(orjson.loads(journal.read_bytes())["root"]), folder)
+        transaction = FileTransaction(Path(orjson.loads(journal.read_bytes())["root"]), folder)
         if is_committed(folder.name):
             transaction.commit()
         elif stat.S_ISDIR(_mode(transaction.root)):

@@ -1,7 +1,7 @@
-"""Runs a task's verification profile; the verdict is the runner's alone (agent-threader-v2 §8).
+"""Runs a task's verification profile; only the runner decides the verdict (agent-threader-v2 §8).
 
-The first layer, after parsing, is `writes.plan_writes`. Here are the other two: build, test and
-lint steps after the writes, then the smoke steps.
+The first layer, after parsing, is `writes.plan_writes`. This module has the other two: build, test
+and lint steps after the writes, then the smoke steps.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _CLASSES = {
 
 
 @dataclass(frozen=True)
-class Check:
+class VerifyContext:
     """Where and how a verification runs."""
 
     cwd: Path
@@ -35,7 +35,7 @@ class Check:
 
 
 def base_environment(profile: VerifyProfile, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the steps inherit of the runner's environment."""
+    """The environment of the steps: what the profile lets them inherit, and its own variables."""
     if profile.inherit_env is True:
         kept = dict(environ)
     else:
@@ -44,7 +44,7 @@ def base_environment(profile: VerifyProfile, environ: Mapping[str, str]) -> dict
     return {**kept, **profile.env}
 
 
-async def _run_step(step: VerifyStep, env: dict[str, str], check: Check) -> Failure | None:
+async def _run_step(step: VerifyStep, env: dict[str, str], check: VerifyContext) -> Failure | None:
     with check.log_path.open("ab") as log:
         log.write(f"\n=== {step.name}: {step.cmd}\n".encode())
         start = log.tell()
@@ -57,8 +57,8 @@ async def _run_step(step: VerifyStep, env: dict[str, str], check: Check) -> Fail
         max_log_bytes=check.max_log_bytes,
     )
     with check.log_path.open("ab") as log:
-        said = f"exit code {ended.exit_code}" if ended.ending is Ending.EXITED else ended.ending
-        log.write(f"=== {step.name}: {said} after {ended.duration_sec:.1f} s\n".encode())
+        result = f"exit code {ended.exit_code}" if ended.ending is Ending.EXITED else ended.ending
+        log.write(f"=== {step.name}: {result} after {ended.duration_sec:.1f} s\n".encode())
         written = log.tell() - start
     if ended.ending is Ending.EXITED and ended.exit_code == 0:
         return None
@@ -68,7 +68,7 @@ async def _run_step(step: VerifyStep, env: dict[str, str], check: Check) -> Fail
     return Failure(_CLASSES[step.layer], f"{step.name} {primary_signal(own)}")
 
 
-async def verify(profile: VerifyProfile, check: Check) -> Failure | None:
+async def verify(profile: VerifyProfile, check: VerifyContext) -> Failure | None:
     """The first failing step's failure, or None when the profile passes."""
     env = base_environment(profile, check.environ)
     for step in sorted(profile.steps, key=lambda step: step.layer == "smoke"):

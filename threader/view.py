@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a live table, or plain lines."""
+"""Shows a run in progress: as a live table, or as plain lines."""
 
 import time
 from collections import Counter, deque
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from schemas.run_state import RunState, RunStatus, TaskStatus
 from threader.budget import cost_text, count_text, spent_in
+from threader.events import RunEvent
 from threader.report import duration_text
-from threader.run import Event
 from threader.signatures import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LAST = 8
 
 
 def time_left(state: RunState, done_now: int, seconds: float) -> float | None:
-    """Seconds until the pending tasks are done at this run's pace; None while there is none."""
+    """Seconds until the pending tasks are done at this run's pace; None before one is done."""
     waiting = sum(
         task.status in (TaskStatus.PENDING, TaskStatus.RUNNING) for task in state.tasks.values()
     )
@@ -35,13 +35,13 @@ def time_left(state: RunState, done_now: int, seconds: float) -> float | None:
 class PlainView:
     """One line per event, for logs and pipes."""
 
-    def __call__(self, event: Event, state: RunState) -> None:
+    def __call__(self, event: RunEvent, state: RunState) -> None:
         if event.kind != "started":
             print(f"{time.strftime('%H:%M:%S')} {event.text}", flush=True)
 
 
 class LiveView:
-    """A table that is redrawn in place. Use as a context manager."""
+    """A table that is redrawn in place; a context manager."""
 
     def __init__(self, console: "Console", state: RunState) -> None:
         from rich.live import Live
@@ -51,7 +51,7 @@ class LiveView:
         self._done_before = self._count(TaskStatus.DONE)
         self._started: dict[str, float] = {}
         self._spent = spent_in(state)
-        self._events: deque[tuple[str, Event]] = deque(maxlen=LAST)
+        self._events: deque[tuple[str, RunEvent]] = deque(maxlen=LAST)
         self._live = Live(
             console=console, refresh_per_second=4, get_renderable=self.render, transient=False
         )
@@ -66,7 +66,7 @@ class LiveView:
     def _count(self, status: TaskStatus) -> int:
         return sum(task.status is status for task in self._state.tasks.values())
 
-    def __call__(self, event: Event, state: RunState) -> None:
+    def __call__(self, event: RunEvent, state: RunState) -> None:
         self._spent = event.spent or self._spent
         if event.kind == "started" and event.task_id:
             self._started[event.task_id] = time.monotonic()
@@ -103,13 +103,13 @@ class LiveView:
         ]
 
     def _waits(self) -> list[str]:
-        """What the run waits for, if it does."""
+        """What the run waits for."""
         from rich.markup import escape
 
-        found = [item for item in self._state.interruptions if item.ended is None]
+        waiting = [item for item in self._state.interruptions if item.ended is None]
         return [
             f"  [yellow]waits since {item.began[11:19]} UTC: {escape(one_line(item.cause))}[/]"
-            for item in found
+            for item in waiting
         ]
 
     def _bar(self) -> str:
@@ -121,10 +121,10 @@ class LiveView:
             used += width
             bar += f"[{COLOURS[name]}]{'━' * width}[/]"
         bar += f"[bright_black]{'━' * (50 - used)}[/]"
-        told = "  ".join(
+        legend = "  ".join(
             f"[{COLOURS[name]}]{counts[name]} {name.lower()}[/]" for name in COLOURS if counts[name]
         )
-        return f"{bar}  {told}"
+        return f"{bar}  {legend}"
 
     def render(self) -> "Group":
         from rich.console import Group

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from schemas.manifest import HealSchedule
-from schemas.run_state import PolicyState, TaskState, TaskStatus, WindowState
+from schemas.run_state import PolicyState, RunState, TaskState, TaskStatus, WindowState
 from threader.convergence import is_converging, no_convergence
 
 
@@ -38,15 +38,26 @@ def window_limit(policy: PolicyState, pending: int) -> int:
 
 
 def sweeps(policy: PolicyState) -> bool:
-    """Whether the window takes in dependents as they become ready."""
+    """Whether tasks join the window as they become ready."""
     return policy.heal_schedule in (HealSchedule.EPOCH, HealSchedule.OFF)
 
 
 def failure_rate(tasks: Sequence[TaskState]) -> float:
     """Healable failures per attempted healable task of a settled window, 0 when there is none."""
-    failed = sum(task.status is TaskStatus.FAILED and task.healable for task in tasks)
+    failed = sum(map(is_healable_failure, tasks))
     attempted = failed + sum(task.status is TaskStatus.DONE for task in tasks)
     return failed / attempted if attempted else 0.0
+
+
+def is_healable_failure(task: TaskState) -> bool:
+    return task.status is TaskStatus.FAILED and task.healable
+
+
+def open_window_of(state: RunState) -> WindowState:
+    """The window under way. Raises RuntimeError when none is open."""
+    if state.window is None:
+        raise RuntimeError("no window is open")
+    return state.window
 
 
 class Action(StrEnum):
@@ -55,7 +66,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class WindowVerdict:
     """What follows from a settled window."""
 
     action: Action
@@ -63,12 +74,10 @@ class Verdict:
     failure_rate: float
     next_batch_size: int
     stalled_rounds: int
-    failing: tuple[str, ...] = ()
-    """Healable failures in window order: the healing scope."""
-    shrinks: bool = False
     converging: bool | None = None
     """Whether the last heal round helped; None when this pass was no retry."""
     escalations: Mapping[str, str] = field(default_factory=dict)
+    """The tasks to escalate, and why."""
     no_convergence: str | None = None
     """Why healing does not help (§10); the window's failing tasks are escalated for it."""
 
@@ -82,31 +91,16 @@ def judge(
     stalled_rounds: int,
     healer: bool,
     max_batch_size: int,
-) -> Verdict:
+) -> WindowVerdict:
     """The verdict on a window whose tasks have all settled. `healer`: whether there is one."""
     members = [tasks[task_id] for task_id in window.task_ids]
-    failing = tuple(
-        task_id
-        for task_id, task in zip(window.task_ids, members, strict=True)
-        if task.status is TaskStatus.FAILED and task.healable
-    )
+    failing = [task_id for task_id in window.task_ids if is_healable_failure(tasks[task_id])]
     rate = failure_rate(members)
     clean = all(task.status is TaskStatus.DONE for task in members)
-    auto = policy.heal_schedule is HealSchedule.AUTO
-    shrinks = auto and rate > policy.failure_threshold
-    size = policy.current_batch_size
-    if shrinks:
-        size = shrink(size)
-    elif auto and clean:
-        size = grow(size, max_batch_size)
+    shrinks = policy.heal_schedule is HealSchedule.AUTO and rate > policy.failure_threshold
     unhealed = _unhealed(window, tasks, failing)
-    converging = None
-    if window.healed_failures:
-        converging = is_converging(window.healed_failures, unhealed)
-        stalled_rounds = 0 if converging else stalled_rounds + 1
-    elif window.passes == 1 and any(task.status is TaskStatus.DONE for task in members):
-        stalled_rounds = 0
-    reason = no_convergence(
+    converging, stalled_rounds = _progress(window, members, unhealed, stalled_rounds)
+    stuck = no_convergence(
         before=window.healed_failures,
         after=unhealed,
         stalled_rounds=stalled_rounds,
@@ -115,32 +109,54 @@ def judge(
         max_total_rounds=policy.max_total_heal_rounds,
     )
     action, text, escalates = (
-        (Action.ADVANCE, reason, True)
-        if reason
+        (Action.ADVANCE, stuck, True)
+        if stuck
         else _action(window, policy, failing, rounds_used, clean=clean, healer=healer)
     )
     if action is Action.HEAL and shrinks:
         text = "shrink and heal"
-    escalations = dict.fromkeys(failing, text) if escalates else {}
-    return Verdict(
-        action,
-        text,
-        rate,
-        size,
-        # What is tried next is not to blame for what healing could not mend before.
-        0 if reason else stalled_rounds,
-        failing,
-        shrinks,
-        converging,
-        escalations,
-        reason,
+    return WindowVerdict(
+        action=action,
+        text=text,
+        failure_rate=rate,
+        next_batch_size=_next_size(policy, max_batch_size, shrinks=shrinks, clean=clean),
+        # The next window starts counting from zero.
+        stalled_rounds=0 if stuck else stalled_rounds,
+        converging=converging,
+        escalations=dict.fromkeys(failing, text) if escalates else {},
+        no_convergence=stuck,
     )
+
+
+def _next_size(policy: PolicyState, limit: int, *, shrinks: bool, clean: bool) -> int:
+    """The batch size after a window (§6): it changes in `auto` only."""
+    size = policy.current_batch_size
+    if shrinks:
+        return shrink(size)
+    if policy.heal_schedule is HealSchedule.AUTO and clean:
+        return grow(size, limit)
+    return size
+
+
+def _progress(
+    window: WindowState,
+    members: Sequence[TaskState],
+    unhealed: Mapping[str, str],
+    stalled_rounds: int,
+) -> tuple[bool | None, int]:
+    """Whether the last heal round helped, and how many rounds in a row have not."""
+    if window.healed_failures:
+        converging = is_converging(window.healed_failures, unhealed)
+        return converging, 0 if converging else stalled_rounds + 1
+    if window.passes == 1 and any(task.status is TaskStatus.DONE for task in members):
+        return None, 0
+    return None, stalled_rounds
 
 
 def _unhealed(
     window: WindowState, tasks: Mapping[str, TaskState], failing: Sequence[str]
 ) -> dict[str, str]:
-    """Task and signature of what healing has not mended, escalated for repetition or not."""
+    """Signatures of the tasks that healing did not fix, with those escalated for repetition."""
     stuck = (
         key
         for key in window.task_ids
@@ -158,7 +174,7 @@ def _action(
     clean: bool,
     healer: bool,
 ) -> tuple[Action, str, bool]:
-    """What to do, why, and whether the failing tasks are escalated by it."""
+    """What to do, why, and whether the failing tasks are escalated."""
     if clean:
         return Action.ADVANCE, "clean", False
     if not failing:
@@ -175,8 +191,8 @@ def _action(
 def isolate(failing: Sequence[str], tasks: Mapping[str, TaskState], size: int) -> list[str]:
     """The retry window after a shrink: one task for each signature, at most `size`.
 
-    A signature shared by several tasks is tried first and on one of them, so that a heal is
-    proven before the others pay for it; those left out go back to the queue.
+    A signature shared by several tasks comes first, with one of them, so that a heal is proven
+    before it is tried on the others; those left out go back to the queue.
     """
     groups: dict[str, list[str]] = {}
     for task_id in failing:

@@ -1,7 +1,6 @@
-"""From a result's `writes[]` to the changes of files they amount to (agent-threader-v2 §8).
+"""Plans the file changes of a result's `writes[]` (agent-threader-v2 §8).
 
-Reads the workspace and the staging area; changes nothing. All or nothing: one bad write and none
-is planned.
+Reads the workspace and the staging area; changes nothing. One bad write refuses all of them.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ SHRINK_FLOOR = 100
 
 
 class WriteRefused(Exception):
-    """A write that breaks a safeguard; `signal` is stable, for the signature."""
+    """A write breaks a safeguard; `signal` is stable text for the signature."""
 
     def __init__(self, signal: str, message: str) -> None:
         super().__init__(message)
@@ -27,7 +26,7 @@ class WriteRefused(Exception):
 
 @dataclass
 class FileChange:
-    """What becomes of one file. `before` is None for a new file; `mode` are permission bits."""
+    """The change of one file. `before` is None for a new file; `mode` has the permission bits."""
 
     path: str
     before: bytes | None
@@ -44,7 +43,7 @@ class WriteRules:
 
 
 def _real_path(rules: WriteRules, clean: str) -> Path:
-    """The file behind `clean`, whose folders may be links within the workspace only."""
+    """The file at `clean`. Its folders may be links, but only within the workspace."""
     target = rules.workspace / clean
     folder = target.parent.resolve()
     root = rules.workspace.resolve()
@@ -79,7 +78,7 @@ def _staged(rules: WriteRules, reference: str) -> bytes:
     if not path.is_relative_to(rules.staging.resolve()):
         raise WriteRefused("bad_content_ref", f"content_ref {clean}: leads out of the staging area")
     if not path.is_file():
-        raise WriteRefused("bad_content_ref", f"content_ref {clean}: there is no such staged file")
+        raise WriteRefused("bad_content_ref", f"content_ref {clean}: the file was not staged")
     if path.stat().st_size > MAX_STAGED:
         raise WriteRefused("bad_content_ref", f"content_ref {clean}: larger than 64 MiB")
     data = path.read_bytes()
@@ -116,7 +115,7 @@ def _apply(rules: WriteRules, write: Write, change: FileChange, *, exists: bool)
     if write.op == "create" and exists:
         raise WriteRefused("already_exists", f"{change.path}: create, but the file exists")
     if write.op == "replace" and not exists:
-        raise WriteRefused("no_such_file", f"{change.path}: replace, but there is no such file")
+        raise WriteRefused("no_such_file", f"{change.path}: replace, but the file does not exist")
     _check_precondition(write, change)
     if write.op == "append":
         change.after += content
@@ -125,7 +124,7 @@ def _apply(rules: WriteRules, write: Write, change: FileChange, *, exists: bool)
 
 
 def _check_shrinkage(change: FileChange, allowed: Sequence[str]) -> None:
-    """§8, on the whole effect of a result: several small steps are no way around it."""
+    """Refuse a result that shrinks a file too much, in one write or in several (§8)."""
     old, new = len(change.before or b""), len(change.after)
     if old > SHRINK_FLOOR and new * 2 < old and not matches(change.path, allowed):
         raise WriteRefused(
@@ -136,7 +135,7 @@ def _check_shrinkage(change: FileChange, allowed: Sequence[str]) -> None:
 
 
 def plan_writes(writes: Sequence[Write], rules: WriteRules) -> list[FileChange]:
-    """The changes that `writes` amount to, in order of first mention. Raises WriteRefused."""
+    """The file changes of `writes`, in order of first mention. Raises WriteRefused."""
     changes: dict[Path, FileChange] = {}
     for write in writes:
         try:
@@ -145,8 +144,8 @@ def plan_writes(writes: Sequence[Write], rules: WriteRules) -> list[FileChange]:
             signal = "protected_file" if "protected" in str(error) else "path_escape"
             raise WriteRefused(signal, f"{write.path!r:.200}: {error}") from None
         except (OSError, RuntimeError) as error:
-            # Before Python 3.13 a circle of links is a RuntimeError.
-            reason = getattr(error, "strerror", None) or "a circle of symbolic links"
+            # Before Python 3.13 a cycle of links is a RuntimeError.
+            reason = getattr(error, "strerror", None) or "a cycle of symbolic links"
             raise WriteRefused("unusable_path", f"{write.path!r:.200}: {reason}") from None
     for change in changes.values():
         _check_shrinkage(change, rules.allow_shrink)

@@ -1,1 +1,1 @@
-"""A scripted model: stands in for the APIs of model providers, so that agents run without one."""
+"""A scripted model that replaces the APIs of model providers, so that agents run without one."""

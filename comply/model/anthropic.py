@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator
 
 from comply.model.conversation import (
-    Answer,
-    Asked,
-    Body,
     Event,
     Kind,
+    ModelAnswer,
+    ModelRequest,
+    OfferedTool,
+    RequestPart,
     Shape,
     Text,
-    Tool,
     Turn,
     parsed,
     size,
@@ -23,60 +23,62 @@ from schemas.jsont import JsonObject
 ROLES: dict[str, Kind] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-class Message(Body):
+class AnthropicMessage(RequestPart):
     role: str
     content: Text
 
 
-class Offered(Body):
-    """A tool. One that the provider runs itself has no schema."""
+class AnthropicTool(RequestPart):
+    """A tool. Tools that the provider runs itself have no schema."""
 
     name: str
     input_schema: JsonObject | None = None
 
 
-class Output(Body):
+class Output(RequestPart):
     format: Shape | None = None
 
 
-class Request(Body):
+class AnthropicRequest(RequestPart):
     model: str
-    messages: list[Message]
+    messages: list[AnthropicMessage]
     system: Text = []
-    tools: list[Offered] = []
+    tools: list[AnthropicTool] = []
     stream: bool = False
     output_config: Output | None = None
     output_format: Shape | None = None
 
 
-def asked(body: bytes) -> Asked:
-    given = parsed(Request, body)
+def asked(body: bytes) -> ModelRequest:
+    given = parsed(AnthropicRequest, body)
     shape = given.output_config.format if given.output_config else given.output_format
-    return Asked(
+    return ModelRequest(
         model=given.model,
         turns=(Turn("system", text_of(given.system)), *_turns(given.messages)),
         tools=tuple(
-            Tool(one.name, one.input_schema) for one in given.tools if one.input_schema is not None
+            OfferedTool(tool.name, tool.input_schema)
+            for tool in given.tools
+            if tool.input_schema is not None
         ),
         stream=given.stream,
         shape=shape.shape if shape else None,
     )
 
 
-def _turns(messages: list[Message]) -> Iterator[Turn]:
+def _turns(messages: list[AnthropicMessage]) -> Iterator[Turn]:
     for message in messages:
         answers = any(block.type == "tool_result" for block in message.content)
-        said = "note" if answers else ROLES.get(message.role, "note")
+        kind = "note" if answers else ROLES.get(message.role, "note")
         for block in message.content:
             if block.type == "tool_use":
                 yield Turn("call", block.name)
             elif block.type == "tool_result":
                 yield Turn("result", text_of(block.content))
             elif block.type == "text":
-                yield Turn(said, block.text)
+                yield Turn(kind, block.text)
 
 
-def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
+def whole(asked: ModelRequest, answer: ModelAnswer, id: str) -> JsonObject:
     content: JsonObject = {"type": "text", "text": answer.text}
     if answer.call is not None:
         call = answer.call
@@ -87,7 +89,7 @@ def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
     return {**_head(asked, id), **ended}
 
 
-def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
+def events(asked: ModelRequest, answer: ModelAnswer, id: str) -> Iterator[Event]:
     yield _event("message_start", message=_head(asked, id))
     block: JsonObject = {"type": "text", "text": ""}
     if answer.call is not None:
@@ -109,11 +111,11 @@ def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
     yield _event("message_stop")
 
 
-def tokens(asked: Asked) -> JsonObject:
+def tokens(asked: ModelRequest) -> JsonObject:
     return {"input_tokens": asked.size}
 
 
-def _head(asked: Asked, id: str) -> JsonObject:
+def _head(asked: ModelRequest, id: str) -> JsonObject:
     return {
         "id": f"msg_{id}",
         "type": "message",
@@ -126,7 +128,7 @@ def _head(asked: Asked, id: str) -> JsonObject:
     }
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: ModelAnswer) -> str:
     return "end_turn" if answer.call is None else "tool_use"
 
 

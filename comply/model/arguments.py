@@ -1,4 +1,4 @@
-"""Arguments for a tool, by its own JSON Schema: agents name the same thing in many ways."""
+"""Fits arguments to a tool's JSON Schema: agents name the same argument in many ways."""
 
 import re
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from schemas.jsont import JsonObject
 
 
 def fitted(template: JsonValue, schema: JsonObject, values: Variables) -> JsonValue:
-    """`template` in the shape that `schema` asks for.
+    """`template` in the shape that `schema` demands, with `values` filled in.
 
-    An object's keys are regexes of names, each for the first property that it names whole, case
-    aside, or the names themselves where the schema names none; what is required and not named has
-    the least value that the schema takes. Text is filled with `values`.
+    An object's keys are regexes that must match a property's whole name, whatever the case; where
+    the schema has no properties, the keys are the names. A required property that no key matches
+    gets the least value that the schema allows.
     """
     kind = kind_of(schema)
     if isinstance(template, dict):
         return _object(template, schema, values)
     if isinstance(template, list):
         inner = _schema(schema.get("items"))
-        return [fitted(one, inner, values) for one in template]
+        return [fitted(element, inner, values) for element in template]
     text = fill(template, values)
     if kind == "array":
         return [text]
@@ -47,7 +47,7 @@ def _object(template: Mapping[str, JsonValue], schema: JsonObject, values: Varia
 
 
 def least(schema: JsonObject) -> JsonValue:
-    """A small value that the schema takes."""
+    """A small value that the schema allows."""
     if "const" in schema:
         return schema["const"]
     choices = schema.get("enum")

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from comply.model.conversation import (
-    Answer,
-    Asked,
-    Body,
     Event,
     Kind,
+    ModelAnswer,
+    ModelRequest,
+    OfferedTool,
+    RequestPart,
     Shape,
     Text,
-    Tool,
     Turn,
     parsed,
     size,
@@ -32,56 +32,56 @@ ROLES: dict[str, Kind] = {
 }
 
 
-class Named(Body):
+class Named(RequestPart):
     name: str
 
 
-class Called(Body):
+class Called(RequestPart):
     function: Named
 
 
-class Message(Body):
+class ChatMessage(RequestPart):
     role: str
     content: Text = []
     tool_calls: list[Called] | None = None
 
 
-class Function(Body):
+class Function(RequestPart):
     name: str
     parameters: JsonObject | None = None
 
 
-class Offered(Body):
+class ChatTool(RequestPart):
     function: Function | None = None
 
 
-class ResponseFormat(Body):
+class ResponseFormat(RequestPart):
     json_schema: Shape | None = None
 
 
-class StreamOptions(Body):
+class StreamOptions(RequestPart):
     include_usage: bool = False
 
 
-class Request(Body):
+class ChatRequest(RequestPart):
     model: str
-    messages: list[Message]
-    tools: list[Offered] | None = None
+    messages: list[ChatMessage]
+    tools: list[ChatTool] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     response_format: ResponseFormat | None = None
 
 
-def asked(body: bytes) -> Asked:
-    given = parsed(Request, body)
+def asked(body: bytes) -> ModelRequest:
+    given = parsed(ChatRequest, body)
     form = given.response_format and given.response_format.json_schema
-    return Asked(
+    return ModelRequest(
         model=given.model,
         turns=tuple(_turns(given.messages)),
         tools=tuple(
-            Tool(one.function.name, one.function.parameters or {})
-            for one in given.tools or []
-            if one.function is not None
+            OfferedTool(tool.function.name, tool.function.parameters or {})
+            for tool in given.tools or []
+            if tool.function is not None
         ),
         stream=bool(given.stream),
         shape=form.shape if form else None,
@@ -89,14 +89,14 @@ def asked(body: bytes) -> Asked:
     )
 
 
-def _turns(messages: list[Message]) -> Iterator[Turn]:
+def _turns(messages: list[ChatMessage]) -> Iterator[Turn]:
     for message in messages:
         yield Turn(ROLES.get(message.role, "note"), text_of(message.content))
         for call in message.tool_calls or []:
             yield Turn("call", call.function.name)
 
 
-def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
+def whole(asked: ModelRequest, answer: ModelAnswer, id: str) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": answer.text}
     if answer.call is not None:
         message |= {"content": None, "tool_calls": [_call(answer)]}
@@ -105,7 +105,7 @@ def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
     return {**head, "choices": [choice], "usage": usage(asked, answer)}
 
 
-def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
+def events(asked: ModelRequest, answer: ModelAnswer, id: str) -> Iterator[Event]:
     head = _head(asked, id, "chat.completion.chunk")
 
     def chunk(delta: JsonObject, reason: str | None = None) -> Event:
@@ -125,21 +125,25 @@ def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
     yield "", "[DONE]"
 
 
-def usage(asked: Asked, answer: Answer) -> JsonValue:
-    given, said = asked.size, size(answer.text)
-    return {"prompt_tokens": given, "completion_tokens": said, "total_tokens": given + said}
+def usage(asked: ModelRequest, answer: ModelAnswer) -> JsonValue:
+    prompt, completion = asked.size, size(answer.text)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
 
 
-def _head(asked: Asked, id: str, object: str) -> JsonObject:
+def _head(asked: ModelRequest, id: str, object: str) -> JsonObject:
     return {"id": f"chatcmpl-{id}", "object": object, "created": 0, "model": asked.model}
 
 
-def _call(answer: Answer) -> JsonObject:
+def _call(answer: ModelAnswer) -> JsonObject:
     assert answer.call is not None
     given = json.dumps(answer.call.arguments)
     function: JsonObject = {"name": answer.call.tool.name, "arguments": given}
     return {"id": answer.call.id, "type": "function", "function": function}
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: ModelAnswer) -> str:
     return "stop" if answer.call is None else "tool_calls"

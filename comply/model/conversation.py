@@ -1,4 +1,4 @@
-"""What a provider's API is asked and answers, whatever its format."""
+"""Requests to a model and its answers, independent of a provider's format."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -7,27 +7,27 @@ from typing import Annotated, Literal, Protocol, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from schemas.jsont import JsonObject
-from schemas.problems import told
+from schemas.problems import problem_text
 
 Kind = Literal["system", "user", "note", "assistant", "call", "result"]
-"""`note` is text of the user beside results of tools: mostly the agent's own words."""
+"""`note` is user text beside tool results, mostly written by the agent itself."""
 Event = tuple[str, JsonValue] | None
-"""Name and data of a server-sent event; None where a stream waits."""
-Request = TypeVar("Request", bound=BaseModel)
+"""Name and data of a server-sent event; None where a stream may wait."""
+RequestModel = TypeVar("RequestModel", bound=BaseModel)
 
 
 class BadRequest(ValueError):
-    """A body that is no request of its format; the message says where and what would be right."""
+    """The body is not a request of its format; the message has the place and the valid values."""
 
 
-class Body(BaseModel):
-    """A part of a request. What the script does not need is ignored."""
+class RequestPart(BaseModel):
+    """A part of a request. Fields that the script does not need are ignored."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
-class Block(Body):
-    """A piece of what is said, or of a call or its result."""
+class TextBlock(RequestPart):
+    """A piece of a message, a tool call or its result."""
 
     type: str = "text"
     text: str = ""
@@ -45,34 +45,34 @@ def _blocks(value: object) -> object:
     return value
 
 
-Text = Annotated[list[Block], BeforeValidator(_blocks)]
+Text = Annotated[list[TextBlock], BeforeValidator(_blocks)]
 """Text as the formats write it: a string, a list of blocks, or nothing."""
 
 
-class Shape(Body):
+class Shape(RequestPart):
     shape: JsonObject | None = Field(None, alias="schema")
 
 
-def text_of(blocks: list[Block]) -> str:
+def text_of(blocks: list[TextBlock]) -> str:
     return "\n".join(block.text for block in blocks if block.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Something said, in the order of the conversation."""
+    """One entry of the conversation."""
 
     kind: Kind
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class OfferedTool:
     """A tool that the agent offers, with the JSON Schema of its arguments."""
 
     name: str
     schema: JsonObject = field(default_factory=dict)
     space: str = ""
-    """The namespace that it is called in, where the format has them."""
+    """The namespace of the tool, where the format has namespaces."""
 
     @property
     def called(self) -> str:
@@ -81,16 +81,16 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request to a model. `shape` is the JSON Schema that the answer's text should keep."""
+class ModelRequest:
+    """A request to a model. `shape` is the JSON Schema that the answer's text must follow."""
 
     model: str
     turns: tuple[Turn, ...]
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[OfferedTool, ...] = ()
     stream: bool = False
     shape: JsonObject | None = None
     usage: bool = True
-    """Whether a stream ends with what was used."""
+    """Whether a stream ends with the token usage."""
 
     @property
     def size(self) -> int:
@@ -99,55 +99,55 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A call of a tool."""
 
     id: str
-    tool: Tool
+    tool: OfferedTool
     arguments: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Text, or a call. A stream waits so many seconds after the first word, others at once."""
+class ModelAnswer:
+    """Text, or a tool call. `wait`: seconds before the answer, in a stream after its first word."""
 
     text: str = ""
-    call: Call | None = None
+    call: ToolCall | None = None
     wait: float = 0.0
     why: str = ""
-    """The rule that it follows, for the log."""
+    """The rule of the script that gave it, for the log."""
 
 
 class Format(Protocol):
-    """A provider's format, as a module."""
+    """A provider's format; each is a module."""
 
     @property
-    def asked(self) -> Callable[[bytes], Asked]:
+    def asked(self) -> Callable[[bytes], ModelRequest]:
         """Raises BadRequest."""
 
     @property
-    def whole(self) -> Callable[[Asked, Answer, str], JsonObject]:
-        """The answer in one piece, under an id."""
+    def whole(self) -> Callable[[ModelRequest, ModelAnswer, str], JsonObject]:
+        """The complete answer, with this id."""
 
     @property
-    def events(self) -> Callable[[Asked, Answer, str], Iterator[Event]]:
+    def events(self) -> Callable[[ModelRequest, ModelAnswer, str], Iterator[Event]]:
         """The answer as a stream."""
 
 
-def parsed(model: type[Request], body: bytes) -> Request:
+def parsed(model: type[RequestModel], body: bytes) -> RequestModel:
     """Raises BadRequest."""
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
-        raise BadRequest(told(error.errors(include_url=False)[0], "the body")) from None
+        raise BadRequest(problem_text(error.errors(include_url=False)[0], "the body")) from None
 
 
 def words(text: str) -> list[str]:
-    """The pieces that a stream sends one by one."""
-    found = text.split(" ")
-    return [f"{word} " for word in found[:-1]] + found[-1:]
+    """The pieces of a text that a stream sends one by one."""
+    pieces = text.split(" ")
+    return [f"{word} " for word in pieces[:-1]] + pieces[-1:]
 
 
 def size(text: str) -> int:
-    """Tokens, as if each word were one; never none."""
+    """The number of tokens, taking each word for one; at least 1."""
     return len(text.split()) + 1

@@ -5,75 +5,85 @@ from collections.abc import Iterator
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from comply.model.conversation import Answer, Asked, Body, Event, Tool, Turn, parsed, size, words
+from comply.model.conversation import (
+    Event,
+    ModelAnswer,
+    ModelRequest,
+    OfferedTool,
+    RequestPart,
+    Turn,
+    parsed,
+    size,
+    words,
+)
 from comply.template import text_of
 from schemas.jsont import JsonObject
 
 
-class Part(Body):
+class GeminiModel(RequestPart):
     model_config = ConfigDict(alias_generator=to_camel)
 
 
-class FunctionCall(Part):
+class FunctionCall(GeminiModel):
     name: str = ""
 
 
-class FunctionResponse(Part):
+class FunctionResponse(GeminiModel):
     response: JsonObject = {}
 
 
-class Piece(Part):
+class Piece(GeminiModel):
     text: str = ""
     thought: bool = False
     function_call: FunctionCall | None = None
     function_response: FunctionResponse | None = None
 
 
-class Content(Part):
+class Content(GeminiModel):
     role: str = "user"
     parts: list[Piece] = []
 
 
-class Declaration(Part):
+class Declaration(GeminiModel):
     name: str
     parameters: JsonObject | None = None
     parameters_json_schema: JsonObject | None = None
 
 
-class Offered(Part):
+class GeminiTool(GeminiModel):
     function_declarations: list[Declaration] = []
 
 
-class Generation(Part):
+class Generation(GeminiModel):
     response_mime_type: str = ""
     response_schema: JsonObject | None = None
     response_json_schema: JsonObject | None = None
 
 
-class Request(Part):
+class GeminiRequest(GeminiModel):
     contents: list[Content]
     system_instruction: Content | str = ""
-    tools: list[Offered] = []
+    tools: list[GeminiTool] = []
     generation_config: Generation = Field(default_factory=Generation)
 
 
-class Counted(Part):
+class TokenCountRequest(GeminiModel):
     contents: list[Content] = []
 
 
-def asked(body: bytes) -> Asked:
-    """Which model, and whether as a stream, stands in the request's path."""
-    given = parsed(Request, body)
+def asked(body: bytes) -> ModelRequest:
+    """The model's name, and whether to stream, are in the request's path instead."""
+    given = parsed(GeminiRequest, body)
     system = given.system_instruction
-    shown = system if isinstance(system, str) else "\n".join(one.text for one in system.parts)
+    shown = system if isinstance(system, str) else "\n".join(part.text for part in system.parts)
     form = given.generation_config
-    return Asked(
+    return ModelRequest(
         model="",
         turns=(Turn("system", shown), *_turns(given.contents)),
         tools=tuple(
-            Tool(one.name, one.parameters_json_schema or one.parameters or {})
+            OfferedTool(function.name, function.parameters_json_schema or function.parameters or {})
             for offered in given.tools
-            for one in offered.function_declarations
+            for function in offered.function_declarations
         ),
         shape=form.response_json_schema or form.response_schema,
     )
@@ -89,11 +99,11 @@ def _turns(contents: list[Content]) -> Iterator[Turn]:
                 response = part.function_response.response
                 yield Turn("result", text_of(response.get("output", response)))
             elif part.text and not part.thought:
-                said = Turn("note" if answers else "user", part.text)
-                yield Turn("assistant", part.text) if content.role == "model" else said
+                prompt = Turn("note" if answers else "user", part.text)
+                yield Turn("assistant", part.text) if content.role == "model" else prompt
 
 
-def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
+def whole(asked: ModelRequest, answer: ModelAnswer, id: str) -> JsonObject:
     part: JsonObject = {"text": answer.text}
     if answer.call is not None:
         call = answer.call
@@ -101,7 +111,7 @@ def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
     return _piece(asked, answer, id, part, last=True)
 
 
-def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
+def events(asked: ModelRequest, answer: ModelAnswer, id: str) -> Iterator[Event]:
     if answer.call is None:
         for word in words(answer.text):
             yield "", _piece(asked, answer, id, {"text": word}, last=False)
@@ -112,21 +122,23 @@ def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
 
 
 def tokens(body: bytes) -> JsonObject:
-    given = parsed(Counted, body).contents
-    return {"totalTokens": sum(size(part.text) for one in given for part in one.parts)}
+    given = parsed(TokenCountRequest, body).contents
+    return {"totalTokens": sum(size(part.text) for content in given for part in content.parts)}
 
 
-def _piece(asked: Asked, answer: Answer, id: str, part: JsonObject, *, last: bool) -> JsonObject:
+def _piece(
+    asked: ModelRequest, answer: ModelAnswer, id: str, part: JsonObject, *, last: bool
+) -> JsonObject:
     candidate: JsonObject = {"index": 0, "content": {"role": "model", "parts": [part]}}
     if last:
         candidate["finishReason"] = "STOP"
-    given, said = asked.size, size(answer.text)
+    prompt, output = asked.size, size(answer.text)
     return {
         "candidates": [candidate],
         "usageMetadata": {
-            "promptTokenCount": given,
-            "candidatesTokenCount": said,
-            "totalTokenCount": given + said,
+            "promptTokenCount": prompt,
+            "candidatesTokenCount": output,
+            "totalTokenCount": prompt + output,
         },
         "modelVersion": asked.model,
         "responseId": id,

@@ -8,14 +8,14 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from comply.model.conversation import (
-    Answer,
-    Asked,
-    Body,
     Event,
     Kind,
+    ModelAnswer,
+    ModelRequest,
+    OfferedTool,
+    RequestPart,
     Shape,
     Text,
-    Tool,
     Turn,
     parsed,
     size,
@@ -32,8 +32,8 @@ ROLES: dict[str, Kind] = {
 }
 
 
-class Item(Body):
-    """A message, a call, what a tool gave, or what only the provider understands."""
+class Item(RequestPart):
+    """A message, a tool call, a tool result, or an item that only the provider understands."""
 
     type: str = "message"
     role: str = ""
@@ -42,16 +42,16 @@ class Item(Body):
     output: Text = []
 
 
-class Offered(Body):
-    """A function, or a namespace of functions. What the provider runs itself has no parameters."""
+class ResponsesTool(RequestPart):
+    """A function, or a namespace of functions. Tools of the provider have no parameters."""
 
     type: str
     name: str = ""
     parameters: JsonObject | None = None
-    tools: "list[Offered]" = []
+    tools: "list[ResponsesTool]" = []
 
 
-class TextOptions(Body):
+class TextOptions(RequestPart):
     format: Shape | None = None
 
 
@@ -63,19 +63,19 @@ def _items(value: object) -> object:
     return value
 
 
-class Request(Body):
+class ResponsesRequest(RequestPart):
     model: str
     input: Annotated[list[Item], BeforeValidator(_items)]
     instructions: str | None = None
-    tools: list[Offered] | None = None
+    tools: list[ResponsesTool] | None = None
     stream: bool | None = None
     text: TextOptions | None = None
 
 
-def asked(body: bytes) -> Asked:
-    given = parsed(Request, body)
+def asked(body: bytes) -> ModelRequest:
+    given = parsed(ResponsesRequest, body)
     form = given.text and given.text.format
-    return Asked(
+    return ModelRequest(
         model=given.model,
         turns=(Turn("system", given.instructions or ""), *_turns(given.input)),
         tools=tuple(_tools(given.tools or [], "")),
@@ -84,12 +84,12 @@ def asked(body: bytes) -> Asked:
     )
 
 
-def _tools(offered: list[Offered], space: str) -> Iterator[Tool]:
-    for one in offered:
-        if one.type == "namespace":
-            yield from _tools(one.tools, one.name)
-        elif one.type == "function":
-            yield Tool(one.name, one.parameters or {}, space)
+def _tools(offered: list[ResponsesTool], space: str) -> Iterator[OfferedTool]:
+    for tool in offered:
+        if tool.type == "namespace":
+            yield from _tools(tool.tools, tool.name)
+        elif tool.type == "function":
+            yield OfferedTool(tool.name, tool.parameters or {}, space)
 
 
 def _turns(items: list[Item]) -> Iterator[Turn]:
@@ -102,9 +102,9 @@ def _turns(items: list[Item]) -> Iterator[Turn]:
             yield Turn("call", item.name)
 
 
-def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
-    given, said = asked.size, size(answer.text)
-    usage = {"input_tokens": given, "output_tokens": said, "total_tokens": given + said}
+def whole(asked: ModelRequest, answer: ModelAnswer, id: str) -> JsonObject:
+    prompt, output = asked.size, size(answer.text)
+    usage = {"input_tokens": prompt, "output_tokens": output, "total_tokens": prompt + output}
     return {
         **_head(asked, id),
         "status": "completed",
@@ -113,7 +113,7 @@ def whole(asked: Asked, answer: Answer, id: str) -> JsonObject:
     }
 
 
-def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
+def events(asked: ModelRequest, answer: ModelAnswer, id: str) -> Iterator[Event]:
     number = count()
 
     def event(type: str, **fields: object) -> Event:
@@ -121,7 +121,7 @@ def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
 
     item = _item(answer, id, "completed")
     yield event("response.created", response=_head(asked, id))
-    begun = _item(Answer(call=answer.call), id, "in_progress") | {"arguments": ""}
+    begun = _item(ModelAnswer(call=answer.call), id, "in_progress") | {"arguments": ""}
     if answer.call is None:
         begun = begun | {"content": []}
         del begun["arguments"]
@@ -143,7 +143,7 @@ def events(asked: Asked, answer: Answer, id: str) -> Iterator[Event]:
     yield event("response.completed", response=whole(asked, answer, id))
 
 
-def _head(asked: Asked, id: str) -> JsonObject:
+def _head(asked: ModelRequest, id: str) -> JsonObject:
     return {
         "id": f"resp_{id}",
         "object": "response",
@@ -154,11 +154,11 @@ def _head(asked: Asked, id: str) -> JsonObject:
     }
 
 
-def _item(answer: Answer, id: str, status: str) -> JsonObject:
+def _item(answer: ModelAnswer, id: str, status: str) -> JsonObject:
     if answer.call is None:
         content = [_part(answer.text)]
-        said: JsonObject = {"type": "message", "role": "assistant", "content": [*content]}
-        return {"id": f"item_{id}", **said, "status": status}
+        message: JsonObject = {"type": "message", "role": "assistant", "content": [*content]}
+        return {"id": f"item_{id}", **message, "status": status}
     call = answer.call
     item: JsonObject = {
         "id": f"item_{id}",

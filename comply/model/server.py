@@ -16,14 +16,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from comply.model import anthropic, chat, gemini, responses
-from comply.model.conversation import Answer, Asked, BadRequest, Event, Format
+from comply.model.conversation import BadRequest, Event, Format, ModelAnswer, ModelRequest
 from comply.model.script import Script, answer
 from schemas.jsont import JsonObject
 
 HOST = "127.0.0.1"
 NAMES = frozenset({HOST, "localhost"})
 SHOWN = 500
-"""Characters of a text that the log shows."""
+"""The most characters of a text in the log."""
 ROUTES = (
     "POST /v1/messages and /v1/messages/count_tokens (Anthropic)",
     "POST /v1/chat/completions and /v1/responses, GET /v1/models (OpenAI)",
@@ -33,31 +33,31 @@ Log = Callable[[JsonObject], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """Answers each request by the script, and tells `log` what was asked and answered."""
+class ScriptedModel:
+    """Answers each request by the script, and logs request and answer."""
 
     script: Script
     log: Log
     numbers: Iterator[int]
     bodies: bool = False
-    """Whether the log has the whole of each request too."""
+    """Whether the log includes each request's body."""
 
     async def answer(self, request: Request, format: Format, **path: object) -> Response:
-        """`path` has what a format says in the path, not in the body."""
+        """`path` has the fields that a format puts into the URL instead of the body."""
         body = await request.body()
         try:
             asked = replace(format.asked(body), **path)  # type: ignore[arg-type]
         except BadRequest as problem:
             return self.refuse(request, 400, str(problem))
-        said = answer(self.script, asked)
+        reply = answer(self.script, asked)
         whole = {"body": json.loads(body)} if self.bodies else {}
-        self.log(_line(request, 200) | _heard(asked) | _said(said) | whole)
+        self.log(_line(request, 200) | _heard(asked) | _said(reply) | whole)
         id = f"comply-{next(self.numbers)}"
         if asked.stream:
-            stream = _stream(format.events(asked, said, id), said.wait)
+            stream = _stream(format.events(asked, reply, id), reply.wait)
             return StreamingResponse(stream, media_type="text/event-stream")
-        await asyncio.sleep(said.wait)
-        return JSONResponse(format.whole(asked, said, id))
+        await asyncio.sleep(reply.wait)
+        return JSONResponse(format.whole(asked, reply, id))
 
     async def messages(self, request: Request) -> Response:
         return await self.answer(request, anthropic)
@@ -81,17 +81,20 @@ class Model:
 
     async def count(self, request: Request, counted: Callable[[bytes], JsonObject]) -> Response:
         try:
-            said = counted(await request.body())
+            result = counted(await request.body())
         except BadRequest as problem:
             return self.refuse(request, 400, str(problem))
         self.log(_line(request, 200))
-        return JSONResponse(said)
+        return JSONResponse(result)
 
     async def models(self, request: Request) -> Response:
         self.log(_line(request, 200))
-        one = {"id": "scripted", "object": "model", "created": 0, "owned_by": "comply"}
-        also = {"type": "model", "display_name": "Scripted", "created_at": "1970-01-01T00:00:00Z"}
-        return JSONResponse({"object": "list", "data": [one | also], "has_more": False})
+        for_openai = {"id": "scripted", "object": "model", "created": 0, "owned_by": "comply"}
+        created = "1970-01-01T00:00:00Z"
+        for_anthropic = {"type": "model", "display_name": "Scripted", "created_at": created}
+        return JSONResponse(
+            {"object": "list", "data": [for_openai | for_anthropic], "has_more": False}
+        )
 
     async def unknown(self, request: Request, _: Exception | None) -> Response:
         asked = f"{request.method} {request.url.path}"
@@ -99,7 +102,7 @@ class Model:
         return self.refuse(request, 404, f"the scripted model has no {asked}; it has {there}")
 
     def refuse(self, request: Request, status: int, problem: str) -> Response:
-        """An error that the clients of each format understand."""
+        """An error response that the clients of every format understand."""
         self.log(_line(request, status) | {"refused": problem})
         kind = "not_found_error" if status == 404 else "invalid_request_error"
         error = {"type": kind, "code": status, "message": problem, "status": "INVALID_ARGUMENT"}
@@ -107,7 +110,7 @@ class Model:
 
 
 def app(script: Script, log: Log, *, bodies: bool = False) -> ASGIApp:
-    model = Model(script, log, count(1), bodies)
+    model = ScriptedModel(script, log, count(1), bodies)
     post = {
         "/v1/messages": model.messages,
         "/v1/messages/count_tokens": model.tokens,
@@ -121,11 +124,14 @@ def app(script: Script, log: Log, *, bodies: bool = False) -> ASGIApp:
     inner = Starlette(routes=routes, exception_handlers=refusing)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        """Who asks for another host took us for a proxy, or was sent here by a name of theirs."""
+        """Refuse requests for other hosts: the client uses us as a proxy, or a DNS name of an
+        attacker resolves to us."""
         if scope["type"] == "http" and (host := Request(scope).headers.get("host", "")):
             name = host.rpartition(":")[0] or host
             if name not in NAMES:
-                problem = f"the scripted model is no proxy: {host} is not reached through it"
+                problem = (
+                    f"the scripted model is not a proxy: it does not forward requests to {host}"
+                )
                 refused = model.refuse(Request(scope), 403, problem)
                 await refused(scope, receive, send)
                 return
@@ -140,8 +146,8 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(asgi: ASGIApp, at: socket.socket) -> None:
-    """Until SIGINT or SIGTERM; streams that still wait are broken off."""
-    # h11 hears CONNECT too: who takes us for a proxy is told so, and it is logged.
+    """Serve until SIGINT or SIGTERM; open streams are cut off."""
+    # h11 accepts CONNECT too, so that its sender gets our refusal, and the log has it.
     config = uvicorn.Config(
         asgi, http="h11", lifespan="off", log_config=None, timeout_graceful_shutdown=1
     )
@@ -171,14 +177,14 @@ def _line(request: Request, status: int) -> JsonObject:
     }
 
 
-def _heard(asked: Asked) -> JsonObject:
-    said = [turn.text for turn in asked.turns if turn.kind == "user"]
+def _heard(asked: ModelRequest) -> JsonObject:
+    prompts = [turn.text for turn in asked.turns if turn.kind == "user"]
     tools: list[JsonValue] = [tool.called for tool in asked.tools]
-    prompt = said[-1][-SHOWN:] if said else ""
+    prompt = prompts[-1][-SHOWN:] if prompts else ""
     return {"model": asked.model, "stream": asked.stream, "prompt": prompt, "tools": tools}
 
 
-def _said(answer: Answer) -> JsonObject:
+def _said(answer: ModelAnswer) -> JsonObject:
     why: JsonObject = {"rule": answer.why}
     if answer.call is None:
         return why | {"text": answer.text[:SHOWN]}

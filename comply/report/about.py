@@ -14,17 +14,17 @@ _PROTOCOLS = {
     "wire": "CACP Wire Format",
 }
 _WAYS = {
-    "stdio": "Each test of an agent ran in a process, a session and a folder of its own.",
-    "http": "Each test of a node made requests of its own, with values that no other test uses.",
+    "stdio": "Each test of an agent ran in its own process, session and folder.",
+    "http": "Each test of a node made its own requests, with values that no other test uses.",
     "command": "Each test of a command ran it once.",
 }
 _TERMS = (
-    "A message is as expected when all that the test names is in it and fits its pattern. NA: not "
-    "tested, because what the test needs is not there. PARTIAL: an optional test of which some "
-    "expectations were met. ERROR: the harness failed, which says nothing about the subject."
+    "A message is as expected when it has every member that the test names, matching its pattern. "
+    "NA: not tested, because a precondition is not met. PARTIAL: an optional test of which some "
+    "expectations were met. ERROR: the harness failed, so the subject was not judged."
 )
 ABSENT = "-"
-"""Stands for the verdict of a test that was not put to one subject of several."""
+"""The verdict of a test that was not run on one of several subjects."""
 _ABSENT = f"{ABSENT}: of a version that the subject does not speak."
 
 
@@ -38,7 +38,7 @@ def title(subjects: Sequence[Subject]) -> str:
 def methodology(subjects: Sequence[Subject]) -> str:
     ways = dict.fromkeys(case.test.transport for case in _cases(subjects))
     several = [_ABSENT] if len(subjects) > 1 else []
-    return " ".join([*(_WAYS[one] for one in ways), _TERMS, *several])
+    return " ".join([*(_WAYS[way] for way in ways), _TERMS, *several])
 
 
 def _cases(subjects: Sequence[Subject]) -> list[Case]:
@@ -46,6 +46,6 @@ def _cases(subjects: Sequence[Subject]) -> list[Case]:
 
 
 def _protocol(case: Case) -> str:
-    """Of other people's suites over stdio, that of agents; else such a suite has its own name."""
+    """The title of agents for third-party suites over stdio; otherwise the suite's own name."""
     stdio = case.test.transport == "stdio"
     return _PROTOCOLS.get(case.suite, "ACP" if stdio else case.suite)

@@ -1,4 +1,4 @@
-"""A badge for a README: how many of the required tests pass, and how many nobody has tested."""
+"""A badge for a README: how many of the required tests pass, and how many are untested."""
 
 from collections.abc import Sequence
 from html import escape
@@ -16,7 +16,7 @@ def badge(subjects: Sequence[Subject], label: str = "compliance") -> str:
     fails, but some were not tested. Grey: none was.
     """
     counts = tally(subjects)
-    value, colour = said(counts), colour_of(counts)
+    value, colour = value_of(counts), colour_of(counts)
     left, right = (round(len(text) * _CHARACTER) + 12 for text in (label, value))
     whole = escape(f"{label}: {value}")
     return (
@@ -30,9 +30,9 @@ def badge(subjects: Sequence[Subject], label: str = "compliance") -> str:
     )
 
 
-def said(counts: Tally) -> str:
+def value_of(counts: Tally) -> str:
     """
-    >>> said(Tally(24, 3, 0))
+    >>> value_of(Tally(24, 3, 0))
     '3/24, 21 not tested'
     """
     if not counts.passed + counts.failed + counts.breaking:

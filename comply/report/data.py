@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from comply.result import Result, Subject, Verdict, tally
+from comply.result import CaseResult, Subject, Verdict, tally
 
 VERSION = 1
 
@@ -43,7 +43,7 @@ def _subject(subject: Subject) -> JsonValue:
     }
 
 
-def _test(result: Result) -> JsonValue:
+def _test(result: CaseResult) -> JsonValue:
     test: dict[str, JsonValue] = {
         "test": result.key,
         "title": result.case.test.title,
@@ -58,7 +58,7 @@ def _test(result: Result) -> JsonValue:
     if result.near is not None:
         test["expected"] = result.near.expected
         test["nearest"] = result.near.message
-        test["mismatches"] = [str(one) for one in result.near.mismatches]
+        test["mismatches"] = [str(mismatch) for mismatch in result.near.mismatches]
     if result.bad:
         test["transcript"] = [
             {"at": round(frame.at, 1), "sent": frame.sent, "message": frame.message}

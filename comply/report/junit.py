@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from comply.baseline import excused
-from comply.result import Result, Subject, Verdict
+from comply.result import CaseResult, Subject, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -31,7 +31,7 @@ def junit(subjects: Sequence[Subject], known: frozenset[str] = frozenset()) -> s
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ET.Element, result: Result, known: frozenset[str]) -> None:
+def _case(suite: ET.Element, result: CaseResult, known: frozenset[str]) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
@@ -45,7 +45,7 @@ def _case(suite: ET.Element, result: Result, known: frozenset[str]) -> None:
     elif result.verdict is Verdict.FAIL and result.required and not excused(known, result):
         failure = ET.SubElement(case, "failure", message=reason)
         if result.near is not None:
-            failure.text = "\n".join(_clean(str(one)) for one in result.near.mismatches)
+            failure.text = "\n".join(_clean(str(mismatch)) for mismatch in result.near.mismatches)
     elif result.verdict is not Verdict.PASS:
         ET.SubElement(case, "skipped", message=f"{result.verdict}: {reason}")
     if result.bad and result.log:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from comply.report.about import ABSENT, methodology, title
-from comply.result import Result, Subject, Verdict, results_of, tally
+from comply.result import CaseResult, Subject, Verdict, results_of, tally
 
 _LAST_LINES, _LAST_WORDS = 5, 400
 
@@ -24,13 +24,13 @@ def _lines(subjects: Sequence[Subject]) -> Iterator[str]:
 
 
 class _Notes:
-    """Footnotes. What is said of several tests of a subject is said once."""
+    """Footnotes. A note shared by several tests of a subject appears once."""
 
     def __init__(self) -> None:
-        self.results: dict[tuple[str, str], list[Result]] = {}
+        self.results: dict[tuple[str, str], list[CaseResult]] = {}
 
-    def add(self, subject: Subject, result: Result) -> int:
-        """The number of the note that says why this is the verdict."""
+    def add(self, subject: Subject, result: CaseResult) -> int:
+        """The number of the note with the reason for this verdict."""
         place = subject.name, _reason(result)
         self.results.setdefault(place, []).append(result)
         return list(self.results).index(place) + 1
@@ -41,8 +41,8 @@ class _Notes:
             more = f" and {len(others)} more" if others else ""
             # What fails many tests for one reason is not what one of them is about.
             rule = "" if others or first.verdict is Verdict.ERROR else first.case.test.description
-            told = f". The rule: {_text(rule)}" if rule else ""
-            yield f"[{number}] {_text(first.key)}{more}: {_text(reason)}{told}"
+            explained = f". The rule: {_text(rule)}" if rule else ""
+            yield f"[{number}] {_text(first.key)}{more}: {_text(reason)}{explained}"
 
 
 def _matrix(subjects: Sequence[Subject], notes: _Notes) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _matrix(subjects: Sequence[Subject], notes: _Notes) -> Iterator[str]:
     rows: dict[str, list[str]] = {}
     areas = {(result.area, result.case.suite) for _, result in results_of(subjects)}
     mixed = len({area for area, _ in areas}) < len(areas)
-    # Subject by subject, so that the notes of one stand together.
+    # Subject by subject, so that its notes are adjacent.
     for column, subject in enumerate(subjects):
         for result in subject.results:
             area = _cell(f"{result.area} ({result.case.suite})" if mixed else result.area)
@@ -67,7 +67,7 @@ def _matrix(subjects: Sequence[Subject], notes: _Notes) -> Iterator[str]:
             yield f"|{'|'.join('-' * (width + 2) for width in widths)}|"
 
 
-def _reason(result: Result) -> str:
+def _reason(result: CaseResult) -> str:
     reason = result.reason if result.required else f"{result.reason} (optional)"
     if result.verdict is Verdict.ERROR:
         return reason
@@ -77,14 +77,16 @@ def _reason(result: Result) -> str:
 
 def _summary(subject: Subject) -> Iterator[str]:
     yield f"\n## {_text(subject.name)} Summary\n"
-    counts = (f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
+    counts = (
+        f"{subject.count(verdict)} {verdict}" for verdict in Verdict if subject.count(verdict)
+    )
     if subject.problem:
         yield f"- Not tested to the end: {_text(subject.problem)}"
     yield f"- Required: {tally([subject])}"
     yield f"- Tests: {', '.join(counts) or 'none'}"
     yield f"- Time: {subject.ran} tests in {subject.seconds:.1f} s"
     if subject.stray:
-        yield f"- Lines on stdout that are no messages, in: {_text(', '.join(subject.stray))}"
+        yield f"- Lines on stdout that are not messages, in: {_text(', '.join(subject.stray))}"
     for label, value in subject.facts.items():
         yield f"- {_text(label)}: {_text(value)}"
     absent = [f"{reason} ({many})" for reason, many in subject.untested().items()]
@@ -100,7 +102,7 @@ def _summary(subject: Subject) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """On one line, and nothing in it that Markdown or a page would take for markup."""
+    """The text on one line, without Markdown or HTML markup."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line.replace("<", "&lt;").replace("`", "'")
 

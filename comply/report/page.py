@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from comply.record import Frame
 from comply.report.about import ABSENT, methodology, title
-from comply.result import Result, Subject, Verdict, results_of, tally
+from comply.result import CaseResult, Subject, Verdict, results_of, tally
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;
@@ -60,7 +60,9 @@ def _body(subjects: Sequence[Subject], named: str) -> Iterator[str]:
 
 
 def _summary(subject: Subject) -> Iterator[str]:
-    counts = ", ".join(f"{subject.count(one)} {one}" for one in Verdict if subject.count(one))
+    counts = ", ".join(
+        f"{subject.count(verdict)} {verdict}" for verdict in Verdict if subject.count(verdict)
+    )
     required = tally([subject])
     sure = (
         "FAIL"
@@ -88,7 +90,7 @@ def _table(subjects: Sequence[Subject]) -> Iterator[str]:
     yield '<th class="severity">Severity</th>'
     yield from (f"<th>{escape(subject.name)}</th>" for subject in subjects)
     yield "</tr></thead><tbody>"
-    rows: dict[str, tuple[Result, dict[str, str]]] = {}
+    rows: dict[str, tuple[CaseResult, dict[str, str]]] = {}
     for number, (subject, result) in enumerate(results_of(subjects)):
         verdict = f'<span class="{result.verdict}">{result.verdict}</span>'
         if result.bad:
@@ -106,7 +108,7 @@ def _table(subjects: Sequence[Subject]) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
+def _failure(number: int, subject: Subject, result: CaseResult) -> Iterator[str]:
     heading = f"{result.key} on {subject.name}: {result.verdict}"
     yield f'<h2 id="t{number}" class="{result.verdict}">{escape(heading)}</h2>'
     yield f"<p>{escape(result.case.test.description)}</p><p>{escape(result.reason)}</p><p>"
@@ -115,7 +117,7 @@ def _failure(number: int, subject: Subject, result: Result) -> Iterator[str]:
     if result.near is not None:
         yield f"<h3>Expected</h3>{_pre(result.near.expected)}"
         if result.near.message is not None:
-            problems = "\n".join(str(one) for one in result.near.mismatches)
+            problems = "\n".join(str(mismatch) for mismatch in result.near.mismatches)
             yield f"<h3>What came nearest</h3>{_pre(result.near.message)}"
             yield f"<pre>{escape(problems)}</pre>"
     yield "<h3>Transcript</h3>"

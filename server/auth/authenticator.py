@@ -1,4 +1,5 @@
-"""Who calls: a key's holder, the node's own agent, or a peer without a key (design §6)."""
+"""Authenticates callers: the holder of a key, the node's own agent, or a peer without a key (design
+§6)."""
 
 import re
 import sqlite3
@@ -36,26 +37,26 @@ _SEND_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, for which repo, and how far it is trusted."""
+    """The agent that calls, its repo, and how far it is trusted."""
 
     agent_id: str
     repo: str
     trust: Trust
     via: Literal["local", "key", "peer"]
     projects: frozenset[str] | None = None
-    """The only projects that its key is for, or that a project token narrows it to."""
+    """The only projects that its key or project token allows; None allows all."""
     human: bool = False
-    """Its key is a human's: it may let gated messages through (acp-canonical §12.8)."""
+    """Its key is a human's: it may approve gated messages (acp-canonical §12.8)."""
 
 
 class Read(Protocol):
-    """Runs a read on a connection, right here (`Database.read`)."""
+    """Runs a read on a connection in the calling thread (`Database.read`)."""
 
     def __call__(self, function: Callable[[sqlite3.Connection], T], /) -> T: ...
 
 
 class Authenticator:
-    """Finds out who calls. Keys are looked up on each request: a revoked one is out at once."""
+    """Authenticates each request. Keys are looked up each time, so a revoked key fails at once."""
 
     def __init__(
         self,
@@ -64,13 +65,13 @@ class Authenticator:
         secret: bytes,
         known: Callable[[str], str | None] = lambda hashed: None,
     ) -> None:
-        """`known` gives the agent that a hash of a key was granted to
+        """`known` returns the agent that was granted the key with a hash
         (`server.discovery.known_agents`)."""
         self._read = read
         self._known = known
         self._secret = secret
         self._own = Caller(settings.agent, settings.repo, "verified", "local")
-        self._heeds = settings.heeds
+        self._trusted_bans = settings.trusted_bans
         self._is_local = settings.is_local
         self._takes_unkeyed = settings.takes_unkeyed_peers
         self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
@@ -80,9 +81,9 @@ class Authenticator:
     ) -> Caller:
         """The caller of a request with these headers (lower-case names) from this address.
 
-        One that `registers` over loopback, where peers without a key are taken, may be new.
-        Raises Unauthenticated when the credentials are missing or don't hold, Forbidden when they
-        hold but not for what else the request says, Unavailable when they can't be looked up.
+        A caller that `registers` over loopback may be new, where peers without a key are accepted.
+        Raises Unauthenticated when the credentials are missing or invalid, Forbidden when they are
+        valid but contradict the request, Unavailable when they can't be looked up.
         """
         authorization = headers.get(b"authorization")
         if authorization is None:
@@ -96,25 +97,25 @@ class Authenticator:
         match = _BEARER.fullmatch(authorization)
         if match is None:
             raise Unauthenticated(
-                f"The Authorization header holds no key: {_SEND_KEY}", reason="malformed_key"
+                f"The Authorization header does not contain a valid key (cacp_sk_...): {_SEND_KEY}",
+                reason="malformed_key",
             )
         hashed = keys.hash_of(match[1])
         holder = self._read(lambda db: keys.holder(db, hashed)) or self._known_holder(hashed)
         if holder is None:
             raise Unauthenticated(f"This key is unknown here: {_SEND_KEY}", reason="unknown_key")
-        self._read(lambda db: bans.check(db, self._heeds, holder.agent_id))
+        self._read(lambda db: bans.check(db, self._trusted_bans, holder.agent_id))
         if holder.revoked_at is not None:
             raise Unauthenticated(f"This key is revoked: {_SEND_KEY}", reason="revoked_key")
         if self._allowed_hosts and not _names(headers.get(b"host"), self._allowed_hosts):
             raise Forbidden(
-                "The Host header names none of this node's hosts; "
-                "an operator adds it to CACP_ALLOWED_HOSTS",
+                "The Host header is not an allowed host; an operator adds it to CACP_ALLOWED_HOSTS",
                 reason="host_not_allowed",
             )
         claimed = headers.get(b"x-agent-id")
         if claimed is not None and not same_agent(_agent_id(claimed), holder.agent_id):
             raise Forbidden(
-                "X-Agent-ID names another agent than the key; leave it out or send the key's agent",
+                "X-Agent-ID differs from the key's agent; leave it out or send the key's agent",
                 reason="agent_mismatch",
                 agentId=holder.agent_id,
             )
@@ -124,7 +125,7 @@ class Authenticator:
         )
 
     def _is_visitor(self, holder: keys.Holder) -> bool:
-        """Whether another node speaks for the holder of a key of ours
+        """Whether another node is the home node of the holder of a key of this node
         (`server.methods.sync.agent_homes`)."""
         if holder.trust != "verified":
             return False
@@ -140,32 +141,32 @@ class Authenticator:
         self, headers: Mapping[bytes, bytes], client_host: str | None, registers: bool
     ) -> Caller:
         claimed = headers.get(b"x-agent-id")
-        near = self._is_local and client_host is not None and _is_loopback(client_host)
-        if not near and (self._is_local or claimed is None or not self._takes_unkeyed):
+        local = self._is_local and client_host is not None and _is_loopback(client_host)
+        if not local and (self._is_local or claimed is None or not self._takes_unkeyed):
             raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
-        self._refuse_disguised(headers, frozenset() if near else self._allowed_hosts)
+        self._refuse_disguised(headers, frozenset() if local else self._allowed_hosts)
         agent_id = self._own.agent_id if claimed is None else _agent_id(claimed)
         if not same_agent(agent_id, self._own.agent_id):
-            return self._peer(agent_id, new=near and registers)
-        if not near:
+            return self._peer(agent_id, new=local and registers)
+        if not local:
             raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
         return self._own
 
-    def _refuse_disguised(self, headers: Mapping[bytes, bytes], also_ours: frozenset[str]) -> None:
-        """Neither a web page (by DNS rebinding) nor a proxy on this host speaks for an agent.
+    def _refuse_disguised(self, headers: Mapping[bytes, bytes], own_names: frozenset[str]) -> None:
+        """Refuse web pages (DNS rebinding) and proxies on this host, which act for others.
 
-        `also_ours` are the names beside loopback's that the request may give us.
+        `own_names` are the host names besides loopback's that the request may give this node.
         """
-        if not _names(headers.get(b"host"), also_ours):
+        if not _names(headers.get(b"host"), own_names):
             raise Unauthenticated(
                 "Without a key, the Host header must be a loopback name: "
                 f"call http://localhost, or {_SEND_KEY}",
                 reason="foreign_host",
             )
         origin = headers.get(b"origin")
-        if origin is not None and not _names(origin, also_ours, _ORIGIN):
+        if origin is not None and not _names(origin, own_names, _ORIGIN):
             raise Unauthenticated(
-                f"Without a key, no page of another origin may call: {_SEND_KEY}",
+                f"Cross-origin requests need a key: {_SEND_KEY}",
                 reason="foreign_origin",
             )
         for name in headers:
@@ -177,7 +178,8 @@ class Authenticator:
                 )
 
     def _peer(self, agent_id: str, *, new: bool) -> Caller:
-        """A foreign peer, at its word (design §6); it may be `new` when it registers."""
+        """A foreign peer without a key, whose X-Agent-ID is trusted (design §6). It may be `new`
+        when it registers."""
         peer = self._read(lambda db: peers.find(db, agent_id))
         keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id, self._own.agent_id))
         if keyed or (peer is not None and peer.trust != "unkeyed"):
@@ -197,15 +199,16 @@ class Authenticator:
             )
         if not self._takes_unkeyed:
             raise Unauthenticated(
-                f"This node takes no peer without a key (CACP_TRUST_UNKEYED_PEERS): {_SEND_KEY}",
+                f"This node does not accept peers without a key "
+                f"(CACP_TRUST_UNKEYED_PEERS): {_SEND_KEY}",
                 reason="unkeyed_peers_off",
             )
-        self._read(lambda db: bans.check(db, self._heeds, agent_id))
+        self._read(lambda db: bans.check(db, self._trusted_bans, agent_id))
         repo = peer.repo_name if peer is not None else None
         return Caller(agent_id, repo or "", "unkeyed", "peer")
 
     def _narrowed(self, caller: Caller, token: bytes) -> Caller:
-        """The caller, narrowed to the project of its token (CACP 2.0, Headers)."""
+        """The caller, limited to the project of its token (CACP 2.0, Headers)."""
         try:
             claims = jwt.decode(
                 token,
@@ -221,7 +224,8 @@ class Authenticator:
             ) from None
         except (jwt.InvalidTokenError, RecursionError):
             raise Unauthenticated(
-                "X-Project-Token holds no token of this node; `cacp tokens create` makes one",
+                "X-Project-Token is not a valid token issued by this node; "
+                "`cacp tokens create` makes one",
                 reason="invalid_token",
             ) from None
         if not self._read(lambda db: tokens.is_active(db, claims["jti"])):
@@ -231,7 +235,7 @@ class Authenticator:
             )
         if claims["sub"] != caller.agent_id:
             raise Forbidden(
-                "The project token was made for another agent than the one that calls",
+                "The project token was issued to another agent",
                 reason="agent_mismatch",
                 agentId=caller.agent_id,
             )
@@ -242,7 +246,7 @@ class Authenticator:
 def issue_token(
     secret: bytes, *, token_id: str, project_id: str, agent_id: str, issued_at: int, expires_at: int
 ) -> str:
-    """A project token: a JWT that narrows `agent_id` to one project. Times are stamps."""
+    """A project token: a JWT that limits `agent_id` to one project. Times are stamps."""
     claims = {
         "aud": AUDIENCE,
         "sub": agent_id,
@@ -265,17 +269,17 @@ def _agent_id(header: bytes) -> str:
 
 @lru_cache(maxsize=256)
 def _names(
-    header: bytes | None, also_ours: frozenset[str], pattern: re.Pattern[str] = _HOST
+    header: bytes | None, own_names: frozenset[str], pattern: re.Pattern[str] = _HOST
 ) -> bool:
-    """Whether a Host or Origin header names this machine's loopback, or one of `also_ours`."""
+    """Whether a Host or Origin header names a loopback host or one of `own_names`."""
     if header is None:
         return False
     name = _name(pattern, header)
-    return _is_loopback(name) or name in also_ours
+    return _is_loopback(name) or name in own_names
 
 
 def _name(pattern: re.Pattern[str], header: bytes) -> str:
-    """The host name in a Host or Origin header, in lower case; "" when it has none."""
+    """The host name in a Host or Origin header, in lower case; "" without one."""
     match = pattern.fullmatch(header.decode("latin-1"))
     return match[1].lower() if match else ""
 

@@ -1,4 +1,4 @@
-"""A node's first credential, and the refusal to be reachable without one (design §6)."""
+"""A node's first key, and the refusal to be reachable from outside without any (design §6)."""
 
 import os
 import sqlite3
@@ -11,10 +11,10 @@ _SIZE_MAX = 1024
 
 
 def register_key_file(db: sqlite3.Connection, settings: Settings, now: int) -> None:
-    """Make the bootstrap key file if it is absent, and take its key as the node's own agent's.
+    """Make the bootstrap key file if it is absent, and register its key for the node's own agent.
 
-    Call it inside a transaction, before `check_exposed`. A key of the file that was revoked stays
-    revoked. Raises ValueError, in a line for the operator, when the file can't serve.
+    Call it inside a transaction, before `check_exposed`. A revoked key stays revoked. Raises
+    ValueError, with one line for the operator, when the file is unusable.
     """
     path = settings.bootstrap_key_file
     if path is None:
@@ -27,11 +27,11 @@ def register_key_file(db: sqlite3.Connection, settings: Settings, now: int) -> N
 
 
 def check_exposed(settings: Settings, has_keys: bool) -> None:
-    """Raise ValueError when the node would be reachable from outside with no key to call it by."""
+    """Raise ValueError when the node would be reachable from outside but no key exists."""
     if settings.is_local or has_keys or settings.mesh_tokens:
         return
     raise ValueError(
-        f"The node would be reached at {settings.url} and nobody holds a key. Make one with "
+        f"The node would be reachable at {settings.url}, but no key exists. Make one with "
         f"`cacp keys create {settings.agent} --repo {settings.repo} --db {settings.db}`, or set "
         "CACP_BOOTSTRAP_KEY_FILE to a file that the first start makes, or listen on 127.0.0.1 and "
         "leave CACP_PUBLIC_URL unset"
@@ -39,7 +39,7 @@ def check_exposed(settings: Settings, has_keys: bool) -> None:
 
 
 def _made(path: Path) -> str | None:
-    """A new key in a new file that only its owner can read; None when the file exists."""
+    """A new key in a new file that only its owner may read; None when the file exists."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -69,7 +69,8 @@ def _read(path: Path) -> str:
         content = file.read(_SIZE_MAX).strip()
     if not keys.PATTERN.fullmatch(content):
         raise ValueError(
-            f"The bootstrap key file {path} holds no key; it should hold one line, cacp_sk_ and 16 "
-            "to 128 letters, digits, - and _. Remove it, and the next start makes one"
+            f"The bootstrap key file {path} does not contain a key; it should be one line, "
+            "cacp_sk_ and 16 to 128 letters, digits, - and _. "
+            "Remove it, and the next start makes one"
         )
     return content.decode()

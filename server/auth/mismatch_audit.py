@@ -1,4 +1,4 @@
-"""Audits who calls by one identity and names another (acp-canonical §12.1, §12.8)."""
+"""Audits callers that authenticate as one agent and name another (acp-canonical §12.1, §12.8)."""
 
 import asyncio
 import time
@@ -8,21 +8,22 @@ from typing import Any
 import structlog
 
 from schemas.base import iso
-from server.domain.acp.rates import Limit, allow
+from server.domain.acp.message_rate import Limit, allow
 from server.domain.errors import Refusal
 from server.store import sender_limits
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 
 log = structlog.get_logger()
 
 MOST = Limit(10, 3_600 * 1_000_000)
-"""Events of one caller: what is more is counted in the next, and fills no disk."""
+"""Events of one caller per hour. Further ones are counted in the next event, to spare the disk."""
 CALLERS_MAX = 1_000
 """Callers that are remembered."""
 
 
 class MismatchAudit:
-    """Beside the calls, which are refused at once. `now` gives seconds, monotonic."""
+    """Writes in the background: the calls are refused at once. `now` returns monotonic seconds."""
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
         self._database = database
@@ -32,9 +33,9 @@ class MismatchAudit:
         self._writing: set[asyncio.Task[None]] = set()
 
     def note(self, caller: str, claimed: str | None, address: str | None, problem: str) -> None:
-        """Have it audited that a caller, whose credentials hold, named itself otherwise.
+        """Audit that an authenticated caller named another agent.
 
-        Who has been quiet longest is forgotten first.
+        Beyond `CALLERS_MAX` the caller that was quiet longest is dropped.
         """
         self._noted[caller], wait = allow(
             self._noted.pop(caller, []), int(self._now() * 1_000_000), MOST
@@ -60,7 +61,7 @@ class MismatchAudit:
         task.add_done_callback(self._writing.discard)
 
     async def stop(self) -> None:
-        """Returns once all that was noted is on disk, or can't be."""
+        """Return once all noted events are on disk, or failed to be written."""
         await asyncio.gather(*self._writing)
 
     async def _write(self, caller: str, detail: dict[str, Any]) -> None:
@@ -80,6 +81,6 @@ class MismatchAudit:
             self._left_out[caller] = self._left_out.get(caller, 0) + 1
             log.warning("mismatch_not_audited", caller=caller, reason=refusal.data["reason"])
         except Exception as error:
-            # A fault of our own: it is named, and neither the stop nor another's event fails by it.
+            # A bug of our own must fail neither `stop` nor the event of another caller.
             self._left_out[caller] = self._left_out.get(caller, 0) + 1
             log.error("mismatch_not_audited", caller=caller, exc_info=error)

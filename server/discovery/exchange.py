@@ -1,7 +1,7 @@
 """A node as the ADP exchange of a private network (CACP 2.0, ADP Integration).
 
-POST /v1/search/ and GET /v1/agents/… need a caller, POST /v1/register/ a verified one. The node
-itself is always listed. Answers have the shape of the public exchange's.
+POST /v1/search/ and GET /v1/agents/… need an authenticated caller, POST /v1/register/ a verified
+one. The node itself is always listed. Responses have the shape of those of the public exchange.
 """
 
 import sqlite3
@@ -14,9 +14,9 @@ from starlette.routing import Route
 
 from schemas.adp import (
     PAGE_MAX,
+    AdpManifest,
     Listing,
-    Manifest,
-    Page,
+    ListingPage,
     RegisterAnswer,
     RegisterRequest,
     SearchRequest,
@@ -25,23 +25,24 @@ from schemas.adp import (
 from schemas.base import NAME_MAX
 from server.auth.authenticator import Caller
 from server.domain.agents import check_canonical, check_unlike, identity
-from server.domain.directory import DirectoryEntry, check_registrar, found, protocols_of, words_of
+from server.domain.directory import DirectoryEntry, check_registrar, protocols_of, search, words_of
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden, InvalidInput, TooLarge
 from server.domain.invalid import invalid_input
-from server.http.routes import Handler, Site, guarded, json_response, read_model
+from server.http.routes import AppState, Handler, guarded, json_response, read_model
 from server.store import directory, keys, mesh
-from server.store.database import Database, Transaction
+from server.store.database import Database
 from server.store.directory import Registered
+from server.store.group_commit import Transaction
 
 BODY_LIMIT = 64 * 1024
 ENTRIES_MAX = 10_000
 
 
 class AgentRegistry:
-    """The agents that are listed here: this node, and who registered."""
+    """The listed agents: this node, and those that registered."""
 
-    def __init__(self, database: Database, own: Manifest, *, loopback: bool) -> None:
+    def __init__(self, database: Database, own: AdpManifest, *, loopback: bool) -> None:
         self._database = database
         self._own = Registered(own, identity(own.aid), verified=True)
         self._own_entry = DirectoryEntry(
@@ -49,49 +50,51 @@ class AgentRegistry:
         )
         self._loopback = loopback
 
-    async def search(self, request: SearchRequest) -> Page:
-        """Who is found, best first."""
+    async def search(self, request: SearchRequest) -> ListingPage:
+        """The matching agents, best match first."""
 
         def agents_found(db: sqlite3.Connection) -> list[str]:
             entries = [self._own_entry, *directory.entries(db, now=self._database.clock.sure())]
-            return found(entries, request.query, request.filters.protocols)
+            return search(entries, request.query, request.filters.protocols)
 
         agents = await self._database.read_wide(agents_found)
         shown = agents[request.offset :][: request.limit]
-        return Page(
-            results=[one for agent in shown if (one := self.find(agent)) is not None],
+        return ListingPage(
+            results=[listing for agent in shown if (listing := self.find(agent)) is not None],
             total=len(agents),
             limit=request.limit,
             offset=request.offset,
         )
 
     def find(self, agent_id: str) -> Listing | None:
-        """The listing of an agent, in whichever version it registered."""
+        """The listing of an agent, whatever version its id names; None when it is not listed."""
         if identity(agent_id) == self._own.registrar:
             return _listing(self._own)
         sure = self._database.clock.sure()
         registered = self._database.read(partial(directory.find, agent_id=agent_id, now=sure))
         return None if registered is None else _listing(registered)
 
-    async def register(self, caller: Caller, manifest: Manifest) -> RegisterAnswer:
-        """Enter an agent, or renew its entry.
+    async def register(self, caller: Caller, manifest: AdpManifest) -> RegisterAnswer:
+        """List an agent, or renew its entry.
 
-        Raises Forbidden for another agent than the caller, Conflict for one that has registered
-        itself with a key, InvalidInput for one that nobody could call, TooLarge when all is full.
-        Without a key also InvalidInput for an id that is not in canonical form, and Forbidden for
-        one that reads as a known agent's.
+        Raises Forbidden when the agent is not the caller, Conflict when it registered itself with a
+        key, InvalidInput when it has no endpoint that others could call, TooLarge when the exchange
+        is full. Callers without a key also get InvalidInput for an id that is not in canonical
+        form, and Forbidden for one that looks like a known agent's.
         """
         if manifest.endpoint is None:
-            raise InvalidInput("manifest.invocation.protocols: no endpoint of type cacp is named")
+            raise InvalidInput(
+                "manifest.invocation.protocols: should name an endpoint of type cacp"
+            )
         for protocol in manifest.invocation.protocols:
             if protocol.endpoint is not None:
                 check_endpoint(protocol.endpoint, loopback_allowed=self._loopback)
         if identity(manifest.aid) == self._own.registrar:
-            raise Forbidden(f"{manifest.aid} is this exchange, which is listed already")
+            raise Forbidden(f"{manifest.aid} is this exchange, which is always listed")
         return await self._database.write(partial(self._register, caller, manifest))
 
     def _register(
-        self, caller: Caller, manifest: Manifest, transaction: Transaction
+        self, caller: Caller, manifest: AdpManifest, transaction: Transaction
     ) -> RegisterAnswer:
         db, sure = transaction.connection, transaction.sure
         keyed = caller.via == "key"
@@ -116,18 +119,18 @@ class AgentRegistry:
         return RegisterAnswer(message="Agent registered", aid=manifest.aid, verified=keyed)
 
 
-def routes(site: Site, listed: AgentRegistry) -> list[Route]:
+def routes(state: AppState, listed: AgentRegistry) -> list[Route]:
     """The routes of an exchange."""
 
-    async def search(site: Site, request: Request, caller: Caller) -> Response:
+    async def search(state: AppState, request: Request, caller: Caller) -> Response:
         params = await read_model(request, SearchRequest, BODY_LIMIT)
         return json_response({**to_wire(await listed.search(params)), "query": params.query})
 
-    async def register(site: Site, request: Request, caller: Caller) -> Response:
+    async def register(state: AppState, request: Request, caller: Caller) -> Response:
         params = await read_model(request, RegisterRequest, BODY_LIMIT)
         return json_response(to_wire(await listed.register(caller, params.manifest)), 201)
 
-    async def agents(site: Site, request: Request, caller: Caller) -> Response:
+    async def agents(state: AppState, request: Request, caller: Caller) -> Response:
         given = {"limit": PAGE_MAX, **request.query_params, "query": ""}
         try:
             page = SearchRequest.model_validate(given)
@@ -135,7 +138,7 @@ def routes(site: Site, listed: AgentRegistry) -> list[Route]:
             raise invalid_input(error) from None
         return json_response(to_wire(await listed.search(page)))
 
-    async def agent(site: Site, request: Request, caller: Caller) -> Response:
+    async def agent(state: AppState, request: Request, caller: Caller) -> Response:
         agent_id = request.path_params["aid"]
         listing = listed.find(agent_id)
         if listing is None:
@@ -143,14 +146,14 @@ def routes(site: Site, listed: AgentRegistry) -> list[Route]:
         return json_response(to_wire(listing))
 
     def at(path: str, handler: Handler, method: str) -> list[Route]:
-        # The text ends these paths in a slash, and who types them by hand does not.
-        return [Route(one, handler, methods=[method]) for one in (f"{path}/", path)]
+        # The specification ends these paths in a slash; people who type them leave it out.
+        return [Route(spelling, handler, methods=[method]) for spelling in (f"{path}/", path)]
 
     return [
-        *at("/v1/search", guarded(site, search), "POST"),
-        *at("/v1/register", guarded(site, register, wanted="write"), "POST"),
-        *at("/v1/agents", guarded(site, agents), "GET"),
-        Route("/v1/agents/{aid:path}", guarded(site, agent)),
+        *at("/v1/search", guarded(state, search), "POST"),
+        *at("/v1/register", guarded(state, register, wanted="write"), "POST"),
+        *at("/v1/agents", guarded(state, agents), "GET"),
+        Route("/v1/agents/{aid:path}", guarded(state, agent)),
     ]
 
 

@@ -7,10 +7,10 @@
       │                                   │ ◄───────────── {agentId, node} │
       │ ◄─────────────── {key, expiresIn} │                                │
 
-The caller makes the nonce up, and shows at its endpoint who it is and which node it asks. Nobody
-else can: the endpoint answers only for its own nonces. Nor can a node in the middle pass a nonce
-on, for the answer names the node that the caller meant. What is granted reads only, for an hour,
-and is kept in memory: after a restart, callers ask again.
+The caller makes up the nonce, and shows at its endpoint who it is and which node it asks. Nobody
+else can: an endpoint answers only for its own nonces. A node in the middle can't relay a nonce,
+because the response names the node that the caller meant. The granted key may only read, expires
+after an hour and is kept in memory: after a restart, callers ask again.
 """
 
 import secrets
@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable
 import structlog
 from pydantic import ValidationError
 
-from peers.client import Client
-from peers.errors import CallError, Refused
+from peers.client import HttpClient
+from peers.errors import CallError, PeerRefused
 from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
 from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
 from server.auth.authenticator import Read
@@ -38,23 +38,23 @@ GRANT_SECONDS = 3600
 GRANTS_MAX = 10_000
 LISTED_SECONDS = 300.0
 UNLISTED_SECONDS = 30.0
-"""So long an agent's endpoint, or that ADP doesn't list it, is taken as it was found."""
+"""How long the node caches an agent's endpoint, and that ADP does not list an agent."""
 LISTED_MAX = 10_000
 ASKED_PER_MINUTE = 20
 AT_ONCE = 4
-"""Handshakes at once: each makes the node call out."""
+"""Concurrent handshakes: each makes the node call out."""
 
 log = structlog.get_logger()
 
 
 class Grants:
-    """Keys that were granted, as hashes. Times are seconds of a monotonic clock."""
+    """The granted keys, as hashes. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._granted: dict[str, tuple[str, float]] = {}
 
     def grant(self, agent_id: str, now: float) -> str:
-        """A new key. Beyond `GRANTS_MAX` the oldest is forgotten."""
+        """A new key for an agent. Beyond `GRANTS_MAX` the oldest grant is dropped."""
         key = keys.new_key()
         self._granted[keys.hash_of(key.encode())] = (agent_id, now + GRANT_SECONDS)
         while len(self._granted) > GRANTS_MAX:
@@ -62,7 +62,8 @@ class Grants:
         return key
 
     def holder(self, hashed: str, now: float) -> str | None:
-        """The agent that the key with this hash was granted to, while it lasts."""
+        """The agent that was granted the key with this hash; None when there is none or it
+        expired."""
         agent_id, until = self._granted.get(hashed, ("", 0.0))
         if now < until:
             return agent_id
@@ -71,10 +72,10 @@ class Grants:
 
 
 class Handshake:
-    """Decides who is known."""
+    """Decides which agents become known."""
 
     def __init__(
-        self, settings: Settings, grants: Grants, search: Search, client: Client, read: Read
+        self, settings: Settings, grants: Grants, search: Search, client: HttpClient, read: Read
     ) -> None:
         self._settings = settings
         self._grants = grants
@@ -86,10 +87,10 @@ class Handshake:
         self._under_way = 0
 
     async def admit(self, params: KnownParams, client: str) -> KnownGrant:
-        """A key that may read, for an agent that ADP lists and that proves to be there.
+        """A read-only key for an agent that ADP lists and whose endpoint shows the nonce.
 
-        Raises Forbidden, InvalidInput, Unauthenticated, RateLimited for too many from one address
-        or at once, and `peers.adp.ExchangeError` when the exchange can't be asked.
+        Raises Forbidden, InvalidInput, Unauthenticated, RateLimited for too many requests from one
+        address or concurrently, and `peers.adp.ExchangeError` when the exchange can't be asked.
         """
         self._check(params.agent_id, client)
         self._under_way += 1
@@ -104,12 +105,12 @@ class Handshake:
     def _check(self, agent_id: str, client: str) -> None:
         if not self._settings.known_agents:
             raise Forbidden(
-                "This node takes no agent without a key (CACP_KNOWN_AGENTS)",
+                "This node does not accept agents without a key (CACP_KNOWN_AGENTS)",
                 reason="known_agents_off",
             )
         self._limits.check(client, time.monotonic())
         if self._under_way >= AT_ONCE:
-            raise RateLimited("Others are being looked up; try again in 5 s", retryAfter=5)
+            raise RateLimited("Too many agents are being looked up; try again in 5 s", retryAfter=5)
         own = same_agent(agent_id, self._settings.agent)
         if own or self._read(lambda db: keys.is_keyed(db, agent_id)):
             raise Forbidden(f"{agent_id} must call with its key", reason="key_needed")
@@ -129,24 +130,30 @@ class Handshake:
         except (CallError, ValidationError, InvalidInput):
             proven = False
         if not proven:
-            # One answer for all reasons: which ports answer is nobody's business.
+            # One answer for all causes: callers must not use this node to scan for open ports.
             raise Unauthenticated(
-                f"The endpoint that ADP lists for {params.agent_id} does not show the nonce for "
-                f"{self._settings.url}",
+                f"The endpoint that ADP lists for {params.agent_id} did not return the "
+                f"challenge nonce for {self._settings.url}",
                 reason="challenge_failed",
             )
 
     async def _endpoint(self, agent_id: str) -> str | None:
-        """Where ADP lists the agent, as found within the last minutes."""
+        """The endpoint that ADP lists for the agent, from the cache or the exchange; None without
+        one."""
         now = time.monotonic()
         endpoint, until = self._listed.get(agent_id, (None, 0.0))
         if now < until:
             return endpoint
-        found = await self._search(
+        listings = await self._search(
             SearchRequest(query=agent_id, filters=Filters(protocols=[PROTOCOL]), limit=50)
         )
         endpoint = next(
-            (one.manifest.endpoint for one in found if same_agent(one.aid, agent_id)), None
+            (
+                listing.manifest.endpoint
+                for listing in listings
+                if same_agent(listing.aid, agent_id)
+            ),
+            None,
         )
         self._listed.pop(agent_id, None)
         lasts = UNLISTED_SECONDS if endpoint is None else LISTED_SECONDS
@@ -157,29 +164,29 @@ class Handshake:
 
 
 class Asking:
-    """The other side: this node asks another to take it as known, and shows its nonces."""
+    """The client's side: this node asks another to admit it as known, and shows its nonces."""
 
-    def __init__(self, agent_id: str, client: Client) -> None:
+    def __init__(self, agent_id: str, client: HttpClient) -> None:
         self._agent_id = agent_id
         self._client = client
         self._shown: dict[str, str] = {}
 
     async def ask(self, url: str) -> KnownGrant:
-        """A key to read at the node at `url`. Raises Unreachable, Forbidden when it refuses."""
+        """A read-only key for the node at `url`. Raises Unreachable, Forbidden when it refuses."""
         nonce = secrets.token_urlsafe(32)
         self._shown[nonce] = url
         try:
             body = {"agentId": self._agent_id, "nonce": nonce}
             return KnownGrant.model_validate(await self._client.post(f"{place(url)}/known", body))
-        except Refused as refused:
+        except PeerRefused as refused:
             raise Forbidden(f"The node {refused}", reason="not_taken_as_known") from None
         except ValidationError:
-            said = "The node answers with something else than a grant"
-            raise Forbidden(said, reason="not_taken_as_known") from None
+            problem = "The node's response is not a grant"
+            raise Forbidden(problem, reason="not_taken_as_known") from None
         finally:
             del self._shown[nonce]
 
     def shown(self, nonce: str) -> Challenge | None:
-        """What is shown for a nonce, while it is under way."""
+        """The challenge of a nonce while its request is open, else None."""
         url = self._shown.get(nonce)
         return None if url is None else Challenge(agent_id=self._agent_id, node=url)

@@ -1,23 +1,23 @@
-"""How the node finds and is found: the exchange that it uses, or is (CACP 2.0, ADP Integration).
+"""The node's part in ADP: as a client of an exchange, and as an exchange (CACP 2.0, ADP
+Integration).
 
 | route                                | for                     | does                            |
 |--------------------------------------|-------------------------|---------------------------------|
 | POST /adp/search                     | callers that may read   | search at the node's exchange   |
 | POST /adp/register                   | the node's own agent    | register there, now             |
-| POST /adp/known                      | the node's own agent    | ask another node to be known    |
-| GET /.well-known/cacp-challenge/…    | that other node         | show that the node has asked    |
+| POST /adp/known                      | the node's own agent    | become known to another node    |
+| GET /.well-known/cacp-challenge/…    | that other node         | prove that this node asked it   |
 | POST /known                          | agents without a key    | become known (`known_agents`)   |
 | /v1/…                                | callers, as an exchange | `exchange`                      |
 """
 
-import asyncio
 import time
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from peers.adp import Exchange, ExchangeError, Registration
+from peers.adp import AdpExchange, ExchangeError, Registration
 from peers.errors import CallError
 from schemas import jsonrpc
 from schemas.adp import Listing, SearchRequest, to_wire
@@ -30,23 +30,25 @@ from server.discovery.known_agents import Asking, Grants, Handshake
 from server.domain.agents import same_agent
 from server.domain.errors import Forbidden, InvalidInput
 from server.http import agent_card
-from server.http.routes import Handler, Site, answering, guarded, json_response, read_model
+from server.http.routes import AppState, Handler, answering, guarded, json_response, read_model
 from server.settings import Settings
 from server.store.database import Database
-from server.util.loops import Loops, cancel
+from server.util.loops import Loops
 from server.util.outgoing_client import make_client
+from server.util.service import Service
 
 BODY_LIMIT = 64 * 1024
 SECONDS = 10.0
 ANSWER_MAX = 1024 * 1024
-"""For a whole answer of an exchange, or of a node that is asked about itself."""
+"""Bytes of a response from an exchange or another node, at most."""
 
 
-class Discovery:
-    """The node's part in ADP. Calls out only when `adp_url` is set, or its own agent asks it to."""
+class Discovery(Service):
+    """The node's part in ADP. It calls out only when `adp_url` is set, or when its own agent
+    asks."""
 
     def __init__(self, settings: Settings, database: Database, loops: Loops) -> None:
-        self._loops = loops
+        super().__init__(loops)
         self.client = make_client(
             loopback_allowed=settings.loopback, seconds=SECONDS, answer_max=ANSWER_MAX
         )
@@ -58,7 +60,7 @@ class Discovery:
         )
         key = settings.adp_key
         self.exchange = (
-            Exchange(self.client, settings.adp_url, key.get_secret_value() if key else None)
+            AdpExchange(self.client, settings.adp_url, key.get_secret_value() if key else None)
             if settings.adp_url
             else None
         )
@@ -66,21 +68,19 @@ class Discovery:
         self._grants = Grants()
         self.handshake = Handshake(settings, self._grants, self.search, self.client, database.read)
         self._registration = Registration(self.register) if settings.adp_register else None
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin to register, if the node is told to."""
+    async def start(self) -> None:
         if self._registration is not None:
-            self._task = self._loops.start("registration", self._registration.run)
+            self.run("registration", self._registration.run)
 
-    async def close(self) -> None:
-        await cancel([self._task])
+    async def stop(self) -> None:
+        await super().stop()
         await self.client.close()
 
     async def search(self, request: SearchRequest) -> list[Listing]:
-        """Who is found: at the exchange of `adp_url`, else at this node's own.
+        """The agents listed at the exchange of `adp_url` or, without one, at this node's exchange.
 
-        Raises ExchangeError, and InvalidInput when there is neither.
+        Raises ExchangeError, and InvalidInput when there is no exchange.
         """
         if self.exchange is not None:
             return await self.exchange.search(request)
@@ -95,38 +95,39 @@ class Discovery:
         await self.exchange.register(self.manifest)
 
     def known_holder(self, hashed: str) -> str | None:
-        """The agent without a key that was granted the key with this hash."""
+        """The agent that was granted the read-only key with this hash; None for an unknown hash."""
         return self._grants.holder(hashed, time.monotonic())
 
     def is_registered(self) -> float:
         return float(self._registration is not None and bool(self._registration.registered))
 
 
-_NO_EXCHANGE = "This node knows no ADP exchange: set CACP_ADP_URL"
+_NO_EXCHANGE = "This node has no ADP exchange: set CACP_ADP_URL"
 
 
-def routes(site: Site, discovery: Discovery) -> list[Route]:
-    """The routes; those of an exchange only when the node serves as one."""
+def routes(state: AppState, discovery: Discovery) -> list[Route]:
+    """The routes of ADP; those of an exchange only when the node is one."""
     asking = discovery.asking
 
-    async def search(site: Site, request: Request, caller: Caller) -> Response:
-        found = await discovery.search(await read_model(request, SearchRequest, BODY_LIMIT))
-        return json_response({"results": [to_wire(one) for one in found]})
+    async def search(state: AppState, request: Request, caller: Caller) -> Response:
+        params = await read_model(request, SearchRequest, BODY_LIMIT)
+        listings = await discovery.search(params)
+        return json_response({"results": [to_wire(listing) for listing in listings]})
 
-    async def register(site: Site, request: Request, caller: Caller) -> Response:
-        _check_own(site, caller)
+    async def register(state: AppState, request: Request, caller: Caller) -> Response:
+        _check_own(state, caller)
         await discovery.register()
         return json_response({"status": "registered", "manifest": to_wire(discovery.manifest)})
 
-    async def ask(site: Site, request: Request, caller: Caller) -> Response:
-        _check_own(site, caller)
+    async def ask(state: AppState, request: Request, caller: Caller) -> Response:
+        _check_own(state, caller)
         params = await read_model(request, AskParams, BODY_LIMIT)
         return json_response(to_wire(await asking.ask(params.url)))
 
     async def challenge(request: Request) -> Response:
         shown = asking.shown(request.path_params["nonce"])
         if shown is None:
-            return json_response({"detail": "This node asks nobody with this nonce"}, 404)
+            return json_response({"detail": "This node has no open request with this nonce"}, 404)
         return json_response(to_wire(shown))
 
     async def known(request: Request) -> Response:
@@ -135,32 +136,32 @@ def routes(site: Site, discovery: Discovery) -> list[Route]:
         return json_response(to_wire(await discovery.handshake.admit(params, client)))
 
     own = [
-        Route("/adp/search", _outward(guarded(site, search)), methods=["POST"]),
-        Route("/adp/register", _outward(guarded(site, register)), methods=["POST"]),
-        Route("/adp/known", _outward(guarded(site, ask)), methods=["POST"]),
+        Route("/adp/search", _outward(guarded(state, search)), methods=["POST"]),
+        Route("/adp/register", _outward(guarded(state, register)), methods=["POST"]),
+        Route("/adp/known", _outward(guarded(state, ask)), methods=["POST"]),
         Route(CHALLENGE_PATH + "{nonce}", challenge),
         Route("/known", _outward(answering(known)), methods=["POST"]),
     ]
     if discovery.directory is None:
         return own
-    return [*own, *exchange.routes(site, discovery.directory)]
+    return [*own, *exchange.routes(state, discovery.directory)]
 
 
 def _outward(handler: Handler) -> Handler:
-    """Answer 502 when it is the other side that fails."""
+    """Answer 502 when the other side fails."""
 
     async def handle(request: Request) -> Response:
         try:
             return await handler(request)
         except (ExchangeError, CallError) as error:
-            said = str(error) if isinstance(error, ExchangeError) else f"The node {error}"
+            message = str(error) if isinstance(error, ExchangeError) else f"The node {error}"
             reason = {"reason": "no_answer"}
-            return json_response(jsonrpc.error(ErrorCode.SERVER_ERROR, said, reason), 502)
+            return json_response(jsonrpc.error(ErrorCode.SERVER_ERROR, message, reason), 502)
 
     return handle
 
 
-def _check_own(site: Site, caller: Caller) -> None:
-    own = site.settings.agent
+def _check_own(state: AppState, caller: Caller) -> None:
+    own = state.settings.agent
     if caller.trust != "verified" or not same_agent(caller.agent_id, own):
-        raise Forbidden(f"Only {own} may do this in the node's name", reason="other_agent")
+        raise Forbidden(f"Only {own}, the node's own agent, may do this", reason="other_agent")

@@ -1,22 +1,21 @@
-"""What each trust level may do (CACP 2.0, Trust Levels; design §6).
+"""The access that each trust level grants (CACP 2.0, Trust Levels; design §6).
 
 | trust    | comes from                                   | read | write | sync |
 |----------|----------------------------------------------|------|-------|------|
 | verified | an agent's key, or the node's own agent      | yes  | yes   |      |
 | known    | ADP and a challenge, no key exchanged        | yes  |       |      |
 | peer     | keys exchanged between nodes, or made for one | yes  |       | yes  |
-| visitor  | a key, whose agent is at home on another node | yes  |       |      |
-| unkeyed  | a registered foreign peer, at its word        | yes  |       | yes  |
+| visitor  | a key of an agent whose home is another node  | yes  |       |      |
+| unkeyed  | a registered foreign peer without a key       | yes  |       | yes  |
 
-An agent's key syncs nothing: it is for one repo's agent, and what syncs is taken as a node's word.
-Only the node's own agent may, over loopback: foreign peers on this machine call without a key, and
-the sync methods take them at the word of their `source_agent` (docs/mesh.md).
+An agent's key can't sync: it belongs to one repo's agent, while synced data is a node's statement.
+Only the node's own agent may sync, over loopback: foreign peers on this machine call without a key,
+and the sync methods believe their `source_agent` (docs/mesh.md).
 
-A peer has full access by syncing: what its agents write, they write on their own node, which signs
-it. This node can't sign in their name, nor in a visitor's: other nodes would refuse what it wrote
-here. An unknown caller has no trust level: it is refused before
-anything is asked here. What an unkeyed peer syncs counts for its own repo only, which is for the
-sync methods to hold.
+The agents of a peer write on their own node, which signs what they write and syncs it here. This
+node can't sign for them or for a visitor, and other nodes would refuse what they wrote here. An
+unknown caller has no trust level and is refused before this check. The sync methods limit what an
+unkeyed peer syncs to its own repo.
 """
 
 from typing import Literal
@@ -35,22 +34,22 @@ GRANTS: dict[Trust, frozenset[Access]] = {
 }
 
 
-def check(trust: Trust, access: Access, *, is_own: bool = False) -> None:
-    """Raise Forbidden unless a caller of this trust may do that; `is_own` for the node's own agent,
-    over loopback."""
+def check_trust(trust: Trust, access: Access, *, is_own: bool = False) -> None:
+    """Raises Forbidden unless a caller of this trust has this access. `is_own` is True for the
+    node's own agent over loopback."""
     if is_own and access == "sync":
         return
     if trust == "visitor" and access not in GRANTS[trust]:
         raise Forbidden(
-            "Your home is another node, which speaks for you: write there, and read your mail "
-            "there. Here you may read, until that node has revoked your keys",
+            "Your home is another node; send writes and read mail there. This node gives you read "
+            "access only, until your home node revokes your keys",
             reason="home_elsewhere",
         )
     if access == "sync" and access not in GRANTS[trust]:
         raise Forbidden(
-            "Only a peer may do this, by a peer's key and not an agent's: an operator of this node "
-            "makes one with `cacp keys create AID --repo NAME --trust peer`; a node of this make "
-            "gets its own by the mesh token or an invite",
+            "This method needs a peer key; agent keys cannot call it. An operator of this node "
+            "creates one with `cacp keys create AID --repo NAME --trust peer`; a cacp-server node "
+            "gets its key with the mesh token or an invite",
             reason="not_a_peer",
             trust=trust,
             access=access,
@@ -65,14 +64,15 @@ def check(trust: Trust, access: Access, *, is_own: bool = False) -> None:
 
 
 def check_project(own: frozenset[str] | None, project_id: str) -> None:
-    """Raises Forbidden when a caller's key or token is for other projects; None: it is for all."""
+    """Raises Forbidden when the caller's key or token is not for this project. `own` is None for a
+    key that is for all projects."""
     if own is not None and project_id not in own:
         raise _other_project(own)
 
 
-def check_whole(own: frozenset[str] | None) -> None:
-    """Raises Forbidden when a caller's key or token is for some projects, and this is for the node
-    as a whole."""
+def check_unrestricted(own: frozenset[str] | None) -> None:
+    """Raises Forbidden when the caller's key or token is limited to some projects: the call
+    concerns the whole node."""
     if own is not None:
         raise _other_project(own)
 
@@ -80,7 +80,7 @@ def check_whole(own: frozenset[str] | None) -> None:
 def _other_project(own: frozenset[str]) -> Forbidden:
     ids = sorted(own)
     return Forbidden(
-        f"Your key or project token is for project {' and '.join(ids)}, and this is not of it",
+        f"Your key or project token is for project {' and '.join(ids)} only",
         reason="other_project",
         projectIds=ids,
     )

@@ -1,6 +1,6 @@
-"""Who may say what: a node signs what its agents write (design §7).
+"""Signed statements: a node signs what its agents write (design §7).
 
-The words of another repo's agent pass through relays unharmed: a relay can't sign for their node.
+A relay can't change what it passes on, because it can't sign for the author's node.
 """
 
 import hashlib
@@ -15,63 +15,68 @@ from server.domain.canonical import MAX_DEPTH, canonical
 from server.domain.errors import TooLarge
 
 ENVELOPE_DEPTH = 2
-"""Levels that a statement adds to the content of what is said: its own, and that of the body."""
+"""Levels of nesting that a statement adds to its content: its own and that of the body."""
 SENT_MAX = 8 * 1024 * 1024
-"""Bytes of one fact, packet or repo as it is sent, at most: it can't be sent in pieces, and a node
-takes bodies of 14 MiB by default."""
+"""The most bytes of one fact, packet or repo as it is sent. It can't be sent in pieces, and nodes
+accept bodies of 14 MiB by default."""
 
 
 def check_sendable(content: Any, where: str = "content") -> str:
-    """The digest of content that a caller writes.
+    """The digest (SHA-256, hex) of content that a caller writes.
 
-    Raises InvalidInput or TooLarge, with the place, unless it can be signed, sent and taken by
-    every node: its nesting, its numbers and its size.
+    Raises InvalidInput or TooLarge, naming the place, when its nesting, its numbers or its size
+    prevent that every node can sign, send and accept it.
     """
-    said = canonical(content, where)
-    _check_size(len(said), where)
-    return hashlib.sha256(said).hexdigest()
+    text = canonical(content, where)
+    _check_size(len(text), where)
+    return hashlib.sha256(text).hexdigest()
 
 
 def check_record(record: Any, where: str) -> None:
-    """Raises TooLarge for a fact, packet or repo that is too large to be sent, though each of its
-    members is allowed."""
+    """Raises TooLarge for a fact, packet or repo that is too large to be sent as a whole."""
     _check_size(len(orjson.dumps(record)), where)
 
 
 def _check_size(size: int, where: str) -> None:
     if size > SENT_MAX:
         raise TooLarge(
-            f"{where} has {size} bytes as it is sent to other nodes, {SENT_MAX} at most",
+            f"{where} takes {size} bytes when sent to other nodes, and {SENT_MAX} are allowed",
             limit=SENT_MAX,
             path=where,
         )
 
 
 def statement(kind: str, place: str, body: dict[str, Any]) -> bytes:
-    """What a node signs: the canonical JSON of `body`, of this kind, at this place.
+    """The bytes that a node signs: the canonical JSON of kind, place and body.
 
-    `place` is the contract of a fact, the project of a packet, the repo of a claim: so nothing
-    that was said in one place can be moved to another. Content that `check_sendable` takes can be
-    said: the limit of its depth is its own, whatever it stands in.
+    `place` is the contract of a fact, the project of a packet, the repo of a claim; signing it
+    prevents moving a statement elsewhere. The depth limit allows all content that `check_sendable`
+    accepts.
     """
     return canonical([kind, place, body], kind, MAX_DEPTH + ENVELOPE_DEPTH)
 
 
 def written_at(body: dict[str, Any]) -> int:
-    """The stamp of what a node signed: of a fact, a claim as it was last renewed, or a packet."""
+    """The stamp of a signed body: of a fact, of a claim's last renewal, or of a packet."""
     if "timestamp" in body:
         return stamp_of(body["timestamp"])
-    found = body["stamp"] if "stamp" in body else max(body["claimed_at"], body["renewed_at"])
-    return int(found)
+    stamp = body["stamp"] if "stamp" in body else max(body["claimed_at"], body["renewed_at"])
+    return int(stamp)
+
+
+def signer_of(signature: str | None, own: str) -> str:
+    """The node that a stored signature (JSON) names; `own`, this node, where there is none."""
+    return own if signature is None else str(orjson.loads(signature)["node"])
 
 
 def may_speak(
     signature: Signature, author: str | None, *, author_is_node: bool, home: str | None
 ) -> bool:
-    """Whether the node that signed may speak for the author.
+    """Whether the node that signed may sign for the author.
 
-    A node speaks for itself, and for agents that are no nodes and that no other node has spoken
-    for; `home` is the node that first did. What has no author, any node of the mesh may say.
+    A node signs for itself, and for agents that are not nodes themselves and have no other `home`,
+    the first node that signed for them. A statement without an author may come from any node of the
+    mesh.
     """
     if author is None or same_agent(signature.node, author):
         return True

@@ -1,8 +1,7 @@
-"""Who is no peer any more, and whose word that takes (docs/mesh-trust.md).
+"""Bans of agents, and whose bans hold on this node (docs/mesh-trust.md).
 
-Each node says for itself whom it bans, and signs it. A node goes by its own word, and beside that
-by the word of the nodes that its operator has named, and of no others: else one hostile member
-could ban everybody.
+Each node signs its own ban statements. A node obeys its own, and those of the nodes that its
+operator has named; otherwise one hostile member could ban everybody.
 """
 
 from collections.abc import Collection, Iterable
@@ -11,25 +10,25 @@ from typing import Any, NamedTuple
 from server.domain.agents import identity
 
 BANS_MAX = 200
-"""What is kept of one node's word: a hostile one must not fill the disk."""
+"""How many statements of one node are kept, so that a hostile one can't fill the disk."""
 REASON_MAX = 300
 
 
-class Heeds(NamedTuple):
-    """Whose bans hold here: the node's own, and those of `others`; all without their versions."""
+class TrustedBans(NamedTuple):
+    """The nodes whose bans hold here: this one (`own`) and `others`, all without versions."""
 
     own: str
     others: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, own: str, others: Iterable[str] = ()) -> "Heeds":
+    def of(cls, own: str, others: Iterable[str] = ()) -> "TrustedBans":
         """From agent ids."""
         return cls(identity(own), frozenset(map(identity, others)) - {identity(own)})
 
 
 class BanStatement(NamedTuple):
-    """What a node has last said of an agent: that it is banned, by its id and by its key if that
-    was known, or that it is so no more. `signature` is JSON; None for this node's own word."""
+    """A node's latest statement about an agent: that it is banned, by its id and its key if known,
+    or that it is no longer banned. `signature` is JSON; None for this node's own statement."""
 
     by_node: str
     agent: str
@@ -40,7 +39,7 @@ class BanStatement(NamedTuple):
     signature: str | None = None
 
     def body(self) -> dict[str, Any]:
-        """What is signed."""
+        """The members that are signed."""
         return {
             "agent": self.agent,
             "public_key": self.public_key,
@@ -51,16 +50,20 @@ class BanStatement(NamedTuple):
 
 
 def deciding(
-    said: Iterable[BanStatement], heeds: Heeds, banned_here: Collection[str] = ()
+    statements: Iterable[BanStatement], trusted_bans: TrustedBans, banned_here: Collection[str] = ()
 ) -> BanStatement | None:
-    """The ban that holds, of all that is said of an agent or its key; None when none does.
+    """The ban that holds among all statements about an agent or its key; None when none holds.
 
-    What this node itself says decides; where it says nothing, the word of those it heeds counts,
-    but of those who are `banned_here` themselves.
+    This node's own statements decide. Without any, those of the other trusted nodes count, except
+    nodes that are `banned_here` themselves.
     """
-    found = list(said)
-    own = [one for one in found if one.by_node == heeds.own]
-    heeded = heeds.others - set(banned_here)
-    by_others = [one for one in found if one.by_node in heeded]
-    banned = [one for one in own or by_others if one.banned and one.agent != heeds.own]
-    return min(banned, key=lambda one: one.stamp, default=None)
+    listed = list(statements)
+    own = [statement for statement in listed if statement.by_node == trusted_bans.own]
+    trusted = trusted_bans.others - set(banned_here)
+    by_others = [statement for statement in listed if statement.by_node in trusted]
+    banned = [
+        statement
+        for statement in own or by_others
+        if statement.banned and statement.agent != trusted_bans.own
+    ]
+    return min(banned, key=lambda ban: ban.stamp, default=None)

@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785) and the digest that an agreement is bound to (design §5)."""
+"""Canonical JSON (RFC 8785), and the digest to which an agreement is bound (design §5)."""
 
 import hashlib
 import re
@@ -11,22 +11,22 @@ from server.domain.errors import InvalidInput
 
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
-"""Levels of content, at most. Where it stands within something else, that may have more."""
+"""The most levels of nesting in content; what contains the content may have more."""
 PATH_SHOWN = 500
-"""Characters; names in content may be as long as the body."""
+"""Characters of a path in an error: names in content may be as long as the body."""
 
 
 def digest(content: Any, where: str = "content") -> str:
     """SHA-256, hex, of the canonical JSON of `content`.
 
-    Raises InvalidInput naming the path of what has no canonical form: a number beyond
+    Raises InvalidInput with the path of a value that has no canonical form: a number beyond
     2^53 - 1, or nesting deeper than 64.
     """
     return hashlib.sha256(canonical(content, where)).hexdigest()
 
 
 def canonical(content: Any, where: str = "content", depth: int = MAX_DEPTH) -> bytes:
-    """The canonical JSON of `content`, of so many levels at most; raises as `digest` does."""
+    """The canonical JSON of `content` with at most `depth` levels; raises as `digest` does."""
     try:
         # For plain content orjson's sorted output is RFC 8785's, at a fiftieth of its cost.
         text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
@@ -38,12 +38,13 @@ def canonical(content: Any, where: str = "content", depth: int = MAX_DEPTH) -> b
 
 
 _SUSPECT = re.compile(rb"[:,\[]-?(?:9\d{15}|\d{17}|\d+[.eE])")
-"""A float or a number near 2^53 or beyond, where a number may stand; also within a string, which
-does no harm. A stamp has 16 digits, and is neither."""
+"""Matches a float, or a number near 2^53 or beyond; a match within a string does no harm. Stamps
+have 16 digits and don't match."""
 
 
 def _is_surely_plain(text: bytes, depth: int) -> bool:
-    """Whether sorted JSON needs no closer look at what it was made of: most content doesn't."""
+    """Whether the sorted JSON is certainly canonical, as for most content, without looking at the
+    content itself."""
     return (
         text.isascii()
         and text.count(b"{") + text.count(b"[") <= depth
@@ -53,18 +54,18 @@ def _is_surely_plain(text: bytes, depth: int) -> bool:
 
 
 def check(content: Any, where: str, depth: int = MAX_DEPTH) -> bool:
-    """Raises as `digest` does; whether orjson's sorted output is the canonical one."""
+    """Whether orjson's sorted output is the canonical one; raises as `digest` does."""
     try:
         return _is_plain(content, depth)
-    except _NoCanonicalForm as found:
-        path = (where + "".join(reversed(found.steps)))[:PATH_SHOWN]
-        problem = str(found) or f"is nested deeper than {depth} levels"
+    except _NoCanonicalForm as error:
+        path = (where + "".join(reversed(error.steps)))[:PATH_SHOWN]
+        problem = str(error) or f"is nested deeper than {depth} levels"
         raise InvalidInput(f"{path} {problem}", path=path) from None
 
 
 class _NoCanonicalForm(Exception):
-    """Collects the steps of its path on the way out, so that only a refusal pays for them. Without
-    a problem in words it is too deep."""
+    """Content without a canonical form; an empty problem means too deep. The path is collected
+    while unwinding, so that only a refusal pays for it."""
 
     def __init__(self, problem: str = "") -> None:
         super().__init__(problem)
@@ -72,22 +73,21 @@ class _NoCanonicalForm(Exception):
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether value holds no float and no key beyond U+D7FF, which the two sort and print apart."""
+    """Whether value holds no float and no key beyond U+D7FF, which orjson and RFC 8785 write
+    differently."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return True
     if kind is int:
         if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             return True
-        raise _NoCanonicalForm(
-            f"is {value}: integers beyond 2^53 - 1 have no canonical form; send a string"
-        )
+        raise _NoCanonicalForm(f"is {value}: an integer that exceeds 2^53 - 1; send it as a string")
     if kind is float:
         if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             return False
         # An integer beyond 2^64 is parsed as a float, which has lost its last digits.
         raise _NoCanonicalForm(
-            f"is {value}: numbers beyond 2^53 - 1 may have lost digits; send a string"
+            f"is {value}: a number beyond 2^53 - 1 may have lost digits; send it as a string"
         )
     if depth == 0:
         raise _NoCanonicalForm
@@ -100,7 +100,7 @@ def _is_plain(value: Any, depth: int) -> bool:
                 plain = False
             if not _is_plain(item, depth - 1):
                 plain = False
-    except _NoCanonicalForm as found:
-        found.steps.append(f".{step}" if is_object else f"[{step}]")
+    except _NoCanonicalForm as error:
+        error.steps.append(f".{step}" if is_object else f"[{step}]")
         raise
     return plain

@@ -1,9 +1,9 @@
-"""What is wrong with a node's time, in words, with the remedy (design §7)."""
+"""Problems with a node's time, in words, with the remedy (design §7)."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from peers.clock import SECOND, Sure, Verdict, is_ahead
+from peers.clock import SECOND, ClockVerdict, Sure, is_ahead
 from schemas.base import iso
 
 Reason = Literal[
@@ -12,22 +12,22 @@ Reason = Literal[
 
 
 class Trouble(NamedTuple):
-    """`detail` says what is wrong and what to do."""
+    """A problem with the time; `detail` says what is wrong and what to do."""
 
     reason: Reason
     detail: str
 
 
 class Deferred(NamedTuple):
-    """What peers sent that is not taken in before it is due: how many messages, and when the last
-    of them is (microseconds since 1970)."""
+    """Messages of peers that are stamped ahead of the time: how many, and when the last of them is
+    due (microseconds since 1970)."""
 
     messages: int = 0
     until: int = 0
 
 
 def trouble(
-    verdict: Verdict,
+    verdict: ClockVerdict,
     *,
     has_jumped: bool,
     newest: int,
@@ -36,69 +36,93 @@ def trouble(
     doubt: Sure | None = None,
     name: Callable[[str], str] | None = None,
 ) -> Trouble | None:
-    """The worst that is wrong; None when nothing is. Times are microseconds.
+    """The gravest problem with the node's time; None when there is none. Times are microseconds.
 
-    `newest` is the largest stamp of what is stored here, `doubt` what is sure while the clock is
-    in doubt. Peers are told by `name`, or not named at
-    all: `/health` is public.
+    `newest` is the largest stamp of what is stored here, `doubt` the last sure time while the clock
+    is in doubt. `name` gives a peer's name; without it peers stay unnamed, because `/health` is
+    public.
     """
     if verdict.is_off:
-        return Trouble(
-            "clock_off",
-            f"This machine's clock is {_way(-verdict.correction)} the time that "
-            f"{verdict.agreeing} of {verdict.clocks} nodes share; what is written here is stamped "
-            "with theirs. Set this machine's clock: run NTP",
-        )
+        return _clock_off(verdict)
     if verdict.is_disputed:
-        return Trouble(
-            "clocks_disagree",
-            f"Beside this node's clock {_told(verdict, name)}, and no majority of the "
-            f"{verdict.clocks} nodes shares one time: nobody's is believed. Run NTP on each",
-        )
+        return _clocks_disagree(verdict, name)
     if has_jumped:
-        return Trouble(
-            "clock_jumped",
-            "This machine's clock was set a moment ago, and is not followed before it has stood by "
-            "that for a minute. If nobody meant to set it, look at what does: one NTP client",
-        )
+        return JUMPED
     if doubt is not None:
-        return Trouble(
-            "clock_unconfirmed",
-            f"{doubted(doubt, now)}. The node works, but nothing expires, is archived or forgotten "
-            f"by it: not before a peer's clock agrees, or {_length(doubt.left)} of running have "
-            "passed. If it is right, `cacp clock confirm`; else set it: run NTP",
-        )
+        return _clock_unconfirmed(doubt, now)
     if deferred.messages:
-        count = "1 message is" if deferred.messages == 1 else f"{deferred.messages} messages are"
-        return Trouble(
-            "deferred",
-            f"Of what peers sent {count} stamped too far ahead of the time, and shown here not all "
-            f"before {iso(deferred.until)}: a clock was wrong when it was written. Run NTP there; "
-            "`cacp clock deferred` lists it, `cacp clock accept` takes it in now",
-        )
-    if is_ahead(newest, now):
-        return Trouble(
-            "stamps_ahead",
-            f"Something here is stamped {iso(newest)}, {_length(newest - now)} ahead: a clock was "
-            "wrong when it was written. Lists show it after what is written until then; it hides "
-            "nothing, and what is written now has the right time. Run NTP, so that it stays so",
-        )
-    return None
+        return _messages_deferred(deferred)
+    return _stamps_ahead(newest, now) if is_ahead(newest, now) else None
 
 
-def doubted(sure: Sure, now: int) -> str:
-    """How far a clock in doubt is from what the node was sure of, in words."""
-    return (
-        f"This machine's clock says {iso(now)}, {_way(now - sure.time)} the last time that this "
-        "node was sure of"
+def _clock_off(verdict: ClockVerdict) -> Trouble:
+    return Trouble(
+        "clock_off",
+        f"This machine's clock is {_way(-verdict.correction)} the time that "
+        f"{verdict.agreeing} of {verdict.clocks} nodes share; new entries are stamped with their "
+        "time. Set this machine's clock: run NTP",
     )
 
 
-def _told(verdict: Verdict, name: Callable[[str], str] | None) -> str:
-    clocks = [
-        f"{name(peer) if name else 'one'} is {_way(ahead)} it" for peer, ahead in verdict.apart
-    ]
-    return ", ".join(clocks)
+def _clocks_disagree(verdict: ClockVerdict, name: Callable[[str], str] | None) -> Trouble:
+    apart = ", ".join(
+        f"{name(peer) if name else 'a peer'} is {_way(ahead)} this node"
+        for peer, ahead in verdict.apart
+    )
+    return Trouble(
+        "clocks_disagree",
+        f"The clocks of the {verdict.clocks} nodes disagree, and no majority shares one time, so "
+        f"none is trusted: {apart}. Run NTP on each node",
+    )
+
+
+JUMPED = Trouble(
+    "clock_jumped",
+    "This machine's clock was set a moment ago; the node adopts the new time after a minute "
+    "without another change. If the change was not intended, find its cause: run only one NTP "
+    "client",
+)
+
+
+def _clock_unconfirmed(doubt: Sure, now: int) -> Trouble:
+    return Trouble(
+        "clock_unconfirmed",
+        f"{doubted(doubt, now)}. The node works, but nothing expires, is archived or deleted "
+        f"by this clock until a peer's clock agrees or the node has run for {_length(doubt.left)}. "
+        "If the clock is right, run `cacp clock confirm`; else set it: run NTP",
+    )
+
+
+def _messages_deferred(deferred: Deferred) -> Trouble:
+    if deferred.messages == 1:
+        count = "1 peer message is deferred because its timestamp is too far in the future; it will"
+    else:
+        count = (
+            f"{deferred.messages} peer messages are deferred because their timestamps are too far "
+            "in the future; the last will"
+        )
+    return Trouble(
+        "deferred",
+        f"{count} be applied at {iso(deferred.until)}. A sender's clock was wrong: run NTP there. "
+        "`cacp clock deferred` lists such messages, `cacp clock accept` applies them now",
+    )
+
+
+def _stamps_ahead(newest: int, now: int) -> Trouble:
+    return Trouble(
+        "stamps_ahead",
+        f"An entry of this node has the timestamp {iso(newest)}, {_length(newest - now)} in the "
+        "future: a clock was wrong when it was written. Until then, lists show it after newer "
+        "entries; nothing is hidden, and new entries get the right time. Run NTP",
+    )
+
+
+def doubted(sure: Sure, now: int) -> str:
+    """How far a doubted clock is from the last sure time, in words."""
+    return (
+        f"This machine's clock says {iso(now)}, {_way(now - sure.time)} the last time that this "
+        "node had confirmed"
+    )
 
 
 def _way(ahead: int) -> str:

@@ -1,10 +1,11 @@
-"""What an ADP exchange decides: who may enter an agent, and who is found (CACP 2.0, ADP)."""
+"""Decisions of an ADP exchange: who may register an agent, and what a search finds (CACP 2.0,
+ADP)."""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from schemas.adp import Manifest
+from schemas.adp import AdpManifest
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden
 
@@ -12,10 +13,10 @@ _WORD = re.compile(r"\w+")
 
 
 class DirectoryEntry(NamedTuple):
-    """What a search looks at. `words` and `protocols` are joined by spaces, as on disk."""
+    """The searchable part of a registration. `words` and `protocols` are joined by spaces."""
 
     agent: str
-    """The agent id without its version: an entry for each agent, not for each release."""
+    """The agent id without its version."""
     words: str
     protocols: str
 
@@ -29,8 +30,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def words_of(manifest: Manifest) -> frozenset[str]:
-    """The words by which an agent is found."""
+def words_of(manifest: AdpManifest) -> frozenset[str]:
+    """The words by which a search finds the agent."""
     about = manifest.metadata.cacp
     return words(
         " ".join(
@@ -38,28 +39,31 @@ def words_of(manifest: Manifest) -> frozenset[str]:
                 manifest.aid.removeprefix("aid://"),
                 manifest.name,
                 manifest.description,
-                *(f"{one.id} {one.description}" for one in manifest.capabilities),
+                *(
+                    f"{capability.id} {capability.description}"
+                    for capability in manifest.capabilities
+                ),
                 *protocols_of(manifest),
-                *(one for one in (about.repo, about.role) if one),
+                *(word for word in (about.repo, about.role) if word),
                 *about.languages,
             ]
         )
     )
 
 
-def protocols_of(manifest: Manifest) -> frozenset[str]:
+def protocols_of(manifest: AdpManifest) -> frozenset[str]:
     """The protocols that an agent speaks, in lower case."""
-    return frozenset(one.type.lower() for one in manifest.invocation.protocols)
+    return frozenset(protocol.type.lower() for protocol in manifest.invocation.protocols)
 
 
-def found(entries: Iterable[DirectoryEntry], query: str, protocols: Iterable[str]) -> list[str]:
-    """The agents that a search finds, best first: those with most of its words, then by name.
+def search(entries: Iterable[DirectoryEntry], query: str, protocols: Iterable[str]) -> list[str]:
+    """The agents that match a search, best first: by the number of matching words, then by name.
 
-    The agent that the query names comes before all. Without words everybody is found, without
-    protocols whoever speaks any.
+    The agent that the query names comes first. Without words all agents match, without protocols
+    those of any protocol.
     """
     wanted = words(query.removeprefix("aid://"))
-    spoken = {one.lower() for one in protocols}
+    spoken = {protocol.lower() for protocol in protocols}
     named = identity(query)
     ranked = []
     for entry in entries:
@@ -74,11 +78,11 @@ def found(entries: Iterable[DirectoryEntry], query: str, protocols: Iterable[str
 def check_registrar(
     aid: str, *, caller: str, keyed: bool, has_key: bool, pinned_to: str | None
 ) -> None:
-    """Raise Forbidden or Conflict unless `caller` may enter `aid`.
+    """Raises Forbidden or Conflict unless `caller` may register `aid`.
 
-    Who calls with a key enters itself, and nobody else. Who calls without one is a program on the
-    exchange's own machine (`server.auth.authenticator`): it enters whom it likes, but no agent that
-    has a key here or has entered itself. `pinned_to` is who entered the agent before.
+    A caller with a key may register only itself. A caller without one is a program on the
+    exchange's own machine (`server.auth.authenticator`): it may register any agent that has no key
+    here and has not registered itself. `pinned_to` is the agent's former registrar.
     """
     if keyed and not same_agent(caller, aid):
         raise Forbidden(

@@ -1,6 +1,6 @@
-"""Which URLs the node may be told to call (design §6): registered endpoints are a way in.
+"""Checks of URLs that the node is asked to call (design §6), as endpoints are an attack surface.
 
-Parsing is narrower than any URL library's, so that what is checked here is what is called later.
+Parsing is stricter than any URL library's, so that the URL that is checked is the one called later.
 """
 
 import re
@@ -52,13 +52,13 @@ _IPV4_INSIDE: dict[IPv6Network, int] = {
     IPv6Network("64:ff9b::/96"): 0,
     IPv6Network("2002::/16"): 80,
 }
-"""IPv6 networks whose addresses carry an IPv4 one (mapped, NAT64, 6to4, …), and how far from the
-right it stands, in bits."""
+"""IPv6 networks whose addresses contain an IPv4 address (mapped, NAT64, 6to4, …), and its offset
+from the right, in bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A URL that may be called, provided its host resolves to what `check_address` takes."""
+    """A URL that may be called if its host resolves to addresses that `check_address` accepts."""
 
     url: str
     scheme: str
@@ -70,8 +70,8 @@ class Endpoint:
 def check_endpoint(url: str, *, loopback_allowed: bool) -> Endpoint:
     """The endpoint that `url` names.
 
-    Raises InvalidInput when it is no plain http(s) URL, Forbidden when it names a place that the
-    node never calls (reasons `refused_address`, `loopback_endpoint`).
+    Raises InvalidInput when it is not a plain http(s) URL, and Forbidden for an address that the
+    node never calls (`refused_address`, `loopback_endpoint`).
     """
     if not 0 < len(url) <= URL_MAX:
         raise _invalid(f"should have 1 to {URL_MAX} characters")
@@ -88,7 +88,7 @@ def check_endpoint(url: str, *, loopback_allowed: bool) -> Endpoint:
         raise _invalid("should name no user or password before the host")
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
-        raise _invalid("should name a host, and a port if need be, such as http://api.example:8080")
+        raise _invalid("should name a host and optionally a port, such as http://api.example:8080")
     host = _check_host(match[1].lower(), loopback_allowed=loopback_allowed)
     port = int(match[2]) if match[2] else _DEFAULT_PORTS[scheme]
     if not 0 < port < 65536:
@@ -97,9 +97,9 @@ def check_endpoint(url: str, *, loopback_allowed: bool) -> Endpoint:
 
 
 def place(url: str) -> str:
-    """What `url` names, written one way: two URLs with one place lead to one node.
+    """The normalised form of `url`: URLs with the same form lead to the same node.
 
-    Raises InvalidInput when it is no plain http(s) URL, or has a query.
+    Raises InvalidInput when it is not a plain http(s) URL, or has a query.
 
     >>> place("HTTP://Node.example/"), place("http://node.example:80")
     ('http://node.example:80', 'http://node.example:80')
@@ -113,32 +113,31 @@ def place(url: str) -> str:
 
 
 def check_address(address: str, *, loopback_allowed: bool, private_allowed: bool = True) -> None:
-    """Raise Forbidden unless the node may connect to this address; ask after resolving a name.
+    """Raises Forbidden unless the node may connect to this address; call it after resolving a name.
 
     Link-local, metadata, multicast, unspecified and reserved addresses are always refused, also
-    inside IPv6 addresses that carry them; loopback unless allowed. Private ones are where meshes
-    live; what else is called may have them only by setting. Raises InvalidInput when it is no
-    address.
+    inside IPv6 addresses. Loopback is refused unless allowed. Private addresses are normal in a
+    mesh; other calls may use them only by setting. Raises InvalidInput when it is not an address.
     """
     try:
-        found = ip_address(address)
+        ip = ip_address(address)
     except ValueError:
-        raise InvalidInput(f"{address} is no IP address") from None
-    if isinstance(found, IPv6Address):
-        found = _carried(int(found))
-    if found.is_loopback:
+        raise InvalidInput(f"{address} is not an IP address") from None
+    if isinstance(ip, IPv6Address):
+        ip = _carried(int(ip))
+    if ip.is_loopback:
         if not loopback_allowed:
             raise Forbidden(
                 f"{address} is a loopback address; only a node that listens on loopback calls it",
                 reason="loopback_endpoint",
             )
         return
-    if found in _METADATA:
+    if ip in _METADATA:
         raise _refused(address, "a metadata service's")
     for network, kind in _REFUSED_NETWORKS.items():
-        if found in network:
+        if ip in network:
             raise _refused(address, kind)
-    if not private_allowed and not found.is_global:
+    if not private_allowed and not ip.is_global:
         raise Forbidden(
             f"{address} is in a private network, which is not called here",
             reason="private_address",
@@ -166,7 +165,8 @@ def _check_host(host: str, *, loopback_allowed: bool) -> str:
 
 
 def _check_ipv4(host: str, *, loopback_allowed: bool) -> str:
-    """Resolvers also read 0x7f.1, 017700000001 and 2130706433 as addresses: refuse all of them."""
+    """Raises InvalidInput for forms such as 0x7f.1, 017700000001 and 2130706433, which resolvers
+    also read as addresses."""
     try:
         address = IPv4Address(host)
     except ValueError:
@@ -176,10 +176,8 @@ def _check_ipv4(host: str, *, loopback_allowed: bool) -> str:
 
 
 def _carried(number: int) -> IPv4Address | IPv6Address:
-    """The IPv4 address inside an IPv6 one, else the address itself, without a zone.
-
-    `::` and `::1` carry none.
-    """
+    """The IPv4 address inside an IPv6 address, else the address itself, without a zone. `::` and
+    `::1` contain none."""
     address = IPv6Address(number)
     if number > 1:
         for network, shift in _IPV4_INSIDE.items():

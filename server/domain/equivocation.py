@@ -1,4 +1,4 @@
-"""When has a node said two things where it could honestly say one? (design §7)."""
+"""Detects equivocation: a node that signed two contradicting things (design §7)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,34 +12,34 @@ from server.domain.contract import Facts
 from server.domain.identifiers import repo_id_for
 
 ONCE = {"packet": "packet_id", "file": "file_id", "file_request": "request_id"}
-"""What is written once, under an id that is given once, and which member that is."""
+"""Kinds that are written once under a unique id, and the member that holds the id."""
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 
-def is_two_faced(kind: str, ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether one node that signed both has contradicted itself. Both are of one key.
+def contradict(kind: str, first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Whether a node that signed both bodies, which have the same key, has contradicted itself.
 
-    What may change is stamped after what it takes the place of, so no honest node gives two of it
-    one stamp. A version that is said again later is no contradiction: a node that was restored from
-    a backup has forgotten the first.
+    A changed value is stamped after the one that it replaces, so no honest node gives two values
+    the same stamp. A version that is repeated with a later stamp is no contradiction: the node may
+    have been restored from a backup.
     """
-    if ours == theirs:
+    if first == second:
         return False
-    return kind in ONCE or _stamp(ours) == _stamp(theirs)
+    return kind in ONCE or _stamp(first) == _stamp(second)
 
 
-def proves(kind: str, at: tuple[str, str], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether two things that another node shows contradict each other: both are of `at`, which is
-    where they are signed and the key there."""
+def proves(kind: str, at: tuple[str, str], first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Whether two bodies that another node presents contradict each other: both must belong to
+    `at`, the place at which they are signed and their key there."""
     try:
-        names = [_named(kind, at[0], body) for body in (ours, theirs)]
-        return names == [at[1], at[1]] and is_two_faced(kind, ours, theirs)
+        names = [_named(kind, at[0], body) for body in (first, second)]
+        return names == [at[1], at[1]] and contradict(kind, first, second)
     except (KeyError, TypeError, AttributeError, ValidationError):
         return False
 
 
 def _named(kind: str, place: str, body: dict[str, Any]) -> str | None:
-    """The key of what a node has signed."""
+    """The key of a signed body."""
     if kind == "fact":
         return _what(_FACT.validate_python(body))
     if kind in ONCE:
@@ -52,16 +52,17 @@ def _named(kind: str, place: str, body: dict[str, Any]) -> str | None:
 
 
 def at_one_time(facts: Facts, sent: Iterable[SignedFact]) -> Iterator[tuple[str, Fact, SignedFact]]:
-    """What one node can't honestly have said both, as it differs and has one stamp: what it is of,
-    what is known, and what has come. Versions of one content are one thing, whoever they bind.
+    """Pairs of a known and a sent fact with the same author and stamp but different content, which
+    no honest node signs; each with the key that they share. Versions with the same content count as
+    equal, whatever parties they bind.
 
-    Of many that are known of one author, one stands for all: two are evidence enough.
+    One known fact for each author and stamp is enough as evidence.
     """
     known = {_said_at(fact): fact for fact in facts.values()}
-    for one in sent:
-        fact = known.get(_said_at(one.fact))
-        if fact is not None and fact != one.fact and facts.get(_key(one.fact)) != one.fact:
-            yield _what(fact), fact, one
+    for signed in sent:
+        fact = known.get(_said_at(signed.fact))
+        if fact is not None and fact != signed.fact and facts.get(_key(signed.fact)) != signed.fact:
+            yield _what(fact), fact, signed
 
 
 def _said_at(fact: Fact) -> tuple[str, int, str | None]:

@@ -1,5 +1,4 @@
-"""Files and requests for them as facts: what a node knows of them is the union of what was signed
-(design §7)."""
+"""Files and file requests as facts: a node knows the union of what was signed (design §7)."""
 
 from typing import TypeVar
 
@@ -9,6 +8,6 @@ from server.domain.immutable import order
 F = TypeVar("F", FileFact, FileRequestFact)
 
 
-def winner(one: F, other: F) -> F:
-    """Which of two facts of one id stays."""
-    return min(one, other, key=lambda fact: order(fact.stamp, fact.model_dump()))
+def winner(first: F, second: F) -> F:
+    """The one of two facts with the same id that stays."""
+    return min(first, second, key=lambda fact: order(fact.stamp, fact.model_dump()))

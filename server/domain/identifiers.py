@@ -1,4 +1,4 @@
-"""Ids that follow from what they name (design §5)."""
+"""Ids that are derived from what they name (design §5)."""
 
 import uuid
 from hashlib import sha256
@@ -7,7 +7,7 @@ from server.domain.agents import identity
 
 
 def repo_id_for(project_id: str, name: str) -> str:
-    """UUIDv5 of project and name, so that a repo added on two nodes is one."""
+    """UUIDv5 of project and name, so that a repo that is added on two nodes has one id."""
     try:
         namespace = uuid.UUID(project_id)
     except ValueError:
@@ -16,14 +16,14 @@ def repo_id_for(project_id: str, name: str) -> str:
 
 
 def founded_by(node: str, fresh: uuid.UUID) -> str:
-    """The id of a project that a node makes: a UUIDv7 whose last 62 bits follow from the node and
-    from the bits before, so that every node can tell who made a project, and nobody else can."""
+    """The id of a project that a node creates: a UUIDv7 whose last 62 bits are derived from the
+    node and the bits before, so that every node can verify who founded a project."""
     return _naming(identity(node), fresh)
 
 
 def is_founder(project_id: str, node: str) -> bool:
-    """Whether a node has made a project. Of what came from foreign peers and from releases before
-    this one nobody is known to be."""
+    """Whether the node founded the project. False for ids of foreign peers and older releases,
+    which name no founder."""
     try:
         return founded_by(node, uuid.UUID(project_id)) == project_id
     except ValueError:
@@ -31,16 +31,16 @@ def is_founder(project_id: str, node: str) -> bool:
 
 
 def begun_by(node: str, project_id: str, fresh: uuid.UUID) -> str:
-    """The id of a contract that a node begins in a project, which it names as a project's id names
-    its maker. It is a UUIDv8: so an id that names nobody is told from one that names another."""
+    """The id of a contract that a node begins in a project, derived like a project's id. It is a
+    UUIDv8, to distinguish it from ids that name no node."""
     eighth = bytearray(fresh.bytes)
     eighth[6] = eighth[6] & 0x0F | 0x80
     return _naming(f"{identity(node)}\n{project_id}", uuid.UUID(bytes=bytes(eighth)))
 
 
 def names_beginner(contract_id: str) -> bool:
-    """Whether a contract's id says who began it. Those of foreign peers and of releases before this
-    one do not: hex digits without hyphens, as a hash has them, are no id of ours."""
+    """Whether a contract's id is derived from the node that began it. Ids of foreign peers and
+    older releases are not; hex digits without hyphens don't count as such an id."""
     try:
         named = uuid.UUID(contract_id)
     except ValueError:
@@ -49,14 +49,15 @@ def names_beginner(contract_id: str) -> bool:
 
 
 def is_beginner(contract_id: str, project_id: str, node: str) -> bool:
-    """Whether a contract's id says that it was begun by a node, in this project."""
+    """Whether a contract's id says that the node began it in this project."""
     return names_beginner(contract_id) and contract_id == begun_by(
         node, project_id, uuid.UUID(contract_id)
     )
 
 
 def _naming(words: str, fresh: uuid.UUID) -> str:
-    """An id that begins as `fresh` does, and whose last 62 bits follow from that and the words."""
+    """An id that begins like `fresh`, and whose last 62 bits are derived from that and the
+    words."""
     head = fresh.bytes[:8]
     tail = sha256(f"{words}\n".encode() + head).digest()[:8]
     return str(uuid.UUID(bytes=head + bytes([tail[0] & 0x3F | 0x80]) + tail[1:]))

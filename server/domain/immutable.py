@@ -1,6 +1,6 @@
-"""What is written once: a packet, a file, a request for one, what a contract is (design §7).
+"""Data that is written once: packets, files, file requests, contract headers (design §7).
 
-Honest nodes give no id twice. Where one does, all nodes come to the same.
+An honest node uses no id twice. When one does, all nodes keep the same of the two.
 """
 
 from typing import Any
@@ -9,6 +9,6 @@ from server.domain.canonical import canonical
 
 
 def order(stamp: int, body: Any) -> tuple[int, bytes]:
-    """Of two things with one id that stays whose order is smaller: the earlier; the text settles
-    stamps that are equal."""
+    """A sort key: of two bodies with the same id, the smaller stays. The earlier stamp is smaller;
+    equal stamps are ordered by the text."""
     return stamp, canonical(body)

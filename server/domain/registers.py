@@ -1,4 +1,4 @@
-"""Registers: what has one value, of which the earlier or the later stamp stays (design §5, §7)."""
+"""Registers: values of which the one with the earlier or the later stamp stays (design §5, §7)."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -10,7 +10,7 @@ from server.domain.immutable import order
 
 
 class Weight(IntEnum):
-    """How much a node's word of what something is counts, the least first."""
+    """How much a node's statement counts, the least first."""
 
     OTHERS = 0
     MEMBER = 1
@@ -19,8 +19,8 @@ class Weight(IntEnum):
 
 
 class RepoClaim(NamedTuple):
-    """An agent's claim on a repo. `signature` is JSON of schemas.mesh.Signature, None while it is
-    our own. Times are stamps; a claim is renewed by joining again."""
+    """An agent's claim on a repo. `signature` is JSON of schemas.mesh.Signature, None for a claim
+    of this node. Times are stamps; joining again renews a claim."""
 
     agent_id: str
     agent_endpoint: str | None
@@ -29,7 +29,7 @@ class RepoClaim(NamedTuple):
     signature: str | None = None
 
     def body(self) -> dict[str, str | int | None]:
-        """What of it is signed."""
+        """The members that are signed."""
         return {
             "agent_id": self.agent_id,
             "agent_endpoint": self.agent_endpoint,
@@ -39,10 +39,10 @@ class RepoClaim(NamedTuple):
 
 
 def settle(claims: Iterable[RepoClaim]) -> list[RepoClaim]:
-    """One claim for each agent, the one that holds first: the earliest claim (design §5).
+    """One claim for each agent; the first one, the earliest, holds the repo (design §5).
 
-    Of one agent's claims the last renewed counts. Equal times are settled by the text, so that
-    every node that knows the same claims comes to the same holder.
+    Of one agent's claims the one that was renewed last counts. Equal times are ordered by the text,
+    so that every node with the same claims finds the same holder.
     """
     latest: dict[str, RepoClaim] = {}
     for claim in claims:
@@ -53,23 +53,24 @@ def settle(claims: Iterable[RepoClaim]) -> list[RepoClaim]:
 
 
 def later(
-    ours: tuple[Any, ...], theirs: tuple[Any, ...], standing: tuple[bool, bool] = (True, True)
+    known: tuple[Any, ...], sent: tuple[Any, ...], standing: tuple[bool, bool] = (True, True)
 ) -> bool:
-    """Whether their value of a register stays: (stamp, value, …), where the later stamp wins.
+    """Whether the sent value of a register, (stamp, value, …), replaces the known one: the later
+    stamp wins.
 
-    `standing` is whether ours and theirs were signed by a node that may say it: what such a node
-    has said gives way to no other's word, whatever its stamp.
+    `standing` says of both whether their signer has standing; a value without standing never
+    replaces one with it, whatever its stamp.
     """
-    return (standing[1], *_comparable(theirs)) > (standing[0], *_comparable(ours))
+    return (standing[1], *_comparable(sent)) > (standing[0], *_comparable(known))
 
 
 def weight_on_repo(
     project_id: str, node: str | None, holder: str | None, members: Iterable[str]
 ) -> Weight:
-    """How much a node's word of what a repo is counts; None for nobody's.
+    """How much a node's description of a repo counts; `node` is None for an unsigned one.
 
-    `holder` is the node that signed the claim which holds the repo, `members` are those that have
-    signed a claim in the project.
+    `holder` is the node that signed the claim which holds the repo; `members` are the nodes that
+    have signed a claim in the project.
     """
     if node is None:
         return Weight.OTHERS
@@ -77,15 +78,15 @@ def weight_on_repo(
         return Weight.FOUNDER
     if holder is not None and same_agent(holder, node):
         return Weight.HOLDER
-    return Weight.MEMBER if any(same_agent(one, node) for one in members) else Weight.OTHERS
+    return Weight.MEMBER if any(same_agent(member, node) for member in members) else Weight.OTHERS
 
 
-def gives_way(ours: dict[str, Any], theirs: dict[str, Any], weights: tuple[int, int]) -> bool:
-    """Whether their word of what something is takes the place of ours: the one of more weight
-    stays, of one weight the earlier. The bodies have a `stamp`; the text settles equal ones."""
+def gives_way(known: dict[str, Any], sent: dict[str, Any], weights: tuple[int, int]) -> bool:
+    """Whether the known body gives way to the sent one, by the `weights` of both: the heavier
+    stays, with equal weights the earlier `stamp`, with equal stamps the smaller text."""
     if weights[0] != weights[1]:
         return weights[1] > weights[0]
-    return order(theirs["stamp"], theirs) < order(ours["stamp"], ours)
+    return order(sent["stamp"], sent) < order(known["stamp"], known)
 
 
 def _renewal(claim: RepoClaim) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""A contract's facts as a story: who did what, when and why (design §7)."""
+"""The timeline of a contract, from its facts: who did what, when and why (design §7)."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args
@@ -18,8 +18,8 @@ _STEPS: dict[str, TimelineStep] = {
 _ORDER = {step: place for place, step in enumerate(get_args(TimelineStep))}
 
 
-class TimelineEntry(NamedTuple):
-    """One step. `at` is a stamp; `round` is None for what belongs to no round."""
+class ContractEvent(NamedTuple):
+    """One step. `at` is a stamp; `round` is None for steps outside rounds."""
 
     at: int
     step: TimelineStep
@@ -31,12 +31,12 @@ class TimelineEntry(NamedTuple):
     details: Any = None
 
 
-def timeline_of(facts: Facts) -> list[TimelineEntry]:
-    """Every step that the facts tell of, oldest first; of a repo's answers to one version, and of
-    its work in one round, the latest."""
+def timeline_of(facts: Facts) -> list[ContractEvent]:
+    """Every step in the facts, oldest first. They hold only the latest of a repo's responses to one
+    version, and of its work in one round."""
     entries = [entry for fact in facts.values() for entry in _entries(fact)]
-    # What a foreign peer says in one call has one stamp: the rest settles the order, alike on every
-    # node.
+    # All facts of one call of a foreign peer have one stamp; the rest of the key orders them the
+    # same on every node.
     return sorted(
         entries,
         key=lambda entry: (
@@ -50,7 +50,7 @@ def timeline_of(facts: Facts) -> list[TimelineEntry]:
     )
 
 
-def _entries(fact: Fact) -> Iterator[TimelineEntry]:
+def _entries(fact: Fact) -> Iterator[ContractEvent]:
     if isinstance(fact, VersionFact):
         step: TimelineStep = "updated" if fact.parent else "proposed"
         yield _entry(fact, fact.stamp, step, None, fact.note)
@@ -76,7 +76,7 @@ def _entry(
     round: int | None,
     note: str | None,
     details: Any = None,
-) -> TimelineEntry:
-    return TimelineEntry(
+) -> ContractEvent:
+    return ContractEvent(
         at, step, fact.version, round, fact.repo_id, fact.agent_id, note or None, details or None
     )

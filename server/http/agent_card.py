@@ -5,11 +5,11 @@ from typing import Any, Literal, get_args
 
 from schemas.adp import (
     PROTOCOL,
+    AdpManifest,
     CacpMetadata,
     Capability,
     Invocation,
     InvocationProtocol,
-    Manifest,
     Metadata,
 )
 from schemas.context import ContextType
@@ -19,15 +19,15 @@ from server.settings import Settings
 
 CACP = "2.0"
 VERSION = version("cacp-server")
-"""This software's. To look it up takes longer than most answers."""
+"""The version of this software, looked up once: the look-up takes longer than most calls."""
 
 
 def card(settings: Settings) -> dict[str, Any]:
-    """The node's card, for discovery. It claims no protocol whose methods don't answer here.
+    """The node's card, for discovery. It names only protocols that the node serves.
 
-    `version` is that of CACP, as in the text's card, where clients check compatibility by its major
-    number; the software's is in `extensions.cacp.software`. `capabilities` are the language and
-    role that an operator has named; what nobody said is none.
+    `version` is that of CACP, whose major number clients check; the version of the software is in
+    `extensions.cacp.software`. `capabilities` are the language and role that the operator set;
+    defaults are left out.
     """
     return {
         "name": f"CACP Agent ({settings.repo})",
@@ -35,7 +35,10 @@ def card(settings: Settings) -> dict[str, Any]:
         "version": f"{CACP}.0",
         "url": settings.url,
         "protocols": {"cacp": CACP},
-        "capabilities": [*_said(settings, "language"), *_said(settings, "role")],
+        "capabilities": [
+            *_set_by_operator(settings, "language"),
+            *_set_by_operator(settings, "role"),
+        ],
         "extensions": {
             "cacp": {
                 "repo": settings.repo,
@@ -51,16 +54,18 @@ def card(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _said(settings: Settings, name: Literal["language", "role"]) -> list[str]:
-    """A setting that somebody has made, as a list of one; its default says nothing of the repo."""
+def _set_by_operator(settings: Settings, name: Literal["language", "role"]) -> list[str]:
+    """The value of a setting as a list; empty for the default, which says nothing about the
+    repo."""
     return [getattr(settings, name)] if name in settings.model_fields_set else []
 
 
-def manifest(settings: Settings) -> Manifest:
-    """What the node registers at an ADP exchange (CACP 2.0, Register Agent): its card's facts."""
+def manifest(settings: Settings) -> AdpManifest:
+    """What the node registers at an ADP exchange (CACP 2.0, Register Agent): the facts of its
+    card."""
     own = card(settings)
     about = own["extensions"]["cacp"]
-    return Manifest(
+    return AdpManifest(
         aid=about["agentId"],
         name=own["name"],
         description=own["description"],
@@ -80,8 +85,8 @@ def manifest(settings: Settings) -> Manifest:
         metadata=Metadata(
             cacp=CacpMetadata(
                 repo=about["repo"],
-                role=next(iter(_said(settings, "role")), None),
-                languages=_said(settings, "language"),
+                role=next(iter(_set_by_operator(settings, "role")), None),
+                languages=_set_by_operator(settings, "language"),
                 supported_contract_types=about["supportedContractTypes"],
             )
         ),

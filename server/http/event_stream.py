@@ -13,7 +13,7 @@ from schemas.acp import ACPPolicy, ACPPriority
 from schemas.base import iso, present
 from server.auth.authenticator import Caller
 from server.domain.acp import policy
-from server.domain.errors import Forbidden, InvalidInput
+from server.domain.errors import Forbidden, InvalidHeader
 from server.store import changes, messages
 from server.store.changes import Change
 from server.store.database import Database
@@ -21,46 +21,50 @@ from server.util.wait_first import first
 
 PAGE = 100
 CHECK_SECONDS = 15.0
-"""A quiet stream looks this often whether its caller may still read it."""
+"""How often an idle stream checks whether its caller may still read."""
 KINDS = frozenset(
     {"project", "repo", "contract", "context", "file", "file_request", "peer", "conflict"}
 )
-"""The entities of changes that a stream carries unless asked otherwise."""
+"""The entities whose changes a stream carries by default."""
+MAIL = "mail"
+"""The kind that streams the caller's own mail (`server.http.mail_stream`), alone."""
 MESSAGE = "message"
-"""What happens to mail is its parties' business, and a human's who audits what is open to it."""
+"""Changes of messages, which concern their parties, and humans who audit those open to them."""
 
 
 def kinds_of(text: str | None, caller: Caller) -> frozenset[str] | None:
-    """The kinds of `?kind=`, separated by commas.
+    """The comma-separated kinds of `?kind=`; None for the default kinds.
 
-    Raises InvalidInput for one that there is not, and Forbidden for one that is for humans only.
+    Raises InvalidHeader for an unknown kind, and Forbidden for one that only humans may read.
     """
     if not text:
         return None
     kinds = frozenset(text.split(","))
+    if MAIL in kinds:
+        raise InvalidHeader("kind: mail can't be combined with other kinds")
     unknown = sorted(kinds - KINDS - {MESSAGE})
     if unknown:
-        raise InvalidInput(
-            f"kind: there is no {unknown[0][:100]!r} among others; there are "
-            f"{', '.join(sorted(KINDS | {MESSAGE}))}, and mail by itself"
+        raise InvalidHeader(
+            f"kind: {unknown[0][:100]!r} is unknown; the kinds are "
+            f"{', '.join(sorted(KINDS | {MESSAGE}))}, and {MAIL} (alone)"
         )
     if MESSAGE in kinds and not caller.human:
         raise Forbidden(
-            "kind: what happens to messages is shown to a human's key; your own mail is kind=mail",
+            "kind: changes of messages need a human's key; kind=mail streams your own mail",
             reason="not_human",
         )
     return kinds
 
 
 class Filter(NamedTuple):
-    """Which changes a stream carries; None is all."""
+    """The changes that a stream carries; None means all projects, and the default kinds."""
 
     project_id: str | None
     kinds: frozenset[str] | None
     caller: Caller
 
     def takes(self, change: Change) -> bool:
-        """Whether the stream carries this change, and its caller may read it."""
+        """Whether the stream carries this change and its caller may read it."""
         only = self.caller.projects
         if only is not None and change.project_id not in only:
             return False
@@ -70,17 +74,17 @@ class Filter(NamedTuple):
 
 
 def start_of(last_event_id: str | None, epoch: str, newest: int) -> int:
-    """The sequence number to go on after.
+    """The sequence number to continue after.
 
-    Without an id a stream starts now; with the id of another epoch (a restored database) at the
-    beginning, so that nothing is skipped. One beyond the newest, which a power cut may have taken
-    back, starts now. Raises InvalidInput for what is no event id.
+    Without an id a stream starts at the present. With an id of another epoch (a restored database)
+    it starts at the beginning, so that it skips nothing. An id beyond the newest change, which a
+    power cut may have rolled back, starts at the present. Raises InvalidHeader for a malformed id.
     """
     if last_event_id is None:
         return newest
     known_epoch, colon, text = last_event_id.rpartition(":")
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InvalidInput("Last-Event-ID: not the id of an event of this stream")
+        raise InvalidHeader("Last-Event-ID should be the id of an event of this stream")
     if colon and known_epoch != epoch:
         return 0
     return min(int(text), newest)
@@ -91,42 +95,42 @@ async def stream(
     epoch: str,
     after: int,
     filter: Filter,
-    check_still: Callable[[], None],
+    recheck_access: Callable[[], None],
     stopping: anyio.Event,
 ) -> AsyncIterator[ServerSentEvent]:
-    """The changes after `after` that the filter takes, then each new one as it is committed.
+    """The changes after `after` that pass the filter, then each new one once it is committed.
 
-    Ends when the node stops. Raises what `check_still` raises, before a change is sent that the
-    caller may not read any more.
+    Ends when the node stops. Raises what `recheck_access` raises, before it sends a change that the
+    caller may no longer read.
     """
     while not stopping.is_set():
         next_commit = database.next_commit
-        check_still()
+        recheck_access()
         page = database.read(partial(changes.after, seq=after, limit=PAGE))
         for change in page:
             after = change.seq
             if filter.takes(change) and _may_be_shown(database, change):
-                # Whoever reads slowly may have been revoked since the last one.
-                check_still()
+                # A slow reader's key may have been revoked since the last change.
+                recheck_access()
                 yield event(change, epoch)
         if len(page) < PAGE:
             await first(next_commit, stopping, seconds=CHECK_SECONDS)
         else:
-            # A filter may pass over page after page: others get their turn in between.
+            # A filter may skip many pages: other tasks get their turn in between.
             await asyncio.sleep(0)
 
 
 def _may_be_shown(database: Database, change: Change) -> bool:
     if change.entity != MESSAGE:
         return True
-    found = database.read(lambda db: messages.find(db, change.entity_id))
-    return found is not None and policy.is_open_to_humans(
-        ACPPolicy.model_validate_json(found.policy_json), cast(ACPPriority, found.priority)
+    message = database.read(lambda db: messages.find(db, change.entity_id))
+    return message is not None and policy.is_open_to_humans(
+        ACPPolicy.model_validate_json(message.policy_json), cast(ACPPriority, message.priority)
     )
 
 
 def event(change: Change, epoch: str) -> ServerSentEvent:
-    """A change as an event: its kind is the entity's, its id is where to resume."""
+    """A change as an event, named after the entity; its id is where a reader resumes."""
     data = {
         "seq": change.seq,
         "at": iso(change.at),

@@ -1,4 +1,4 @@
-"""Is the node well? Asked of the database itself, by reading and by writing (design §6)."""
+"""The node's health, found by reading from and writing to its database (design §6)."""
 
 import asyncio
 import shutil
@@ -9,23 +9,24 @@ from typing import Literal, NamedTuple
 
 from server.domain.errors import Refusal
 from server.store import alarms, changes, deferred, undelivered
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.util.loops import Loops
 
 LARGE_PROBE = "-" * 64 * 1024
-"""Larger than most calls: after trouble a full disk may have room for a few bytes still."""
+"""Larger than most calls: a full disk may still have room for a few bytes."""
 PROBE_SECONDS = 5.0
-"""A write this recent stands for a probe."""
+"""A write this recent makes a probe unnecessary."""
 PROBE_PATIENCE = 2.0
-"""Who asks about health waits no longer; a locked database keeps a write waiting for more."""
+"""How long a health check waits for its probe; a locked database delays writes for longer."""
 LOW_DISK = 100 * 1024 * 1024
 
 Level = Literal["healthy", "degraded", "unhealthy"]
 
 
 class Health(NamedTuple):
-    """`reason` is None when healthy; unhealthy means that writes or reads fail. `detail` says more,
-    and what to do."""
+    """`reason` is None when healthy. Unhealthy means that reads or writes fail. `detail` explains
+    the reason and what to do."""
 
     status: Level
     reason: str | None = None
@@ -35,13 +36,13 @@ class Health(NamedTuple):
 WELL = Health("healthy")
 
 
-def untold(stuck: undelivered.Stuck) -> str:
-    """What peers have not taken, in words, and what to do; none is named: `/health` is public."""
+def undelivered_detail(stuck: undelivered.Stuck) -> str:
+    """What peers have not accepted, and what to do. Peers are not named: `/health` is public."""
     what = "1 entity was" if stuck.entities == 1 else f"{stuck.entities} entities were"
     by = "1 peer" if stuck.peers == 1 else f"{stuck.peers} peers"
     return (
-        f"{what} refused by {by}, or can't be sent; all else goes on. `cacp peers` says which and "
-        "why, `cacp peers retry` tries again at once, `cacp peers drop` gives up"
+        f"{what} refused by {by}, or can't be sent; the others are sent. `cacp peers` shows which "
+        "and why, `cacp peers retry` retries now, `cacp peers drop` gives up"
     )
 
 
@@ -79,17 +80,17 @@ class HealthCheck:
             if alarm.reason == "content_corrupt":
                 return Health("degraded", alarm.reason, alarm.detail)
         if failing := self._loops.failing:
-            return Health("degraded", "loop_failing", _said_of(failing))
+            return Health("degraded", "loop_failing", _failing_detail(failing))
         trouble = self._database.time_trouble()
         if trouble is not None:
             return Health("degraded", *trouble)
         waiting = self._database.read(partial(deferred.waiting, now=self._database.now()))
         if waiting:
-            return Health("degraded", "deferred", _said_to_wait(waiting))
+            return Health("degraded", "deferred", _deferred_detail(waiting))
         stuck = self._database.read(undelivered.stuck)
         if stuck.entities:
-            return Health("degraded", "undelivered", untold(stuck))
-        # What others do hides nothing of this node's own.
+            return Health("degraded", "undelivered", undelivered_detail(stuck))
+        # Last, because these alarms are about other nodes and must not hide problems of this one.
         for alarm in alarmed:
             return Health("degraded", alarm.reason, alarm.detail)
         return WELL
@@ -115,20 +116,20 @@ class HealthCheck:
             return None
 
 
-def _said_of(failing: list[str]) -> str:
+def _failing_detail(failing: list[str]) -> str:
     return (
-        f"What the node does beside its callers fails in: {', '.join(failing)}. It is tried again, "
-        "and the rest goes on; the node's log says what is wrong (`loop_failed`)"
+        f"Background loops of the node fail: {', '.join(failing)}. They are retried, and the "
+        "others continue; the node's log has the causes (`loop_failed`)"
     )
 
 
-def _said_to_wait(waiting: Mapping[str, int]) -> str:
+def _deferred_detail(waiting: Mapping[str, int]) -> str:
     messages = sum(waiting.values())
-    count = "1 message waits" if messages == 1 else f"{messages} messages wait"
+    count = "1 message of a peer waits" if messages == 1 else f"{messages} messages of peers wait"
     return (
-        f"Of what peers sent {count} for a project that is unknown here, or for a version or round "
-        f"that it follows on, most of it from {next(iter(waiting))}. It is tried again, and "
-        "expires after 7 days; `cacp peers deferred` shows it, and drops it"
+        f"{count} for an unknown project, or for the version or round that it follows on; most are "
+        f"from {next(iter(waiting))}. They are retried, and expire after 7 days; "
+        "`cacp peers deferred` shows and drops them"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the node counts, in Prometheus' text format."""
+"""The node's metrics, in Prometheus' text format."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics(Collector):
-    """Counts calls in a plain dict, which is all that the hot path can afford."""
+    """Counts calls in a plain dict, because the hot path can afford no more."""
 
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
@@ -32,13 +32,14 @@ class Metrics(Collector):
         self.calls[method, outcome] += 1
 
     def gauge(self, name: str, help: str, value: Callable[[], float]) -> None:
-        """Have `value` asked for at each scrape. A name that ends in _total is a counter."""
+        """Register a metric whose `value` is called at each scrape. A name ending in _total is a
+        counter."""
         self.gauges[name] = (help, value)
 
     def family(
         self, name: str, help: str, label: str, values: Callable[[], Mapping[str, float]]
     ) -> None:
-        """As `gauge`, with a value for each of what `label` names."""
+        """Register a metric with one label. `values` maps the label's values to numbers."""
         self.families[name] = (help, label, values)
 
     def collect(self) -> Iterator[Metric]:
@@ -54,8 +55,8 @@ class Metrics(Collector):
         for name, (help, label, values) in self.families.items():
             family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             labelled = family(name, help, labels=(label,))
-            for one, value_of_one in values().items():
-                labelled.add_metric((one,), value_of_one)
+            for label_value, number in values().items():
+                labelled.add_metric((label_value,), number)
             yield labelled
 
     def text(self) -> bytes:

@@ -3,10 +3,10 @@
 import math
 
 from server.domain.errors import RateLimited
-from server.domain.rate import Bucket, allow, full
+from server.domain.request_rate import Bucket, allow, full
 
 CALLERS_MAX = 10_000
-"""Callers that are remembered; the one that has been quiet longest is forgotten first."""
+"""How many callers are remembered; the one that was idle longest is dropped first."""
 
 
 class RateLimit:
@@ -16,9 +16,9 @@ class RateLimit:
         self._per_minute = per_minute
         self._buckets: dict[str, Bucket] = {}
 
-    def times(self, share: int) -> "RateLimit":
-        """Others, of so many times the rate."""
-        return RateLimit(self._per_minute * share)
+    def times(self, factor: int) -> "RateLimit":
+        """A separate limit of `factor` times the rate."""
+        return RateLimit(self._per_minute * factor)
 
     def check(self, caller: str, now: float) -> None:
         """Count one request at `now` (seconds, monotonic).
@@ -39,7 +39,7 @@ class RateLimit:
             )
 
     def charge(self, caller: str, more: int) -> None:
-        """Count `more` requests after one that was let in: what the bucket lacks, it owes."""
+        """Count `more` requests after an admitted one. The bucket may go into debt."""
         bucket = self._buckets.get(caller)
         if bucket is not None:
             self._buckets[caller] = bucket._replace(left=bucket.left - more)

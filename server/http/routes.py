@@ -1,4 +1,5 @@
-"""Everything beside POST /: discovery, health, peers, metrics, events (CACP 2.0, Discovery)."""
+"""All routes but `POST /`, `/mcp` and ADP's: discovery, health, peers, metrics, events (CACP 2.0,
+Discovery)."""
 
 import asyncio
 from collections import Counter
@@ -24,35 +25,29 @@ from schemas.errors import ErrorCode
 from schemas.mesh import Confirm, Hello
 from schemas.sync import AnnounceParams
 from server.auth.authenticator import Caller
-from server.domain.access import Access, check, check_project, check_whole
+from server.domain.access import Access, check_project, check_trust, check_unrestricted
 from server.domain.agents import identity
 from server.domain.errors import RateLimited, Refusal
 from server.domain.invalid import invalid_input
 from server.http import agent_card, event_stream, mail_stream, metrics
+from server.http.admission import Admission, address_of
+from server.http.body import Disconnected, is_json, read_body
 from server.http.event_stream import Filter
 from server.http.health import HealthCheck
 from server.http.metrics import Metrics
-from server.http.rpc_endpoint import (
-    Admission,
-    Disconnected,
-    InPieces,
-    address_of,
-    is_json,
-    read_body,
-    refusal_response,
-)
+from server.http.responses import InPieces, refusal_response
 from server.mesh.handshake_server import HandshakeServer
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS, openrpc
-from server.methods.base import Context, Session, open_project
+from server.methods.base import CallSession, Context, open_project
 from server.methods.sync import registration
 from server.node import Node
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store import changes, digests, equivocations, peers
 from server.store.database import Database
-from server.util.fixed_documents import Document
-from server.util.log_once import LogOnce
+from server.util.cached_document import CachedDocument
+from server.util.log_once import RateLimitedLog
 
 log = structlog.get_logger()
 
@@ -65,14 +60,14 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(slots=True)
-class Site:
-    """What the routes work with."""
+class AppState:
+    """The parts of the node that its routes use."""
 
     settings: Settings
     database: Database
     dispatcher: Dispatcher
-    gate: Admission
-    notices: LogOnce
+    admission: Admission
+    notices: RateLimitedLog
     checkup: HealthCheck
     metrics: Metrics
     node: Node
@@ -83,39 +78,35 @@ class Site:
     """Open event streams of each caller."""
 
 
-def routes(site: Site) -> list[Route]:
-    """The routes; the public ones are those that design §6 names."""
-    own_card = orjson.dumps(agent_card.card(site.settings))
+def routes(state: AppState) -> list[Route]:
+    """The routes. The unguarded ones are public (design §6)."""
+    return [
+        *_documents(state.settings),
+        Route("/health", partial(_health, state)),
+        Route("/live", _live),
+        Route("/ready", partial(_ready, state)),
+        Route("/mesh", guarded(state, _mesh)),
+        Route("/peers", guarded(state, _peers)),
+        Route(
+            "/peers/register",
+            guarded(state, _register, wanted="sync", registers=True),
+            methods=["POST"],
+        ),
+        Route("/peers/hello", answering(partial(_hello, state)), methods=["POST"]),
+        Route("/peers/confirm", answering(partial(_confirm, state)), methods=["POST"]),
+        Route("/metrics", guarded(state, _metrics)),
+        Route("/events", guarded(state, _events, by_project=True)),
+    ]
+
+
+def _documents(settings: Settings) -> list[Route]:
+    """The routes of documents that never change while the node runs."""
+    own_card = orjson.dumps(agent_card.card(settings))
     names = orjson.dumps({"methods": list(METHODS)})
-    described, openrpc_document = Document(openrpc.verbose), Document(openrpc.document)
+    described, openrpc_document = CachedDocument(openrpc.verbose), CachedDocument(openrpc.document)
 
     async def own_agent_card(request: Request) -> Response:
         return json_response(own_card)
-
-    async def live(request: Request) -> Response:
-        return json_response(b'{"status":"live"}')
-
-    async def ready(request: Request) -> Response:
-        health = await site.checkup.examine()
-        if health.status == "unhealthy":
-            return json_response({"status": "unready", "reason": health.reason}, 503)
-        return json_response({"status": "ready"})
-
-    async def health(request: Request) -> Response:
-        found = await site.checkup.examine()
-        body = {
-            "status": found.status,
-            "agentId": site.settings.agent,
-            "repo": site.settings.repo,
-            "peerCount": _peer_count(site) if found.status != "unhealthy" else 0,
-            "version": agent_card.VERSION,
-            "mail": site.node.acp.capabilities,
-        }
-        if found.reason is not None:
-            body["reason"] = found.reason
-        if found.detail is not None:
-            body["detail"] = found.detail
-        return json_response(body, 503 if found.status == "unhealthy" else 200)
 
     async def methods(request: Request) -> Response:
         if request.query_params.get("verbose") not in (None, "", "0", "false"):
@@ -128,51 +119,40 @@ def routes(site: Site) -> list[Route]:
     return [
         Route("/.well-known/agent.json", own_agent_card),
         Route("/.well-known/agent-card.json", own_agent_card),
-        Route("/health", health),
-        Route("/live", live),
-        Route("/ready", ready),
         Route("/methods", methods),
         Route("/openrpc.json", discover),
-        Route("/mesh", guarded(site, _mesh)),
-        Route("/peers", guarded(site, _peers)),
-        Route(
-            "/peers/register",
-            guarded(site, _register, wanted="sync", registers=True),
-            methods=["POST"],
-        ),
-        Route("/peers/hello", answering(partial(_hello, site)), methods=["POST"]),
-        Route("/peers/confirm", answering(partial(_confirm, site)), methods=["POST"]),
-        Route("/metrics", guarded(site, _metrics)),
-        Route("/events", guarded(site, _events, by_project=True)),
     ]
 
 
-GuardedHandler = Callable[[Site, Request, Caller], Awaitable[Response]]
+GuardedHandler = Callable[[AppState, Request, Caller], Awaitable[Response]]
 
 
 def guarded(
-    site: Site,
+    state: AppState,
     handler: GuardedHandler,
     *,
     wanted: Access = "read",
     registers: bool = False,
     by_project: bool = False,
 ) -> Handler:
-    """Let only callers in that may do this, and answer refusals. Whose key or token is for some
-    projects is let in only where the handler shows each project by itself (`by_project`)."""
+    """Admit only callers with the `wanted` access, and answer refusals.
+
+    A caller whose key or token is limited to some projects is admitted only to a handler that
+    filters by project (`by_project`).
+    """
 
     async def handle(request: Request) -> Response:
-        _, caller = site.gate.enter(request.scope, registers=registers)
-        check(caller.trust, wanted, is_own=caller.via == "local")
+        _, caller = state.admission.enter(request.scope, registers=registers)
+        check_trust(caller.trust, wanted, is_own=caller.via == "local")
         if not by_project:
-            check_whole(caller.projects)
-        return await handler(site, request, caller)
+            check_unrestricted(caller.projects)
+        return await handler(state, request, caller)
 
     return answering(handle)
 
 
 def answering(handler: Handler) -> Handler:
-    """Answer what the handler refuses."""
+    """Turn a handler's refusals into responses."""
 
     async def handle(request: Request) -> Response:
         try:
@@ -190,7 +170,7 @@ def answering(handler: Handler) -> Handler:
 
 
 class NotJson(Exception):
-    """The body is of another type."""
+    """The request's Content-Type is not JSON."""
 
 
 async def read_model(request: Request, model: type[M], limit: int) -> M:
@@ -205,32 +185,59 @@ async def read_model(request: Request, model: type[M], limit: int) -> M:
         raise invalid_input(error) from None
 
 
-async def _peers(site: Site, request: Request, caller: Caller) -> Response:
-    found = site.database.read(peers.every)
-    ahead = site.mesh.clocks_ahead()
-    said_twice = site.database.read(equivocations.counts)
-    states = [
-        registration.describe(one)
+async def _live(request: Request) -> Response:
+    return json_response(b'{"status":"live"}')
+
+
+async def _ready(state: AppState, request: Request) -> Response:
+    health = await state.checkup.examine()
+    if health.status == "unhealthy":
+        return json_response({"status": "unready", "reason": health.reason}, 503)
+    return json_response({"status": "ready"})
+
+
+async def _health(state: AppState, request: Request) -> Response:
+    health = await state.checkup.examine()
+    body = {
+        "status": health.status,
+        "agentId": state.settings.agent,
+        "repo": state.settings.repo,
+        "peerCount": _peer_count(state) if health.status != "unhealthy" else 0,
+        "version": agent_card.VERSION,
+        "mail": state.node.acp.capabilities,
+    }
+    if health.reason is not None:
+        body["reason"] = health.reason
+    if health.detail is not None:
+        body["detail"] = health.detail
+    return json_response(body, 503 if health.status == "unhealthy" else 200)
+
+
+async def _peers(state: AppState, request: Request, caller: Caller) -> Response:
+    clocks_ahead = state.mesh.status.clocks_ahead()
+    contradictions = state.database.read(equivocations.counts)
+    described = [
+        registration.describe(peer)
         | present(
             {
-                "sync": site.mesh.state(one),
-                "clockAheadSeconds": ahead.get(one.agent_id),
-                "equivocations": said_twice.get(identity(one.agent_id)),
+                "sync": state.mesh.status.of(peer),
+                "clockAheadSeconds": clocks_ahead.get(peer.agent_id),
+                "equivocations": contradictions.get(identity(peer.agent_id)),
             }
         )
-        for one in found
+        for peer in state.database.read(peers.every)
     ]
-    return json_response({"peers": states})
+    return json_response({"peers": described})
 
 
-async def _mesh(site: Site, request: Request, caller: Caller) -> Response:
-    """What this node holds, in one digest that equals that of nodes that hold the same."""
-    counted = await site.database.write(lambda one: digests.catch_up(one.connection))
-    held = await site.database.read_wide(digests.held)
-    trouble = site.database.time_trouble(str)
+async def _mesh(state: AppState, request: Request, caller: Caller) -> Response:
+    """The digest of all content, which is the same on nodes with the same content."""
+    counted = await state.database.write(lambda to: digests.catch_up(to.connection))
+    held = await state.database.read_wide(digests.held)
+    trouble = state.database.time_trouble(str)
     body = {
-        "agentId": site.settings.agent,
-        "repo": site.settings.repo,
+        "agentId": state.settings.agent,
+        "repo": state.settings.repo,
         "digest": held.digest,
         "behind": not counted,
         "projects": held.projects,
@@ -239,43 +246,43 @@ async def _mesh(site: Site, request: Request, caller: Caller) -> Response:
         "files": held.files,
         "conflicts": held.conflicts,
         "deferred": held.deferred,
-        "clockCorrectionSeconds": site.mesh.clock_correction(),
+        "clockCorrectionSeconds": state.mesh.status.clock_correction(),
         "clockTrouble": trouble and trouble._asdict(),
     }
     return json_response(present(body))
 
 
-async def _hello(site: Site, request: Request) -> Response:
-    """A handshake's message: whoever sends it proves in it who it is."""
-    site.gate.check_stranger(request.scope)
-    with _named(site, request):
-        welcome = await site.handshakes.hello(await read_model(request, Hello, REGISTER_LIMIT))
+async def _hello(state: AppState, request: Request) -> Response:
+    """The first message of a handshake, in which the sender proves its identity."""
+    state.admission.check_stranger(request.scope)
+    with _logged(state, request):
+        welcome = await state.handshakes.hello(await read_model(request, Hello, REGISTER_LIMIT))
     return json_response(welcome.model_dump_json(by_alias=True).encode())
 
 
-async def _confirm(site: Site, request: Request) -> Response:
-    site.gate.check_stranger(request.scope)
-    with _named(site, request):
+async def _confirm(state: AppState, request: Request) -> Response:
+    state.admission.check_stranger(request.scope)
+    with _logged(state, request):
         confirm = await read_model(request, Confirm, REGISTER_LIMIT)
-        confirmed = await site.handshakes.confirm(confirm)
+        confirmed = await state.handshakes.confirm(confirm)
     return json_response(confirmed.model_dump_json(by_alias=True).encode())
 
 
-async def _register(site: Site, request: Request, caller: Caller) -> Response:
-    session = Session(site.database, caller, site.node, "peers/register", asyncio.Event())
-    with _named(site, request):
+async def _register(state: AppState, request: Request, caller: Caller) -> Response:
+    session = CallSession(state.database, caller, state.node, "peers/register", asyncio.Event())
+    with _logged(state, request):
         params = await read_model(request, AnnounceParams, REGISTER_LIMIT)
         return json_response(await registration.register(session, params))
 
 
 @contextmanager
-def _named(site: Site, request: Request) -> Iterator[None]:
-    """Name in the log, once for each reason and address, who could not register."""
+def _logged(state: AppState, request: Request) -> Iterator[None]:
+    """Log a refused registration, once for each reason and address."""
     try:
         yield
     except Refusal as refusal:
         reason, address = refusal.data["reason"], address_of(request.scope)
-        site.notices.refused(
+        state.notices.refused(
             "registration_refused",
             (reason, address),
             reason=reason,
@@ -285,87 +292,93 @@ def _named(site: Site, request: Request) -> Iterator[None]:
         raise
 
 
-async def _metrics(site: Site, request: Request, caller: Caller) -> Response:
-    return Response(site.metrics.text(), media_type=metrics.CONTENT_TYPE)
+async def _metrics(state: AppState, request: Request, caller: Caller) -> Response:
+    return Response(state.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
 
-async def _events(site: Site, request: Request, caller: Caller) -> Response:
-    _check_streams(site, caller)
+async def _events(state: AppState, request: Request, caller: Caller) -> Response:
+    _check_streams(state, caller)
     last = request.headers.get("last-event-id") or request.query_params.get("after")
-    check_still = partial(site.gate.check_still, request.scope, caller)
+    recheck_access = partial(state.admission.recheck_access, request.scope, caller)
     stopping = anyio.Event()
-    if request.query_params.get("kind") == mail_stream.KIND:
-        check(caller.trust, "write")
-        session = Session(site.database, caller, site.node, "/events", asyncio.Event())
+    if request.query_params.get("kind") == event_stream.MAIL:
+        check_trust(caller.trust, "write")
+        session = CallSession(state.database, caller, state.node, "/events", asyncio.Event())
         address = await mail_stream.begin(session, last)
-        source = mail_stream.stream(session, address, check_still, stopping)
+        source = mail_stream.stream(session, address, recheck_access, stopping)
     else:
-        chosen, after = _changes(site, request, caller, last)
+        chosen, after = _changes(state, request, caller, last)
         source = event_stream.stream(
-            site.database, site.epoch, after, chosen, check_still, stopping
+            state.database, state.epoch, after, chosen, recheck_access, stopping
         )
 
     async def body() -> AsyncIterator[ServerSentEvent]:
-        site.streams[caller.agent_id] += 1
+        state.streams[caller.agent_id] += 1
         try:
             yield ServerSentEvent(comment="cacp changes", retry=STREAM_RETRY_SECONDS * 1000)
             async for event in source:
                 yield event
         except Refusal as refusal:
-            # The caller comes back, and is told why.
-            log.info("stream ended", reason=refusal.data["reason"], agent=caller.agent_id)
+            # The client reconnects, and then gets the refusal.
+            log.info("stream_ended", reason=refusal.data["reason"], agent=caller.agent_id)
         finally:
-            site.streams[caller.agent_id] -= 1
-            # Who has none any more is not remembered.
-            site.streams += Counter()
+            state.streams[caller.agent_id] -= 1
+            # Drops the counts that are zero.
+            state.streams += Counter()
 
     return EventSourceResponse(
         body(),
         ping=PING_SECONDS,
         send_timeout=60,
         shutdown_event=stopping,
-        shutdown_grace_period=site.settings.shutdown_seconds / 2,
+        shutdown_grace_period=state.settings.shutdown_seconds / 2,
     )
 
 
-def _check_streams(site: Site, caller: Caller) -> None:
-    """Raise RateLimited when the node, or the caller, has as many open event streams as it may."""
-    settings = site.settings
-    for whose, count, most in (
-        ("You have", site.streams[caller.agent_id], settings.event_streams_per_caller),
-        ("The node has", site.streams.total(), settings.event_streams),
+def _check_streams(state: AppState, caller: Caller) -> None:
+    """Raise RateLimited when the caller or the node has its maximum of open event streams."""
+    settings = state.settings
+    for subject, count, most in (
+        ("You have", state.streams[caller.agent_id], settings.event_streams_per_caller),
+        ("The node has", state.streams.total(), settings.event_streams),
     ):
         if count >= most:
             raise RateLimited(
-                f"{whose} {count} open event streams, which is the limit: close one", retryAfter=5
+                f"{subject} {count} open event streams, which is the limit: close one", retryAfter=5
             )
 
 
-def _changes(site: Site, request: Request, caller: Caller, last: str | None) -> tuple[Filter, int]:
-    """Which changes are asked for, and the one to go on after."""
+def _changes(
+    state: AppState, request: Request, caller: Caller, last: str | None
+) -> tuple[Filter, int]:
+    """The filter that the query asks for, and the seq of the change to continue after."""
     project = request.query_params.get("project")
     chosen = Filter(
         project, event_stream.kinds_of(request.query_params.get("kind"), caller), caller
     )
     if project is not None:
         check_project(caller.projects, project)
-        context = partial(Context, caller=caller, node=site.node, method="/events", stamp=0)
-        site.database.read(lambda db: open_project(context(db), project))
-    return chosen, event_stream.start_of(last, site.epoch, site.database.read(changes.newest))
+        context = partial(Context, caller=caller, node=state.node, method="/events", stamp=0)
+        state.database.read(lambda db: open_project(context(db), project))
+    return chosen, event_stream.start_of(last, state.epoch, state.database.read(changes.newest))
 
 
 async def no_route(request: Request, error: Exception) -> Response:
     """404 and 405."""
     assert isinstance(error, HTTPException)
     allowed = (error.headers or {}).get("Allow")
-    said = f"This path takes {allowed}" if allowed else "There is nothing at this path"
-    body = jsonrpc.error(ErrorCode.INVALID_REQUEST, said)
+    path = request.url.path[:200]
+    if allowed:
+        reason, message = "wrong_http_method", f"{path} accepts {allowed}, not {request.method}"
+    else:
+        reason, message = "unknown_path", f"{path} does not exist; see GET /methods"
+    body = jsonrpc.error(ErrorCode.INVALID_REQUEST, message, {"reason": reason})
     return json_response(body, error.status_code, dict(error.headers or {}))
 
 
-def _peer_count(site: Site) -> int:
+def _peer_count(state: AppState) -> int:
     try:
-        return site.database.read(peers.count)
+        return state.database.read(peers.count)
     except Refusal:
         return 0
 

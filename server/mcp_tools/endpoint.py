@@ -1,10 +1,10 @@
-"""`/mcp`: the tools over streamable HTTP, for callers as `POST /` takes them (design §6).
+"""`/mcp`: the tools over streamable HTTP (design §6).
 
-Stateless: there are no sessions, so nothing outlives a request that another caller could take over,
-and clients don't notice a node's restart. Who calls is found out for each request, by the same door
-as `POST /`. A GET, which would open a stream that never says anything, and a DELETE get 405 (MCP
-2025-11-25, Transports). The SDK is imported at the first request, in a thread, and its manager runs
-as one of the node's loops: while it doesn't, requests are refused, and it is tried again.
+Every request is authenticated as at `POST /`. The endpoint is stateless: without sessions there is
+nothing that another caller could take over, and clients don't notice a restart of the node. A GET,
+which would open a stream that stays silent, and a DELETE get 405 (MCP 2025-11-25, Transports). The
+SDK is imported at the first request, in a thread, and its manager runs as one of the node's loops:
+requests are refused while it does not run, and the loop restarts it.
 """
 
 import asyncio
@@ -19,17 +19,13 @@ from starlette.types import Message, Receive, Scope, Send
 
 from schemas import jsonrpc
 from server.domain.errors import InvalidRequest, Refusal, Unavailable
-from server.http.rpc_endpoint import (
-    Admission,
-    Disconnected,
-    is_json,
-    read_body,
-    refusal_response,
-    respond,
-)
+from server.http.admission import Admission
+from server.http.body import Disconnected, is_json, read_body
+from server.http.responses import refusal_response, respond
 from server.mcp_tools.catalog import Call, CallFailed, Json
-from server.rpc.dispatch import Dispatcher, Origin
+from server.rpc.dispatch import Dispatcher, RequestContext
 from server.util.loops import Loops, Turns, cancel
+from server.util.service import Service
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -37,32 +33,32 @@ if TYPE_CHECKING:
     from server.mcp_tools.server import Context
 
 PATH = "/mcp"
-ORIGIN = "cacp.origin"
+REQUEST_CONTEXT = "cacp.request_context"
 LOOP = "mcp"
-"""What `/health` names when it doesn't run."""
+"""The name of the loop in `/health`."""
 ANSWER_MAX = 8 * 1024 * 1024
-"""Bytes of the result that a tool shows: it is read and put into words on the event loop, and no
+"""Bytes of a method's result that a tool renders, at most: rendering runs on the event loop, and no
 model reads as much."""
 
 
-class McpEndpoint:
-    """An ASGI application. `stop` ends what it runs in the background."""
+class McpEndpoint(Service):
+    """An ASGI application. Its first request starts the manager."""
 
     def __init__(
-        self, dispatcher: Dispatcher, gate: Admission, body_limit: int, loops: Loops
+        self, dispatcher: Dispatcher, admission: Admission, body_limit: int, loops: Loops
     ) -> None:
-        self._loops = loops
+        super().__init__(loops)
         self._dispatcher = dispatcher
-        self._gate = gate
+        self._admission = admission
         self._body_limit = body_limit
         self._tried = asyncio.Event()
-        """The manager runs, or couldn't be started at the first try."""
-        self._running: asyncio.Task[None] | None = None
+        """The manager runs, or its first start has failed."""
+        self._began = False
         self._manager: StreamableHTTPSessionManager | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            headers, caller = self._gate.enter(scope)
+            headers, caller = self._admission.enter(scope)
             body = await read_body(receive, headers, self._body_limit)
             _check(headers, body)
             manager = await self._served()
@@ -71,27 +67,25 @@ class McpEndpoint:
         except Refusal as refusal:
             await respond(send, *refusal_response(refusal))
             return
-        check_still = partial(self._gate.check_still, scope, caller)
-        # Made here: a tool's call runs in a task of the SDK's, and may outlive the request.
+        recheck_access = partial(self._admission.recheck_access, scope, caller)
+        # Made here, because a tool's call runs in a task of the SDK and may outlive the request.
         share = self._dispatcher.budget.share(caller.agent_id, ANSWER_MAX)
-        scope[ORIGIN] = Origin(caller, share=share, check_still=check_still)
+        scope[REQUEST_CONTEXT] = RequestContext(caller, share=share, recheck_access=recheck_access)
         try:
             await manager.handle_request(scope, _again(body, receive), send)
         finally:
             share.release()
 
-    async def stop(self) -> None:
-        await cancel([self._running])
-
     async def _served(self) -> "StreamableHTTPSessionManager":
-        """The manager, started by the first request. Raises Unavailable while it doesn't run."""
-        if self._running is None:
-            self._running = self._loops.start(LOOP, self._serve)
+        """The manager. Raises Unavailable while it does not run."""
+        if not self._began:
+            self._began = True
+            self.run(LOOP, self._serve)
         if self._manager is None:
             await self._tried.wait()
         if self._manager is None:
             raise Unavailable(
-                "The tools are not served at the moment; the node tries again by itself",
+                "The MCP tools are not available at the moment; the node retries automatically",
                 reason="mcp_unavailable",
             )
         return self._manager
@@ -110,7 +104,7 @@ class McpEndpoint:
             self._manager = None
             starting.cancel()
             await cancel([running])
-            # Last: who waits is told once the failure is known to the loops.
+            # Last, so that `/health` names the failure before the waiting requests are refused.
             self._tried.set()
 
     def _make(self) -> "StreamableHTTPSessionManager":
@@ -123,7 +117,7 @@ class McpEndpoint:
         )
 
     async def _run(self, started: asyncio.Event) -> None:
-        # Its task group must be left by the task that entered it.
+        # The manager's task group must be left by the task that entered it.
         manager = await anyio.to_thread.run_sync(self._make)
         async with manager.run():
             self._manager = manager
@@ -132,14 +126,14 @@ class McpEndpoint:
 
     def _call_of(self, ctx: "Context") -> Call:
         assert ctx.request is not None
-        return partial(call, self._dispatcher, ctx.request.scope[ORIGIN])
+        return partial(call, self._dispatcher, ctx.request.scope[REQUEST_CONTEXT])
 
 
-async def call(dispatcher: Dispatcher, origin: Origin, method: str, params: Json) -> Any:
-    """One call through the door that `POST /` goes through. Raises CallFailed."""
+async def call(dispatcher: Dispatcher, context: RequestContext, method: str, params: Json) -> Any:
+    """One call through the dispatcher that serves `POST /`. Raises CallFailed."""
     request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
-    # json writes what arrived as it arrived; what is no JSON is for the dispatcher to refuse.
-    answer = await dispatcher.answer(json.dumps(request).encode(), origin)
+    # json also writes what orjson can't, such as a lone surrogate; the dispatcher refuses that.
+    answer = await dispatcher.answer(json.dumps(request).encode(), context)
     assert answer is not None, "a request with an id is answered"
     response = orjson.loads(answer if isinstance(answer, bytes) else b"".join(answer))
     if "error" in response:
@@ -148,8 +142,8 @@ async def call(dispatcher: Dispatcher, origin: Origin, method: str, params: Json
 
 
 def _check(headers: dict[bytes, bytes], body: bytes) -> None:
-    """Raise InvalidRequest for what is no JSON-RPC message, of which the SDK would tell what its
-    models complain of. What passes is JSON, and no deeper than `POST /` takes it."""
+    """Raise InvalidRequest unless the body is one JSON-RPC message, nested no deeper than `POST /`
+    allows. The SDK would answer with its models' validation errors."""
     if not is_json(headers.get(b"content-type")):
         raise InvalidRequest("Send Content-Type: application/json")
     try:
@@ -157,10 +151,10 @@ def _check(headers: dict[bytes, bytes], body: bytes) -> None:
     except orjson.JSONDecodeError:
         raise InvalidRequest("The body is not JSON") from None
     if isinstance(message, dict) and "method" not in message and "id" in message:
-        return  # a response, of which a stateless server has no use
+        return  # a response, which a stateless server ignores
     try:
         asked = jsonrpc.check(message)
-    except (jsonrpc.InvalidRequest, jsonrpc.InvalidParams) as error:
+    except (jsonrpc.InvalidRpcRequest, jsonrpc.InvalidParams) as error:
         raise InvalidRequest(
             f"The body should be one JSON-RPC message (MCP has no batches): {error.message}"
         ) from None
@@ -169,7 +163,7 @@ def _check(headers: dict[bytes, bytes], body: bytes) -> None:
 
 
 def _again(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
-    """`receive` as it was before the body was read."""
+    """A `receive` that returns the body again, then what follows."""
     given = False
 
     async def again() -> Message:

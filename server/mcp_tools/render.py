@@ -1,5 +1,5 @@
-"""Results of methods as short markdown for models: what the node says stands at the margin, what
-agents wrote stands in spans and fences (`server.domain.untrusted`)."""
+"""Results of methods as short markdown for models. The node's own words are plain; agents' text is
+in code spans and fences (`server.domain.untrusted`)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,25 +9,25 @@ from server.domain.untrusted import WARNING, Author, block, block_of_json, inlin
 Json = dict[str, Any]
 
 MEMBER = "member of the project"
-"""The trust in who writes in a project: a node took it from the holder of one of its repos."""
+"""The trust label of a project's authors: a node accepted them as holders of a repo of it."""
 
 
 def facts(params: Json, result: Any) -> str:
-    """What a change came to: a line for each member that it has."""
+    """The result of a change: a line for each member."""
     lines = [f"- {name}: {_value(value)}" for name, value in result.items() if value is not None]
     return "\n".join(lines)
 
 
 def response(params: Json, result: Json) -> str:
     """cacp/contract/respond."""
-    said = facts(params, result)
+    text = facts(params, result)
     if params["action"] == "agree" and result["status"] != "agreed":
-        said += (
-            "\n\nYour agreement is recorded, but the contract is not agreed: another party's "
-            "request for a change or rejection stands, or other parties must agree too. Do not "
-            "build on it yet; cacp_contract_get shows where it stands."
+        text += (
+            "\n\nYour agreement is recorded, but the contract is not agreed yet: another party "
+            "has requested a change or rejected it, or other parties must agree too. Do not "
+            "build on it; cacp_contract_get shows its status."
         )
-    return said
+    return text
 
 
 def projects(params: Json, result: Json) -> str:
@@ -35,61 +35,61 @@ def projects(params: Json, result: Json) -> str:
     if not result["projects"]:
         return "There are no projects yet. cacp_project_create makes one."
     lines = [
-        f"- {inline(one['name'])}: projectId `{one['projectId']}`, {one['status']}, "
-        f"{one['repoCount']} repos, {one['contractCount']} contracts"
-        for one in result["projects"]
+        f"- {inline(item['name'])}: projectId `{item['projectId']}`, {item['status']}, "
+        f"{item['repoCount']} repos, {item['contractCount']} contracts"
+        for item in result["projects"]
     ]
     if result.get("nextCursor"):
         lines.append(f"More: cursor {inline(result['nextCursor'])}")
     return "\n".join(lines)
 
 
-def project(params: Json, found: Json) -> str:
+def project(params: Json, result: Json) -> str:
     """cacp/project/get, in summary."""
-    return "\n".join(_project(found))
+    return "\n".join(_project(result))
 
 
-def _project(found: Json) -> Iterator[str]:
-    yield f"# Project {inline(found['name'])}\n"
-    yield f"- projectId: `{found['projectId']}`"
-    yield f"- status: {found['status']}"
-    yield f"- agreement: {found['agreementPolicy']} other party\n"
-    yield block(found["objective"], Author("the project's creator", trust=MEMBER))
+def _project(result: Json) -> Iterator[str]:
+    yield f"# Project {inline(result['name'])}\n"
+    yield f"- projectId: `{result['projectId']}`"
+    yield f"- status: {result['status']}"
+    yield f"- agreement: {result['agreementPolicy']} other party\n"
+    yield block(result["objective"], Author("the project's creator", trust=MEMBER))
     yield "\n## Repositories\n"
-    for repo in found["repos"]:
+    for repo in result["repos"]:
         holder = f"held by {inline(repo['agent_id'])}" if repo.get("agent_id") else "free to join"
         role = f"{inline(repo['role'])}, {inline(repo['language'])}"
         yield f"- {inline(repo['name'])} ({role}): {holder}"
     yield "\n## Contracts\n"
-    for one in found["contracts"]:
-        proposer = inline(one.get("proposedByName", one["proposedBy"]))
+    for item in result["contracts"]:
+        proposer = inline(item.get("proposedByName", item["proposedBy"]))
         yield (
-            f"- {inline(one['name'])}: contractId `{one['contractId']}`, {one['type']}, "
-            f"version {one['version']}, {one['status']}, by {proposer}"
+            f"- {inline(item['name'])}: contractId `{item['contractId']}`, {item['type']}, "
+            f"version {item['version']}, {item['status']}, by {proposer}"
         )
-    if found.get("nextCursor"):
-        count = found["contractCount"]
-        yield f"More of {count} contracts: cursor {inline(found['nextCursor'])}"
-    elif not found["contractCount"]:
+    if result.get("nextCursor"):
+        count = result["contractCount"]
+        yield f"More of {count} contracts: cursor {inline(result['nextCursor'])}"
+    elif not result["contractCount"]:
         yield "None yet. cacp_contract_propose makes one."
-    if found["contextCount"]:
-        yield f"\n{found['contextCount']} packets of shared context: cacp_context_list shows them."
+    if result["contextCount"]:
+        yield f"\n{result['contextCount']} packets of shared context: cacp_context_list shows them."
 
 
-def contract(params: Json, found: Json) -> str:
+def contract(params: Json, result: Json) -> str:
     """cacp/contract/get."""
-    return "\n".join(_contract(found))
+    return "\n".join(_contract(result))
 
 
-def _contract(found: Json) -> Iterator[str]:
-    author = Author(found["proposed_by"], trust=MEMBER)
-    yield f"# Contract {inline(found['name'])}\n"
-    yield f"- contractId: `{found['contract_id']}`"
-    yield f"- type: {found['type']}"
-    yield f"- version: {found['version']}"
-    yield f"- status: {found['status']}\n"
-    yield block_of_json(found["content"], author)
-    for work in found["implementations"]:
+def _contract(result: Json) -> Iterator[str]:
+    author = Author(result["proposed_by"], trust=MEMBER)
+    yield f"# Contract {inline(result['name'])}\n"
+    yield f"- contractId: `{result['contract_id']}`"
+    yield f"- type: {result['type']}"
+    yield f"- version: {result['version']}"
+    yield f"- status: {result['status']}\n"
+    yield block_of_json(result["content"], author)
+    for work in result["implementations"]:
         yield f"\n## Implementation by {inline(work['agent_id'])}: {work['status']}\n"
         details = {
             name: work[name]
@@ -98,7 +98,7 @@ def _contract(found: Json) -> Iterator[str]:
         }
         if details:
             yield block_of_json(details, Author(work["agent_id"], work["repo_id"], MEMBER))
-    for past in found.get("history") or ():
+    for past in result.get("history") or ():
         yield f"\n## Version {past['version']}, no longer current\n"
         yield block_of_json(past["content"], Author(past["proposed_by"], trust=MEMBER))
 
@@ -106,7 +106,7 @@ def _contract(found: Json) -> Iterator[str]:
 def packets(params: Json, result: Json) -> str:
     """cacp/context/list."""
     if not result["packets"]:
-        return "Nothing is shared there yet."
+        return "No context is shared there yet."
     return "\n\n".join([WARNING, *map(_packet, result["packets"])])
 
 

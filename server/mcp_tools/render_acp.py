@@ -9,12 +9,12 @@ from server.domain.untrusted import Author, block, block_of_json, inline
 Json = dict[str, Any]
 
 PROVED = "verified"
-"""The trust in who sends and hands on: each has proved with a key to be who it is (acp-canonical
-§12.1), here or at the node that vouches for it."""
+"""The trust label of senders: each authenticated with a key (acp-canonical §12.1), here or at the
+node that vouches for it."""
 
 
 def sent(params: Json, result: Json) -> str:
-    """What became of a message that was sent: acp/send, acp/respond, acp/status."""
+    """The delivery of a message: acp/send, acp/respond, acp/status."""
     message = result["message"]
     lines = [
         f"- messageId: `{message['id']}`",
@@ -34,36 +34,37 @@ def sent(params: Json, result: Json) -> str:
 
 HELD = {
     "gate": "a human must approve it first (`cacp approve`)",
-    "quarantine": "its sequence is ahead of its thread; it goes on when the gap is filled",
+    "quarantine": "its sequence is ahead of its thread; it is delivered when the gap is filled",
 }
 
 
 def mail(params: Json, result: Json) -> str:
-    """acp/inbox, which the node has put into words itself: it knows who its senders are."""
+    """acp/inbox, whose text the node made itself: it knows the senders."""
     lines = [result["text"], "", f"- cursor: {inline(result['cursor'])}"]
     if result["more"]:
         lines.append("- more: call again with this cursor")
     if result["restarted"]:
-        lines.append("- restarted: the cursor was of another database; this begins anew")
+        lines.append("- restarted: the cursor belongs to another database; this is the first page")
     lines += [
-        f"- {inline(one['messageId'])} is not acknowledged: {one['outcome']}"
-        for one in result.get("acked", ())
-        if one["outcome"] not in ("read", "already")
+        f"- {inline(ack['messageId'])} is not acknowledged: {ack['outcome']}"
+        for ack in result.get("acked", ())
+        if ack["outcome"] not in ("read", "already")
     ]
     if result["messages"]:
-        lines.append("- When you have dealt with a message, give its id in ack.")
+        lines.append("- When you have handled a message, pass its id in ack.")
     return "\n".join([*lines, _channels(result["capabilities"])])
 
 
 def found_messages(params: Json, result: Json) -> str:
     """acp/query."""
-    messages = [one["message"] for one in result["messages"]]
-    authors = [_sender(one["message"]["from"], one.get("vouchedBy")) for one in result["messages"]]
+    entries = result["messages"]
+    messages = [entry["message"] for entry in entries]
+    authors = [_sender(entry["message"]["from"], entry.get("vouchedBy")) for entry in entries]
     text = untrusted.inbox(messages, authors, title="Found", nothing="There are no such messages.")
     receipts = [
-        f"- `{one['message']['id']}` to {inline(receipt['recipient'])}: {receipt['status']}"
-        for one in result["messages"]
-        for receipt in one["receipts"]
+        f"- `{entry['message']['id']}` to {inline(receipt['recipient'])}: {receipt['status']}"
+        for entry in entries
+        for receipt in entry["receipts"]
     ]
     parts = [text, "\n".join(["# Receipts", "", *receipts])] if receipts else [text]
     if result.get("nextCursor"):
@@ -72,12 +73,12 @@ def found_messages(params: Json, result: Json) -> str:
 
 
 def _sender(agent_id: str, vouched_by: str | None) -> Author:
-    """Who sent a message, and the node that vouches for one from elsewhere."""
+    """The sender of a message, and the node that vouches for a remote one."""
     return Author(agent_id, vouched_by or "", "peer" if vouched_by else PROVED)
 
 
 def _channels(capabilities: Json) -> str:
-    """How messages can reach agents on this node now (acp-canonical §10.4)."""
+    """The state of each channel of this node (acp-canonical §10.4)."""
     states = ", ".join(f"{name} {state}" for name, state in capabilities.items())
     return f"- channels: {states}"
 
@@ -91,12 +92,12 @@ def handoff(params: Json, result: Json) -> str:
 
 
 def _handoff(result: Json) -> Iterator[str]:
-    for one in result.get("handoffs") or ():
-        yield f"- {_handoff_line(one)}"
-    for one in result.get("elsewhere") or ():
+    for summary in result.get("handoffs") or ():
+        yield f"- {_handoff_line(summary)}"
+    for remote in result.get("elsewhere") or ():
         yield (
-            f"- handoff_id {inline(one['handoffId'])}, held by {inline(one['node'])}: "
-            "get tells more"
+            f"- handoff_id {inline(remote['handoffId'])}, held by {inline(remote['node'])}: "
+            "get shows it"
         )
     if result.get("handoffs") == [] and not result.get("elsewhere"):
         yield "There are no such handoffs."
@@ -127,17 +128,17 @@ def _handoff(result: Json) -> Iterator[str]:
     if result.get("history"):
         yield "\n## History\n"
         for event in result["history"]:
-            said = f": {inline(event['detail'])}" if event.get("detail") else ""
+            detail = f": {inline(event['detail'])}" if event.get("detail") else ""
             yield (
                 f"- {event['recordedAt']} {event['step']} → {event['after']} "
-                f"by {inline(event['actor'])} ({event['role']}){said}"
+                f"by {inline(event['actor'])} ({event['role']}){detail}"
             )
 
 
-def _handoff_line(one: Json) -> str:
+def _handoff_line(summary: Json) -> str:
     return (
-        f"{inline(one['title'])}: handoff_id `{one['handoffId']}`, {one['status']}, "
-        f"from {inline(one['fromAgent'])} to {inline(one['toAgent'])}"
+        f"{inline(summary['title'])}: handoff_id `{summary['handoffId']}`, {summary['status']}, "
+        f"from {inline(summary['fromAgent'])} to {inline(summary['toAgent'])}"
     )
 
 
@@ -147,10 +148,11 @@ def team(params: Json, result: Json) -> str:
 
 
 def _team(result: Json) -> Iterator[str]:
-    for one in result.get("teams") or ():
-        yield f"- {inline(one['name'])}: team `{one['team']}`, {one['status']}, you: {one['role']}"
+    for item in result.get("teams") or ():
+        name, role = inline(item["name"]), item["role"]
+        yield f"- {name}: team `{item['team']}`, {item['status']}, your role: {role}"
     if result.get("teams") == []:
-        yield "You are in no teamspace."
+        yield "You are not a member of a teamspace."
     manifest = result.get("manifest")
     if manifest is not None:
         yield f"# Teamspace {inline(manifest['name'])}\n"

@@ -1,7 +1,6 @@
-"""Compares clocks before a node that starts sends anything (design §7).
+"""Compares clocks at a node's start, before it sends anything (design §7).
 
-Nothing goes to a peer before that: what was stamped by a clock that a majority calls wrong is
-stamped anew, while nobody else has it.
+Entities stamped by a clock that a majority finds wrong are restamped while no other node has them.
 """
 
 import asyncio
@@ -11,8 +10,9 @@ import structlog
 
 from peers.clock import Reading, Shift
 from server.node import Node
-from server.store import check, untaken
-from server.store.database import Database, Transaction
+from server.store import database_integrity, unreceived_changes
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.util.loops import Turns
 
 log = structlog.get_logger()
@@ -31,21 +31,23 @@ class ClockSettling:
         self.settled = asyncio.Event()
 
     def heard_time(self, agent_id: str, reading: Reading) -> None:
-        """A peer has told its clock."""
+        """Take a reading of a peer's clock."""
         self._clock.heard(agent_id, reading)
         self.meet()
 
     def meet(self) -> None:
-        """A peer was met: the clocks are compared from now on."""
+        """Begin to compare clocks: there is a peer."""
         self._clock.begin()
         self._met.set()
 
     async def run(self) -> Turns:
         """Ends once the clocks have settled."""
         await self._count_stamps()
-        given = await self._database.write(lambda one: untaken.begin(one.connection))
+        given = await self._database.write(
+            lambda transaction: unreceived_changes.last_received(transaction.connection)
+        )
         while not self._clock.is_settled:
-            # That no peer is met yet is nothing that has failed.
+            # Having no peer yet is not a failure.
             yield None
             await self._met.wait()
             await asyncio.sleep(SETTLE_SECONDS)
@@ -58,7 +60,7 @@ class ClockSettling:
         yield None
 
     def _bring_back(self, given: int, transaction: Transaction) -> Shift | None:
-        moved = untaken.bring_back(
+        moved = unreceived_changes.correct_at_start(
             transaction.connection,
             node=self._node.agent_id,
             given=given,
@@ -69,4 +71,6 @@ class ClockSettling:
         return moved
 
     async def _count_stamps(self) -> None:
-        self._database.stamps.stored(await self._database.read_wide(check.newest_stamp))
+        self._database.stamps.stored(
+            await self._database.read_wide(database_integrity.newest_stamp)
+        )

@@ -1,4 +1,4 @@
-"""Takes in what was deferred: what is due by now, and what waits for its project (design §7)."""
+"""Merges deferred messages once they are due, and fetches projects that they need (design §7)."""
 
 import asyncio
 import time
@@ -8,8 +8,8 @@ import orjson
 import structlog
 from pydantic import ValidationError
 
-from peers.client import Client
-from peers.errors import CallError, Refused, Unreachable
+from peers.client import HttpClient
+from peers.errors import CallError, PeerRefused, PeerUnreachable
 from peers.foreign_plan import lacks_it
 from server.domain.errors import RateLimited, Refusal, Unavailable
 from server.node import Node
@@ -17,8 +17,8 @@ from server.rpc.sync_batch import SyncIntake
 from server.store import deferred, peers, projects
 from server.store.database import Database
 from server.store.peers import Peer
-from server.util.log_once import LogOnce
-from server.util.loops import Turns, each, together
+from server.util.log_once import RateLimitedLog
+from server.util.loops import Turns, grouped, run_each
 
 log = structlog.get_logger()
 
@@ -27,23 +27,23 @@ EXPIRE_SECONDS = 60.0
 
 
 class NoPeer(Exception):
-    """Who sent a message is no peer of this node any more."""
+    """The sender of a message is no longer a peer of this node."""
 
 
 class DeferredWorker:
     """The deferred messages of one node."""
 
     def __init__(
-        self, database: Database, node: Node, client: Client, incoming: SyncIntake
+        self, database: Database, node: Node, client: HttpClient, incoming: SyncIntake
     ) -> None:
         self._database = database
         self._node = node
         self._client = client
         self._incoming = incoming
-        self._notices = LogOnce()
+        self._notices = RateLimitedLog()
         self._expire_at = 0.0
-        self._silent: dict[str, Unreachable] = {}
-        """Peers that gave no answer in this look, and how."""
+        self._unreachable: dict[str, PeerUnreachable] = {}
+        """Peers that did not answer in this look, with the error."""
 
     async def run(self) -> Turns:
         """Yields after each look; never ends."""
@@ -56,90 +56,91 @@ class DeferredWorker:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> Exception | None:
-        """See to what is due, of all peers at once: one that doesn't answer holds up no other, and
-        is asked once."""
+        """Merge what is due, of all peers concurrently. A peer that doesn't answer does not
+        delay the others, and is asked once."""
         by_source: dict[str, list[deferred.DueMessage]] = {}
-        for one in self._database.read(partial(deferred.due, now=self._database.now())):
-            by_source.setdefault(one.source, []).append(one)
-        self._silent.clear()
-        looks = (each(due, self._see_to) for due in by_source.values())
-        found = await asyncio.gather(*looks, return_exceptions=True)
-        return together(one for one in found if isinstance(one, Exception))
+        for message in self._database.read(partial(deferred.due, now=self._database.now())):
+            by_source.setdefault(message.source, []).append(message)
+        self._unreachable.clear()
+        looks = (run_each(due, self._process_safely) for due in by_source.values())
+        results = await asyncio.gather(*looks, return_exceptions=True)
+        return grouped(failure for failure in results if isinstance(failure, Exception))
 
     async def _expire(self) -> None:
-        """Let go of what has waited for too long; its peer still has it, and may send it again."""
+        """Drop what has waited for too long; its peer still has it, and may send it again."""
         now = self._database.clock.sure()
         expired = await self._database.write(lambda to: deferred.expire(to.connection, now))
         for peer, messages in expired.items():
             self._node.deferred_dropped["expired"] += messages
             log.warning("deferred_expired", peer=peer, messages=messages)
 
-    async def _see_to(self, one: deferred.DueMessage) -> None:
+    async def _process_safely(self, message: deferred.DueMessage) -> None:
         try:
-            await self._take(one)
+            await self._process(message)
         except Exception:
-            # A fault of this node's: it is tried again, but not before the others.
-            await self._postpone(one)
+            # This node failed: the message is tried again, but after the others.
+            await self._postpone(message)
             raise
 
-    async def _take(self, one: deferred.DueMessage) -> None:
-        """Dropped only when it is taken, or refused for good: by our own rules, or because who
-        sent it has no such project."""
+    async def _process(self, message: deferred.DueMessage) -> None:
+        """Merge a message, and drop it once it is merged or refused for good: by this node's rules,
+        or because its sender has no such project."""
         try:
-            await self._taken(one)
+            await self._merge(message)
         except (CallError, Refusal, ValidationError, NoPeer) as error:
             if isinstance(error, Unavailable):
                 raise
             reason = str(error)[:200]
-            if may_pass(error):
+            if is_temporary(error):
                 self._notices.refused(
-                    "deferred_waits", (one.source, reason), peer=one.source, reason=reason
+                    "deferred_waits", (message.source, reason), peer=message.source, reason=reason
                 )
-                await self._postpone(one)
+                await self._postpone(message)
                 return
-            log.warning("deferred_refused", peer=one.source, method=one.method, reason=reason)
+            log.warning(
+                "deferred_refused", peer=message.source, method=message.method, reason=reason
+            )
             self._node.deferred_dropped["refused"] += 1
-        # What still waits was deferred anew by its method, and stays.
-        await self._database.write(lambda to: deferred.drop(to.connection, one))
+        # A message that still has to wait was deferred again by its method: that row stays.
+        await self._database.write(lambda to: deferred.drop(to.connection, message))
 
-    async def _postpone(self, one: deferred.DueMessage) -> None:
+    async def _postpone(self, message: deferred.DueMessage) -> None:
         due = self._database.now() + deferred.AGAIN
-        await self._database.write(lambda to: deferred.postpone(to.connection, one.digest, due))
+        await self._database.write(lambda to: deferred.postpone(to.connection, message.digest, due))
 
-    async def _taken(self, one: deferred.DueMessage) -> None:
-        """Take in a deferred message."""
-        source = self._database.read(partial(peers.find, agent_id=one.source))
+    async def _merge(self, message: deferred.DueMessage) -> None:
+        source = self._database.read(partial(peers.find, agent_id=message.source))
         if source is None:
-            raise NoPeer("it is no peer any more")
-        await self._fetch_project(source, orjson.loads(one.params).get("projectId"))
-        message = {"method": one.method, "params": one.params}
-        await self._incoming.take(source, message)
+            raise NoPeer("it is no longer a peer")
+        await self._fetch_project(source, orjson.loads(message.params).get("projectId"))
+        call = {"method": message.method, "params": message.params}
+        await self._incoming.take(source, call)
 
     async def _fetch_project(self, source: Peer, project_id: str | None) -> None:
-        """Have the project that a message is for, before it is applied (design §7)."""
+        """Fetch the project that a message is for, if it is unknown here (design §7)."""
         if project_id is None:
             return
         if self._database.read(partial(projects.header, project_id=project_id)) is not None:
             return
-        if source.agent_id in self._silent:
-            raise self._silent[source.agent_id]
+        if source.agent_id in self._unreachable:
+            raise self._unreachable[source.agent_id]
         try:
-            theirs = await self._client.call(
+            project = await self._client.call(
                 source.endpoint,
                 "cacp/project/get",
                 {"projectId": project_id},
                 key=source.secret or source.api_key,
                 agent_id=self._node.agent_id,
             )
-        except Unreachable as error:
-            self._silent[source.agent_id] = error
+        except PeerUnreachable as error:
+            self._unreachable[source.agent_id] = error
             raise
-        params = {"project": theirs, "source_agent": source.agent_id}
+        params = {"project": project, "source_agent": source.agent_id}
         await self._incoming.take(source, {"method": "cacp/project/sync", "params": params})
 
 
-def may_pass(error: Exception) -> bool:
-    """Whether what a refusal is for may be over later."""
-    if isinstance(error, Refused):
+def is_temporary(error: Exception) -> bool:
+    """Whether the same call may succeed later."""
+    if isinstance(error, PeerRefused):
         return not lacks_it(error)
     return isinstance(error, CallError | RateLimited)

@@ -1,4 +1,4 @@
-"""Says so when comparing with a peer does not make equal (design §7)."""
+"""Raises an alarm when comparing with a peer doesn't make both equal (design §7)."""
 
 import sqlite3
 from functools import partial
@@ -10,11 +10,12 @@ from peers.unequal import ROUNDS, Pair, Unequal
 from server.domain.agents import identity
 from server.store import alarms, deferred, projects
 from server.store.alarms import Alarm
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 
 log = structlog.get_logger()
 NAMED = 3
-"""Entities that are named one by one."""
+"""Entities that the alarm names one by one."""
 
 
 class Divergence:
@@ -26,8 +27,8 @@ class Divergence:
         self._unequal = Unequal()
 
     async def note(self, differing: dict[Name, Pair]) -> None:
-        """What a comparison has found. What is deferred is known to differ until it is taken, and
-        only that: no member hides by it what else differs."""
+        """Note what a comparison found to differ, and begin or end the alarm. Entities that are
+        deferred here don't count: they differ until they are merged."""
         unequal = self._unequal.note(differing)
         if not unequal:
             if not differing and self._database.read(alarms.counts).get("content_differs"):
@@ -36,13 +37,13 @@ class Divergence:
         stuck = self._database.read(partial(_not_deferred, names=unequal))
         if not stuck:
             return
-        named = ", ".join(f"{one.entity} {one.entity_id}" for one in stuck[:NAMED])
+        named = ", ".join(f"{name.entity} {name.entity_id}" for name in stuck[:NAMED])
         more = f" and {len(stuck) - NAMED} more" if len(stuck) > NAMED else ""
         detail = (
-            f"Of what a peer holds, {named}{more} stayed different in {ROUNDS} comparisons, though "
-            "it was fetched each time: one of the two nodes refuses what the other holds. The logs "
-            "of both say why (refused_from_peer, fetched_refused); run the same release on both, "
-            "and `cacp doctor` on each"
+            f"{named}{more} of a peer stayed different in {ROUNDS} comparisons, though fetched "
+            "each time: one of the two nodes refuses what the other holds. The logs of both say "
+            "why (refused_from_peer, fetched_refused); run the same release on both, and "
+            "`cacp doctor` on each"
         )
 
         def begin(to: Transaction) -> bool:
@@ -58,11 +59,11 @@ class Divergence:
 
 
 def _not_deferred(db: sqlite3.Connection, names: list[Name]) -> list[Name]:
-    """Those that no deferred message explains: of itself, or of a project that is not here."""
+    """The entities that are not deferred, and whose projects are here or not deferred."""
     subjects = deferred.subjects(db)
     return [
-        one
-        for one in names
-        if one.entity_id not in subjects
-        and (one.project_id not in subjects or projects.header(db, one.project_id) is not None)
+        name
+        for name in names
+        if name.entity_id not in subjects
+        and (name.project_id not in subjects or projects.header(db, name.project_id) is not None)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from peers import handshake
-from peers.client import Client
+from peers.client import HttpClient
 from peers.versions import version_problem
 from schemas.mesh import MESH_VERSION, Confirm, Hello, Welcome
 from server.domain.agents import check_canonical, check_unlike, same_agent
@@ -24,7 +24,8 @@ from server.mesh.handshake_server import (
 from server.node import Node
 from server.settings import Settings
 from server.store import bans, mesh, peers
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.peers import Peer
 
 REJOIN_SECONDS = 10.0
@@ -35,9 +36,11 @@ class JoinRefused(Exception):
 
 
 class HandshakeClient:
-    """Makes peers of the nodes at given URLs."""
+    """Registers with nodes by their URLs, so that both become peers."""
 
-    def __init__(self, settings: Settings, database: Database, node: Node, client: Client) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, node: Node, client: HttpClient
+    ) -> None:
         self._tokens = settings.mesh_tokens
         self._database = database
         self._node = node
@@ -45,9 +48,9 @@ class HandshakeClient:
         self._rejoined: dict[str, float] = {}
 
     async def join(self, url: str, invite: str | None = None) -> None:
-        """Register with the node at `url`, and it with us.
+        """Register with the node at `url`, and it with this one.
 
-        Raises CallError when it doesn't answer, JoinRefused or Refusal when it can't be a peer.
+        Raises CallError if it doesn't answer, JoinRefused or Refusal if it can't be a peer.
         """
         url = url.rstrip("/")
         card = await self._client.get(f"{url}/.well-known/agent.json")
@@ -60,7 +63,7 @@ class HandshakeClient:
             await self._register(url, own)
 
     async def rejoin(self, peer: Peer) -> None:
-        """Renew the keys with a peer that doesn't know ours any more. Raises as `join` does."""
+        """Renew the keys with a peer that no longer knows this node's. Raises as `join` does."""
         now = time.monotonic()
         last = self._rejoined.get(peer.agent_id)
         if not self._tokens or (last is not None and now - last < REJOIN_SECONDS):
@@ -76,7 +79,7 @@ class HandshakeClient:
             secret = self._tokens[0]
             secret_id = handshake.token_tag(secret, own.nonce)
         else:
-            raise JoinRefused("it needs a secret that both know: CACP_MESH_TOKEN, or an invite")
+            raise JoinRefused("it needs a shared secret: CACP_MESH_TOKEN, or an invite")
         hello = Hello.model_construct(introduction=own, secret_id=secret_id)
         answer = await self._client.post(
             f"{url}/peers/hello", hello.model_dump(by_alias=True, mode="json")
@@ -84,19 +87,19 @@ class HandshakeClient:
         try:
             welcome = Welcome.model_validate(answer)
         except ValidationError:
-            raise JoinRefused("it answers a Hello with what is no Welcome") from None
+            raise JoinRefused("it answers a Hello with an invalid Welcome") from None
         other = welcome.introduction
         check_introduction(self._node, other)
         self._database.read(lambda db: check_welcome(db, self._node, other))
-        said = handshake.transcript(own, other)
-        check_proof("answerer", secret, said, other, welcome)
+        transcript = handshake.transcript(own, other)
+        check_proof("answerer", secret, transcript, other, welcome)
         confirm = Confirm.model_construct(
             nonce=other.nonce,
-            proof=handshake.proof(secret, "caller", said),
-            signature=self._node.key.sign(handshake.signed("caller", said)),
+            proof=handshake.proof(secret, "caller", transcript),
+            signature=self._node.key.sign(handshake.signed("caller", transcript)),
         )
         await self._client.post(f"{url}/peers/confirm", confirm.model_dump(by_alias=True))
-        pair = handshake.pair_keys(secret, said)
+        pair = handshake.pair_keys(secret, transcript)
         party = HandshakeParty(other, call_with=pair.caller, called_with=pair.answerer)
         await self._database.write(lambda transaction: enter(transaction, self._node, party))
 
@@ -104,9 +107,9 @@ class HandshakeClient:
         """Register with a foreign peer, which has no mesh keys (CACP 2.0, /peers/register)."""
         agent_id, repo = card.get("agentId"), card.get("repo")
         if not isinstance(agent_id, str) or not isinstance(repo, str | None):
-            raise JoinRefused("its agent card names no agent")
+            raise JoinRefused("its agent card has no valid agentId and repo")
         if not self._node.takes_unkeyed_peers:
-            raise JoinRefused("it knows no keys, and CACP_TRUST_UNKEYED_PEERS is off")
+            raise JoinRefused("it has no mesh keys, and CACP_TRUST_UNKEYED_PEERS is off")
         await self._database.write(partial(self._enter_unkeyed, agent_id[:200], url, repo))
         key = self._database.read(partial(peers.api_key, endpoint=url))
         await register(self._client, self._node, url, key)
@@ -118,18 +121,18 @@ class HandshakeClient:
         if same_agent(agent_id, self._node.agent_id):
             raise JoinRefused("it is this node itself")
         if mesh.is_known_by_key(db, agent_id, self._node.agent_id):
-            raise JoinRefused(f"{agent_id} has a key, and this node doesn't show it")
+            raise JoinRefused(f"{agent_id} has a key, and the node at this URL doesn't prove it")
         try:
             check_canonical(agent_id, "agentId")
             check_unlike(agent_id, [self._node.agent_id, *mesh.known_agents(db)])
-            bans.check(db, self._node.heeds, agent_id)
+            bans.check(db, self._node.trusted_bans, agent_id)
         except Refusal as refusal:
             raise JoinRefused(refusal.message) from None
         peers.put(db, agent_id, url, repo, "unkeyed", transaction.stamp)
 
 
 def _own_part(card: Any) -> dict[str, Any]:
-    """What an agent card says of CACP; empty when it says nothing."""
+    """The CACP extension of an agent card; empty if it has none."""
     extensions = card.get("extensions") if isinstance(card, dict) else None
     own = extensions.get("cacp") if isinstance(extensions, dict) else None
     return own if isinstance(own, dict) else {}

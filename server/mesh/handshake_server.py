@@ -12,11 +12,12 @@ from schemas.mesh import Confirm, Confirmed, Hello, Introduction, Welcome
 from server.domain.agents import same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Conflict, Forbidden, RateLimited, Unauthenticated
-from server.domain.places import Way, check_place
+from server.domain.peer_limits import JoinMethod, check_peer_limit
 from server.node import Node
 from server.settings import Settings
 from server.store import bans, changes, keys, mesh, peers
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 
 PENDING_SECONDS = 30.0
 PENDING_MAX = 100
@@ -27,14 +28,14 @@ KEYS_KEPT = 2
 class _Pending(NamedTuple):
     hello: Hello
     secret: str
-    said: bytes
+    transcript: bytes
     deadline: float
 
 
 @dataclass(frozen=True, slots=True)
 class HandshakeParty:
-    """The other side, proved, and the keys that the two use: `call_with` there, `called_with`
-    here."""
+    """The other node, authenticated, and the keys of the pair: this node calls with `call_with`,
+    the other with `called_with`."""
 
     introduction: Introduction
     call_with: str
@@ -42,7 +43,7 @@ class HandshakeParty:
 
 
 class HandshakeServer:
-    """Answers Hello and Confirm. What is begun and not confirmed is forgotten after a while."""
+    """Answers Hello and Confirm. A handshake that isn't confirmed in time is dropped."""
 
     def __init__(self, settings: Settings, database: Database, node: Node) -> None:
         self._tokens = settings.mesh_tokens
@@ -51,34 +52,42 @@ class HandshakeServer:
         self._pending: dict[str, _Pending] = {}
 
     async def hello(self, hello: Hello) -> Welcome:
-        """Raises Unauthenticated for an unknown secret, Forbidden, Conflict for a pinned agent."""
+        """Begin a handshake. Raises Unauthenticated for an unknown secret, Forbidden, RateLimited,
+        and Conflict for an agent that is registered with another key."""
         caller = hello.introduction
         secret = self._secret(hello)
         check_introduction(self._node, caller)
         self._database.read(lambda db: check_welcome(db, self._node, caller))
         self._forget_old()
         if len(self._pending) >= PENDING_MAX:
-            raise RateLimited("Too many handshakes are open", retryAfter=int(PENDING_SECONDS))
+            raise RateLimited(
+                f"{PENDING_MAX} handshakes are open, the limit: retry in {PENDING_SECONDS:g} s",
+                retryAfter=int(PENDING_SECONDS),
+            )
         own = introduce(self._node)
-        said = handshake.transcript(caller, own)
-        self._pending[own.nonce] = _Pending(hello, secret, said, time.monotonic() + PENDING_SECONDS)
+        transcript = handshake.transcript(caller, own)
+        self._pending[own.nonce] = _Pending(
+            hello, secret, transcript, time.monotonic() + PENDING_SECONDS
+        )
         return Welcome(
             introduction=own,
-            proof=handshake.proof(secret, "answerer", said),
-            signature=self._node.key.sign(handshake.signed("answerer", said)),
+            proof=handshake.proof(secret, "answerer", transcript),
+            signature=self._node.key.sign(handshake.signed("answerer", transcript)),
         )
 
     async def confirm(self, confirm: Confirm) -> Confirmed:
-        """Raises Unauthenticated when the proof or the signature doesn't hold."""
+        """Make the caller a peer. Raises Unauthenticated if its proof or signature is wrong."""
         self._forget_old()
         pending = self._pending.pop(confirm.nonce, None)
         if pending is None:
             raise Unauthenticated(
-                "This handshake is unknown or too old: begin anew", reason="unknown_handshake"
+                f"This handshake is unknown, or older than {PENDING_SECONDS:g} s: "
+                "start another with POST /peers/hello",
+                reason="unknown_handshake",
             )
         caller = pending.hello.introduction
-        check_proof("caller", pending.secret, pending.said, caller, confirm)
-        pair = handshake.pair_keys(pending.secret, pending.said)
+        check_proof("caller", pending.secret, pending.transcript, caller, confirm)
+        pair = handshake.pair_keys(pending.secret, pending.transcript)
         party = HandshakeParty(caller, call_with=pair.answerer, called_with=pair.caller)
 
         def enter_both(transaction: Transaction) -> None:
@@ -88,7 +97,7 @@ class HandshakeServer:
                 is_invite
                 and mesh.invite_secret(transaction.connection, invite, transaction.now) is None
             ):
-                raise Unauthenticated("This invite was used meanwhile", reason="invite_used")
+                raise Unauthenticated("This invite has already been used", reason="invite_used")
             enter(transaction, self._node, party, "invite" if is_invite else "token")
             if is_invite:
                 mesh.use_invite(transaction.connection, invite, caller.agent_id)
@@ -104,16 +113,17 @@ class HandshakeServer:
             ):
                 return token
         now = self._database.now()
-        found = self._database.read(lambda db: mesh.invite_secret(db, hello.secret_id, now))
-        if found is None:
+        invited = self._database.read(lambda db: mesh.invite_secret(db, hello.secret_id, now))
+        if invited is None:
             raise Unauthenticated(
-                "Neither this node's mesh token nor an open invite", reason="unknown_secret"
+                "The secret is neither this node's mesh token nor an open invite",
+                reason="unknown_secret",
             )
-        return found
+        return invited
 
     def _forget_old(self) -> None:
         now = time.monotonic()
-        for nonce in [one for one, pending in self._pending.items() if pending.deadline < now]:
+        for nonce in [nonce for nonce, pending in self._pending.items() if pending.deadline < now]:
             del self._pending[nonce]
 
 
@@ -129,26 +139,26 @@ def introduce(node: Node) -> Introduction:
 
 
 def check_introduction(node: Node, other: Introduction) -> None:
-    """Raises Forbidden for ourselves, or for an endpoint that must not be called."""
+    """Raises Forbidden for this node itself, or for an endpoint that must not be called."""
     if same_agent(other.agent_id, node.agent_id):
         raise Forbidden("This node doesn't register itself as its peer", reason="own_agent")
     check_endpoint(other.endpoint, loopback_allowed=node.loopback)
 
 
 def check_welcome(db: sqlite3.Connection, node: Node, other: Introduction) -> None:
-    """Raises Forbidden for who is banned, by its name or its key; Conflict as `check_pin`."""
-    bans.check(db, node.heeds, other.agent_id, other.public_key)
+    """Raises Forbidden if the node is banned, by its name or its key; Conflict as `check_pin`."""
+    bans.check(db, node.trusted_bans, other.agent_id, other.public_key)
     check_pin(mesh.node_key(db, other.agent_id), other)
 
 
 def check_pin(pinned: mesh.NodeKey | None, other: Introduction) -> None:
-    """Raises Conflict when the agent has proved another key before (design §6)."""
+    """Raises Conflict if the agent has proved another key before (design §6)."""
     if pinned is None or pinned.introduced_by is not None:
         return
     if pinned.public_key != other.public_key:
         raise Conflict(
-            f"{other.agent_id} is pinned to another key: it registers with that one, "
-            "or an operator runs `cacp peers remove --forget` first",
+            f"{other.agent_id} is registered with another key. Use that key, or have an operator "
+            f"run `cacp peers remove {other.agent_id} --forget` on this node first",
             reason="key_pinned",
         )
 
@@ -156,26 +166,33 @@ def check_pin(pinned: mesh.NodeKey | None, other: Introduction) -> None:
 def check_proof(
     role: handshake.Role,
     secret: str,
-    said: bytes,
+    transcript: bytes,
     other: Introduction,
     given: Welcome | Confirm,
 ) -> None:
-    """Raises Unauthenticated unless the other side knows the secret and holds its key."""
-    if not handshake.holds(secret, role, said, given.proof):
-        raise Unauthenticated("The proof of the secret doesn't hold", reason="wrong_proof")
-    if not verify(other.public_key, handshake.signed(role, said), given.signature):
-        raise Unauthenticated("The signature is not that of the key", reason="wrong_signature")
+    """Raises Unauthenticated unless the other node knows the secret and holds its key."""
+    if not handshake.holds(secret, role, transcript, given.proof):
+        raise Unauthenticated(
+            "The proof doesn't match the secret: CACP_MESH_TOKEN, or the invite, is probably not "
+            "the same on both nodes",
+            reason="wrong_proof",
+        )
+    if not verify(other.public_key, handshake.signed(role, transcript), given.signature):
+        raise Unauthenticated(
+            f"The signature of the handshake doesn't match the public key of {other.agent_id}",
+            reason="wrong_signature",
+        )
 
 
 def enter(
-    transaction: Transaction, node: Node, party: HandshakeParty, came_by: Way = "operator"
+    transaction: Transaction, node: Node, party: HandshakeParty, came_by: JoinMethod = "operator"
 ) -> None:
-    """Enter a peer that has proved itself, or renew its keys. Raises Conflict, Forbidden."""
+    """Add an authenticated peer, or renew its keys. Raises Conflict, Forbidden."""
     db, other = transaction.connection, party.introduction
     check_welcome(db, node, other)
     known = peers.find(db, other.agent_id)
     if known is None:
-        check_place(peers.count_by_way(db), came_by)
+        check_peer_limit(peers.count_by_way(db), came_by)
     key_id = keys.add(
         db,
         party.called_with,
@@ -190,13 +207,13 @@ def enter(
         peers.put_way(db, other.agent_id, came_by)
     peers.take_back(db, other.agent_id)
     if key_id is not None:
-        # The key before stays: handshakes begun by both sides may cross.
+        # The previous key stays valid: handshakes begun by both sides may cross.
         ids = [*(known.key_id.split(",") if known and known.key_id else []), key_id]
         for old in ids[:-KEYS_KEPT]:
             keys.revoke(db, old, now=transaction.stamp)
         peers.put_keys(db, other.agent_id, party.call_with, ",".join(ids[-KEYS_KEPT:]))
     if known is None or known.secret is None:
-        # What is there already goes by digests; the cursor is for what comes.
+        # Comparisons bring what exists already; the cursor is for later changes.
         peers.put_cursor(db, other.agent_id, changes.newest(db), transaction.stamp)
     changes.append(
         db,

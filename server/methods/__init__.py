@@ -1,6 +1,7 @@
-"""A file per namespace. A method loads, lets the domain decide, and applies (design §2)."""
+"""The JSON-RPC methods, a folder per namespace. A method loads state, has the domain decide, and
+applies the decision (design §2)."""
 
-# In the order in which the methods are listed.
+# Documentation lists the methods in this order.
 from server.methods.cacp import (  # isort: skip
     project,
     contract,
@@ -9,7 +10,7 @@ from server.methods.cacp import (  # isort: skip
     file,
 )
 from server.methods.sync import (  # isort: skip
-    foreign,
+    entity_sync,
     digest,
     bans,
     equivocation,
@@ -45,10 +46,10 @@ __all__ = [
     "contract",
     "dead_letters",
     "digest",
+    "entity_sync",
     "equivocation",
     "file",
     "file_exchange",
-    "foreign",
     "forwarded",
     "human_gate",
     "implementation",

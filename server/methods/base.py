@@ -1,8 +1,9 @@
-"""What every method shares: its declaration, its context, and who acts in a project."""
+"""Common parts of all methods: declaration, context, paging, and the party that acts in a
+project."""
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
@@ -13,13 +14,15 @@ from uuid_utils import uuid7
 
 from peers.clock import after
 from server.auth.authenticator import Caller
+from server.domain.access import Access
 from server.domain.agents import same_agent
-from server.domain.contract import Party
+from server.domain.contract_steps import Party
 from server.domain.errors import Forbidden, InvalidInput, NotFound, Refusal
 from server.node import Node
 from server.store import changes, digests, projects
-from server.store.database import Database, Transaction
+from server.store.database import Database
 from server.store.files import File
+from server.store.group_commit import Transaction
 from server.store.projects import Membership
 from server.util.wait_first import first
 
@@ -27,11 +30,12 @@ P = TypeVar("P", bound=BaseModel)
 C = TypeVar("C")
 R = TypeVar("R")
 T = TypeVar("T")
-Access = Literal["read", "write", "sync"]
 Reach = Literal["project", "own", "nothing", "node"]
-"""What a method shows or changes, for callers whose key or token is for some projects alone: the
-project that its params name, which must be one of theirs; what the method itself narrows to theirs;
-nothing of any project; or the node as a whole, which is refused."""
+"""What a method shows or changes, for callers whose key or token is limited to some projects.
+
+"project": the project that its params name, which must be one of the caller's. "own": whatever the
+method narrows to the caller's projects. "nothing": no project's data. "node": the whole node, which
+such callers are refused."""
 
 
 def _unchecked() -> None:
@@ -41,8 +45,8 @@ def _unchecked() -> None:
 @dataclass(slots=True)
 class Context:
     """One call: the database (inside a transaction when the method writes), the caller, and the
-    call's stamp (0 for reads), which is close to the time: it may be before that of something seen,
-    when that was far ahead."""
+    call's stamp (0 for reads). The stamp is close to the time; it may be smaller than a stamp that
+    came in from a node whose clock is far ahead."""
 
     db: sqlite3.Connection
     caller: Caller
@@ -52,10 +56,10 @@ class Context:
     transaction: Transaction | None = None
     """None for reads."""
     origin: str | None = None
-    """The node that the change comes from, when it came by sync."""
+    """The node that sent the change, when it came by sync."""
     sure: int = 0
-    """The time that is sure to have come: what expires, ends or is forgotten goes by it, not by a
-    clock that may be years ahead (`peers.clock`)."""
+    """The time that has certainly passed. Expiry and retention go by it rather than by a clock that
+    may be years ahead (`peers.clock`)."""
 
     def __post_init__(self) -> None:
         if not self.sure:
@@ -63,16 +67,16 @@ class Context:
 
     @property
     def now(self) -> int:
-        """The node's time, corrected: microseconds since 1970. The stamp may be ahead of it, when
-        a peer's clock is."""
+        """The node's corrected time, microseconds since 1970. The stamp is ahead of it when a
+        peer's clock is."""
         return (self.transaction and self.transaction.now) or self.stamp
 
     def after(self, known: int) -> int:
-        """The stamp of what takes the place of something that is stamped `known`."""
+        """A stamp for a value that replaces one stamped `known`."""
         return after(self.stamp, known)
 
     def record(self, entity: str, entity_id: str, project_id: str | None, outcome: str) -> None:
-        """Append to the change log what this call changed."""
+        """Append this call's change of an entity to the change log."""
         seen = 0
         if self.transaction is not None:
             seen = self.transaction.seen
@@ -80,7 +84,7 @@ class Context:
                 self.transaction.stored = max(self.transaction.stored, self.stamp)
         changes.append(
             self.db,
-            # A start reads the last stamp from here: it must not be behind what was seen.
+            # The next start reads the last stamp from here; it must not be smaller than any seen.
             at=max(self.stamp, seen),
             origin=self.origin or self.node.agent_id,
             actor=self.caller.agent_id,
@@ -92,52 +96,52 @@ class Context:
         )
 
 
-class Guard(Protocol):
-    """What a family of methods does with what it refuses."""
+class RefusalGuard(Protocol):
+    """How a family of methods treats its refusals."""
 
     @property
     def reason(self) -> str:
-        """That of params that are wrong in themselves."""
+        """The reason of a refusal of invalid params."""
 
     def explain(self, refusal: Refusal) -> Refusal:
-        """The refusal as callers of these methods get it."""
+        """The refusal that callers of these methods receive."""
 
     def notes(self, refusal: Refusal) -> bool:
-        """Whether `note` is to be called, in a transaction of its own."""
+        """Whether `note` must be called for it, in its own transaction."""
 
     def note(self, ctx: Context, refusal: Refusal) -> None:
-        """Write down what was refused."""
+        """Record the refusal."""
 
 
 class Fetch(Protocol):
-    """Fetches the content of a file from another node, and keeps it here if there is room."""
+    """Fetches a file's content from another node, and keeps a copy here if there is room."""
 
     async def __call__(self, project_id: str, file: File, *, direct: bool = False) -> bytes:
-        """The content, checked. `direct`: from its holder alone. Raises Refusal."""
+        """The checked content. `direct` asks only the node that holds it. Raises Refusal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """A call that may wait: it reads and writes as often as it needs to, in between."""
+class CallSession:
+    """A call that may wait. It opens a transaction for each read and write."""
 
     database: Database
     caller: Caller
     node: Node
     method: str
     stopping: asyncio.Event
-    """The node stops: who waits answers now."""
+    """Set when the node stops: waiting calls answer at once."""
     fetch: Fetch | None = None
-    """None where no call comes from outside."""
-    check_still: Callable[[], None] = field(default=_unchecked, repr=False)
-    """Raises Unauthenticated or Forbidden when the caller may not do this any more. What has waited
-    calls it before it looks at what it shows; it is called again before the answer."""
+    """None for the node's own sessions, which fetch no files."""
+    recheck_access: Callable[[], None] = field(default=_unchecked, repr=False)
+    """Raises Unauthenticated or Forbidden when the caller has lost access. A method calls it after
+    waiting, before it reads what it shows; the dispatcher calls it again before the answer."""
 
     def read(self, function: Callable[[Context], T]) -> T:
-        """Run a read of a few rows. Its context's stamp is the time."""
+        """Run a read of a few rows. Its context's stamp is the current time."""
         return self.database.read(partial(self._reading, function))
 
     async def read_wide(self, function: Callable[[Context], T]) -> T:
-        """Run a read of much in a thread."""
+        """Run a large read in a thread."""
         return await self.database.read_wide(partial(self._reading, function))
 
     def _reading(self, function: Callable[[Context], T], db: sqlite3.Connection) -> T:
@@ -145,7 +149,7 @@ class Session:
         return function(Context(db, self.caller, self.node, self.method, now, sure=sure))
 
     async def write(self, function: Callable[[Context], T]) -> T:
-        """Run a function in a transaction of its own, on disk when this returns."""
+        """Run a function in its own transaction; returns once that is on disk."""
         return await self.database.write(
             lambda transaction: function(
                 Context(
@@ -160,7 +164,7 @@ class Session:
         )
 
     async def until(self, event: asyncio.Event, seconds: float) -> None:
-        """Wait for an event, for the end of the node, or for so many seconds."""
+        """Wait until the event, the end of the node, or the given number of seconds."""
         await first(event, self.stopping, seconds=seconds)
 
 
@@ -170,12 +174,11 @@ Wide = bool | Callable[[Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A JSON-RPC method: what it takes and gives, and how it is run.
+    """A JSON-RPC method: its params, its result, and how it is run.
 
-    `wide` reads run in a thread, some only with certain params; others are a few rows and run on
-    the event loop.
-    `large` methods may carry a body up to the limit for files. `waits` methods are coroutines, and
-    are given a Session.
+    `wide` reads run in a thread, some of them only for certain params; other reads take a few rows
+    and run on the event loop. `large` methods accept bodies up to the limit for files. `waits`
+    methods are coroutines that get a CallSession.
     """
 
     name: str
@@ -188,12 +191,12 @@ class Method:
     wide: Wide = False
     large: bool = False
     waits: bool = False
-    guard: Guard | None = None
+    guard: RefusalGuard | None = None
     instead: str = ""
-    """What to call when its answer is too large."""
+    """The call to suggest when the answer is too large."""
     reach: Reach = "node"
     weight: Callable[[Any], int] | None = None
-    """As how many requests a call with these params counts; None is one."""
+    """How many requests a call with these params counts as; None means one."""
 
 
 METHODS: dict[str, Method] = {}
@@ -207,12 +210,12 @@ def reads(
     *,
     access: Access = "read",
     wide: Wide = False,
-    guard: Guard | None = None,
+    guard: RefusalGuard | None = None,
     instead: str = "",
     reach: Reach | None = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
-    """Declare a method that changes nothing. `instead`: what to call when the answer is too
-    large."""
+    """Declare a method that changes nothing. `instead` is the call to suggest when the answer is
+    too large."""
     how = {"writes": False, "wide": wide, "instead": instead}
     return _declare(name, params, result, access, guard, reach, **how)
 
@@ -224,7 +227,7 @@ def writes(
     *,
     access: Access = "write",
     large: bool = False,
-    guard: Guard | None = None,
+    guard: RefusalGuard | None = None,
     reach: Reach | None = None,
     weight: Callable[[P], int] | None = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
@@ -234,10 +237,10 @@ def writes(
 
 
 def waits(
-    name: str, params: type[P], result: Any, *, access: Access, guard: Guard | None = None
+    name: str, params: type[P], result: Any, *, access: Access, guard: RefusalGuard | None = None
 ) -> Callable[
-    [Callable[[Session, P], Coroutine[Any, Any, Any]]],
-    Callable[[Session, P], Coroutine[Any, Any, Any]],
+    [Callable[[CallSession, P], Coroutine[Any, Any, Any]]],
+    Callable[[CallSession, P], Coroutine[Any, Any, Any]],
 ]:
     """Declare a method that may wait before it answers."""
     return _declare(name, params, result, access, guard, None, writes=False, waits=True)
@@ -248,11 +251,11 @@ def _declare(
     params: type[P],
     result: Any,
     access: Access,
-    guard: Guard | None,
+    guard: RefusalGuard | None,
     reach: Reach | None,
     **how: Any,
 ) -> Callable[[Callable[[C, P], R]], Callable[[C, P], R]]:
-    """Who declares no reach reaches the project that the params name, else the whole node."""
+    """Without a declared reach, it is the project that the params name, else the whole node."""
     how |= {"guard": guard, "reach": reach or ("project" if names_project(params) else "node")}
 
     def declare(run: Callable[[C, P], R]) -> Callable[[C, P], R]:
@@ -270,48 +273,61 @@ def names_project(params: type[BaseModel]) -> bool:
 
 
 def new_id() -> str:
-    """A UUIDv7: unique, and in the order of time, which keeps inserts close together."""
+    """A UUIDv7: unique and ordered by time, which keeps inserts close together on disk."""
     return str(uuid7())
 
 
 def free_id(ctx: Context, named: Callable[[UUID], str], is_taken: Callable[[str], bool]) -> str:
-    """An id that follows from its first 64 bits, which no other has: `new_id` gives many the same
-    within a millisecond. They are in the order of time."""
+    """An unused id, derived by `named` from 64 unique bits in the order of time. (`new_id` repeats
+    those bits within a millisecond.)"""
     while True:
-        tick = ctx.node.ticks.at(ctx.stamp)
-        found = named(UUID(int=(tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64))
-        if not is_taken(found):
-            return found
+        tick = ctx.node.ticks.next_tick(ctx.stamp)
+        candidate = named(UUID(int=(tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64))
+        if not is_taken(candidate):
+            return candidate
 
 
 def cursor_after(stamp: int, id: str) -> str:
-    """Where a page ended, for `nextCursor`."""
+    """The `nextCursor` of a page whose last entry has this stamp and id."""
     return f"{stamp}.{id}"
 
 
 def parse_cursor(cursor: str | None, first: tuple[int, str] = (0, "")) -> tuple[int, str]:
-    """The stamp and the id where a page begins; `first` without a cursor. Raises InvalidInput."""
+    """The stamp and id after which a page begins; `first` without a cursor. Raises
+    InvalidInput."""
     if cursor is None:
         return first
     stamp, _, id = cursor.partition(".")
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 19 and id):
-        raise InvalidInput("cursor: not one that nextCursor gave", path="cursor")
+        raise InvalidInput("cursor: must be a nextCursor that this method returned", path="cursor")
     return int(stamp), id
 
 
+def page_of(
+    rows: Sequence[R], limit: int, cursor_of: Callable[[R], Any]
+) -> tuple[Sequence[R], dict[str, Any]]:
+    """The first `limit` rows, and `{"nextCursor": …}` of the last one when more rows follow."""
+    page = rows[:limit]
+    return page, {"nextCursor": cursor_of(page[-1])} if len(rows) > limit else {}
+
+
+def no_project(project_id: str) -> NotFound:
+    return NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
+
+
 def open_project(ctx: Context, project_id: str) -> Membership:
-    """A project, as a method needs it to decide. Raises NotFound."""
-    found = projects.membership(ctx.db, project_id)
-    if found is None:
-        raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
-    return found
+    """The project's name, policy and members. Raises NotFound."""
+    project = projects.membership(ctx.db, project_id)
+    if project is None:
+        raise no_project(project_id)
+    return project
 
 
 def party(ctx: Context, project_id: str, project: Membership) -> Party:
-    """The repo that the caller acts for: the one that its key is for. The node's own agent, who has
-    no key, acts for the repo of its name, else for the first that it holds.
+    """The repo that the caller acts for: that of its key. The node's own agent, which has no key,
+    acts for the repo of its name, else for the first that it holds.
 
-    Raises Forbidden when it holds none.
+    Raises Forbidden when the caller holds no repo.
     """
     caller = ctx.caller
     held = [
@@ -332,9 +348,8 @@ def party(ctx: Context, project_id: str, project: Membership) -> Party:
 
 
 def check_member(ctx: Context, project_id: str, project: Membership) -> None:
-    """Raises Forbidden unless the caller may change the project itself.
-
-    Once somebody holds a repo of it, those who do may, and the node's own agent.
+    """Raises Forbidden unless the caller may change the project itself: the node's own agent
+    always, anybody while no repo is held, and afterwards the holders of repos.
     """
     if ctx.caller.via != "local" and any(member.agent_id for member in project.members):
         party(ctx, project_id, project)

@@ -1,4 +1,4 @@
-"""The OpenRPC document, made from the models (OpenRPC 1.3.2)."""
+"""The OpenRPC document, generated from the models (OpenRPC 1.3.2)."""
 
 from functools import cache
 from importlib.metadata import version
@@ -19,10 +19,10 @@ ERRORS = {
     ErrorCode.FORBIDDEN: "Forbidden",
     ErrorCode.CONFLICT: "Conflict",
     ErrorCode.RATE_LIMITED: "Rate limited; see data.retryAfter",
-    ErrorCode.TOO_LARGE: "Too large: the body, a file, or the answer, for which "
-    "data.instead says what to call in its place",
-    ErrorCode.SERVER_ERROR: "Server error; data.id finds it in the node's log. With the "
-    "reason busy it is none: see data.retryAfter",
+    ErrorCode.TOO_LARGE: "Too large: the body, a file, or the answer; for an answer, "
+    "data.instead names a call to make instead",
+    ErrorCode.SERVER_ERROR: "Server error; data.id finds it in the node's log. The reason busy "
+    "means that the node has no room for the answer now: see data.retryAfter",
 }
 
 
@@ -61,7 +61,7 @@ def document() -> bytes:
 
 
 def verbose() -> bytes:
-    """Every method with its params' and result's schemas, each whole in itself, as JSON."""
+    """Every method with self-contained schemas of its params and its result, as JSON."""
     return orjson.dumps({"methods": [_describe(method) for method in METHODS.values()]})
 
 
@@ -101,32 +101,32 @@ def _schemas() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
 
 
 def _publish_absence(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Say of a result, in place, that what is optional in it is absent and never null."""
+    """Change a result's schema in place: optional members are absent, never null."""
     waiting = [schema]
     seen = set()
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, list):
-            waiting += one
-        if not isinstance(one, dict) or id(one) in seen:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        if not isinstance(node, dict) or id(node) in seen:
             continue
-        seen.add(id(one))
-        kinds = [kind for kind in one.get("anyOf", ()) if kind != {"type": "null"}]
+        seen.add(id(node))
+        kinds = [kind for kind in node.get("anyOf", ()) if kind != {"type": "null"}]
         if len(kinds) == 1:
-            del one["anyOf"]
-            one |= kinds[0]
-        if one.get("default", ...) is None:
-            del one["default"]
-        waiting += [value for name, value in one.items() if name != "$defs"]
-        if "$ref" in one:
-            waiting.append(definitions[one["$ref"].rpartition("/")[2]])
+            del node["anyOf"]
+            node |= kinds[0]
+        if node.get("default", ...) is None:
+            del node["default"]
+        waiting += [value for name, value in node.items() if name != "$defs"]
+        if "$ref" in node:
+            waiting.append(definitions[node["$ref"].rpartition("/")[2]])
     return schema
 
 
 def _inline(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     reference = schema.get("$ref")
-    found: dict[str, Any] = definitions[reference.rpartition("/")[2]] if reference else schema
-    return found
+    resolved: dict[str, Any] = definitions[reference.rpartition("/")[2]] if reference else schema
+    return resolved
 
 
 def _params(schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""rpc.discover: the OpenRPC document, as a method (OpenRPC, Service Discovery Method)."""
+"""rpc.discover returns the OpenRPC document (OpenRPC, Service Discovery Method)."""
 
 from typing import Any
 
@@ -13,5 +13,5 @@ class DiscoverParams(Params):
 
 @reads("rpc.discover", DiscoverParams, dict[str, Any], reach="nothing")
 def discover(ctx: Context, params: DiscoverParams) -> bytes:
-    """This service, described: every method with the schemas of its params and result."""
+    """Describe this service: every method with the schemas of its params and result."""
     return openrpc.document()

@@ -1,9 +1,9 @@
-"""How much memory answers may take: each by itself, and all that are being made or sent.
+"""Limits the memory of answers: of each, and of all that are being made or sent.
 
-An `AnswerShare` is what the answer to one request takes. It is made when an answer turns out to be
-large, so that small ones pay nothing. A wide read counts the rows that it takes out of the database
-(`Meter`): it is broken off where its answer would be too large. Where there is no room it is broken
-off too, waits its turn, and is begun anew with all the room that an answer may need.
+An `AnswerShare` is what the answer to one request takes of the budget. It is made when an answer
+turns out to be large, so that small ones cost nothing. A wide read counts the rows that it reads
+(`Meter`), and stops when its answer would be too large. When the budget has no room, the read
+stops, waits for its turn, and starts again with room for an answer of the largest size.
 """
 
 import asyncio
@@ -15,30 +15,31 @@ from typing import NamedTuple
 from server.domain.errors import Busy, TooLarge
 
 UNCOUNTED = 64 * 1024
-"""An answer of so many bytes is not counted."""
+"""Answers up to this many bytes are not counted."""
 SMALL = 1024 * 1024
-"""An answer up to this passes those that wait, and has an eighth of the budget to itself: who
-reads slowly what is large keeps nobody from a contract."""
+"""Answers up to this many bytes overtake those that wait, and have an eighth of the budget for
+themselves: slow readers of large answers do not block
+readers of contracts."""
 WAIT_SECONDS = 10.0
 """How long a call waits for room before it is refused."""
 RETRY_SECONDS = 5
 
 
 class NoRoom(Exception):
-    """The answer needs more than there is room for now."""
+    """The budget has no room for the answer now."""
 
 
 class _Waiting(NamedTuple):
     share: "AnswerShare"
     turn: "asyncio.Future[int]"
-    """How much was taken for it."""
+    """The bytes that were reserved for the share."""
 
 
 class AnswerBudget:
-    """What all answers together may take; `limit` is for one. A caller has half at most.
+    """The memory of all answers: `total` bytes, `limit` for one, and half of it for one caller.
 
-    An answer of the limit always leaves some room, of all and of its caller's: what waits its turn
-    is not kept from it by the small answers beside it.
+    An answer of the limit leaves room in the total and in its caller's half, so that small answers
+    never keep a waiting one from its turn.
     """
 
     def __init__(self, limit: int, total: int, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -56,11 +57,11 @@ class AnswerBudget:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for room."""
+        """The calls that wait for room."""
         return len(self._waiting)
 
     def share(self, caller: str, limit: int | None = None) -> "AnswerShare":
-        """For the answer to a request; `limit` where it may take less than another."""
+        """The share of a request's answer; `limit` lowers the limit of one answer."""
         return AnswerShare(self, caller, min(self.limit, limit or self.limit))
 
     def check(self, caller: str) -> None:
@@ -69,20 +70,20 @@ class AnswerBudget:
             raise self.busy()
 
     def busy(self) -> Busy:
-        """The refusal of a call for whose answer there is no room."""
+        """The refusal of a call whose answer does not fit now."""
         self.refused["busy"] += 1
         return Busy(
-            f"Answers take all the memory that they may ({self.total} bytes): try again in "
-            f"{RETRY_SECONDS} s, and read those under way to their ends",
+            f"Answers use all the memory reserved for them ({self.total} bytes): try again in "
+            f"{RETRY_SECONDS} s, and read your open responses to their ends",
             retryAfter=RETRY_SECONDS,
         )
 
     def _fits(self, caller: str, more: int, size: int) -> bool:
-        """Whether an answer that comes to `size` may take `more`."""
+        """Whether an answer of `size` bytes in all may take `more` now."""
         room = self.total if size <= SMALL else self._large
         return self.taken + more <= room and self._of_caller[caller] + more <= self._each
 
-    def _take(self, share: "AnswerShare", more: int, *, waits: bool = False) -> bool:
+    def _try_reserve(self, share: "AnswerShare", more: int, *, waits: bool = False) -> bool:
         with self._lock:
             size = share.held + more
             passes = waits or size <= SMALL or not self._waiting
@@ -96,56 +97,56 @@ class AnswerBudget:
         self.taken += more
         self._of_caller[share.caller] += more
         if not self._of_caller[share.caller]:
-            # Who has nothing any more is not remembered.
+            # Callers without open answers are not remembered.
             del self._of_caller[share.caller]
 
-    def _give(self, share: "AnswerShare", less: int) -> None:
+    def _return_bytes(self, share: "AnswerShare", less: int) -> None:
         with self._lock:
             if not share.released:
                 self._move(share, -less)
-        self._let_in()
+        self._serve_waiting()
 
     def _release(self, share: "AnswerShare") -> None:
         with self._lock:
             self._move(share, -share.held)
             share.released = True
-        self._let_in()
+        self._serve_waiting()
 
-    def _let_in(self) -> None:
-        """Give those who wait their turns, in order. Who waits for an answer of its own caller's is
-        passed over; who waits for others' is not."""
-        for one in [*self._waiting]:
-            share = one.share
-            if one.turn.done():
+    def _serve_waiting(self) -> None:
+        """Serve the waiting calls in order. A call that waits for its own caller's share is
+        skipped; one that waits for the total is not."""
+        for waiting in [*self._waiting]:
+            share = waiting.share
+            if waiting.turn.done():
                 continue
             more = share.limit - share.held
-            if self._take(share, more, waits=True):
-                one.turn.set_result(more)
+            if self._try_reserve(share, more, waits=True):
+                waiting.turn.set_result(more)
             elif self._of_caller[share.caller] + more <= self._each:
                 break
 
-    async def _turn(self, share: "AnswerShare") -> int:
-        """Wait until all that the answer may need is taken for it; how much. Raises Busy."""
+    async def _wait_for_room(self, share: "AnswerShare") -> int:
+        """Wait until room for the largest answer is reserved. Returns its bytes. Raises Busy."""
         if share.released or share.refused:
             raise self.busy()
-        one = _Waiting(share, asyncio.get_running_loop().create_future())
-        self._waiting.append(one)
-        self._let_in()
+        waiting = _Waiting(share, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self._serve_waiting()
         try:
-            await asyncio.wait([one.turn], timeout=self._wait_seconds)
+            await asyncio.wait([waiting.turn], timeout=self._wait_seconds)
         finally:
-            self._waiting.remove(one)
-            if not one.turn.done():
-                # Those behind it may fit.
-                self._let_in()
-        if not one.turn.done():
+            self._waiting.remove(waiting)
+            if not waiting.turn.done():
+                # The calls behind it may fit.
+                self._serve_waiting()
+        if not waiting.turn.done():
             share.refused = True
             raise self.busy()
-        return one.turn.result()
+        return waiting.turn.result()
 
 
 class Meter:
-    """Counts what one read takes, in its thread, into a share."""
+    """Counts the bytes of one read into a share, from the reader's thread."""
 
     def __init__(self, share: "AnswerShare", reserved: int = 0) -> None:
         self._share = share
@@ -155,10 +156,10 @@ class Meter:
         self.taken = 0
 
     def __call__(self, size: int) -> None:
-        """Raises what breaks the read off."""
+        """Count `size` more bytes. Raises TooLarge or NoRoom, which stop the read."""
         with self._lock:
             if self._settled:
-                # Nobody waits for it any more.
+                # The request was abandoned.
                 raise NoRoom
             self.taken += size
             more = self.taken - self._reserved
@@ -166,14 +167,14 @@ class Meter:
                 self._reserved += self._share.take(more)
 
     def settle(self, size: int) -> None:
-        """What was counted comes to an answer of so many bytes."""
+        """Replace what was counted by the size of the answer."""
         with self._lock:
             self._settled = True
-            self._share.change(size - self._reserved)
+            self._share.add_unchecked(size - self._reserved)
 
 
 class AnswerShare:
-    """What the answer to one request takes of the budget: that of a batch, of all its members."""
+    """What the answer to one request, or to all members of a batch, takes of the budget."""
 
     def __init__(self, budget: AnswerBudget, caller: str, limit: int) -> None:
         self._budget = budget
@@ -181,21 +182,21 @@ class AnswerShare:
         self.limit = limit
         self.held = 0
         self.released = False
-        """Nobody waits for the answer any more: what is still made of it is broken off, and nothing
-        is counted twice."""
+        """The answer was sent or abandoned: a read that still makes it stops, and counts
+        nothing."""
         self.refused = False
-        """It has waited in vain: the other members of a batch don't wait as long again, each."""
+        """Its wait timed out: the other members of the batch are refused without a wait."""
         self._ahead = 0
         self._one_by_one = asyncio.Lock()
 
     async def make(self, make: Callable[[Meter], Awaitable[bytes]]) -> bytes:
-        """An answer, made with a meter that counts what goes into it; the members of a batch one by
-        one. Raises TooLarge or Busy."""
+        """Make an answer with a meter that counts its bytes; the members of a batch one after the
+        other. Raises TooLarge or Busy."""
         async with self._one_by_one:
             try:
                 return await self._made(Meter(self), make)
             except NoRoom:
-                self._ahead = await self._budget._turn(self)
+                self._ahead = await self._budget._wait_for_room(self)
                 try:
                     return await self._made(Meter(self, self._ahead), make)
                 finally:
@@ -212,33 +213,33 @@ class AnswerShare:
             meter.settle(size)
 
     def take(self, more: int) -> int:
-        """Count more into the answer, and some in advance; how much. Raises TooLarge, or what has
-        `make` wait."""
+        """Reserve at least `more` bytes. Returns how many. Raises TooLarge, or NoRoom, upon which
+        `make` waits."""
         room = self.limit - self.held
         if more > room:
             raise self.too_large()
         taken = min(max(more, UNCOUNTED), room)
-        if not self._budget._take(self, taken):
+        if not self._budget._try_reserve(self, taken):
             raise NoRoom
         return taken
 
-    def change(self, more: int) -> None:
-        """Count what is there already, whether there is room or not."""
-        self._budget._give(self, -more)
+    def add_unchecked(self, more: int) -> None:
+        """Count bytes that exist already, whether there is room or not."""
+        self._budget._return_bytes(self, -more)
 
     def check(self) -> None:
-        """Raise TooLarge when the answer can take no more, and Busy when there is no room."""
+        """Raise TooLarge when the share is used up, and Busy when the budget has no room."""
         if self.held - self._ahead >= self.limit:
             raise self.too_large()
         self._budget.check(self.caller)
 
     def release(self) -> None:
-        """The answer is sent, or never will be. Its making may still go on for a moment, where
-        another task or thread does it."""
+        """Give back all of it, once the answer was sent or abandoned. A task or thread may still
+        make the answer for a moment."""
         self._budget._release(self)
 
     def too_large(self) -> TooLarge:
-        """The refusal; `dispatch` says of which method, and what to call in its place."""
+        """The refusal; `dispatch` adds the method, and what to call instead."""
         self._budget.refused["answer_too_large"] += 1
         return TooLarge(
             f"the answer would be larger than {self.limit} bytes",

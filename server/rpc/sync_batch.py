@@ -1,8 +1,8 @@
-"""Takes in the `*/sync` calls of a peer, many in one transaction: what it pushes in a batch, and
-what this node has fetched from it.
+"""Runs the `*/sync` calls of a peer, many in one transaction: those that it pushes in a batch, and
+those that this node fetched from it.
 
-All of it is done on the writer's thread, the checks of params too: threads that compute side by
-side take the interpreter from each other, and cost more than they save.
+All of it runs on the writer's thread, the validation of params too: threads that compute
+concurrently contend for the interpreter, and cost more than they save.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,30 +16,31 @@ from server.domain.errors import Refusal, Unavailable
 from server.methods import METHODS
 from server.methods.base import Context, Method
 from server.node import Node
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.peers import Peer
 
 Message = dict[str, Any]
-"""{method, params} of a call; the params are an object, or its JSON."""
+"""{method, params} of a call; params is an object, or its JSON text."""
 
 
 class SyncCall(NamedTuple):
-    """A call whose params are checked."""
+    """A call with validated params."""
 
     method: Method
     params: BaseModel
 
 
 Read = Callable[[], SyncCall]
-"""Checks what came in. Raises Refusal or ValidationError for what is no call."""
+"""Validates a call. Raises Refusal or ValidationError."""
 
 
 async def take_together(
     database: Database, node: Node, caller: Caller, calls: Sequence[Read]
 ) -> list[dict[str, Any] | Exception]:
-    """The result of each call, or what it raises; all in one transaction.
+    """The result of each call, or the exception that it raised. Runs all in one transaction.
 
-    What one of them breaks, it breaks for itself: the others are taken without it.
+    When the transaction fails, each call runs in a transaction of its own.
     """
     try:
         return await database.write(partial(_taken, node, caller, calls))
@@ -49,19 +50,21 @@ async def take_together(
         if len(calls) == 1:
             return [error]
         return [
-            one for each in calls for one in await take_together(database, node, caller, [each])
+            outcome
+            for call in calls
+            for outcome in await take_together(database, node, caller, [call])
         ]
 
 
 def is_fault(outcome: object) -> bool:
-    """Whether a call failed by a fault of this node or its disk, and was not refused."""
+    """Whether a call failed by a fault of this node or its disk, rather than being refused."""
     if isinstance(outcome, Unavailable):
         return True
     return isinstance(outcome, Exception) and not isinstance(outcome, Refusal | ValidationError)
 
 
 class SyncIntake:
-    """What comes from peers on this node's own asking."""
+    """Takes in what this node fetched from peers."""
 
     def __init__(self, database: Database, node: Node) -> None:
         self._database = database
@@ -77,8 +80,8 @@ class SyncIntake:
     async def take_all(
         self, source: Peer, messages: list[Message]
     ) -> list[dict[str, Any] | Exception]:
-        """The SyncResult of each call, as if their peer had made them, or what it raises: Refusal
-        or ValidationError for what is refused, all else by a fault of this node."""
+        """The SyncResult of each call, run with its peer as the caller, or the exception that it
+        raised: Refusal or ValidationError when refused, anything else for a fault of this node."""
         calls = [partial(_read, message) for message in messages]
         keyed = source.secret is not None
         caller = Caller(
@@ -100,7 +103,7 @@ def _read(message: Message) -> SyncCall:
 def _taken(
     node: Node, caller: Caller, calls: Sequence[Read], transaction: Transaction
 ) -> list[dict[str, Any] | Exception]:
-    """Raises what a call raises that had written before it did."""
+    """The outcome of each call. Raises what a call raises that wrote before, to roll back."""
     db = transaction.connection
     outcomes: list[dict[str, Any] | Exception] = []
     for read in calls:

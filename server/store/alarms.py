@@ -1,6 +1,7 @@
-"""What is wrong with content that is held here or was sent, until it is mended or acknowledged.
+"""Alarms about damaged or contradicting content, until it is repaired or an operator acknowledges
+them.
 
-`/health` says so as long as a row is there.
+`/health` reports an alarm as long as its row exists.
 """
 
 import sqlite3
@@ -12,8 +13,8 @@ Reason = Literal["content_corrupt", "content_differs", "equivocation"]
 
 
 class Alarm(NamedTuple):
-    """`about` names what is wrong, `detail` says in words what it is and what to do. Of a damaged
-    entity, `sound` is the digest of what was written, `damaged` that of what was found."""
+    """`about` names what is affected; `detail` says what is wrong and what to do. For a damaged
+    entity, `sound` is the digest of what was written, `damaged` that of what is stored."""
 
     reason: Reason
     about: str
@@ -24,12 +25,12 @@ class Alarm(NamedTuple):
 
 
 def begin(db: sqlite3.Connection, alarm: Alarm) -> bool:
-    """Whether it is new."""
+    """Raise an alarm. False when it was raised already."""
     return bool(SQL.raise_alarm(db, **alarm._asdict()))
 
 
 def end(db: sqlite3.Connection, reason: Reason, about: str) -> bool:
-    """False when there was none."""
+    """Remove an alarm. False when there was none."""
     return bool(SQL.end_alarm(db, reason=reason, about=about))
 
 
@@ -39,7 +40,7 @@ def find(db: sqlite3.Connection, reason: Reason, about: str) -> Alarm | None:
 
 
 def every(db: sqlite3.Connection) -> list[Alarm]:
-    """The oldest first, a thousand at most."""
+    """All alarms, the oldest first, at most a thousand."""
     return [Alarm(*row) for row in SQL.every_alarm(db)]
 
 

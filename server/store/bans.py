@@ -1,26 +1,26 @@
-"""Who is no peer any more, as each node has said it, and what that ends here."""
+"""Ban statements of all nodes, and what a ban ends on this node."""
 
 import sqlite3
 from collections.abc import Iterable
 
 from schemas.base import iso
 from server.domain.agents import identity
-from server.domain.bans import BanStatement, Heeds, deciding
+from server.domain.bans import BanStatement, TrustedBans, deciding
 from server.domain.errors import Forbidden
 from server.store import alarms, keys, mail_outbox, mesh, peers
 from server.store.sql import SQL, Row
 
-# On the hot path: run as text, without aiosql's own call.
+# On the hot path: run as text, which is faster than aiosql's own call.
 _ABOUT: str = SQL.bans_about.sql
 
 
-def put(db: sqlite3.Connection, said: BanStatement) -> None:
-    """Keep a node's word of an agent, in place of what it said before."""
-    SQL.put_ban(db, **said._asdict())
+def put(db: sqlite3.Connection, statement: BanStatement) -> None:
+    """Store a node's statement about an agent, replacing its former one."""
+    SQL.put_ban(db, **statement._asdict())
 
 
-def said_by(db: sqlite3.Connection, node: str) -> list[BanStatement]:
-    """All that a node has said."""
+def statements_by(db: sqlite3.Connection, node: str) -> list[BanStatement]:
+    """All statements of a node."""
     return _read(SQL.bans_said_by(db, by_node=identity(node)))
 
 
@@ -29,57 +29,60 @@ def every(db: sqlite3.Connection) -> list[BanStatement]:
 
 
 def find(
-    db: sqlite3.Connection, heeds: Heeds, agent_id: str, public_key: str | None = None
+    db: sqlite3.Connection, trusted_bans: TrustedBans, agent_id: str, public_key: str | None = None
 ) -> BanStatement | None:
-    """The ban of an agent, in any of its versions, or of a key, that holds here."""
+    """The ban that holds here for an agent, in any version, or for its key; None when there is
+    none."""
     rows = db.execute(_ABOUT, {"agent": identity(agent_id), "public_key": public_key}).fetchall()
     if not rows:
         return None
-    mine = [one.agent for one in said_by(db, heeds.own) if one.banned]
-    return deciding(_read(rows), heeds, mine)
+    mine = [
+        statement.agent for statement in statements_by(db, trusted_bans.own) if statement.banned
+    ]
+    return deciding(_read(rows), trusted_bans, mine)
 
 
 def check(
-    db: sqlite3.Connection, heeds: Heeds, agent_id: str, public_key: str | None = None
+    db: sqlite3.Connection, trusted_bans: TrustedBans, agent_id: str, public_key: str | None = None
 ) -> None:
-    """Raises Forbidden for an agent, or the holder of a key, that is banned."""
-    ban = find(db, heeds, agent_id, public_key)
+    """Raises Forbidden when the agent or its key is banned."""
+    ban = find(db, trusted_bans, agent_id, public_key)
     if ban is None:
         return
-    whose = "this node" if ban.by_node == heeds.own else ban.by_node
+    whose = "this node" if ban.by_node == trusted_bans.own else ban.by_node
     under = "" if identity(agent_id) == ban.agent else f", whose key it has as {ban.agent},"
     raise Forbidden(
-        f"{agent_id}{under} is banned here since {iso(ban.stamp)}, by {whose}: nothing of it is "
-        f"taken until an operator here runs `cacp peers unban {ban.agent}`",
+        f"{agent_id}{under} is banned here since {iso(ban.stamp)}, by {whose}: nothing from it is "
+        f"accepted until an operator here runs `cacp peers unban {ban.agent}`",
         reason="banned",
         bannedBy=ban.by_node,
         since=iso(ban.stamp),
     )
 
 
-def enforce(db: sqlite3.Connection, heeds: Heeds, now: int) -> list[str]:
-    """End what is exchanged with every peer that is banned; these."""
+def enforce(db: sqlite3.Connection, trusted_bans: TrustedBans, now: int) -> list[str]:
+    """Expel every banned peer; returns their agent ids."""
     ended = []
     for peer in peers.every(db):
         known = mesh.node_key(db, peer.agent_id)
-        if find(db, heeds, peer.agent_id, known.public_key if known else None) is not None:
+        if find(db, trusted_bans, peer.agent_id, known.public_key if known else None) is not None:
             expel(db, peer, now)
             ended.append(peer.agent_id)
     return ended
 
 
-def is_due(db: sqlite3.Connection, heeds: Heeds) -> bool:
-    """Whether there is a peer that is banned."""
+def is_due(db: sqlite3.Connection, trusted_bans: TrustedBans) -> bool:
+    """Whether any peer is banned."""
     return any(
-        find(db, heeds, peer.agent_id, known.public_key if known else None) is not None
+        find(db, trusted_bans, peer.agent_id, known.public_key if known else None) is not None
         for peer in peers.every(db)
         for known in [mesh.node_key(db, peer.agent_id)]
     )
 
 
 def expel(db: sqlite3.Connection, peer: peers.Peer, now: int) -> None:
-    """End what is exchanged with a peer, with every key that it may call with, and whom it spoke
-    for. The key that it signs with stays known: what it wrote before stays, and can be checked."""
+    """End the exchange with a peer: revoke the keys that it calls with, and forget the agents at
+    home there. Its signing key stays known, so that what it wrote before can be verified."""
     address = identity(peer.agent_id)
     for key in keys.every(db):
         if key.trust == "peer" and identity(key.agent_id) == address:
@@ -87,7 +90,7 @@ def expel(db: sqlite3.Connection, peer: peers.Peer, now: int) -> None:
     mesh.forget_homes(db, peer.agent_id)
     mail_outbox.forget_node(db, peer.agent_id)
     peers.put_api_key(db, peer.endpoint.rstrip("/"), None)
-    # Nobody compares with it any more, so nothing else would end that.
+    # No comparison with it will end this alarm any more.
     alarms.end(db, "content_differs", address)
     peers.remove(db, peer.agent_id)
 

@@ -1,4 +1,4 @@
-"""The change log: event stream, peers' cursors and audit in one (design §4)."""
+"""The change log, which serves as event stream, as queue for peers and as audit (design §4)."""
 
 import sqlite3
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _APPEND = plain(SQL.append_change)
 
 
 class Change(NamedTuple):
-    """One change. `at` is a stamp, `origin` the node where it was made."""
+    """One change. `at` is a stamp; `origin` is the node that made it."""
 
     seq: int
     at: int
@@ -52,7 +52,7 @@ def epoch(db: sqlite3.Connection) -> str:
 
 
 def can_read(db: sqlite3.Connection) -> bool:
-    """Touches the file; raises as any read does when it can't be read."""
+    """Read one row; raises as any read does when the file can't be read."""
     return int(SQL.can_read(db)) > 0
 
 

@@ -1,4 +1,4 @@
-"""Context packets: immutable, kept as the JSON that readers get."""
+"""Context packets, which are immutable and stored as the JSON that readers get."""
 
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ def insert(
     packet: ContextPacket,
     signature: str | None = None,
 ) -> None:
-    """Store a packet. Lists go by its own time, which every node has alike, not by its arrival.
+    """Store a packet. Lists order packets by `timestamp`, the same on every node, not by arrival.
 
     `signature` is that of another node that vouches for it (schemas.mesh.Signature, JSON).
     """
@@ -44,7 +44,7 @@ def insert(
 def replace(
     db: sqlite3.Connection, project_id: str, packet: ContextPacket, signature: str | None
 ) -> None:
-    """Put a packet in the place of another with its id."""
+    """Replace the packet with the same id."""
     SQL.drop_packet_contracts(db, project_id=project_id, packet_id=packet.packet_id)
     SQL.drop_packet(db, project_id=project_id, packet_id=packet.packet_id)
     insert(db, project_id, packet, signature)
@@ -91,7 +91,7 @@ def thread(db: sqlite3.Connection, project_id: str, packet_id: str) -> list[orjs
 def signed(
     db: sqlite3.Connection, project_id: str, packet_id: str
 ) -> tuple[str, str | None] | None:
-    """A packet as JSON with the signature that it came with, None for our own."""
+    """A packet as JSON and its signature; None for the signature of this node's own packet."""
     return SQL.signed_packet(  # type: ignore[no-any-return]
         db, project_id=project_id, packet_id=packet_id
     )
@@ -100,11 +100,11 @@ def signed(
 def restamp(
     db: sqlite3.Connection, project_id: str, packet_id: str, moved: Callable[[int], int]
 ) -> None:
-    """Stamp a packet of this node's own anew: nobody else has taken it."""
-    found = signed(db, project_id, packet_id)
-    if found is None or found[1] is not None:
+    """Move the stamp of this node's own packet, which no other node has received yet."""
+    stored = signed(db, project_id, packet_id)
+    if stored is None or stored[1] is not None:
         return
-    packet = orjson.loads(found[0])
+    packet = orjson.loads(stored[0])
     stamp = moved(stamp_of(packet["timestamp"]))
     place = {"project_id": project_id, "packet_id": packet_id, "stamp": stamp}
     document = orjson.dumps(packet | {"timestamp": iso(stamp)}).decode()

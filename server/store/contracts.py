@@ -1,4 +1,4 @@
-"""Contracts: their facts, and the materialised copy that readers get (design §7)."""
+"""The facts of contracts, and the materialised contracts that readers get (design §7)."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from server.store.sql import SQL
 
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
-# On the hot path: run as text, without aiosql's own call.
+# On the hot path: run as text, which is faster than aiosql's own call.
 _DOCUMENT: str = SQL.contract_document.sql
 _FACTS: str = SQL.contract_facts.sql
 _HEADER: str = SQL.contract_header.sql
@@ -28,7 +28,8 @@ _PUT_FACT: str = SQL.put_fact.sql
 
 
 class ContractHeader(NamedTuple):
-    """What never changes of a contract. `created_at` is a stamp, `signature` as of a project's."""
+    """The immutable part of a contract. `created_at` is a stamp; `signature` as in a project's
+    header."""
 
     type: ContractType
     name: str
@@ -36,7 +37,7 @@ class ContractHeader(NamedTuple):
     signature: str | None = None
 
     def body(self) -> dict[str, Any]:
-        """What of it is signed."""
+        """The members that are signed."""
         return {"type": self.type, "name": self.name, "stamp": self.created_at}
 
 
@@ -53,7 +54,7 @@ def header_of(db: sqlite3.Connection, project_id: str, contract_id: str) -> Cont
 
 
 def project_of(db: sqlite3.Connection, contract_id: str) -> str | None:
-    """The project of a contract, known by its id alone."""
+    """The project of a contract, by the contract's id alone; None when it is unknown."""
     row = db.execute(_PROJECT, {"contract_id": contract_id}).fetchone()
     return row[0] if row else None
 
@@ -66,7 +67,7 @@ def insert(
     version: VersionFact,
     signature: str | None = None,
 ) -> None:
-    """A new contract: its first version, proposed. `signature` as for `add`."""
+    """Insert a contract with its first version, in status proposed. `signature` as for `add`."""
     _put_fact(db, project_id, contract_id, version, signature)
     document = _document(contract_id, header, version, "proposed", [], version.stamp)
     db.execute(
@@ -97,9 +98,10 @@ def add(
     more: Iterable[Fact],
     signatures: Mapping[FactKey, str] | None = None,
 ) -> Facts:
-    """Join `more` into a contract's facts, write what is new, renew the copy; the joined facts.
+    """Join `more` into a contract's facts, write the new ones and renew the materialised contract;
+    returns the joined facts.
 
-    `signatures` are those of facts that another node vouches for (schemas.mesh.Signature, JSON).
+    `signatures` has those of facts that another node vouches for (schemas.mesh.Signature, JSON).
     """
     joined = domain.join(facts, more)
     fresh = [fact for at, fact in joined.items() if facts.get(at) != fact]
@@ -111,13 +113,13 @@ def add(
 def restamp(
     db: sqlite3.Connection, project_id: str, contract_id: str, moved: Callable[[int], int]
 ) -> None:
-    """Stamp this node's own facts of a contract anew: nobody else has taken them."""
+    """Move the stamps of this node's own facts, which no other node has received yet."""
     header = header_of(db, project_id, contract_id)
     if header is None:
         return
     facts = dict(facts_of(db, contract_id))
     own = [_FACT.validate_json(body) for body, by in signed_facts(db, contract_id) if by is None]
-    fresh = [one for fact in own if (one := _moved(fact, moved)) != fact]
+    fresh = [restamped for fact in own if (restamped := _moved(fact, moved)) != fact]
     facts |= {(fact.kind, fact.key): fact for fact in fresh}
     if header.signature is None:
         header = header._replace(created_at=moved(header.created_at))
@@ -141,11 +143,11 @@ def _write(
     fresh: list[Fact],
     signatures: Mapping[FactKey, str],
 ) -> None:
-    """Write those of a contract's facts that are new, and renew the copy."""
+    """Write new facts of a contract, and renew the materialised contract."""
     for fact in fresh:
         _put_fact(db, project_id, contract_id, fact, signatures.get((fact.kind, fact.key)))
     renew_copy(db, project_id, contract_id, header, facts)
-    # It may hold many large versions, and most steps add none.
+    # The history may hold many large versions, and most steps add no version.
     if any(isinstance(fact, VersionFact) for fact in fresh):
         history = [_version(version) for version in domain.ancestors_of(facts)]
         SQL.update_history(
@@ -157,8 +159,8 @@ def _write(
 
 
 def outline(db: sqlite3.Connection, project_id: str, contract_id: str) -> dict[str, Any]:
-    """The Contract without its content and what was implemented: what its facts go beside when they
-    are many."""
+    """The Contract without content and implementations, to be sent when its many facts are sent in
+    pieces."""
     at = {"project_id": project_id, "contract_id": contract_id, "with_history": False}
     row = db.execute(_DOCUMENT, at).fetchone()
     return orjson.loads(row[0]) | {"content": {}, "implementations": []}  # type: ignore[no-any-return]
@@ -167,7 +169,8 @@ def outline(db: sqlite3.Connection, project_id: str, contract_id: str) -> dict[s
 def document(
     db: sqlite3.Connection, project_id: str, contract_id: str, *, history: bool = True
 ) -> orjson.Fragment | None:
-    """The Contract as JSON, ready to send; `history` says whether its versions go with it."""
+    """The Contract as JSON, ready to send; `history` includes former versions. None when there is
+    no such contract."""
     row = db.execute(
         _DOCUMENT,
         {"project_id": project_id, "contract_id": contract_id, "with_history": history},
@@ -178,12 +181,12 @@ def document(
 
 
 def history_size(db: sqlite3.Connection, project_id: str, contract_id: str) -> int:
-    """Characters of the JSON of a contract's former versions."""
+    """The size of a contract's former versions, in characters of JSON."""
     return int(SQL.contract_history_size(db, project_id=project_id, contract_id=contract_id))
 
 
 def documents(db: sqlite3.Connection, project_id: str) -> list[orjson.Fragment]:
-    """Every Contract of a project, whole, as JSON."""
+    """Every Contract of a project with its history, as JSON."""
     return [_whole(*row) for row in SQL.contract_documents(db, project_id=project_id)]
 
 
@@ -196,7 +199,7 @@ def summaries(
     type: str | None,
     limit: int,
 ) -> list[dict[str, Any]]:
-    """Contracts of a project in short, by id, after the one named."""
+    """Short forms of a project's contracts, ordered by id, after the id `after`."""
     rows = SQL.contract_rows_after(
         db, project_id=project_id, after=after, status=status, type=type, limit=limit
     )
@@ -217,8 +220,8 @@ def summaries(
 
 
 def conflicts(db: sqlite3.Connection, contract_id: str) -> list[tuple[VersionFact, VersionFact]]:
-    """Versions that lost a race, each with the current one. Contents are read of these alone: a
-    project may hold far more than its conflicts come to."""
+    """Versions that lost a race, each with the current version. Only the contents of these are
+    read, as a project's contents may be large."""
     rows = SQL.contract_versions(db, contract_id=contract_id)
     read = (_FACT.validate_json(body) for (body,) in rows)
     facts: Facts = {(fact.kind, fact.key): fact for fact in read}
@@ -226,7 +229,7 @@ def conflicts(db: sqlite3.Connection, contract_id: str) -> list[tuple[VersionFac
     if not lost:
         return []
     current = _version_fact(db, contract_id, domain.current_of(facts).key)
-    return [(_version_fact(db, contract_id, one.key), current) for one in lost]
+    return [(_version_fact(db, contract_id, version.key), current) for version in lost]
 
 
 def _version_fact(db: sqlite3.Connection, contract_id: str, key: str) -> VersionFact:
@@ -237,7 +240,7 @@ def _version_fact(db: sqlite3.Connection, contract_id: str, key: str) -> Version
 
 
 def updated(db: sqlite3.Connection, project_id: str) -> list[str]:
-    """Ids of the contracts of a project that have more than one version, also of one number."""
+    """Ids of a project's contracts that have more than one version, even of the same number."""
     return [row[0] for row in SQL.updated_contracts(db, project_id=project_id)]
 
 
@@ -246,12 +249,13 @@ def _whole(document: str, history: str) -> orjson.Fragment:
 
 
 def signed_facts(db: sqlite3.Connection, contract_id: str) -> list[tuple[str, str | None]]:
-    """Each fact as JSON with the signature that it came with, None for our own; oldest first."""
+    """Each fact as JSON with its signature, oldest first; None for the signature of this node's own
+    facts."""
     return db.execute(_SIGNED, {"contract_id": contract_id}).fetchall()
 
 
 def signature_of(db: sqlite3.Connection, contract_id: str, at: FactKey) -> str | None:
-    """The signature that a fact came with, None for our own."""
+    """The signature of a fact; None for this node's own facts."""
     return SQL.signature_of_fact(  # type: ignore[no-any-return]
         db, contract_id=contract_id, kind=at[0], key=at[1]
     )
@@ -277,7 +281,7 @@ def _put_fact(
 def renew_copy(
     db: sqlite3.Connection, project_id: str, contract_id: str, header: ContractHeader, facts: Facts
 ) -> None:
-    """Make the copy that readers get anew, all but its history."""
+    """Renew the materialised contract, except its history."""
     current = domain.current_of(facts)
     status = domain.status_of(facts)
     updated_at = domain.updated_at(facts)

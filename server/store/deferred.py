@@ -1,4 +1,4 @@
-"""What peers sent that can't be taken in yet (design §7): deferred, bounded for each peer."""
+"""Messages of peers that can't be taken in yet (design §7), with a limit for each peer."""
 
 import sqlite3
 from hashlib import sha256
@@ -9,21 +9,21 @@ from server.store.sql import SQL
 
 MESSAGES_MAX = 1_000
 BYTES_MAX = 32 * 1024 * 1024
-"""Of one peer, and its bytes of params: more is not kept, and comes again by the comparisons."""
+"""Limits for each peer: messages, and bytes of their params. Comparisons fetch the rest again."""
 AGAIN = 30_000_000
-"""Microseconds until what waits is tried again."""
+"""Microseconds until a deferred message is tried again."""
 SOON = 60_000_000
-"""Microseconds: how long what waits for something else may do so before it is worth a word."""
+"""Microseconds that a message may wait for another entity before `waiting` reports it."""
 KEPT = 7 * 86_400_000_000
-"""Microseconds until what was deferred expires."""
+"""Microseconds until a deferred message expires."""
 _ACCEPTED = "accepted_until"
 
 Reason = Literal["stamp", "project", "predecessor"]
-"""Until it is due, until its project is here, until the fact that it follows on is."""
+"""What it waits for: its stamp to be due, its project, or the fact that it follows on."""
 
 
 class DeferredMessage(NamedTuple):
-    """A call of a peer. `params` is JSON; `identity` is what makes two of them the same."""
+    """A call of a peer. `params` is JSON; calls with the same `identity` are the same."""
 
     source: str
     method: str
@@ -36,7 +36,7 @@ class DeferredMessage(NamedTuple):
 
 
 class DueMessage(NamedTuple):
-    """A message that is to be taken in. `due` is a stamp."""
+    """A message that is due to be taken in. `due` is a stamp."""
 
     digest: str
     due: int
@@ -46,7 +46,7 @@ class DueMessage(NamedTuple):
 
 
 class DeferredShare(NamedTuple):
-    """How much of one peer is deferred: messages and bytes of their params; `since` is a stamp."""
+    """How much one peer has deferred: messages, and bytes of their params. `since` is a stamp."""
 
     source: str
     messages: int
@@ -55,8 +55,8 @@ class DeferredShare(NamedTuple):
 
 
 class DeferredEntry(NamedTuple):
-    """A deferred message, without its params: why, what it waits `about`, since when and until when
-    it waits; both are stamps."""
+    """A deferred message without its params: the reason, the entity that it waits for (`about`),
+    and since when and until when it waits, as stamps."""
 
     method: str
     reason: Reason
@@ -75,10 +75,10 @@ def put(
     due: int,
     now: int,
 ) -> Literal["deferred", "known", "full"]:
-    """Defer a message until `due`, a stamp, or until what it waits `about` comes.
+    """Defer a message until `due`, a stamp, or until the entity `about` arrives.
 
-    One that is known is postponed when it is due: it has just been tried. `full`: its peer has as
-    many as it may, and this one is not kept.
+    A known message that is due has just been tried, and is postponed. `full`: its peer has reached
+    the limit, and the message is not kept.
     """
     digest = message.digest
     known = SQL.deferred_due(db, digest=digest)
@@ -110,76 +110,79 @@ def due(db: sqlite3.Connection, now: int, limit: int = 100) -> list[DueMessage]:
 
 
 def postpone(db: sqlite3.Connection, digest: str, due: int) -> None:
-    """Keep a message until another time, a stamp."""
+    """Postpone a message until `due`, a stamp."""
     SQL.postpone_deferred(db, digest=digest, due=due)
 
 
-def wake(db: sqlite3.Connection, about: str) -> None:
-    """Have tried again what waits for a predecessor in this contract."""
-    SQL.wake_deferred(db, about=about)
+def wake(db: sqlite3.Connection, about: str, now: int) -> None:
+    """Make due the messages that wait for a predecessor in this contract.
+
+    Each gets a new `due`, so that a worker that is just trying one does not `drop` it.
+    """
+    SQL.wake_deferred(db, about=about, now=now)
 
 
 def drop(db: sqlite3.Connection, message: DueMessage) -> None:
-    """Forget a message that was tried, unless it was deferred anew meanwhile."""
+    """Delete a message that was tried, unless it was deferred again meanwhile."""
     SQL.drop_deferred(db, digest=message.digest, due=message.due)
 
 
 def expire(db: sqlite3.Connection, now: int) -> dict[str, int]:
-    """Forget what has been deferred for too long: how many messages of each peer."""
-    found = dict(SQL.expired_deferred(db, before=now - KEPT))
-    if found:
+    """Delete expired messages; returns how many of each peer."""
+    expired = dict(SQL.expired_deferred(db, before=now - KEPT))
+    if expired:
         SQL.drop_expired_deferred(db, before=now - KEPT)
-    return found
+    return expired
 
 
 def ahead(db: sqlite3.Connection, now: int) -> Deferred:
-    """What is deferred because of its stamps."""
+    """Messages that are deferred because of their stamps."""
     return Deferred(*SQL.deferred_ahead(db, now=now))
 
 
 def waiting(db: sqlite3.Connection, now: int) -> dict[str, int]:
-    """How many of each peer, the most first, have waited for something else for longer than it
-    should take."""
+    """How many messages of each peer, the most first, have waited for another entity for longer
+    than SOON."""
     return dict(SQL.deferred_waiting(db, before=now - SOON))
 
 
 def by_source(db: sqlite3.Connection) -> list[DeferredShare]:
-    """How much each peer has deferred, the most first."""
+    """The share of each peer, the largest first."""
     return [DeferredShare(*row) for row in SQL.deferred_by_source(db)]
 
 
 def of_source(db: sqlite3.Connection, source: str, limit: int = 100) -> list[DeferredEntry]:
-    """What a peer has deferred, the oldest first."""
+    """The deferred messages of a peer, the oldest first."""
     return [DeferredEntry(*row) for row in SQL.deferred_of(db, source=source, limit=limit)]
 
 
 def drop_all(db: sqlite3.Connection, source: str) -> int:
-    """Forget all that a peer has deferred; how many messages."""
+    """Delete all deferred messages of a peer; returns how many."""
     return int(SQL.drop_deferred_of(db, source=source))
 
 
 def each(db: sqlite3.Connection, now: int, limit: int = 100) -> list[DueMessage]:
-    """What is deferred because of its stamps, one by one."""
+    """The messages that are deferred because of their stamps."""
     return [DueMessage(*row) for row in SQL.each_deferred(db, now=now, limit=limit)]
 
 
 def accept(db: sqlite3.Connection, now: int) -> int:
-    """Take in now what is deferred because of its stamps, and from now on what is stamped up to the
-    last of it and what corrects that; how many messages."""
-    found = ahead(db, now)
-    if found.messages:
-        SQL.put_meta(db, name=_ACCEPTED, value=str(max(found.until + SOON, accepted(db))))
+    """Make due all messages that are deferred because of their stamps, and accept stamps up to the
+    last of these, and their corrections, from now on; returns how many messages."""
+    early = ahead(db, now)
+    if early.messages:
+        SQL.put_meta(db, name=_ACCEPTED, value=str(max(early.until + SOON, accepted(db))))
         SQL.accept_deferred(db, now=now)
-    return found.messages
+    return early.messages
 
 
 def accepted(db: sqlite3.Connection) -> int:
-    """As of when an operator has what is deferred taken in; 0 when none ever did."""
+    """The stamp up to which an operator has accepted messages; 0 when none ever did."""
     return int(SQL.meta_value(db, name=_ACCEPTED) or 0)
 
 
 def subjects(db: sqlite3.Connection) -> set[str]:
-    """The ids of what is deferred, and of the projects that are unknown here."""
+    """The ids of deferred entities and of the unknown projects that they wait for."""
     return {about for (about,) in SQL.deferred_subjects(db)}
 
 

@@ -1,8 +1,9 @@
-"""What this node holds, in digests (`peers.digest`). Follows `changes`: a write pays nothing.
+"""Digests of what this node holds (`peers.digest`). They follow `changes`, so writes don't pay for
+them.
 
-A digest covers all that is signed of an entity, so that two nodes with equal digests show the same.
-Signatures are left out: who vouches for a thing may sign it anew. Mail and nodes' keys have none,
-for no two nodes hold the same of them.
+A digest covers everything that is signed in an entity, so that nodes with equal digests show the
+same. Signatures are left out, because a node may sign an entity anew. Mail and keys of nodes have
+no digests, because no two nodes hold the same of them.
 """
 
 import sqlite3
@@ -19,7 +20,7 @@ from server.domain.errors import Refusal
 from server.store import changes, context_packets
 from server.store.sql import SQL
 
-# Run for each change: as text, without aiosql's own call.
+# Run for each change: as text, which is faster than aiosql's own call.
 _DIGEST: str = SQL.digest_of.sql
 _PUT_DIGEST: str = SQL.put_digest.sql
 _SUM: str = SQL.sum_of.sql
@@ -28,7 +29,7 @@ _FACTS: str = SQL.fact_states.sql
 
 _CURSOR = "digest_cursor"
 _PAGE = 50
-"""Changes that are counted in one transaction: writes wait for it, a few milliseconds."""
+"""How many changes are counted in one transaction, for which writes wait a few milliseconds."""
 KINDS = {
     "project": "project",
     "repo": "project",
@@ -37,11 +38,11 @@ KINDS = {
     "file": "file",
     "file_request": "file_request",
 }
-"""Which entity a change is of: a project's repos and claims are part of it."""
+"""The kind of entity that a change belongs to: repos and claims are part of their project."""
 
 
 def name_of(change: changes.Change) -> Name | None:
-    """The entity that a change is of; None when it is not one that nodes synchronise."""
+    """The entity that a change belongs to; None when nodes don't synchronise it."""
     kind = KINDS.get(change.entity)
     if kind is None or change.project_id is None:
         return None
@@ -51,7 +52,7 @@ def name_of(change: changes.Change) -> Name | None:
 
 
 def catch_up(db: sqlite3.Connection) -> bool:
-    """Count the changes that were not counted yet, a page of them; whether all are counted."""
+    """Count a page of uncounted changes. True when no more are left."""
     after = int(SQL.meta_value(db, name=_CURSOR) or 0)
     page = changes.after(db, after, _PAGE)
     if not page:
@@ -60,18 +61,20 @@ def catch_up(db: sqlite3.Connection) -> bool:
     sums: dict[str, str] = {}
     for name in names:
         _count(db, name, sums)
-    db.executemany(_PUT_SUM, [{"prefix": one, "digest": total} for one, total in sums.items()])
+    db.executemany(
+        _PUT_SUM, [{"prefix": prefix, "digest": total} for prefix, total in sums.items()]
+    )
     changes.put_meta(db, _CURSOR, str(page[-1].seq))
     return len(page) < _PAGE
 
 
 def is_behind(db: sqlite3.Connection) -> bool:
-    """Whether there are changes that were not counted yet."""
+    """Whether there are uncounted changes."""
     return changes.newest(db) > int(SQL.meta_value(db, name=_CURSOR) or 0)
 
 
 def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
-    """The sums of the prefixes that are one digit longer."""
+    """The sums of the prefixes that are one digit longer than `prefix`."""
     rows = SQL.sums_below(db, low=prefix, high=prefix + "g", length=len(prefix) + 1)
     return dict(rows)
 
@@ -81,7 +84,7 @@ def leaves_at(db: sqlite3.Connection, place: str) -> dict[Name, str]:
     return {Name(*row[:3]): row[3] for row in SQL.digests_at(db, place=place)}
 
 
-class Held(NamedTuple):
+class HoldingsSummary(NamedTuple):
     """How much this node holds, and the digest of all of it."""
 
     digest: str
@@ -93,16 +96,16 @@ class Held(NamedTuple):
     deferred: int
 
 
-def held(db: sqlite3.Connection) -> Held:
-    """What `catch_up` has counted, in one digest, and counts of what is there."""
+def held(db: sqlite3.Connection) -> HoldingsSummary:
+    """The digest of all that `catch_up` has counted, and the numbers of stored entities."""
     root = reduce(digest.xor, sums_below(db, "").values(), digest.NOTHING)
-    return Held(root, *SQL.held_counts(db))
+    return HoldingsSummary(root, *SQL.held_counts(db))
 
 
 def held_of(db: sqlite3.Connection, name: Name) -> str:
-    """The digest of an entity as it was counted."""
-    [found] = db.execute(_DIGEST, name._asdict()).fetchone() or [digest.NOTHING]
-    return str(found)
+    """The digest of an entity as it was last counted."""
+    [stored_digest] = db.execute(_DIGEST, name._asdict()).fetchone() or [digest.NOTHING]
+    return str(stored_digest)
 
 
 def leaf_of(db: sqlite3.Connection, name: Name) -> str:
@@ -127,8 +130,8 @@ def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
 
 
 def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
-    """The parts of an entity's state that every node that knows it all has alike; none of what is
-    not there."""
+    """The parts of an entity's state that are the same on all nodes with the same data; empty when
+    the entity is not stored."""
     if name.entity == "project":
         rows = [*SQL.project_state(db, project_id=name.project_id)]
         rows += SQL.repo_states(db, project_id=name.project_id)
@@ -140,17 +143,17 @@ def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
             for kind, key, body in db.execute(_FACTS, name._asdict())
         ]
     if name.entity == "context":
-        found = context_packets.signed(db, name.project_id, name.entity_id)
-        return [] if found is None else [_canonical(found[0])]
+        packet = context_packets.signed(db, name.project_id, name.entity_id)
+        return [] if packet is None else [_canonical(packet[0])]
     state = SQL.file_state if name.entity == "file" else SQL.file_request_state
     rows = [*state(db, project_id=name.project_id, entity_id=name.entity_id)]
     return [orjson.dumps(row) for row in rows]
 
 
 def _canonical(text: str) -> bytes:
-    """JSON as it is signed: on its way it may have come into another order."""
+    """The canonical JSON, as it was signed: members may have changed their order on the way."""
     try:
         return canonical(orjson.loads(text))
     except (ValueError, Refusal):
-        # No node signed that: the row is damaged. It counts as what it is.
+        # No node signed this: the row is damaged, and is counted as it is.
         return text.encode()

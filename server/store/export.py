@@ -1,4 +1,4 @@
-"""Everything a node holds but its secrets, row by row, for `cacp export`."""
+"""All data of a node except its secrets, row by row, for `cacp export`."""
 
 import base64
 import sqlite3
@@ -41,12 +41,12 @@ ENTITIES = (
     "tasks",
     "team_log",
 )
-"""What is exported. Keys, tokens and the node's secret are not."""
+"""The exported entities. Keys, tokens and the node's secret are left out."""
 
 
 @contextmanager
 def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
-    """One consistent view of a node's file, live or not, that can't change it."""
+    """A consistent, read-only view of a node's file, whether or not the node runs."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
         db.execute("BEGIN")
@@ -54,8 +54,8 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def lines(db: sqlite3.Connection, entity: str) -> Iterator[bytes]:
-    """Each row of an entity as a line of JSON. Times are ISO 8601; stamps stay microseconds, as
-    facts are merged by them; content of files is base64."""
+    """Each row of an entity as a line of JSON. Times are ISO 8601; stamps by which facts are merged
+    stay microseconds; contents of files are base64."""
     with getattr(SQL, f"export_{entity}_cursor")(db) as cursor:
         columns = [column[0] for column in cursor.description]
         for row in cursor:
@@ -74,7 +74,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 def _value(name: str, value: Any) -> Any:
     if value is None:
         return None
-    # Mail keeps its times as text (acp-canonical §9).
+    # Tables of mail store times as text (acp-canonical §9).
     if name in _TIMES and isinstance(value, int):
         return iso(value)
     if name in _JSON or name.endswith("_json"):

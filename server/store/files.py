@@ -1,7 +1,7 @@
-"""Files that agents hand to each other, their contents, and requests for them (design §7).
+"""Files that agents share, their contents, and requests for them (design §7).
 
-What a file is, and who asks for one, is known to every node. The content is kept apart: for good
-on the node that signed the file, and elsewhere as a copy, while there is room.
+Every node knows the descriptions of files and the requests. Contents are stored separately:
+permanently on the node that signed the file, and as copies on other nodes while there is room.
 """
 
 import sqlite3
@@ -13,12 +13,13 @@ import orjson
 from schemas.base import iso, present
 from schemas.file import FileFact, FileRequestFact
 from server.domain.agents import identity
+from server.domain.authorship import signer_of
 from server.store import alarms
 from server.store.sql import SQL
 
 
 class File(NamedTuple):
-    """What a file is. `name` is a label and never becomes a path (design §6).
+    """The description of a file. `name` is a label and never becomes a path (design §6).
 
     `related_contracts` is JSON; `signature` is that of the node that holds the content
     (schemas.mesh.Signature, JSON), None when it is this one.
@@ -39,26 +40,26 @@ class File(NamedTuple):
 
     @classmethod
     def of(cls, fact: FileFact, signature: str | None) -> "File":
-        said = fact.model_dump(exclude={"related_contracts"})
+        fields = fact.model_dump(exclude={"related_contracts"})
         related = orjson.dumps(fact.related_contracts).decode()
-        return cls(**said, related_contracts=related, signature=signature)
+        return cls(**fields, related_contracts=related, signature=signature)
 
     def fact(self) -> FileFact:
-        """What of it is signed."""
-        said = self._asdict()
-        del said["signature"]
+        """The members that are signed."""
+        fields = self._asdict()
+        del fields["signature"]
         return FileFact.model_construct(
-            **said | {"related_contracts": orjson.loads(self.related_contracts)}
+            **fields | {"related_contracts": orjson.loads(self.related_contracts)}
         )
 
     def holder(self, own: str) -> str:
         """The node that holds the content, without its version; `own` is this node."""
-        return identity(_node_of(self.signature) or own)
+        return identity(signer_of(self.signature, own))
 
 
-class FileRequest(NamedTuple):
-    """Who asks for what. `signature` is that of the node that vouches for it, None when this one
-    does."""
+class FileRequestRow(NamedTuple):
+    """A request for a file. `signature` is that of the node that vouches for it; None for this
+    node."""
 
     request_id: str
     requested_by: str
@@ -69,25 +70,25 @@ class FileRequest(NamedTuple):
     signature: str | None = None
 
     @classmethod
-    def of(cls, fact: FileRequestFact, signature: str | None) -> "FileRequest":
+    def of(cls, fact: FileRequestFact, signature: str | None) -> "FileRequestRow":
         return cls(**fact.model_dump(), signature=signature)
 
     def fact(self) -> FileRequestFact:
-        """What of it is signed."""
-        said = self._asdict()
-        del said["signature"]
-        return FileRequestFact.model_construct(**said)
+        """The members that are signed."""
+        fields = self._asdict()
+        del fields["signature"]
+        return FileRequestFact.model_construct(**fields)
 
 
 class FileContent(NamedTuple):
-    """The bytes of a file. `used_at` is a stamp: when a copy was last asked for, None for what this
-    node holds for good."""
+    """The bytes of a file. `used_at` is when a copy was last requested, as a stamp; None for
+    content that this node holds permanently."""
 
     data: bytes
     used_at: int | None
 
 
-# --- what files there are -----------------------------------------------------------------------
+# --- descriptions -----------------------------------------------------------------------
 
 
 def put(db: sqlite3.Connection, project_id: str, file: File) -> None:
@@ -102,7 +103,7 @@ def find(db: sqlite3.Connection, project_id: str, file_id: str) -> File | None:
 def after(
     db: sqlite3.Connection, project_id: str, stamp: int, file_id: str, limit: int
 ) -> list[File]:
-    """Files in the order in which they were shared, after the one named."""
+    """Files in the order in which they were shared, after the given stamp and id."""
     rows = SQL.files_after(db, project_id=project_id, stamp=stamp, file_id=file_id, limit=limit)
     return [File(*row) for row in rows]
 
@@ -129,7 +130,7 @@ def summary(file: File, own: str) -> dict[str, Any]:
 def restamp(
     db: sqlite3.Connection, project_id: str, entity_id: str, moved: Callable[[int], int]
 ) -> None:
-    """Stamp a file or a request of this node's own anew: nobody else has taken it."""
+    """Move the stamp of this node's own file or request, which no other node has received yet."""
     file, asked = find(db, project_id, entity_id), request(db, project_id, entity_id)
     if file is not None and file.signature is None:
         put(db, project_id, file._replace(stamp=moved(file.stamp)))
@@ -137,17 +138,17 @@ def restamp(
         put_request(db, project_id, asked._replace(stamp=moved(asked.stamp)))
 
 
-# --- their contents -----------------------------------------------------------------------------
+# --- contents -----------------------------------------------------------------------------
 
 
 def content(db: sqlite3.Connection, project_id: str, file: File) -> FileContent | None:
-    """The bytes of a file, if they are here."""
+    """The content of a file; None when it is not here."""
     row = SQL.file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
     return FileContent(*row) if row else None
 
 
 def alarm_of(project_id: str, file_id: str) -> str:
-    """What an alarm for the content of a file is about."""
+    """The `about` of an alarm for a file's content."""
     return f"file content {project_id}/{file_id}"
 
 
@@ -156,7 +157,7 @@ def drop_content(db: sqlite3.Connection, project_id: str, file: File) -> None:
 
 
 def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: FileContent) -> None:
-    """Keep what was checked; what was wrong with it before is mended."""
+    """Store checked content, which ends an alarm about it."""
     alarms.end(db, "content_corrupt", alarm_of(project_id, file.file_id))
     SQL.put_file_content(
         db,
@@ -170,20 +171,19 @@ def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: FileC
 
 
 def touch(db: sqlite3.Connection, project_id: str, file: File, used_at: int) -> None:
-    """Note when a copy was asked for; this node's own files stay whenever they were."""
+    """Record the last request for a copy; content that is held permanently is left as it is."""
     SQL.touch_file_content(
         db, used_at=used_at, project_id=project_id, file_id=file.file_id, sha256=file.sha256
     )
 
 
 def copied_bytes(db: sqlite3.Connection) -> int:
-    """Bytes of other nodes' files that are kept here."""
+    """The bytes of copies of other nodes' files."""
     return int(SQL.copied_file_bytes(db))
 
 
 def make_room(db: sqlite3.Connection, limit: int) -> None:
-    """Let go of copies, those first that were asked for longest ago, until `limit` bytes are left
-    at most."""
+    """Drop the least recently used copies until at most `limit` bytes of copies are left."""
     over = copied_bytes(db) - limit
     for project_id, file_id, sha256, size in list(SQL.copies_by_use(db)) if over > 0 else []:
         if over <= 0:
@@ -195,17 +195,17 @@ def make_room(db: sqlite3.Connection, limit: int) -> None:
 # --- requests -----------------------------------------------------------------------------------
 
 
-def put_request(db: sqlite3.Connection, project_id: str, asked: FileRequest) -> None:
+def put_request(db: sqlite3.Connection, project_id: str, asked: FileRequestRow) -> None:
     SQL.put_file_request(db, project_id=project_id, **asked._asdict())
 
 
-def request(db: sqlite3.Connection, project_id: str, request_id: str) -> FileRequest | None:
+def request(db: sqlite3.Connection, project_id: str, request_id: str) -> FileRequestRow | None:
     row = SQL.file_request(db, project_id=project_id, request_id=request_id)
-    return FileRequest(*row) if row else None
+    return FileRequestRow(*row) if row else None
 
 
 def project_of_request(db: sqlite3.Connection, request_id: str) -> str | None:
-    """The project of a request, known by its id alone."""
+    """The project of a request, by the request's id alone; None when it is unknown."""
     return SQL.project_of_file_request(db, request_id=request_id)  # type: ignore[no-any-return]
 
 
@@ -218,13 +218,9 @@ def fulfilled_by(db: sqlite3.Connection, project_id: str, request_id: str) -> st
 
 def open_requests(
     db: sqlite3.Connection, project_id: str, stamp: int, request_id: str, limit: int
-) -> list[FileRequest]:
-    """Requests that no file fulfils, in the order in which they were made, after the one named."""
+) -> list[FileRequestRow]:
+    """Open requests in the order in which they were made, after the given stamp and id."""
     rows = SQL.open_file_requests(
         db, project_id=project_id, stamp=stamp, request_id=request_id, limit=limit
     )
-    return [FileRequest(*row) for row in rows]
-
-
-def _node_of(signature: str | None) -> str | None:
-    return None if signature is None else orjson.loads(signature)["node"]
+    return [FileRequestRow(*row) for row in rows]

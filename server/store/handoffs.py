@@ -1,4 +1,4 @@
-"""Handoffs, their history and what is to be done about them (acp-canonical §7, §9)."""
+"""Handoffs, their history, timers and calls to workq (acp-canonical §7, §9)."""
 
 import sqlite3
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from server.store.sql import SQL
 
 
 class Handoff(NamedTuple):
-    """A row of `handoffs` with what the node keeps beside it. Agents are addresses."""
+    """A row of `handoffs` joined with `handoff_control`. Agents are addresses."""
 
     handoff_id: str
     thread_id: str
@@ -40,8 +40,8 @@ class Handoff(NamedTuple):
 
     @property
     def package(self) -> dict[str, Any]:
-        found: dict[str, Any] = orjson.loads(self.package_json)
-        return found
+        package: dict[str, Any] = orjson.loads(self.package_json)
+        return package
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -53,8 +53,8 @@ class Handoff(NamedTuple):
         return str(orjson.loads(self.verification_json)["package_hash"])
 
 
-class HandoffEvent(NamedTuple):
-    """A step as the history has it. `at` is a stamp."""
+class HandoffHistoryRow(NamedTuple):
+    """A step in the history. `at` is a stamp."""
 
     seq: int
     step: str
@@ -68,7 +68,7 @@ class HandoffEvent(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """A call that workq's gateway is still to get."""
+    """A queued call to workq's gateway."""
 
     seq: int
     handoff_id: str
@@ -80,7 +80,7 @@ class Intent(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """A handoff that another node holds, as far as it is known here."""
+    """A handoff that another node holds."""
 
     handoff_id: str
     task_id: str | None
@@ -93,9 +93,9 @@ def find(db: sqlite3.Connection, handoff_id: str) -> Handoff | None:
 
 
 def active(db: sqlite3.Connection, task_id: str) -> Handoff | None:
-    """The one handoff of a task that is under way (§7.2 rule 3)."""
-    found = SQL.active_handoff(db, task_id=task_id)
-    return None if found is None else find(db, found)
+    """The active handoff of a task (§7.2 rule 3)."""
+    handoff_id = SQL.active_handoff(db, task_id=task_id)
+    return None if handoff_id is None else find(db, handoff_id)
 
 
 def grants(db: sqlite3.Connection, task_id: str) -> list[OwnershipGrant]:
@@ -120,7 +120,7 @@ def insert(
     team_gate: bool,
     stamp: int,
 ) -> None:
-    """A new handoff; its package is whole, hash included."""
+    """Insert a handoff with its complete package, including the hash."""
     task = package["task"]
     SQL.insert_handoff(
         db,
@@ -148,7 +148,7 @@ def insert(
 def put_package(
     db: sqlite3.Connection, package: dict[str, Any], previous: str | None, *, team_gate: bool
 ) -> None:
-    """What a draft becomes when it is proposed: its chain may be another by then."""
+    """Update a draft's package when it is proposed, as its chain may have changed."""
     SQL.put_handoff_package(db, id=package["handoff_id"], **_parts(package))
     SQL.put_handoff_plan(db, id=package["handoff_id"], previous=previous, team_gate=int(team_gate))
 
@@ -191,7 +191,7 @@ def append(
     code: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Write a step into the history, which only grows (§7.2 rule 7)."""
+    """Append a step to the history, which is never changed (§7.2 rule 7)."""
     SQL.append_handoff_event(
         db,
         handoff_id=handoff_id,
@@ -206,8 +206,8 @@ def append(
     )
 
 
-def events(db: sqlite3.Connection, handoff_id: str) -> list[HandoffEvent]:
-    return [HandoffEvent(*row) for row in SQL.handoff_events(db, handoff_id=handoff_id)]
+def events(db: sqlite3.Connection, handoff_id: str) -> list[HandoffHistoryRow]:
+    return [HandoffHistoryRow(*row) for row in SQL.handoff_events(db, handoff_id=handoff_id)]
 
 
 def listed(
@@ -224,8 +224,8 @@ def listed(
     before: str,
     limit: int,
 ) -> list[Handoff]:
-    """The newest first. `everything`: whoever they are between; `as_coordinator`: as far as they
-    are of no teamspace and no drafts."""
+    """Handoffs of an agent, the newest first. `everything`: whoever their parties are;
+    `as_coordinator`: all outside teamspaces, except drafts."""
     rows = SQL.handoffs_of(
         db,
         agent=agent,
@@ -239,7 +239,7 @@ def listed(
         before=before,
         limit=limit,
     )
-    return [found for (one,) in rows if (found := find(db, one)) is not None]
+    return [handoff for (handoff_id,) in rows if (handoff := find(db, handoff_id)) is not None]
 
 
 def put_session(db: sqlite3.Connection, handoff_id: str, session_key: str) -> None:
@@ -247,13 +247,13 @@ def put_session(db: sqlite3.Connection, handoff_id: str, session_key: str) -> No
 
 
 def unapproved(db: sqlite3.Connection, after: str, limit: int) -> list[Handoff]:
-    """The handoffs behind this id that wait for a human's approval, oldest first."""
+    """The handoffs after this id that wait for a human's approval, oldest first."""
     ids = [id for (id,) in SQL.unapproved_handoffs(db, after=after, limit=limit)]
-    return [found for one in ids if (found := find(db, one)) is not None]
+    return [handoff for handoff_id in ids if (handoff := find(db, handoff_id)) is not None]
 
 
 def unapproved_count(db: sqlite3.Connection, sender: str) -> int:
-    """How many handoffs that a sender, an address, has offered wait for a human's approval."""
+    """How many handoffs offered by `sender`, an address, wait for a human's approval."""
     return int(SQL.unapproved_count(db, sender=sender))
 
 
@@ -266,26 +266,26 @@ def put_artifacts(db: sqlite3.Connection, handoff_id: str, checks: list[dict[str
 
 
 def to_check(db: sqlite3.Connection) -> list[str]:
-    """Handoffs whose artifacts are still to be looked at."""
-    return [one for (one,) in SQL.handoffs_to_check(db)]
+    """The ids of handoffs whose artifacts must be checked."""
+    return [handoff_id for (handoff_id,) in SQL.handoffs_to_check(db)]
 
 
 # --- the timer ----------------------------------------------------------------------------------
 
 
 def put_due(db: sqlite3.Connection, handoff_id: str, due_at: int | None) -> None:
-    """Start the timer of §7.2 rule 5, or stop it."""
+    """Start the timer of §7.2 rule 5; None stops it."""
     SQL.put_due(db, id=handoff_id, due_at=due_at)
 
 
 def put_escalated(db: sqlite3.Connection, handoff_id: str, stamp: int | None) -> None:
-    """Note that the handoff was escalated; None when its timer begins anew."""
+    """Record when the handoff was escalated; None when its timer restarts."""
     SQL.put_escalated(db, id=handoff_id, at=stamp)
 
 
 def due(db: sqlite3.Connection, now: int) -> list[str]:
-    """Handoffs that are to be escalated, once each, and offers whose time is over."""
-    return [one for (one,) in SQL.handoffs_due(db, now=now)]
+    """The ids of handoffs to escalate, each once, and of offers that have expired."""
+    return [handoff_id for (handoff_id,) in SQL.handoffs_due(db, now=now)]
 
 
 # --- workq --------------------------------------------------------------------------------------
@@ -317,46 +317,48 @@ def add_intent(
 
 
 def open_intents(db: sqlite3.Connection, now: int) -> list[Intent]:
-    """What may be tried now: the first open call of each handoff."""
+    """The calls that may be made now: the first open one of each handoff."""
     return [Intent(*row) for row in SQL.open_workq_intents(db, now=now)]
 
 
 def intent_done(db: sqlite3.Connection, intent: Intent) -> bool:
-    """The gateway has taken the call; whether it was the handoff's last."""
-    SQL.put_workq_intent(
-        db, seq=intent.seq, status="done", attempts=intent.attempts + 1, not_before=0, error=None
-    )
+    """Note that the gateway took the call. True when it was the handoff's last."""
+    _put_intent(db, intent, "done")
     return not SQL.workq_left(db, handoff_id=intent.handoff_id)
 
 
 def intent_failed(db: sqlite3.Connection, intent: Intent, not_before: int, error: str) -> None:
-    """The gateway was not reached; the call is tried again at that time."""
+    """Note that the gateway was not reached; the call is tried again at `not_before`."""
+    _put_intent(db, intent, "pending", not_before=not_before, error=error)
+
+
+def give_up_intents(db: sqlite3.Connection, intent: Intent, error: str) -> None:
+    """Stop calling the gateway for the handoff: a person moves its items by hand (§10.4)."""
+    _put_intent(db, intent, "manual", error=error)
+    SQL.give_up_workq(db, handoff_id=intent.handoff_id)
+    put_workq(db, intent.handoff_id, "manual")
+
+
+def _put_intent(
+    db: sqlite3.Connection,
+    intent: Intent,
+    status: str,
+    *,
+    not_before: int = 0,
+    error: str | None = None,
+) -> None:
     SQL.put_workq_intent(
         db,
         seq=intent.seq,
-        status="pending",
+        status=status,
         attempts=intent.attempts + 1,
         not_before=not_before,
         error=error,
     )
 
 
-def give_up_intents(db: sqlite3.Connection, intent: Intent, error: str) -> None:
-    """Nothing more is tried for the handoff: its ownership is to be moved by hand (§10.4)."""
-    SQL.put_workq_intent(
-        db,
-        seq=intent.seq,
-        status="manual",
-        attempts=intent.attempts + 1,
-        not_before=0,
-        error=error,
-    )
-    SQL.give_up_workq(db, handoff_id=intent.handoff_id)
-    put_workq(db, intent.handoff_id, "manual")
-
-
 def manual_count(db: sqlite3.Connection) -> int:
-    """Handoffs whose ownership at workq is to be moved by hand."""
+    """The number of handoffs whose workq items a person must move."""
     return int(SQL.workq_manual(db))
 
 
@@ -366,21 +368,21 @@ def manual_count(db: sqlite3.Connection) -> int:
 def put_elsewhere(
     db: sqlite3.Connection, handoff_id: str, recipient: str, task_id: str | None, node: str
 ) -> None:
-    """Note that a node has offered a handoff that it holds. The first that did is believed."""
+    """Record that a node has offered a handoff that it holds. The first such node is believed."""
     SQL.insert_handoff_elsewhere(
         db, handoff_id=handoff_id, recipient=recipient, task_id=task_id, node=node
     )
 
 
 def elsewhere(db: sqlite3.Connection, handoff_id: str, recipient: str) -> str | None:
-    """The node that has offered this handoff to an agent here."""
+    """The node that has offered this handoff to an agent here; None when none has."""
     return SQL.handoff_elsewhere(db, handoff_id=handoff_id, recipient=recipient)  # type: ignore[no-any-return]
 
 
 def listed_elsewhere(
     db: sqlite3.Connection, recipient: str, *, task_id: str | None, before: str, limit: int
 ) -> list[Elsewhere]:
-    """What other nodes have offered to an agent, the newest first."""
+    """The handoffs that other nodes have offered to an agent, the newest first."""
     rows = SQL.handoffs_elsewhere_of(
         db, recipient=recipient, task_id=task_id, before=before, limit=limit
     )
@@ -389,16 +391,16 @@ def listed_elsewhere(
 
 def nodes_offering(db: sqlite3.Connection, handoff_id: str) -> list[str]:
     """The nodes that have offered this handoff to anybody here."""
-    return [one for (one,) in SQL.nodes_offering(db, handoff_id=handoff_id)]
+    return [node for (node,) in SQL.nodes_offering(db, handoff_id=handoff_id)]
 
 
 def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> list[Elsewhere]:
-    """Handoffs of a task that others hold, were offered to an agent here and are not known to have
-    ended; the newest first."""
+    """A task's handoffs that other nodes hold and have offered to an agent here, and that have not
+    ended as far as this node knows; the newest first."""
     return [Elsewhere(*row) for row in SQL.task_elsewhere(db, task_id=task_id, recipient=recipient)]
 
 
 def end_elsewhere(db: sqlite3.Connection, handoff_id: str, node: str) -> bool:
-    """Note that a handoff has ended, by the word of the node that holds it. False when it was noted
-    before, or that node has offered no such handoff."""
+    """Record that the node that holds a handoff has reported its end. False when that was recorded
+    before, or the node has offered no such handoff."""
     return bool(SQL.end_handoff_elsewhere(db, handoff_id=handoff_id, node=node))

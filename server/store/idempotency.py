@@ -1,4 +1,4 @@
-"""What retried calls are answered with: the idempotency registry (design §3)."""
+"""The idempotency registry: stored answers for retried calls (design §3)."""
 
 import sqlite3
 from typing import NamedTuple
@@ -18,13 +18,13 @@ class KeptAnswer(NamedTuple):
 
 
 def find(db: sqlite3.Connection, scope: str, sure: int) -> KeptAnswer | None:
-    """The answer for a key; `sure` is the time that is sure to have come, a stamp."""
+    """The unexpired answer for a key; `sure` is the sure time, a stamp."""
     row = SQL.answer_for(db, scope=scope)
     answer = KeptAnswer(*row) if row else None
     return answer if answer and answer.at > sure - KEPT else None
 
 
 def keep(db: sqlite3.Connection, scope: str, answer: KeptAnswer, sure: int) -> None:
-    """Keep an answer, and forget those that are surely older than a day."""
+    """Store an answer, and delete those that are certainly older than a day."""
     SQL.forget_answers(db, before=sure - KEPT)
     SQL.put_answer(db, scope=scope, **answer._asdict())

@@ -1,4 +1,4 @@
-"""Keys of callers (CACP 2.0, Headers; design §6): `cacp_sk_…`, of which only the hash is kept."""
+"""Keys of callers (CACP 2.0, Headers; design §6): `cacp_sk_…`, stored only as hashes."""
 
 import re
 import secrets
@@ -16,11 +16,11 @@ KeyTrust = Literal["verified", "known", "peer"]
 
 PREFIX = "cacp_sk_"
 PATTERN = re.compile(rb"cacp_sk_[A-Za-z0-9_-]{16,128}")
-"""What a key looks like."""
+"""Matches a key."""
 
 
 class Key(NamedTuple):
-    """A key as it is listed: everything but the key. Times are stamps."""
+    """A key as it is listed, without the key itself. Times are stamps."""
 
     key_id: str
     agent_id: str
@@ -29,19 +29,19 @@ class Key(NamedTuple):
     created_at: int
     revoked_at: int | None
     projects: frozenset[str] | None = None
-    """The only projects that it is for; None for all."""
+    """The projects that the key is limited to; None for all."""
     human: bool = False
 
 
 class Holder(NamedTuple):
-    """Whom a key stands for."""
+    """The agent and the rights behind a key."""
 
     agent_id: str
     repo: str
     trust: KeyTrust
     revoked_at: int | None
     projects: frozenset[str] | None = None
-    """The only projects that it is for; None for all."""
+    """The projects that the key is limited to; None for all."""
     human: bool = False
 
 
@@ -51,7 +51,7 @@ def new_key() -> str:
 
 
 def hash_of(key: bytes) -> str:
-    """What is kept of a key. Random keys of 256 bits need no salt and no slow hash."""
+    """The stored hash of a key. Random keys of 256 bits need no salt and no slow hash."""
     return sha256(key).hexdigest()
 
 
@@ -66,8 +66,8 @@ def add(
     projects: Iterable[str] = (),
     now: int,
 ) -> str | None:
-    """Register `key` and return its id; None when it is registered, or revoked, already. Without
-    `projects` it is for all."""
+    """Register `key` and return its id; None when it was registered or revoked before. Without
+    `projects` the key is for all."""
     key_id = f"key_{secrets.token_hex(6)}"
     added = SQL.insert_key(
         db,
@@ -87,13 +87,13 @@ def add(
 
 
 def holder(db: sqlite3.Connection, hashed: str) -> Holder | None:
-    """Whom the key with this hash stands for, revoked or not."""
+    """The holder of the key with this hash, also of a revoked one; None for an unknown key."""
     row: Row | None = SQL.key_by_hash(db, hash=hashed)
     return Holder._make(_read(row)) if row else None
 
 
 def _read(row: Row) -> list[Any]:
-    """A row whose last columns are the projects, as JSON, and whether it is a human's."""
+    """A row with its last two columns, the projects (JSON) and the human flag, decoded."""
     *rest, projects, human = row
     return [*rest, frozenset(orjson.loads(projects)) or None, bool(human)]
 
@@ -109,11 +109,11 @@ def revoke(db: sqlite3.Connection, key_id: str, *, now: int) -> bool:
 
 
 def any_active(db: sqlite3.Connection) -> bool:
-    """Whether anybody could call with a key."""
+    """Whether there is any active key."""
     return SQL.any_active_key(db) is not None
 
 
 def is_keyed(db: sqlite3.Connection, agent_id: str) -> bool:
     """Whether the agent, in any of its versions, has an active key."""
     alike = SQL.agents_with_key(db, identity=identity(agent_id))
-    return any(same_agent(found, agent_id) for (found,) in alike)
+    return any(same_agent(known_id, agent_id) for (known_id,) in alike)

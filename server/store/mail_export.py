@@ -1,7 +1,7 @@
 """Messages, receipts and audit as lines of JSON: complete and resumable (acp-canonical §9.1).
 
-Each file only grows. What was written is remembered in `export.json`: for each file, how many
-bytes of it are whole and what its last line was; what a broken run wrote behind that is cut off.
+Files are only appended to. `export.json` records for each file how many bytes are complete and the
+position of its last line; the next run truncates what an interrupted run wrote after that.
 """
 
 import os
@@ -19,17 +19,19 @@ from server.store.sql import SQL
 
 STATE = "export.json"
 LINES = 500
-"""Lines that are written before they are counted as whole."""
+"""Lines between two updates of `export.json`."""
 
 Line = tuple[list[Any], bytes]
-"""Where a line stands in its order, and its text."""
+"""The position of a line in its order, and its text."""
 
 
 def export(source: Path, folder: Path) -> dict[str, int]:
-    """Bring the files of a folder up to one moment of the database; the lines added to each.
+    """Append to the files of a folder what a snapshot of the database adds; returns the number of
+    lines added to each.
 
     `messages.jsonl` holds {message, receipts} in the order of their last change, `archive.jsonl`
-    the same of what was purged, `audit.jsonl` the audit events. Raises OSError and sqlite3.Error.
+    the same for archived messages, `audit.jsonl` the audit events. Raises OSError and
+    sqlite3.Error.
     """
     state: dict[str, Any] = {}
     if (folder / STATE).exists():
@@ -53,7 +55,7 @@ def export(source: Path, folder: Path) -> dict[str, int]:
 
 
 def _save(folder: Path, descriptor: int, flush: Any, state: dict[str, Any]) -> None:
-    """What is said to be whole is on disk first."""
+    """Write `export.json` after the data that it declares complete is on disk."""
     flush()
     os.fsync(descriptor)
     part = folder / f"{STATE}.part"

@@ -1,5 +1,5 @@
-"""Mail between nodes: who is at home where, what goes where, what is still to be said to whom
-(acp-canonical §10; design §7). Nodes and agents are kept without their versions."""
+"""Mail between nodes: the homes of agents, the routes of messages, the outbox of each node
+(acp-canonical §10; design §7). Nodes and agents are stored without their versions."""
 
 import sqlite3
 from typing import Literal, NamedTuple
@@ -9,21 +9,21 @@ from server.store.sql import SQL, plain
 
 Kind = Literal["message", "receipts"]
 
-# On the hot path: run as text, without aiosql's own call.
+# On the hot path: run as text, which is faster than aiosql's own call.
 _SPEAKER: str = SQL.speaker_for.sql
 _SOURCE = plain(SQL.mail_source)
 
 
-class OutboxMessage(NamedTuple):
-    """A node's signed directory as it is kept: its stamp, its epoch, and all of it as JSON."""
+class StoredDirectory(NamedTuple):
+    """A node's signed directory of agents: its stamp, its epoch, and the whole as JSON."""
 
     stamp: int
     epoch: str
     document: str
 
 
-class Owed(NamedTuple):
-    """What is still to be said to a node; `seq` is its place in the order."""
+class OutboxEntry(NamedTuple):
+    """An entry in a node's outbox; `seq` is its position."""
 
     seq: int
     kind: Kind
@@ -31,21 +31,21 @@ class Owed(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The node that a recipient's mail goes to, and whether it was sent there at least once."""
+    """The home node of a recipient, and whether the message was sent there at least once."""
 
     node: str
     offered: bool
 
 
-# --- who is at home where -----------------------------------------------------------------------
+# --- homes -----------------------------------------------------------------------
 
 
-def directory(db: sqlite3.Connection, node: str) -> OutboxMessage | None:
+def directory(db: sqlite3.Connection, node: str) -> StoredDirectory | None:
     row = SQL.directory_of(db, node=identity(node))
-    return OutboxMessage(*row) if row else None
+    return StoredDirectory(*row) if row else None
 
 
-def put_directory(db: sqlite3.Connection, node: str, kept: OutboxMessage) -> None:
+def put_directory(db: sqlite3.Connection, node: str, kept: StoredDirectory) -> None:
     SQL.put_directory_of(db, node=identity(node), **kept._asdict())
 
 
@@ -63,7 +63,7 @@ def unlist_agent(db: sqlite3.Connection, agent: str, node: str) -> None:
 
 
 def first_to_list(db: sqlite3.Connection, agent: str) -> str | None:
-    """Of the nodes whose directories name an agent, the one that was heard first."""
+    """The first node whose directory named the agent; None when none does."""
     return SQL.first_to_list(db, agent=agent)  # type: ignore[no-any-return]
 
 
@@ -72,7 +72,7 @@ def move_home(db: sqlite3.Connection, agent: str, node: str) -> None:
 
 
 def forget_node(db: sqlite3.Connection, node: str) -> None:
-    """Forget whom a node has named; mail for them waits for it to come back."""
+    """Forget a node's directory; mail for its agents waits until it returns."""
     SQL.drop_directory_of(db, node=identity(node))
     SQL.unlist_agents(db, node=identity(node))
 
@@ -83,17 +83,17 @@ def elsewhere(db: sqlite3.Connection, own: str) -> dict[str, str]:
 
 
 def speaker(db: sqlite3.Connection, address: str) -> str | None:
-    """The node that speaks for an agent, as far as one was heard to; a node speaks for itself."""
+    """The home node of an agent, as far as it is known; a node is its own home."""
     row = db.execute(_SPEAKER, {"agent": address}).fetchone()
     return row[0] if row else None
 
 
 def keyed(db: sqlite3.Connection) -> set[str]:
-    """The addresses of all who hold a key here that is not a peer's."""
+    """The addresses of all agents that hold a key here, except peers' keys."""
     return {identity(agent_id) for (agent_id,) in SQL.keyed_agents(db)}
 
 
-# --- what goes where ----------------------------------------------------------------------------
+# --- routes ----------------------------------------------------------------------------
 
 
 def put_route(db: sqlite3.Connection, message_id: str, recipient: str, node: str) -> None:
@@ -106,17 +106,19 @@ def route(db: sqlite3.Connection, message_id: str, recipient: str) -> Route | No
 
 
 def waiting(db: sqlite3.Connection, message_id: str, node: str) -> list[str]:
-    """The recipients at a node that a message has not come to its end with."""
-    return [one for (one,) in SQL.waiting_recipients(db, message_id=message_id, node=node)]
+    """The recipients at a node for whom a message has no final status."""
+    return [
+        recipient for (recipient,) in SQL.waiting_recipients(db, message_id=message_id, node=node)
+    ]
 
 
 def offer(db: sqlite3.Connection, message_id: str, node: str) -> bool:
-    """Note that a message is about to be sent to a node. False when it was before."""
+    """Record that a message is about to be sent to a node. False when that was recorded before."""
     return bool(SQL.offer_routes(db, message_id=message_id, node=node))
 
 
 def withdraw(db: sqlite3.Connection, message_ids: list[str], node: str) -> None:
-    """Note that messages were not sent after all."""
+    """Undo `offer` for messages that were not sent after all."""
     for message_id in message_ids:
         SQL.withdraw_routes(db, message_id=message_id, node=identity(node))
 
@@ -126,37 +128,37 @@ def put_source(db: sqlite3.Connection, message_id: str, node: str) -> None:
 
 
 def source(db: sqlite3.Connection, message_id: str) -> str | None:
-    """The node that vouched for a message; None for one that was sent here."""
+    """The node that vouches for a message; None for a message that was sent here."""
     row = db.execute(_SOURCE, (message_id,)).fetchone()
     return row[0] if row else None
 
 
-# --- what is still to be said -------------------------------------------------------------------
+# --- the outbox -------------------------------------------------------------------
 
 
-def owe(db: sqlite3.Connection, node: str, kind: Kind, message_id: str) -> None:
-    """Have a node told; what it was to be told of the same before is part of it."""
+def enqueue(db: sqlite3.Connection, node: str, kind: Kind, message_id: str) -> None:
+    """Put a message or its receipts into a node's outbox, replacing a former entry for the same."""
     SQL.drop_owed(db, node=node, kind=kind, message_id=message_id)
     SQL.owe(db, node=node, kind=kind, message_id=message_id)
 
 
-def owe_again(db: sqlite3.Connection, node: str) -> None:
-    """Have a node told again all that it may have lost: messages that it has not ended, and how far
-    its own are."""
+def enqueue_again(db: sqlite3.Connection, node: str) -> None:
+    """Put into a node's outbox again all that it may have lost: messages without a final status,
+    and receipts for its own messages."""
     SQL.owe_messages_again(db, node=identity(node))
     SQL.owe_receipts_again(db, node=identity(node))
 
 
-def owed(db: sqlite3.Connection, node: str, limit: int) -> list[Owed]:
-    """What is to be said to a node, the first of it."""
-    return [Owed(*row) for row in SQL.owed(db, node=identity(node), limit=limit)]
+def entries(db: sqlite3.Connection, node: str, limit: int) -> list[OutboxEntry]:
+    """The first entries of a node's outbox."""
+    return [OutboxEntry(*row) for row in SQL.owed(db, node=identity(node), limit=limit)]
 
 
-def count_owed(db: sqlite3.Connection, node: str) -> int:
+def count_entries(db: sqlite3.Connection, node: str) -> int:
     return int(SQL.count_owed(db, node=identity(node)))
 
 
-def said(db: sqlite3.Connection, owed: list[Owed]) -> None:
-    """The node has confirmed these."""
-    for one in owed:
-        SQL.drop_owed_row(db, seq=one.seq)
+def confirm(db: sqlite3.Connection, batch: list[OutboxEntry]) -> None:
+    """Remove entries that the node has confirmed."""
+    for entry in batch:
+        SQL.drop_owed_row(db, seq=entry.seq)

@@ -1,6 +1,8 @@
-"""Each agent's box, and how far each message is with each recipient (acp-canonical §9, §12.5).
+"""The mailbox of each agent, and the status of messages for each recipient (acp-canonical §9,
+§12.5).
 
-An agent's address is its id without a version: a newer release reads what came for the older.
+An agent's address is its id without a version, so that a newer release reads the mail of the
+former.
 """
 
 import sqlite3
@@ -24,8 +26,9 @@ _DELIVERIES = plain(SQL.deliveries)
 _INSERT = plain(SQL.insert_delivery)
 
 
-class Box(NamedTuple):
-    """`high_water` is all that ever came in; what is in none of the others is unread."""
+class Mailbox(NamedTuple):
+    """The counts of a mailbox. `high_water` counts all messages that ever arrived; those that no
+    other count includes are unread."""
 
     high_water: int = 0
     read: int = 0
@@ -43,8 +46,8 @@ class Box(NamedTuple):
         }
 
 
-class Delivery(NamedTuple):
-    """How far a message is with one recipient. `box_seq` is None while it is held."""
+class DeliveryState(NamedTuple):
+    """The status of a message for one recipient. `box_seq` is None while the message is held."""
 
     recipient: str
     status: ACPMessageStatus = "pending"
@@ -55,49 +58,49 @@ class Delivery(NamedTuple):
 
 
 class InboxEntry(NamedTuple):
-    """A message in a box; `status` is this recipient's."""
+    """A message in a mailbox; `status` is this recipient's."""
 
     seq: int
     status: ACPMessageStatus
     message: MessageRow
 
 
-def box(db: sqlite3.Connection, address: str) -> Box | None:
+def box(db: sqlite3.Connection, address: str) -> Mailbox | None:
     row = db.execute(_BOX, (address,)).fetchone()
-    return Box(*row) if row else None
+    return Mailbox(*row) if row else None
 
 
 def count(
     db: sqlite3.Connection, address: str, *, read: int = 0, expired: int = 0, failed: int = 0
 ) -> None:
-    """Count what became of messages in a box."""
+    """Add to the counts of a mailbox."""
     SQL.count_in_box(db, address=address, read_count=read, expired=expired, failed=failed)
 
 
 def hold(db: sqlite3.Connection, message_id: str, address: str) -> None:
-    """Note that a message is for this recipient, without putting it into the box."""
+    """Add a recipient of a message without putting it into the mailbox."""
     _deliver(db, message_id, address, None)
 
 
 def put(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
-    """Put a new message into a box, which is made when it is the first."""
+    """Put a new message into a mailbox, which is created for the first one."""
     _deliver(db, message_id, address, _next(db, address, now))
 
 
 def put_held(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
-    """Put a message that was held into a box."""
+    """Put a held message into a mailbox."""
     seq = _next(db, address, now)
     SQL.put_box_seq(db, message_id=message_id, recipient=address, box_seq=seq)
 
 
-def deliveries(db: sqlite3.Connection, message_id: str) -> list[Delivery]:
-    """How far a message is with each recipient, in the order in which they were named."""
-    return [Delivery(*row) for row in db.execute(_DELIVERIES, (message_id,))]
+def deliveries(db: sqlite3.Connection, message_id: str) -> list[DeliveryState]:
+    """The status of a message for each recipient, in the order in which they were named."""
+    return [DeliveryState(*row) for row in db.execute(_DELIVERIES, (message_id,))]
 
 
-def delivery(db: sqlite3.Connection, message_id: str, address: str) -> Delivery | None:
+def delivery(db: sqlite3.Connection, message_id: str, address: str) -> DeliveryState | None:
     row = SQL.delivery(db, message_id=message_id, recipient=address)
-    return Delivery(*row) if row else None
+    return DeliveryState(*row) if row else None
 
 
 def put_delivery(
@@ -108,7 +111,7 @@ def put_delivery(
     now: str,
     error: str | None = None,
 ) -> None:
-    """Note how far a message is with a recipient; the time of what it has reached is `now`."""
+    """Set the status of a message for a recipient; `now` becomes the time of that status."""
     SQL.put_delivery(
         db,
         message_id=message_id,
@@ -123,18 +126,18 @@ def put_delivery(
 def unread(
     db: sqlite3.Connection, address: str, after: int, now: str, limit: int
 ) -> list[InboxEntry]:
-    """What is in the box after a number, not read and not expired."""
+    """The messages in a mailbox after a number that are neither read nor expired."""
     rows = SQL.unread_box(db, address=address, after=after, now=now, limit=limit)
     return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 
 def all_(db: sqlite3.Connection, address: str, after: int, limit: int) -> list[InboxEntry]:
-    """What is in the box after a number, whatever became of it."""
+    """All messages in a mailbox after a number, whatever their status."""
     rows = SQL.whole_box(db, address=address, after=after, limit=limit)
     return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 
-def receipt(delivery: Delivery) -> dict[str, Any]:
+def receipt(delivery: DeliveryState) -> dict[str, Any]:
     """The Receipt object."""
     shown = {
         "recipient": delivery.recipient,
@@ -148,22 +151,22 @@ def receipt(delivery: Delivery) -> dict[str, Any]:
 
 def receipts(db: sqlite3.Connection, message_id: str) -> list[dict[str, Any]]:
     """The Receipt objects of a message."""
-    return [receipt(one) for one in deliveries(db, message_id)]
+    return [receipt(delivery) for delivery in deliveries(db, message_id)]
 
 
 def whole(db: sqlite3.Connection, message: MessageRow) -> bytes:
-    """A message's envelope and receipts, as the archive keeps them: {message, receipts}, JSON."""
+    """A message's envelope and receipts as the archive stores them: {message, receipts}, JSON."""
     return orjson.dumps(
         {"message": messages.envelope(message), "receipts": receipts(db, message.id)}
     )
 
 
-def reached(delivery: Delivery) -> dict[str, Any]:
-    """The same as nodes tell each other (schemas.acp_mesh.Reached)."""
+def reached(delivery: DeliveryState) -> dict[str, Any]:
+    """The status as nodes send it to each other (schemas.acp_mesh.Reached)."""
     return present(delivery._replace(box_seq=None)._asdict())
 
 
-# --- the registry of what was processed -------------------------
+# --- processed messages -------------------------
 
 
 def is_processed(db: sqlite3.Connection, address: str, message_id: str) -> bool:
@@ -180,47 +183,46 @@ def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: st
 def dead(
     db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
 ) -> list[tuple[int, dict[str, Any]]]:
-    """What did not arrive of what the agent sent, for a human also what is critical, gated or for
-    human audit, oldest first and from the archive too: the place in the list, and the DeadLetter
-    object."""
+    """The dead letters of the agent's messages, for a human also those of critical, gated and
+    human-audit messages, oldest first and including the archive: each with its position in the list
+    and the DeadLetter object."""
     asked: dict[str, Any] = {"address": address, "human": human, "after": after, "limit": limit}
-    found = [
-        (
-            row[0],
-            _dead(messages.envelope(MessageRow(*row[8:])), receipt(Delivery(*row[2:8])), row[1]),
-        )
-        for row in SQL.dead_letters(db, **asked)
-    ]
+    letters = []
+    for id, channel, *row in SQL.dead_letters(db, **asked):
+        delivery, message = DeliveryState(*row[:6]), MessageRow(*row[6:])
+        letters.append((id, _dead(messages.envelope(message), receipt(delivery), channel)))
     for id, recipient, document in SQL.archived_dead_letters(db, **asked):
         kept = orjson.loads(document)
-        (told,) = (one for one in kept["receipts"] if one["recipient"] == recipient)
-        # An older release kept what is absent as null.
-        found.append((id, _dead(kept["message"], present(told), "inbox")))
-    return sorted(found, key=lambda one: one[0])[:limit]
+        (final_receipt,) = (entry for entry in kept["receipts"] if entry["recipient"] == recipient)
+        # An older release stored absent members as null.
+        letters.append((id, _dead(kept["message"], present(final_receipt), "inbox")))
+    return sorted(letters, key=lambda letter: letter[0])[:limit]
 
 
-def _dead(message: dict[str, Any], told: dict[str, Any], channel: Channel) -> dict[str, Any]:
-    return {"message": message, "receipt": told, "channel": channel}
+def _dead(
+    message: dict[str, Any], final_receipt: dict[str, Any], channel: Channel
+) -> dict[str, Any]:
+    return {"message": message, "receipt": final_receipt, "channel": channel}
 
 
 def count_dead(db: sqlite3.Connection) -> dict[str, int]:
-    """How many did not arrive, a recipient each: `expired`, `failed`, and `archived` since."""
+    """The number of dead letters, one per recipient, as `expired`, `failed` and `archived`."""
     return dict(SQL.count_dead_letters(db))
 
 
 def everyone(db: sqlite3.Connection) -> list[str]:
-    """The address of every agent that this node knows by a key or a repo that it holds."""
+    """The address of every agent that holds a key or a repo here."""
     return sorted({identity(agent_id) for (agent_id,) in SQL.known_agents(db)})
 
 
 def is_known(db: sqlite3.Connection, address: str) -> bool:
     """Whether an agent without a box holds a key or a repo, or has a home on another node."""
     alike = SQL.agents_like(db, identity=address)
-    return any(same_agent(found, address) for (found,) in alike)
+    return any(same_agent(known_id, address) for (known_id,) in alike)
 
 
 def _next(db: sqlite3.Connection, address: str, now: str) -> int:
-    # Two plain statements cost less than one that inserts or updates, and returns.
+    # Two plain statements are faster than one upsert with RETURNING.
     row = db.execute(_HIGH_WATER, (address,)).fetchone()
     if row is None:
         SQL.open_box(db, address=address, created_at=now)

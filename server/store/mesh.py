@@ -8,12 +8,13 @@ from server.domain.agents import identity
 from server.store import keys, peers
 from server.store.sql import SQL
 
-# On the hot path: run as text, without aiosql's own call.
+# On the hot path: run as text, which is faster than aiosql's own call.
 _NODE_KEY: str = SQL.node_key.sql
 
 
 class NodeKey(NamedTuple):
-    """The key that an agent id is pinned to; `introduced_by` is None when it was proved."""
+    """The key that an agent id is pinned to. `introduced_by` is the node that introduced the key;
+    None when its owner proved it."""
 
     public_key: str
     introduced_by: str | None
@@ -30,7 +31,7 @@ class Invite(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A node that is to become a peer, by the mesh token or an invite's code."""
+    """A node to register with, by the mesh token or an invite's code."""
 
     url: str
     invite: str | None
@@ -54,19 +55,19 @@ def pin(
 
 
 def unpin(db: sqlite3.Connection, agent_id: str) -> None:
-    """Forget a node's key and whom it speaks for, so that it may come with another key."""
+    """Forget a node's key and the agents at home there, so that it may come with another key."""
     SQL.forget_node_key(db, agent=identity(agent_id))
     forget_homes(db, agent_id)
 
 
 def forget_homes(db: sqlite3.Connection, node: str) -> None:
-    """Forget whom a node speaks for: others may."""
+    """Forget which agents are at home on a node, so that other nodes may become their home."""
     SQL.forget_homes(db, node=identity(node))
 
 
 def is_known_by_key(db: sqlite3.Connection, agent_id: str, own: str) -> bool:
-    """Whether one holds a key here, is a node whose key is known, or is at home on another node
-    than `own`: its word isn't enough."""
+    """Whether the agent holds a key here, is a node whose key is known, or is at home on a node
+    other than `own`. Its bare id is then no proof of identity."""
     return (
         keys.is_keyed(db, agent_id)
         or node_key(db, agent_id) is not None
@@ -75,18 +76,18 @@ def is_known_by_key(db: sqlite3.Connection, agent_id: str, own: str) -> bool:
 
 
 def known_agents(db: sqlite3.Connection) -> list[str]:
-    """Every agent that holds a key here, is a node or a peer, or is at home somewhere."""
+    """Every agent that holds a key here, is a node or a peer, or has a home."""
     return [agent for (agent,) in SQL.every_agent(db)]
 
 
 def home_of(db: sqlite3.Connection, agent_id: str) -> str | None:
-    """The node that speaks for an agent."""
+    """The home node of an agent; None when none is known."""
     return SQL.home_of(db, agent=identity(agent_id))  # type: ignore[no-any-return]
 
 
 def home_at_peer(db: sqlite3.Connection, agent_id: str) -> str | None:
-    """The peer that an agent is at home on, or is; None for one that is at home here or nowhere."""
-    nodes = {identity(one.agent_id) for one in peers.every(db)}
+    """The peer that is the agent or its home; None when its home is here or unknown."""
+    nodes = {identity(peer.agent_id) for peer in peers.every(db)}
     home = identity(agent_id) if node_key(db, agent_id) else home_of(db, agent_id)
     return home if home in nodes else None
 
@@ -99,7 +100,7 @@ def put_home(db: sqlite3.Connection, agent_id: str, node: str) -> None:
 
 
 def invite(db: sqlite3.Connection, *, now: int, expires_at: int) -> tuple[str, str]:
-    """Make an invite: (its id, its code). The code is ID.SECRET."""
+    """Create an invite; returns its id and its code, which is ID.SECRET."""
     invite_id, secret = f"inv_{secrets.token_hex(6)}", secrets.token_urlsafe(24)
     SQL.insert_invite(db, invite_id=invite_id, secret=secret, created_at=now, expires_at=expires_at)
     return invite_id, f"{invite_id}.{secret}"
@@ -110,12 +111,12 @@ def invites(db: sqlite3.Connection) -> list[Invite]:
 
 
 def invite_secret(db: sqlite3.Connection, invite_id: str, now: int) -> str | None:
-    """The secret of an invite that can still be used."""
+    """The secret of a usable invite; None for any other."""
     return SQL.open_invite(db, invite_id=invite_id, now=now)  # type: ignore[no-any-return]
 
 
 def use_invite(db: sqlite3.Connection, invite_id: str, agent_id: str) -> bool:
-    """Use an invite up. False when it was used already."""
+    """Mark an invite as used. False when it was used already."""
     return bool(SQL.use_invite(db, invite_id=invite_id, agent=agent_id))
 
 
@@ -125,7 +126,7 @@ def revoke_invite(db: sqlite3.Connection, invite_id: str, *, now: int) -> bool:
 
 
 def want(db: sqlite3.Connection, url: str, code: str | None = None) -> None:
-    """Ask the node to register with the one at `url`, by the mesh token or an invite's code."""
+    """Have this node register with the one at `url`, by the mesh token or an invite's code."""
     SQL.put_wanted(db, url=url, invite=code)
 
 

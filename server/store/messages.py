@@ -18,7 +18,7 @@ _PARTY = plain(SQL.thread_party)
 _PUT_PARTY = plain(SQL.put_thread_party)
 _PUT_HEARD = plain(SQL.put_heard_in_thread)
 NEWEST = "~"
-"""After every id."""
+"""Sorts after every id."""
 
 
 class MessageRow(NamedTuple):
@@ -48,7 +48,7 @@ class MessageRow(NamedTuple):
 
 
 def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thread: str) -> None:
-    """Keep a new message, of the thread with this id."""
+    """Insert a message into the thread with this id."""
     db.execute(_INSERT, (*message, payload_bytes, thread))
 
 
@@ -66,12 +66,12 @@ def put_sequence(db: sqlite3.Connection, message_id: str, sequence: int, now: st
 
 
 def put_held(db: sqlite3.Connection, message_id: str, held: str | None, now: str) -> None:
-    """Note what keeps the message from its recipients; None when nothing does any more."""
+    """Set why the message is held back (`gate`, `quarantine`); None once it is not."""
     SQL.put_held(db, id=message_id, held=held, updated_at=now)
 
 
 def envelope(row: MessageRow) -> dict[str, Any]:
-    """The ACPMessageEnvelope (§4), ready for orjson; absent members are left out."""
+    """The ACPMessageEnvelope (§4), ready for orjson, without absent members."""
     context: dict[str, Any] = orjson.loads(row.context_json) if row.context_json else {}
     if row.external_refs_json is not None:
         context["external_refs"] = orjson.Fragment(row.external_refs_json)
@@ -102,12 +102,12 @@ def envelope(row: MessageRow) -> dict[str, Any]:
 # --- threads ----------------------------------------------------
 
 
-# A thread's id is that of the message that began it; `thread_id` of a message is the thread's name,
-# which others may use for one of their own (`server.domain.acp.threads`).
+# A thread's id is that of its first message. `thread_id` of a message is the thread's name, which
+# other threads may share (`server.domain.acp.threads`).
 
 
 def thread_of(db: sqlite3.Connection, message_id: str) -> str:
-    """The id of the thread that a message is of."""
+    """The id of a message's thread."""
     return SQL.thread_of(db, message_id=message_id) or message_id
 
 
@@ -117,7 +117,7 @@ def thread(db: sqlite3.Connection, id: str) -> Thread | None:
 
 
 def threads_named(db: sqlite3.Connection, name: str) -> list[tuple[str, Thread]]:
-    """Every thread of this name and its id, the oldest first."""
+    """The ids and threads of this name, the oldest first."""
     return [(row[0], Thread(*row[1:])) for row in SQL.threads_named(db, name=name)]
 
 
@@ -135,32 +135,33 @@ def put_party(db: sqlite3.Connection, thread: str, address: str, party: ThreadPa
 
 
 def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int) -> None:
-    """Note that a message of this hop by another party has come to the agent."""
+    """Record that the agent got a message with this hop from another party."""
     db.execute(_PUT_HEARD, (thread, address, hop))
 
 
 def spoke(db: sqlite3.Connection, thread: str, address: str) -> bool:
-    """Whether the agent has sent a message of the thread."""
+    """Whether the agent has sent a message in the thread."""
     return SQL.spoke_in_thread(db, thread=thread, address=address) is not None
 
 
 def was_sent(db: sqlite3.Connection, thread: str, address: str) -> bool:
-    """Whether a message of the thread went to the agent, as far as this node knows."""
+    """Whether the agent was sent a message of the thread, as far as this node knows."""
     return SQL.sent_to_in_thread(db, thread=thread, address=address) is not None
 
 
 def pending(db: sqlite3.Connection, thread: str, after: int) -> list[Pending]:
-    """The numbered messages of the thread that are held, and those that ended with a number behind
-    `after` and were never delivered."""
+    """The numbered messages of the thread that are held, and those with a number above `after` that
+    ended undelivered."""
     rows = SQL.pending_messages(db, thread=thread, sequence=after)
     return [Pending(row[0], identity(row[1]), row[2], row[3]) for row in rows]
 
 
-# --- the sender's own ids ---------------------------------------
+# --- client ids ---------------------------------------
 
 
 def sent_as(db: sqlite3.Connection, sender: str, client_id: str) -> tuple[str, str] | None:
-    """The message that the sender's own id stands for, and the hash of what it sent."""
+    """The id of the message that was sent under this client id, and the fingerprint of its draft;
+    None when there is none."""
     row = SQL.client_id(db, sender=sender, client_id=client_id)
     return (row[0], row[1]) if row else None
 
@@ -173,28 +174,28 @@ def put_client_id(
     )
 
 
-# --- looking and ageing -----------------------------------------
+# --- search, expiry and retention -----------------------------------------
 
 
-def found(
+def search(
     db: sqlite3.Connection, *, address: str, human: bool, before: str | None, **filters: Any
 ) -> list[MessageRow]:
-    """The messages that pass the filters and that the agent may see, newest first.
+    """The messages that match the filters and that the agent may see, newest first.
 
-    It sees what it sent and what came into its box; a human also what is critical, gated or for
-    human audit (§10.2).
+    It sees messages that it sent and those in its mailbox; a human also sees critical, gated and
+    human-audit messages (§10.2).
     """
     rows = SQL.messages_found(db, address=address, human=human, before=before or NEWEST, **filters)
     return [MessageRow(*row) for row in rows]
 
 
 def gated(db: sqlite3.Connection, after: str, limit: int) -> list[MessageRow]:
-    """The messages behind this id that wait for a human, oldest first."""
+    """The messages after this id that wait for a human, oldest first."""
     return [MessageRow(*row) for row in SQL.gated_messages(db, after=after, limit=limit)]
 
 
 def gated_count(db: sqlite3.Connection, sender: str) -> int:
-    """How many messages of a sender, an address, wait for a human."""
+    """How many messages of `sender`, an address, wait for a human."""
     return int(SQL.gated_count(db, sender=sender))
 
 
@@ -204,18 +205,18 @@ def due(db: sqlite3.Connection, now: str, limit: int) -> list[str]:
 
 
 def next_expiry(db: sqlite3.Connection) -> str | None:
-    """When the next message expires."""
-    found: str | None = SQL.next_expiry(db)
-    return found
+    """When the next message expires; None when none does."""
+    expiry: str | None = SQL.next_expiry(db)
+    return expiry
 
 
 def old(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
-    """The ids of the oldest messages, as far as they were made before that time."""
+    """The ids of messages created before that time, the oldest first."""
     return [message_id for (message_id,) in SQL.old_messages(db, before=before, limit=limit)]
 
 
 def unread(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
-    """The ids of messages that were made before that time and have not come to their end."""
+    """The ids of messages created before that time that have no final status."""
     return [message_id for (message_id,) in SQL.unread_messages(db, before=before, limit=limit)]
 
 
@@ -228,8 +229,8 @@ def archive(
     sender: str | None = None,
     open_to_humans: bool = False,
 ) -> None:
-    """Move a message, with what is known of its deliveries, to the archive (§12.7). What of it did
-    not arrive is a dead letter of this `sender` still, an address."""
+    """Move a message to the archive (§12.7), as the JSON `document`. Its undelivered copies stay
+    dead letters of `sender`, an address."""
     SQL.archive_message(db, id=message_id, archived_at=now, document=document.decode())
     if sender is not None:
         SQL.archive_dead_letters(
@@ -237,7 +238,7 @@ def archive(
         )
     thread = thread_of(db, message_id)
     SQL.purge_message(db, id=message_id)
-    # Who had a part in a thread is not known without its messages: it ends with the last of them.
+    # The parties of a thread are known by its messages, so it ends with the last of them.
     SQL.forget_thread(db, id=thread)
 
 
@@ -248,6 +249,6 @@ def archived(db: sqlite3.Connection, message_id: str) -> dict[str, Any] | None:
 
 
 def forget(db: sqlite3.Connection, before: str) -> None:
-    """Forget the senders' own ids, and what was processed, of before that time."""
+    """Delete client ids and marks of processed messages from before that time."""
     SQL.forget_client_ids(db, before=before)
     SQL.forget_processed(db, before=before)

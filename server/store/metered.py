@@ -1,4 +1,4 @@
-"""Counts what a read takes out of the database while it does: it can be broken off in the midst."""
+"""Counts the bytes of a read while it runs, so that a large read can be aborted."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from typing import Any
 
 Count = Callable[[int], None]
-"""Is told how many bytes were read. What it raises breaks the read off."""
+"""Called with the bytes of each row. An exception that it raises aborts the read."""
 
 
 @contextmanager
 def metered(connection: sqlite3.Connection, count: Count) -> Iterator[None]:
-    """Have the text and bytes of every row that is read here counted, also by who counts them
-    around this."""
+    """Count the text and bytes of every row that is read within. Meters may be nested: each counts
+    every row."""
     around = connection.row_factory
 
     def counted(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Any:
@@ -27,7 +27,7 @@ def metered(connection: sqlite3.Connection, count: Count) -> Iterator[None]:
 
 
 def _size(value: Any) -> int:
-    """The bytes of a value as JSON has them, roughly: all but those of numbers."""
+    """The approximate bytes of a value in JSON, without numbers."""
     if isinstance(value, bytes) or (isinstance(value, str) and value.isascii()):
         return len(value)
     return len(value.encode()) if isinstance(value, str) else 0

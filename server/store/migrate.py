@@ -11,8 +11,8 @@ import structlog
 
 from server.domain.errors import Unavailable
 from server.store import schema
-from server.store.database import Durability, connect, copy_to, unavailable
-from server.store.place import make_folder, sync_folder
+from server.store.connection import Durability, connect, copy_to, unavailable
+from server.store.file_lock import make_folder, sync_folder
 from server.store.sql import SQL
 from server.store.wal import HEADER_BYTES, unreadable_commits
 
@@ -26,29 +26,29 @@ SECRETS = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A database that is ready: its epoch, and the stamp that nothing in it is after."""
+    """A database that is ready to use: its epoch, and its largest stamp."""
 
     epoch: str
     last_stamp: int
 
 
 def prepare(path: Path, durability: Durability = "FULL") -> Prepared:
-    """Make or migrate the database at `path`, and give a restored copy a new epoch.
+    """Create or migrate the database at `path`, and give a restored copy a new epoch.
 
-    A copy `NAME.before-MIGRATION` is made before an existing database is changed. A log that can't
-    be read to its end is refused when `durability` is FULL, and warned of when it is NORMAL, under
-    which a power cut may take the last commits. Raises `Unavailable` when the file is no database
-    or can't be written, ValueError when a newer release wrote it or its tables are not what the
-    migrations made.
+    Before an existing database is changed, it is copied to `NAME.before-MIGRATION`. When the log
+    can't be read to its end, `durability` FULL refuses the database and NORMAL, under which a power
+    cut may lose the last commits, warns. Raises `Unavailable` when the file is no database or can't
+    be written, ValueError when a newer release wrote it or its tables differ from what the
+    migrations make.
     """
     try:
         make_folder(path.parent)
-        # What a new file, and the log beside it, may be opened by: this user alone.
+        # Only this user may open a new file and the log beside it.
         path.touch(mode=0o600)
         try:
             check_log(path)
-        except schema.Damaged as damage:
-            # Without a sync of each commit, a power cut leaves such a log too.
+        except schema.SchemaDamaged as damage:
+            # Without a sync for each commit, a power cut may leave such a log as well.
             if durability == "FULL":
                 raise
             log.warning("log_unreadable", error=str(damage))
@@ -58,45 +58,48 @@ def prepare(path: Path, durability: Durability = "FULL") -> Prepared:
     except sqlite3.Error as error:
         raise unavailable(error) from error
     except OSError as error:
-        raise Unavailable("The database can't be used", reason="storage_failed") from error
+        raise Unavailable(
+            f"The database cannot be opened: {error.strerror}", reason="storage_failed"
+        ) from error
 
 
 def check_log(path: Path) -> None:
-    """Raises Damaged when acknowledged writes are in the database's log that SQLite can't read, and
-    would leave out without a word. Changes nothing."""
+    """Raises SchemaDamaged when the database's log holds acknowledged writes that SQLite can't read
+    and would silently skip. Changes nothing."""
     wal = path.with_name(f"{path.name}-wal")
     if not wal.exists() or wal.stat().st_size <= HEADER_BYTES:
-        # Nothing is in it. Beside it may stand the journal of a first start that lost power, which
-        # SQLite plays back when it may write.
+        # The log is empty. There may be a rollback journal of a first start that lost power, which
+        # SQLite plays back with write access.
         return
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as reading:
         schema.elements(reading)
         lost = unreadable_commits(path)
     if lost:
-        raise schema.Damaged(
-            f"The log {wal.name} is damaged: {lost} commits in it or more can't be read. "
-            "`cacp backup FILE` saves what can; restore that, or an older backup"
+        raise schema.SchemaDamaged(
+            f"The log {wal.name} is damaged: at least {lost} commits in it can't be read. "
+            "`cacp backup FILE` saves the rest; restore that, or an older backup"
         )
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """The migrations that the next start would run, by name. Changes nothing.
+    """The names of the migrations that the next start would run. Changes nothing.
 
     Raises ValueError when a node would refuse the database.
     """
     known = tuple(schema.migrations())
     had, repairs = _had(connection, known)
-    missing = [one.name for one in known if one.name not in had]
+    missing = [migration.name for migration in known if migration.name not in had]
     if not missing and not repairs:
         schema.check(schema.elements(connection), known)
-    return [one.name for one in repairs] + missing
+    return [repair.name for repair in repairs] + missing
 
 
 def copy(source: Path, target: Path, *, without_secrets: bool = False) -> None:
-    """A consistent copy of a database, live or not, marked so that it gets an epoch of its own.
+    """Copy a database consistently, whether or not a node runs on it, and mark the copy so that it
+    gets a new epoch.
 
-    `without_secrets` leaves out keys, tokens, invites, peers and the node's own secret: what starts
-    on such a copy is another node. Raises FileExistsError rather than overwrite anything.
+    `without_secrets` leaves out keys, tokens, invites, peers and the node's own secret, so that a
+    start on the copy makes another node. Raises FileExistsError when `target` exists.
     """
     if target.exists():
         raise FileExistsError(f"{target} is there already")
@@ -106,7 +109,7 @@ def copy(source: Path, target: Path, *, without_secrets: bool = False) -> None:
         with closing(sqlite3.connect(target, isolation_level=None)) as made:
             for what in (*SECRETS, "undelivered"):
                 getattr(SQL, f"redact_{what}")(made)
-            # What is deleted stands in free pages until they are written anew.
+            # Deleted rows stay in free pages until the file is rewritten.
             made.execute("VACUUM")
 
 
@@ -115,7 +118,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if not schema.elements(connection):
         _make(connection, known)
     had, repairs = _had(connection, known)
-    missing = [one for one in known if one.name not in had]
+    missing = [migration for migration in known if migration.name not in had]
     if had and (missing or repairs):
         first = f"{missing[0].number:04d}_{missing[0].name}" if missing else repairs[0].name
         _back_up(path, f"{path.name}.before-{first}")
@@ -123,51 +126,52 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         with _transaction(connection):
             for repair in repairs:
                 repair.run(connection)
-            for one in known:
-                if one.name in had:
-                    _record(connection, one)
-    for one in missing:
+            for migration in known:
+                if migration.name in had:
+                    _record(connection, migration)
+    for migration in missing:
         with _transaction(connection):
-            # Another process may have been faster.
-            if one.name not in _recorded(connection):
-                one.run(connection)
-                _record(connection, one)
+            # Another process may have done it meanwhile.
+            if migration.name not in _recorded(connection):
+                migration.run(connection)
+                _record(connection, migration)
     schema.check(schema.elements(connection), known)
 
 
 def _make(connection: sqlite3.Connection, known: tuple[schema.Migration, ...]) -> None:
-    """What all migrations make, at once."""
+    """Create the tables of all migrations at once."""
     with _transaction(connection):
-        # Another process may have been faster.
+        # Another process may have done it meanwhile.
         if not schema.elements(connection):
             for statement in schema.made(known).statements:
                 connection.execute(statement)
-            for one in known:
-                _record(connection, one)
+            for migration in known:
+                _record(connection, migration)
 
 
 def _had(
     connection: sqlite3.Connection, known: tuple[schema.Migration, ...]
 ) -> tuple[set[str], list[schema.Repair]]:
-    """The names of the migrations that a database has had, none for a new one, and what is to be
-    mended of them.
+    """The names of the migrations that ran on a database, none for a new one, and the repairs that
+    they need.
 
-    Raises ValueError when another program or a newer release wrote it, or its tables fit none.
+    Raises ValueError when another program or a newer release wrote the database, or its tables
+    match no set of migrations.
     """
-    found = schema.elements(connection)
-    if not found:
+    stored = schema.elements(connection)
+    if not stored:
         return set(), []
-    version = _version(connection) if "table meta" in found else 0
+    version = _version(connection) if "table meta" in stored else 0
     if not version:
         raise ValueError("The database belongs to another program: name another file")
     repairs: list[schema.Repair] = []
-    if schema.RECORD in found:
+    if schema.RECORD in stored:
         had = _recorded(connection)
-        newer = had - {one.name for one in known}
+        newer = had - {migration.name for migration in known}
     elif version > known[-1].number:
         had, newer = set(), {f"version {version}"}
     else:
-        had, repairs = schema.deduce(found, known)
+        had, repairs = schema.deduce(stored, known)
         newer = set()
     if newer:
         names = ", ".join(sorted(newer))
@@ -193,7 +197,7 @@ def _record(connection: sqlite3.Connection, migration: schema.Migration) -> None
         "INSERT INTO migrations (name, sha256) VALUES (?, ?) ON CONFLICT DO NOTHING",
         (migration.name, migration.digest),
     )
-    # Releases before the record know a newer database by this number, and leave it alone.
+    # Older releases, which keep no such record, recognise a newer database by this number.
     connection.execute(
         "INSERT INTO meta (name, value) VALUES ('schema_version', ?) ON CONFLICT (name)"
         " DO UPDATE SET value = MAX(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
@@ -202,7 +206,8 @@ def _record(connection: sqlite3.Connection, migration: schema.Migration) -> None
 
 
 def _back_up(path: Path, name: str) -> None:
-    """Copy under another name first: a start that is killed leaves no half copy of this name."""
+    """Copy the database to `name`, by way of a temporary name, so that a killed start leaves no
+    partial copy under this name."""
     part = path.with_name(f"{name}.part")
     part.unlink(missing_ok=True)
     copy(path, part)
@@ -217,20 +222,21 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk has rolled back already.
+        # A full disk rolls back by itself.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    """The number that was the newest migration's when the database was made or migrated last."""
+    """The number of the newest migration when the database was last created or migrated."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
     return int(row[0]) if row else 0
 
 
 def _epoch(connection: sqlite3.Connection) -> str:
-    """The store's epoch, renewed in a copy, so that no cursor skips what it writes anew (§4)."""
+    """The store's epoch. A copy gets a new one, so that no cursor skips what the copy writes
+    (design §4)."""
     with _transaction(connection):
         copied = connection.execute("DELETE FROM meta WHERE name = 'copied'").rowcount
         if copied:

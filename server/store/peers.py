@@ -4,10 +4,10 @@ import sqlite3
 from typing import NamedTuple
 
 from server.domain.agents import same_agent
-from server.domain.places import Way
+from server.domain.peer_limits import JoinMethod
 from server.store.sql import SQL
 
-# On the hot path: run as text, without aiosql's own call.
+# On the hot path: run as text, which is faster than aiosql's own call.
 _BY_AGENT: str = SQL.peer_by_agent.sql
 
 
@@ -23,11 +23,11 @@ class Peer(NamedTuple):
     secret: str | None = None
     """The key that this node calls the peer with; None for a foreign peer."""
     key_id: str | None = None
-    """The last two keys that the peer calls this node with, by a comma."""
+    """The ids of the last two keys that the peer calls this node with, separated by a comma."""
     cursor: int = 0
     """The last change that the peer has confirmed."""
     retries: int = 0
-    """How often the operator has asked to try again at once."""
+    """How often the operator has requested an immediate retry."""
     api_key: str | None = None
     """The key that a foreign peer at this endpoint has given this node."""
 
@@ -48,8 +48,8 @@ def put_keys(db: sqlite3.Connection, agent_id: str, secret: str, key_id: str) ->
 
 
 def put_api_key(db: sqlite3.Connection, endpoint: str, api_key: str | None) -> None:
-    """Keep the key for a foreign peer, or forget it. It is bound to the endpoint: who takes an
-    agent's name elsewhere is not shown it."""
+    """Store the key for a foreign peer; None deletes it. The key is bound to the endpoint, so that
+    an impostor at another endpoint never gets it."""
     if api_key is None:
         SQL.drop_peer_api_key(db, endpoint=endpoint)
     else:
@@ -61,7 +61,7 @@ def api_key(db: sqlite3.Connection, endpoint: str) -> str | None:
 
 
 def put_cursor(db: sqlite3.Connection, agent_id: str, cursor: int, at: int) -> None:
-    """Remember what the peer has confirmed at `at`."""
+    """Store the cursor that the peer confirmed at the time `at`."""
     SQL.put_peer_cursor(db, agent_id=agent_id, cursor=cursor, at=at)
 
 
@@ -74,13 +74,13 @@ def every(db: sqlite3.Connection) -> list[Peer]:
     return [Peer(*row) for row in SQL.all_peers(db)]
 
 
-def put_way(db: sqlite3.Connection, agent_id: str, came_by: Way) -> None:
-    """Remember what let a peer in; an operator, where nothing is said."""
+def put_way(db: sqlite3.Connection, agent_id: str, came_by: JoinMethod) -> None:
+    """Store how a peer joined; without that, it joined through an operator."""
     SQL.put_peer_way(db, agent_id=agent_id, came_by=came_by)
 
 
 def count_by_way(db: sqlite3.Connection) -> dict[str, int]:
-    """How many peers there are, by what let them in."""
+    """The number of peers by the way they joined."""
     return dict(SQL.peers_by_way(db))
 
 
@@ -89,40 +89,43 @@ def count(db: sqlite3.Connection) -> int:
 
 
 def remove(db: sqlite3.Connection, agent_id: str) -> bool:
-    """Forget a peer, what it had not taken, and what it has deferred. False when there is none."""
+    """Delete a peer with its undelivered entities and deferred messages. False when there is
+    none."""
     SQL.forget_undelivered_of(db, peer=agent_id)
     SQL.drop_deferred_of(db, source=agent_id)
     return bool(SQL.remove_peer(db, agent_id=agent_id))
 
 
 def take_back(db: sqlite3.Connection, agent_id: str) -> list[Peer]:
-    """End the registrations of an agent, in any of its versions, that came without a key; these."""
-    found = [
-        one for one in every(db) if one.trust == "unkeyed" and same_agent(one.agent_id, agent_id)
+    """Delete an agent's registrations without a key, in any version; returns them."""
+    removed = [
+        peer
+        for peer in every(db)
+        if peer.trust == "unkeyed" and same_agent(peer.agent_id, agent_id)
     ]
-    for one in found:
-        remove(db, one.agent_id)
-    return found
+    for peer in removed:
+        remove(db, peer.agent_id)
+    return removed
 
 
 def retry(db: sqlite3.Connection, agent_id: str) -> bool:
-    """Have the peer tried again at once, also with what was given up. False when there is none."""
+    """Retry the peer at once, including entities that were given up. False when there is none."""
     SQL.forget_dropped(db, peer=agent_id)
     return bool(SQL.retry_peer(db, agent_id=agent_id))
 
 
 def backlog(db: sqlite3.Connection, cursor: int, origin: str) -> int:
-    """How many entities of this node wait after `cursor`, 10,000 at most."""
+    """How many entities of this node changed after `cursor`, at most 10,000."""
     return int(SQL.backlog(db, cursor=cursor, origin=origin))
 
 
 def waiting_since(db: sqlite3.Connection, cursor: int, origin: str) -> int | None:
-    """When the first of them changed, a stamp; None when none waits."""
+    """When the first of these changed, as a stamp; None when there is none."""
     return SQL.oldest_waiting(db, cursor=cursor, origin=origin)  # type: ignore[no-any-return]
 
 
 def exchanged(db: sqlite3.Connection, peer_id: str, entity_id: str) -> str | None:
-    """What was last exchanged with a peer about an entity, as JSON (`peers.foreign`)."""
+    """The state of an entity last exchanged with a peer, as JSON (`peers.foreign`)."""
     return SQL.exchanged_document(  # type: ignore[no-any-return]
         db, peer_id=peer_id, entity_id=entity_id
     )

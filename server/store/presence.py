@@ -1,22 +1,22 @@
-"""Are the files that a connection has open still those at their paths?
+"""Detects that the files of an open database are no longer at their paths.
 
-SQLite goes on writing to files that were moved away or unlinked under it: what it acknowledges
-then, no later start finds.
+SQLite keeps writing to files that were moved or unlinked, and no later start finds what it
+acknowledges then.
 """
 
 from pathlib import Path
 from typing import NamedTuple
 
 
-class Lost(NamedTuple):
-    """A file that is not at its path any more, or another one in its place."""
+class LostFile(NamedTuple):
+    """A file that is no longer at its path, or was replaced there."""
 
     what: str
     path: Path
 
 
 class Presence:
-    """The identities of a database's files, as they were when it was opened."""
+    """The identities of a database's files at the time when it was opened."""
 
     def __init__(self, path: Path) -> None:
         files = {
@@ -24,19 +24,19 @@ class Presence:
             "log": path.with_name(f"{path.name}-wal"),
             "index of the log": path.with_name(f"{path.name}-shm"),
         }
-        self._files = [(what, one, _identity(one)) for what, one in files.items()]
+        self._files = [(what, file, _identity(file)) for what, file in files.items()]
 
-    def lost(self) -> Lost | None:
-        """The first file that is not where it was; None while all are."""
+    def lost(self) -> LostFile | None:
+        """The first file that is missing or replaced; None while all are in place."""
         for what, path, identity in self._files:
             if _identity(path) != identity:
-                return Lost(what, path)
+                return LostFile(what, path)
         return None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""Projects, their repos and who holds them."""
+"""Projects, their repos and the repos' holders."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -12,15 +12,15 @@ from server.store import context_packets, contracts
 from server.store.sql import SQL
 
 ALIASES_MAX = 100
-"""Ids that foreign peers give to one repo: as many as a node may have peers."""
+"""The most ids of foreign peers for one repo: as many as a node may have peers."""
 
-# On the hot path: run as text, without aiosql's own call.
+# On the hot path: run as text, which is faster than aiosql's own call.
 _MEMBERSHIP: str = SQL.membership.sql
 
 
 class ProjectHeader(NamedTuple):
     """A project's header register. `created_at` and `stamp` are stamps. `signature` is JSON of
-    schemas.mesh.Signature, None while it is this node's own word, "" when it is nobody's."""
+    schemas.mesh.Signature; None for this node's own statement, "" for nobody's."""
 
     project_id: str
     name: str
@@ -32,14 +32,14 @@ class ProjectHeader(NamedTuple):
     signature: str | None = None
 
     def body(self) -> dict[str, str | int]:
-        """What of it is signed."""
-        said = self._asdict()
-        return {name: said[name] for name in said if name not in ("project_id", "signature")}
+        """The members that are signed."""
+        fields = self._asdict()
+        return {name: fields[name] for name in fields if name not in ("project_id", "signature")}
 
 
 class Repo(NamedTuple):
-    """A repo of a project, with the claim on it. `signature` is that of what the repo is, as of a
-    header."""
+    """A repo of a project with its claim. `signature` covers the repo's description; its values are
+    as in a header."""
 
     repo_id: str
     name: str
@@ -54,7 +54,7 @@ class Repo(NamedTuple):
     signature: str | None = None
 
     def body(self) -> dict[str, Any]:
-        """What of it is signed."""
+        """The members that are signed."""
         return {
             "name": self.name,
             "role": self.role,
@@ -65,8 +65,8 @@ class Repo(NamedTuple):
         }
 
 
-class Member(NamedTuple):
-    """A repo, and the agent that holds it, if any."""
+class RepoMember(NamedTuple):
+    """A repo and the agent that holds it, if any."""
 
     repo_id: str
     name: str
@@ -74,18 +74,18 @@ class Member(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """What a method needs of a project to decide."""
+    """The part of a project that decisions need."""
 
     name: str
     agreement_policy: AgreementPolicy
-    members: tuple[Member, ...]
+    members: tuple[RepoMember, ...]
 
 
 def membership(db: sqlite3.Connection, project_id: str) -> Membership | None:
     rows = db.execute(_MEMBERSHIP, {"project_id": project_id}).fetchall()
     if not rows:
         return None
-    members = tuple(Member(*row[2:]) for row in rows if row[2] is not None)
+    members = tuple(RepoMember(*row[2:]) for row in rows if row[2] is not None)
     return Membership(rows[0][0], rows[0][1], members)
 
 
@@ -97,19 +97,19 @@ def header(db: sqlite3.Connection, project_id: str) -> ProjectHeader | None:
 def headers_before(
     db: sqlite3.Connection, created_at: int, project_id: str, limit: int
 ) -> list[ProjectHeader]:
-    """Projects, the newest first, from the one on that is next older than the one named.
+    """Projects before the given position, the newest first.
 
-    By (created_at, project_id): nodes that hold the same list it alike, and what is created
-    meanwhile comes before every page that was read.
+    The order is (created_at, project_id): the same on all nodes with the same projects, and new
+    projects come before all pages that were read.
     """
     rows = SQL.project_headers_before(db, created_at=created_at, project_id=project_id, limit=limit)
     return [ProjectHeader(*row) for row in rows]
 
 
 def headers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[ProjectHeader]:
-    """Those of some projects that are known here, the newest first."""
-    found = [one for id in ids if (one := header(db, id)) is not None]
-    return sorted(found, key=lambda one: (one.created_at, one.project_id), reverse=True)
+    """The headers of those projects that are known here, the newest first."""
+    headers = [known for id in ids if (known := header(db, id)) is not None]
+    return sorted(headers, key=lambda header: (header.created_at, header.project_id), reverse=True)
 
 
 def count(db: sqlite3.Connection) -> int:
@@ -126,8 +126,8 @@ def held_by(db: sqlite3.Connection, agent_id: str) -> list[str]:
 
 
 def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
-    """Those of some projects that are known here."""
-    return {one for one in ids if header(db, one) is not None}
+    """The ids of those projects that are known here."""
+    return {project_id for project_id in ids if header(db, project_id) is not None}
 
 
 def insert(db: sqlite3.Connection, header: ProjectHeader, repos: list[Repo]) -> None:
@@ -145,10 +145,10 @@ def insert_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
 
 
 def update_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
-    """Renew what a repo is; its claim stays."""
-    said = {name: value for name, value in repo._asdict().items() if "agent" not in name}
+    """Update a repo's description; its claim stays."""
+    fields = {name: value for name, value in repo._asdict().items() if "agent" not in name}
     SQL.update_repo(
-        db, project_id=project_id, **{n: v for n, v in said.items() if n != "claimed_at"}
+        db, project_id=project_id, **{n: v for n, v in fields.items() if n != "claimed_at"}
     )
 
 
@@ -160,8 +160,7 @@ def update_claim(
     agent_endpoint: str | None,
     claimed_at: int,
 ) -> None:
-    """Have an agent hold a repo, or go on holding it: without an endpoint it keeps the one that it
-    has."""
+    """Claim a repo for an agent, or renew its claim. Without an endpoint, the former one stays."""
     SQL.update_claim(
         db,
         project_id=project_id,
@@ -180,7 +179,7 @@ def keep_lost_claim(
     agent_endpoint: str | None,
     claimed_at: int,
 ) -> None:
-    """Record a claim that came later than another's (design §5)."""
+    """Record a claim that lost to an earlier one (design §5)."""
     SQL.insert_claim_conflict(
         db,
         project_id=project_id,
@@ -192,8 +191,7 @@ def keep_lost_claim(
 
 
 def add_alias(db: sqlite3.Connection, project_id: str, alias: str, repo_id: str) -> bool:
-    """Remember the id that a foreign peer gave to a repo of ours. False when the repo has as many
-    as it may have."""
+    """Store a foreign peer's id for a repo. False when the repo has ALIASES_MAX already."""
     known = resolve_alias(db, project_id, alias)
     at = {"project_id": project_id, "alias": alias, "repo_id": repo_id}
     return known is not None or bool(SQL.insert_alias(db, **at, most=ALIASES_MAX))
@@ -215,7 +213,7 @@ def whole(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
 
 
 def bare(header: ProjectHeader, repos: list[Repo]) -> dict[str, Any]:
-    """The Project object without its contracts and context, which are sent one by one."""
+    """The Project object without its contracts and context, which are sent separately."""
     return {
         "project_id": header.project_id,
         "name": header.name,
@@ -248,11 +246,11 @@ def summary(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
 def outline(
     db: sqlite3.Connection, header: ProjectHeader, after: str, limit: int
 ) -> tuple[dict[str, Any], str | None]:
-    """A project with its contracts in short, by id, after the one named; and the last of these, if
-    others follow."""
+    """A project with the short forms of its contracts after the id `after`; and the last of their
+    ids, if more follow."""
     members = repos(db, header.project_id)
     contract_count, updated_at = _totals(db, header, members)
-    found = contracts.summaries(
+    summaries = contracts.summaries(
         db, header.project_id, after=after, status=None, type=None, limit=limit + 1
     )
     shown = {
@@ -262,17 +260,17 @@ def outline(
         "status": header.status,
         "agreementPolicy": header.agreement_policy,
         "repos": [repo_context(repo) for repo in members],
-        "contracts": found[:limit],
+        "contracts": summaries[:limit],
         "contractCount": contract_count,
         "contextCount": SQL.project_packet_count(db, project_id=header.project_id),
         "createdAt": iso(header.created_at),
         "updatedAt": iso(updated_at),
     }
-    return shown, found[limit - 1]["contractId"] if len(found) > limit else None
+    return shown, summaries[limit - 1]["contractId"] if len(summaries) > limit else None
 
 
 def _totals(db: sqlite3.Connection, header: ProjectHeader, members: list[Repo]) -> tuple[int, int]:
-    """How many contracts a project has, and the stamp of the newest thing in it."""
+    """The number of a project's contracts, and the largest stamp in the project."""
     contract_count, contract_time = SQL.project_counts(db, project_id=header.project_id)
     packet_time = SQL.project_packet_time(db, project_id=header.project_id)
     return contract_count, max(_own_time(header, members), contract_time or 0, packet_time or 0)

@@ -1,6 +1,6 @@
-"""Pushes on the channels beside the inbox, and the webhooks that some go to (acp-canonical §10).
+"""Pushes on the channels besides the inbox, and webhooks (acp-canonical §10).
 
-Records of `delivery_log`: one for each message, recipient and channel.
+A push is a row of `delivery_log`: one for each message, recipient and channel.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ class PushTarget(NamedTuple):
 
 
 class DuePush(NamedTuple):
-    """A push that is due. `box_seq` and `box_status` are those of the message in the inbox."""
+    """A due push. `box_seq` and `box_status` are those of the message in the inbox."""
 
     id: int
     push: Push
@@ -35,7 +35,7 @@ class DuePush(NamedTuple):
 
 
 class Webhook(NamedTuple):
-    """Where an agent's mail is announced."""
+    """The URL at which an agent's mail is announced."""
 
     webhook_id: str
     url: str
@@ -43,30 +43,30 @@ class Webhook(NamedTuple):
 
 
 def add(db: sqlite3.Connection, message_id: str, target: PushTarget, now: str) -> None:
-    """Have a message pushed; does nothing for one that is pushed there already."""
+    """Queue a push; does nothing when the message has one for this target already."""
     db.execute(_INSERT, (message_id, target.address, target.channel, now))
 
 
 def due_targets(db: sqlite3.Connection, channel: Channel, now: str, limit: int) -> list[PushTarget]:
-    """Where webhooks are to be called or commands to be run, the longest due first."""
+    """The targets of a channel with due pushes, the longest due first."""
     rows = SQL.due_recipients(db, channel=channel, now=now, limit=limit)
     return [PushTarget(channel, row[0]) for row in rows]
 
 
 def next_due(db: sqlite3.Connection, channel: Channel, now: str) -> int | None:
-    """When the next of them will be due that is not yet, as a stamp."""
+    """When the channel's next push will be due, as a stamp; None when there is none."""
     return _stamp(SQL.next_due(db, channel=channel, now=now))
 
 
 def next_due_to(db: sqlite3.Connection, target: PushTarget) -> int | None:
-    """When the next push to a target is or was due, as a stamp."""
+    """When the next push to a target is or was due, as a stamp; None when there is none."""
     return _stamp(SQL.next_due_to(db, recipient=target.address, channel=target.channel))
 
 
 def due(
     db: sqlite3.Connection, target: PushTarget, now: str, limit: int, *, urgent: bool = False
 ) -> list[DuePush]:
-    """What is due to a target, in the order in which it came; `urgent`: of high priority or
+    """The due pushes of a target, in the order of arrival; `urgent`: only those of priority high or
     critical."""
     rows = SQL.due_pushes(
         db,
@@ -88,8 +88,8 @@ def put(
     error: str | None = None,
     holder: str | None = None,
 ) -> None:
-    """Note how far a push is, unless it has been ended meanwhile. `holder` is the session that it
-    is shown to."""
+    """Store the state of a push, unless it has ended meanwhile. `holder` is the session that the
+    message is shown to."""
     SQL.put_push(
         db,
         id=id,
@@ -104,42 +104,43 @@ def put(
 
 
 def end(db: sqlite3.Connection, message_id: str, address: str, status: ACPMessageStatus) -> None:
-    """Nothing more is to be pushed: the message is read, expired or failed for the recipient."""
+    """End the pushes of a message that is read, expired or failed for the recipient."""
     SQL.end_pushes(db, message_id=message_id, recipient=address, status=status)
 
 
 def put_off(db: sqlite3.Connection, target: PushTarget, now: str, until: int) -> None:
-    """Do what is due to a target later, at a stamp."""
+    """Postpone the due pushes of a target until `until`, a stamp."""
     SQL.put_off(db, recipient=target.address, channel=target.channel, now=now, due_at=iso(until))
 
 
 def release(db: sqlite3.Connection, address: str, holder: str, after: int, now: str) -> None:
-    """End the leases of one session on what came into the box after a number."""
+    """End a session's leases on messages after a number in the mailbox."""
     SQL.release(db, recipient=address, holder=holder, after=after, now=now)
 
 
 def rearm_message(db: sqlite3.Connection, message_id: str, now: str) -> bool:
-    """Push a message again where that failed and it is still unread; whether there was any."""
+    """Retry the failed pushes of a message for recipients that have not read it. False when there
+    are none."""
     return bool(SQL.rearm_message(db, message_id=message_id, now=now))
 
 
 def rearm(db: sqlite3.Connection, target: PushTarget, now: str) -> None:
-    """Push again to a target what failed there and is still unread."""
+    """Retry the failed pushes of unread messages to a target."""
     SQL.rearm_channel(db, recipient=target.address, channel=target.channel, now=now)
 
 
 def drop(db: sqlite3.Connection, target: PushTarget) -> None:
-    """Push nothing more to a target of what came so far."""
+    """Drop all pushes to a target."""
     SQL.drop_pushes(db, recipient=target.address, channel=target.channel)
 
 
 def waiting(db: sqlite3.Connection, target: PushTarget) -> int:
-    """How many messages wait for their first push to arrive."""
+    """How many messages have not been pushed successfully yet."""
     return int(SQL.waiting_pushes(db, recipient=target.address, channel=target.channel))
 
 
 def given_up(db: sqlite3.Connection, target: PushTarget) -> int:
-    """How many messages could not be pushed to a target."""
+    """How many messages were given up for a target."""
     return int(SQL.failed_pushes(db, recipient=target.address, channel=target.channel))
 
 
@@ -152,12 +153,12 @@ def webhook(db: sqlite3.Connection, address: str) -> Webhook | None:
 
 
 def put_webhook(db: sqlite3.Connection, address: str, webhook: Webhook) -> None:
-    """Enter an agent's webhook, in the place of one that it had."""
+    """Store an agent's webhook, replacing a former one."""
     SQL.put_webhook(db, address=address, **webhook._asdict())
 
 
 def drop_webhook(db: sqlite3.Connection, address: str) -> bool:
-    """Remove an agent's webhook; whether it had one."""
+    """Remove an agent's webhook. False when it had none."""
     return bool(SQL.drop_webhook(db, address=address))
 
 

@@ -1,7 +1,7 @@
-"""The schema that the migrations make, and which of them a database has had (design §3).
+"""The schema that the migrations make, and which migrations a database has had (design §3).
 
-Migrations are told by name and content, never by number: numbers were given anew when branches
-met, so that one number has meant several things.
+Migrations are identified by name and content, never by number: merging branches renumbered some, so
+a number may have meant several migrations.
 """
 
 import hashlib
@@ -18,13 +18,14 @@ import orjson
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 RECORD = "table migrations"
-"""Where a database keeps the names and digests of the migrations that it has had."""
+"""The table with the names and digests of the migrations that a database has had."""
 
 Elements = frozenset[str]
-"""What a schema consists of: `table peers`, `column peers.secret`, `index digests_by_place`."""
+"""The elements of a schema, such as `table peers`, `column peers.secret`, `index
+digests_by_place`."""
 
 LASTING = ("CREATE ", "INSERT ", "DELETE ")
-"""What of a dump makes anything: it deletes where SQLite counts, to set that too."""
+"""The statements of a dump to keep. Its DELETEs reset SQLite's own counters."""
 
 _ELEMENTS = """
 SELECT type || ' ' || name FROM sqlite_master
@@ -38,7 +39,8 @@ WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file of `migrations/`. Its number is the place in which it runs, its name what it is."""
+    """One file of `migrations/`. Its number is its position in the order, its name identifies
+    it."""
 
     number: int
     name: str
@@ -56,7 +58,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What brings a database that had an earlier form of a migration to the one of today."""
+    """The statements that bring an earlier form of a migration to its present form."""
 
     name: str
     lacks: Elements
@@ -71,15 +73,15 @@ REPAIRS = (
     Repair(
         "mail_between_nodes",
         frozenset({"column directories.epoch"}),
-        # What is forgotten here is heard again from each peer, whose epoch it was.
+        # The deleted directories are fetched again from each peer.
         "DELETE FROM directories;"
         " ALTER TABLE directories ADD COLUMN epoch TEXT NOT NULL DEFAULT ''",
     ),
 )
 
 
-class Damaged(ValueError):
-    """A database whose tables are not what its migrations made."""
+class SchemaDamaged(ValueError):
+    """The database's tables differ from what its migrations make."""
 
 
 def migrations(folder: Path | None = None) -> list[Migration]:
@@ -92,18 +94,18 @@ def migrations(folder: Path | None = None) -> list[Migration]:
 
 def elements(connection: sqlite3.Connection) -> Elements:
     """The schema of a database."""
-    return frozenset(one for (one,) in connection.execute(_ELEMENTS))
+    return frozenset(element for (element,) in connection.execute(_ELEMENTS))
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What the migrations make of an empty database."""
+    """The result of running the migrations on an empty database."""
 
     additions: dict[str, Elements]
-    """What each adds to the schema of today, by its name: what a later one takes away again is
-    nothing that a database must have."""
+    """The elements that each migration, by name, adds to the present schema, without those that a
+    later one removes."""
     statements: tuple[str, ...]
-    """Make the same at once."""
+    """The statements that create the present schema at once."""
 
 
 @cache
@@ -117,48 +119,58 @@ def made(known: tuple[Migration, ...]) -> Made:
             after = elements(empty)
             added[migration.name] = after - before
             before = after
-        lasting = tuple(one for one in empty.iterdump() if one.startswith(LASTING))
+        lasting = tuple(
+            statement for statement in empty.iterdump() if statement.startswith(LASTING)
+        )
     return Made({name: those & before for name, those in added.items()}, lasting)
 
 
-def deduce(found: Elements, known: tuple[Migration, ...]) -> tuple[set[str], list[Repair]]:
-    """Which migrations a database has had that keeps no record of them, and how to bring those to
-    today's form of which it had another.
+def deduce(stored: Elements, known: tuple[Migration, ...]) -> tuple[set[str], list[Repair]]:
+    """The migrations that a database without a record has had, and the repairs for those that it
+    had in an earlier form.
 
-    Raises Damaged when it has some of what a migration adds and not the rest.
+    Raises SchemaDamaged when it has only some of the elements that a migration adds.
     """
     had: set[str] = set()
     repairs: list[Repair] = []
     for name, added in made(known).additions.items():
-        lacking = added - found
+        lacking = added - stored
         if lacking == added:
             continue
         if lacking:
             repair = next(
-                (one for one in REPAIRS if one.name == name and one.lacks == lacking), None
+                (
+                    candidate
+                    for candidate in REPAIRS
+                    if candidate.name == name and candidate.lacks == lacking
+                ),
+                None,
             )
             if repair is None:
-                raise Damaged(f"The database has only a part of {name}: {_named(lacking)} missing")
+                raise SchemaDamaged(
+                    f"The database has only a part of migration {name}: {_named(lacking)} missing"
+                )
             repairs.append(repair)
         had.add(name)
     return had, repairs
 
 
-def check(found: Elements, known: tuple[Migration, ...]) -> None:
-    """Raises Damaged when a schema lacks anything that the migrations make. What an operator has
-    added, an index say, is no harm."""
+def check(stored: Elements, known: tuple[Migration, ...]) -> None:
+    """Raises SchemaDamaged when a schema lacks an element that the migrations make. Additional
+    elements, such as an operator's index, are allowed."""
     for name, added in made(known).additions.items():
-        if lacking := added - found:
-            raise Damaged(f"The database lacks {_named(lacking)}, which {name} made")
+        if lacking := added - stored:
+            raise SchemaDamaged(f"The database lacks {_named(lacking)}, which {name} made")
 
 
 def _named(lacking: Iterable[str]) -> str:
-    first, *rest = sorted(lacking, key=lambda one: (not one.startswith("table"), one))
+    first, *rest = sorted(lacking, key=lambda element: (not element.startswith("table"), element))
     return f"{first} and {len(rest)} more" if rest else first
 
 
 def _run(sql: str, connection: sqlite3.Connection) -> None:
-    """Statements may call digest_of_parties(body of a version): what its key says of them."""
+    """Run the statements, which may call digest_of_parties(BODY) for the digest in a version's
+    key."""
     connection.create_function("digest_of_parties", 1, _digest_of_parties, deterministic=True)
     bare = re.sub(r"--[^\n]*", "", sql)
     for statement in filter(None, (part.strip() for part in bare.split(";"))):
@@ -167,5 +179,5 @@ def _run(sql: str, connection: sqlite3.Connection) -> None:
 
 def _digest_of_parties(body: str) -> str:
     # SQLite's own functions cut a text at its first NUL.
-    parties = sorted({str(one).encode().hex() for one in orjson.loads(body)["parties"]})
+    parties = sorted({str(party).encode().hex() for party in orjson.loads(body)["parties"]})
     return hashlib.sha256(",".join(parties).encode()).hexdigest()

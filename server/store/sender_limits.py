@@ -1,5 +1,5 @@
-"""What a node remembers of senders: their limits, their breakers, what they were refused and what
-of it is audited (acp-canonical §12.4, §12.8)."""
+"""The rate limits and circuit breakers of senders, and the audit events (acp-canonical §12.4,
+§12.8)."""
 
 import sqlite3
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from server.domain.acp.breaker import CLOSED, CircuitBreaker
-from server.domain.acp.rates import Kind
+from server.domain.acp.message_rate import Kind
 from server.store.sql import SQL, plain
 
 # On the hot path.
@@ -17,7 +17,7 @@ _PUT_STAMPS = plain(SQL.put_send_stamps)
 
 
 def stamps(db: sqlite3.Connection, sender: str, kind: Kind) -> list[int]:
-    """When the sender last sent, as far as its limit needs it."""
+    """The stamps of the sender's messages that its rate limit still counts."""
     row = db.execute(_STAMPS, (sender, kind)).fetchone()
     return orjson.loads(row[0]) if row else []
 
@@ -48,7 +48,7 @@ def audit(
     message_id: str | None = None,
     detail: dict[str, Any] | None = None,
 ) -> None:
-    """Append an audit event. Nothing changes or removes one."""
+    """Append an audit event. Audit events are never changed or removed."""
     SQL.append_audit(
         db,
         at=at,

@@ -15,13 +15,13 @@ _NAMED = re.compile(r"(?<!:):([a-z]\w*)")
 
 
 def plain(query: Any) -> str:
-    """A query's text for `execute`, on the hot path: without aiosql's own call, and with its
-    parameters by place, which costs the driver half of what names do.
+    """A query's text for `execute` on the hot path, with positional parameters. It avoids aiosql's
+    own call, and positional parameters cost the driver half of named ones.
 
-    They are given in the order in which the text has them. Raises ValueError when it has one twice.
+    The parameters are in the order of the text. Raises ValueError when one occurs twice.
     """
     text: str = query.sql
     names = _NAMED.findall(text)
     if len(set(names)) < len(names):
-        raise ValueError(f"a parameter stands twice in: {text}")
+        raise ValueError(f"a parameter occurs twice in: {text}")
     return _NAMED.sub("?", text)

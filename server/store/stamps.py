@@ -1,4 +1,4 @@
-"""The stamps that a node gives out, one to a transaction, and what is wrong with them."""
+"""The stamps that a node gives out, one for each transaction, and problems with its time."""
 
 import sqlite3
 from collections.abc import Callable
@@ -18,11 +18,11 @@ class Stamps:
         self.clock = Timekeeper()
         self._last = 0
         self.newest = 0
-        """The largest stamp of what is stored for the mesh, as far as it is known: a start counts
-        it beside the callers (`server.mesh.supervisor`)."""
+        """The largest known stamp of synchronised data; after a start it is computed in the
+        background (`server.mesh.supervisor`)."""
 
     def begin(self, last: int) -> None:
-        """Go on after what is on disk."""
+        """Continue after the last stamp on disk."""
         self._last = last
 
     def next(self, now: int) -> int:
@@ -31,17 +31,18 @@ class Stamps:
         return self._last
 
     def saw(self, stamp: int) -> None:
-        """What is written next is after this, which came from another node."""
+        """Make later stamps larger than this one of another node."""
         self._last = max(self._last, stamp)
 
     def stored(self, stamp: int) -> None:
-        """This is the stamp of something that is on disk."""
+        """Note the stamp of stored data."""
         self.newest = max(self.newest, stamp)
 
     def trouble(
         self, deferred: Deferred, name: Callable[[str], str] | None = None
     ) -> Trouble | None:
-        """What is wrong with the node's time; peers are named by `name`, or not at all."""
+        """The gravest problem with the node's time. `name` gives peers' names; without it they stay
+        unnamed."""
         return trouble(
             self.clock.verdict,
             has_jumped=self.clock.has_jumped,
@@ -54,12 +55,12 @@ class Stamps:
 
 
 def kept(db: sqlite3.Connection) -> Sure | None:
-    """The time that the node was sure of when it last wrote that down, or that an operator has
-    confirmed since."""
-    found = SQL.meta_value(db, name=_SURE)
-    return None if found is None else Sure(*map(int, found.split()))
+    """The sure time that the node last stored or an operator has confirmed since; None when there
+    is none."""
+    stored = SQL.meta_value(db, name=_SURE)
+    return None if stored is None else Sure(*map(int, stored.split()))
 
 
 def keep(db: sqlite3.Connection, sure: Sure) -> None:
-    """Write down what is sure; a running node goes on from what others write."""
+    """Store the sure time. A running node takes up what another process stores."""
     SQL.put_meta(db, name=_SURE, value=f"{sure.time} {sure.doubted}")

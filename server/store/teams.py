@@ -24,9 +24,9 @@ class Team(NamedTuple):
     closed_at: int | None
 
 
-class TeamTask(NamedTuple):
-    """A task; `chain` is JSON of its owners in order, the last one owns it. `assigned` is whom a
-    coordinator has last made its owner."""
+class TaskRow(NamedTuple):
+    """A task. `chain` is JSON of its owners in order, the present one last. `assigned` is the agent
+    that a coordinator last made its owner."""
 
     task_id: str
     team: str | None
@@ -76,7 +76,7 @@ def drop_member(db: sqlite3.Connection, team: str, agent_id: str) -> None:
 
 
 def of_agent(db: sqlite3.Connection, agent_id: str) -> list[tuple[str, str, str, TeamRole]]:
-    """The teamspaces that an agent is in: id, name, status, its role."""
+    """The teamspaces of an agent: id, name, status, and the agent's role."""
     return list(SQL.teams_of(db, agent_id=agent_id))
 
 
@@ -88,13 +88,13 @@ def is_coordinator(db: sqlite3.Connection, agent_id: str) -> bool:
 # --- tasks --------------------------------------------------------------------------------------
 
 
-def task(db: sqlite3.Connection, task_id: str) -> TeamTask | None:
+def task(db: sqlite3.Connection, task_id: str) -> TaskRow | None:
     row = SQL.task(db, task_id=task_id)
-    return TeamTask(*row) if row else None
+    return TaskRow(*row) if row else None
 
 
-def tasks(db: sqlite3.Connection, team: str) -> list[TeamTask]:
-    return [TeamTask(*row) for row in SQL.tasks_of(db, team=team)]
+def tasks(db: sqlite3.Connection, team: str) -> list[TaskRow]:
+    return [TaskRow(*row) for row in SQL.tasks_of(db, team=team)]
 
 
 def insert_task(
@@ -108,7 +108,7 @@ def insert_task(
     created_by: str,
     stamp: int,
 ) -> None:
-    """A new task, which nobody owns yet."""
+    """Insert a task without an owner."""
     SQL.insert_task(
         db,
         task_id=task_id,
@@ -126,19 +126,19 @@ def drop_task(db: sqlite3.Connection, task_id: str) -> None:
 
 
 def assign(db: sqlite3.Connection, task_id: str, agent: str, stamp: int) -> None:
-    """A coordinator makes an agent the task's owner; a new chain of owners begins."""
+    """Make an agent the task's owner, as a coordinator's assignment, which starts a new chain."""
     SQL.assign_task(db, task_id=task_id, agent=agent, at=stamp)
     put_owner(db, task_id, Ownership((agent,)))
 
 
 def put_owner(db: sqlite3.Connection, task_id: str, owned: Ownership | None) -> None:
-    """Write down who owns a task, as its history says."""
+    """Store the owner of a task."""
     chain = orjson.dumps(owned.chain if owned is not None else []).decode()
     SQL.put_task_chain(db, task_id=task_id, chain=chain)
 
 
 def put_team(db: sqlite3.Connection, task_id: str, team: str) -> None:
-    """A task from outside is the teamspace's from now on."""
+    """Move a task from outside into a teamspace."""
     SQL.put_task_team(db, task_id=task_id, team=team)
 
 
@@ -156,13 +156,13 @@ def put_task_status(
 
 
 def log(db: sqlite3.Connection, team: str, name: str, line: dict[str, Any]) -> None:
-    """Append to a log of §8.2. The text is canonical: the same line is the same bytes."""
+    """Append to a log of §8.2. Keys are sorted, so that equal lines are equal bytes."""
     text = orjson.dumps(line, option=orjson.OPT_SORT_KEYS).decode()
     SQL.append_team_log(db, team=team, log=name, line=text)
 
 
 def log_message(db: sqlite3.Connection, message: MessageRow) -> None:
-    """Append a message that is for a teamspace, as it is sent."""
+    """Append a teamspace's message to its log, as it was sent."""
     assert message.team is not None
     line = orjson.loads(orjson.dumps(messages.envelope(message)))
     log(db, message.team, "messages", {"at": message.created_at, "event": "send", "message": line})
@@ -176,10 +176,10 @@ def log_after(
 
 
 def log_heads(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
-    """For each log that has lines: its teamspace, its name and its last seq."""
+    """The teamspace, name and last seq of each log that has lines."""
     return list(SQL.team_log_heads(db))
 
 
 def log_newest(db: sqlite3.Connection) -> int:
-    """The last seq of all logs; 0 without a line."""
+    """The largest seq of all logs; 0 when they are empty."""
     return int(SQL.team_log_newest(db))

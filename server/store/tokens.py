@@ -1,4 +1,4 @@
-"""What the node remembers of project tokens, and the secret that signs them (design §6)."""
+"""The records of project tokens, and the secret that signs them (design §6)."""
 
 import secrets
 import sqlite3
@@ -8,7 +8,7 @@ from server.store.sql import SQL
 
 
 class Token(NamedTuple):
-    """A token as it is listed: the token itself is kept nowhere. Times are stamps."""
+    """A token as it is listed; the token itself is not stored. Times are stamps."""
 
     token_id: str
     project_id: str
@@ -19,7 +19,7 @@ class Token(NamedTuple):
 
 
 def node_secret(db: sqlite3.Connection) -> bytes:
-    """The 32 bytes that sign this node's tokens, made when first asked for."""
+    """The 32 bytes that sign this node's tokens, created at first use."""
     SQL.insert_secret(db, value=secrets.token_hex(32))
     return bytes.fromhex(SQL.node_secret(db))
 
@@ -27,7 +27,7 @@ def node_secret(db: sqlite3.Connection) -> bytes:
 def add(
     db: sqlite3.Connection, *, project_id: str, agent_id: str, now: int, expires_at: int
 ) -> str:
-    """Record a token that is about to be issued and return its id."""
+    """Record a token that is about to be issued; returns its id."""
     token_id = f"tok_{secrets.token_hex(6)}"
     SQL.insert_token(
         db,
@@ -41,7 +41,7 @@ def add(
 
 
 def is_active(db: sqlite3.Connection, token_id: str) -> bool:
-    """Whether the token was recorded here and isn't revoked."""
+    """Whether the token was recorded here and is not revoked."""
     return SQL.active_token(db, token_id=token_id) is not None
 
 
@@ -51,10 +51,10 @@ def every(db: sqlite3.Connection) -> list[Token]:
 
 
 def revoke(db: sqlite3.Connection, token_id: str, *, now: int) -> bool:
-    """Revoke a token for good. False when there is no such token, or it is revoked."""
+    """Revoke a token for good. False when there is no such token, or it was revoked before."""
     return bool(SQL.revoke_token(db, token_id=token_id, revoked_at=now))
 
 
 def has_project(db: sqlite3.Connection, project_id: str) -> bool:
-    """Whether there is a project that a token could be for."""
+    """Whether the project exists."""
     return SQL.tokens_project(db, project_id=project_id) is not None

@@ -1,44 +1,44 @@
-"""What peers have not taken, though they answer, or what can't be sent to them, each with why."""
+"""Entities that reachable peers refuse or that can't be sent to them, each with the reason."""
 
 import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from peers.digest import Name
-from peers.sender import Held
+from peers.sender import UndeliveredEntity
 from server.store.sql import SQL
 
 STUCK_TRIES = 3
-"""After so many tries it is no passing trouble."""
+"""Tries after which an entity counts as stuck."""
 
 
 class Stuck(NamedTuple):
-    """How many entities were tried several times, and for how many peers."""
+    """How many entities are stuck, and for how many peers."""
 
     entities: int
     peers: int
 
 
-def every(db: sqlite3.Connection) -> dict[str, dict[Name, Held]]:
-    """What each peer has not taken, by its agent id; those that have taken all are absent."""
-    found: dict[str, dict[Name, Held]] = {}
+def every(db: sqlite3.Connection) -> dict[str, dict[Name, UndeliveredEntity]]:
+    """The undelivered entities of each peer, by its agent id; without peers that have none."""
+    by_peer: dict[str, dict[Name, UndeliveredEntity]] = {}
     for peer, entity, project_id, entity_id, seq, tries, reason in SQL.all_undelivered(db):
-        held = found.setdefault(peer, {})
-        held[Name(entity, project_id, entity_id)] = Held(seq, reason, tries)
-    return found
+        held = by_peer.setdefault(peer, {})
+        held[Name(entity, project_id, entity_id)] = UndeliveredEntity(seq, reason, tries)
+    return by_peer
 
 
-def put(db: sqlite3.Connection, peer: str, held: Mapping[Name, Held]) -> None:
-    """Keep entities that a peer has not taken, as they are now."""
-    for name, one in held.items():
+def put(db: sqlite3.Connection, peer: str, held: Mapping[Name, UndeliveredEntity]) -> None:
+    """Store the state of a peer's undelivered entities."""
+    for name, entry in held.items():
         SQL.put_undelivered(
-            db, peer=peer, **name._asdict(), seq=one.seq, tries=one.tries, reason=one.reason
+            db, peer=peer, **name._asdict(), seq=entry.seq, tries=entry.tries, reason=entry.reason
         )
 
 
 def note(db: sqlite3.Connection, peer: str, problems: Mapping[Name, str]) -> None:
-    """Keep what was found not to be sendable when a peer asked for it; its sender finds it here,
-    unless an operator has given it up."""
+    """Store entities that turned out not to be sendable when a peer asked for them, for the peer's
+    sender, unless an operator has given them up."""
     for name, reason in problems.items():
         SQL.note_undelivered(db, peer=peer, **name._asdict(), reason=reason)
 
@@ -48,8 +48,8 @@ def forget(db: sqlite3.Connection, peer: str, name: Name) -> None:
 
 
 def drop(db: sqlite3.Connection, peer: str, entity_id: str | None = None) -> int:
-    """Give up an entity, or all that a peer has not taken, until it changes or is tried again at an
-    operator's word; how many these were."""
+    """Give up one undelivered entity of a peer, or all, until it changes or an operator requests a
+    retry; returns how many."""
     return int(SQL.drop_undelivered(db, peer=peer, entity_id=entity_id))
 
 

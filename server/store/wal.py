@@ -1,9 +1,10 @@
-"""Does SQLite read all of a database's write-ahead log? (sqlite.org/fileformat2.html, section 4)
+"""Checks whether SQLite reads all of a database's write-ahead log (sqlite.org/fileformat2.html,
+section 4).
 
-After a crash SQLite reads the log up to the first frame that fails its checksum, and leaves the
-rest out without a word. A torn end is no loss: nobody was told of it. But with full durability each
-commit is on disk before the next begins: one that is left out although another was written upon it
-was acknowledged.
+After a crash SQLite reads the log up to the first frame with a wrong checksum and silently skips
+the rest. A torn end is no loss, because it was not acknowledged. But with full durability each
+commit is on disk before the next one begins, so a skipped commit that another one follows was
+acknowledged.
 """
 
 import os
@@ -15,34 +16,34 @@ from typing import BinaryIO, NamedTuple
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 LITTLE_ENDIAN, BIG_ENDIAN = 0x377F0682, 0x377F0683
-"""Magic numbers, which tell how checksums read the log."""
+"""Magic numbers, which give the byte order of the checksums."""
 _TIMES_USED = slice(12, 16)
 _SALT = slice(16, 24)
 _CHECKSUM = slice(24, 32)
 _FRAME_CHECKSUM = slice(16, 24)
 _MAX_FRAME = slice(16, 20)
-"""Where the index of the log says how many frames are valid, in this machine's byte order."""
+"""The bytes of the log's index with the number of valid frames, in this machine's byte order."""
 
 
 class WalFrame(NamedTuple):
-    """`upon_commit`: it was written upon the frame before it, as that stands, and that one is the
-    last of a transaction."""
+    """A frame of the log. `upon_commit`: its checksum continues that of the frame before, which is
+    the last of a transaction."""
 
     salt: bytes
     upon_commit: bool
 
 
 def lost_commits(frames: Iterable[WalFrame], salt: bytes) -> int:
-    """How many acknowledged transactions are among the frames that SQLite doesn't read.
+    """The number of acknowledged transactions among the frames that SQLite doesn't read.
 
-    Frames of another salt are of an earlier use of the log, and copied back already. A commit that
-    could not be synced was refused, and is no loss: what came next was written over it.
+    Frames with another salt are from an earlier use of the log and have been copied back. A commit
+    that could not be synced was refused, and the next one overwrote it.
     """
     return sum(frame.salt == salt and frame.upon_commit for frame in frames)
 
 
 def unreadable_commits(database: Path) -> int:
-    """The same for the log of a database that a connection has open, and has read of.
+    """The lost commits in the log of a database that a connection has open and has read from.
 
     Raises OSError.
     """
@@ -56,7 +57,7 @@ def unreadable_commits(database: Path) -> int:
         header = file.read(HEADER_BYTES)
         salt = header[_SALT]
         if not is_sound(header):
-            # SQLite takes the log for empty. What it was used for last, its first frame tells.
+            # SQLite regards the log as empty; the first frame has the salt of its last use.
             file.seek(HEADER_BYTES)
             salt = file.read(FRAME_HEADER_BYTES)[8:16]
             if is_torn(header, salt):
@@ -65,7 +66,7 @@ def unreadable_commits(database: Path) -> int:
 
 
 def is_sound(header: bytes) -> bool:
-    """Whether a log's header has its magic number, and the checksum over it holds."""
+    """Whether a log's header has a magic number and a right checksum."""
     magic = int.from_bytes(header[:4], "big")
     if magic not in (LITTLE_ENDIAN, BIG_ENDIAN):
         return False
@@ -73,15 +74,15 @@ def is_sound(header: bytes) -> bool:
 
 
 def is_torn(header: bytes, salt: bytes) -> bool:
-    """Whether the power went while the log began anew, `salt` being that of its frames: the header
-    is the new one up to some byte, and the former from there on.
+    """Whether the power failed while SQLite restarted the log: the header is the new one up to some
+    byte, and the former one from there on. `salt` is that of the frames.
 
-    A log begins anew, with one more in two of its numbers, when all of it is copied back.
+    SQLite restarts a log that is copied back completely, and increments two numbers of its header.
     """
     if _number(header[_SALT][:4]) == (_number(salt[:4]) + 1) % 2**32:
         return True
     times = _number(header[_TIMES_USED])
-    # Where the higher bytes are those of the new number already, it is ahead by more than one.
+    # With only the higher bytes of the new number written, the difference exceeds one.
     formers = [times - 256**place for place in range(4)]
     return any(
         is_sound(header[:12] + struct.pack(">I", former) + salt + header[_CHECKSUM])
@@ -95,17 +96,17 @@ def _number(content: bytes) -> int:
 
 
 def _order(header: bytes) -> str:
-    """How checksums read the log, for `struct`."""
+    """The byte order of the checksums, for `struct`."""
     return ">" if _number(header[:4]) == BIG_ENDIAN else "<"
 
 
 def _checksum(content: bytes, order: str, begin: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """Of a number of words that is even; `begin` is the checksum of what is before."""
+    """The checksum of an even number of words; `begin` is that of the bytes before."""
     first, second = begin
     words = struct.unpack(f"{order}{len(content) // 4}I", content)
-    for one, other in zip(words[::2], words[1::2], strict=True):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + other + first) & 0xFFFFFFFF
+    for word, next_word in zip(words[::2], words[1::2], strict=True):
+        first = (first + word + second) & 0xFFFFFFFF
+        second = (second + next_word + first) & 0xFFFFFFFF
     return first, second
 
 
@@ -116,7 +117,7 @@ def _page_bytes(database: Path) -> int:
 
 
 def _frames(file: BinaryIO, page_bytes: int, after: int, order: str) -> Iterator[WalFrame]:
-    """The frames after so many."""
+    """The frames after the first `after` ones."""
     size = FRAME_HEADER_BYTES + page_bytes
     end = os.fstat(file.fileno()).st_size
     before = b""
@@ -126,7 +127,7 @@ def _frames(file: BinaryIO, page_bytes: int, after: int, order: str) -> Iterator
         upon_commit = before[4:8] not in (b"", b"\0\0\0\0") and before[8:16] == head[8:16]
         if upon_commit:
             begin = struct.unpack(">2I", before[_FRAME_CHECKSUM])
-            found = _checksum(head[:8] + file.read(page_bytes), order, begin)
-            upon_commit = found == struct.unpack(">2I", head[_FRAME_CHECKSUM])
+            checksum = _checksum(head[:8] + file.read(page_bytes), order, begin)
+            upon_commit = checksum == struct.unpack(">2I", head[_FRAME_CHECKSUM])
         yield WalFrame(head[8:16], upon_commit)
         before = head

@@ -1,4 +1,4 @@
-"""Names refusals in the log once for each cause, and not once for each try."""
+"""Logs a cause once, or once a minute, instead of at each attempt."""
 
 import time
 from collections.abc import Callable
@@ -10,32 +10,32 @@ log = structlog.get_logger()
 
 QUIET_SECONDS = 60.0
 CAUSES_MAX = 1_000
-"""Causes that are remembered; the one that was named longest ago is forgotten first."""
+"""How many causes are remembered; the one logged longest ago is dropped first."""
 
 
 @lru_cache(maxsize=16_384)
 def name_once(event: str, **about: str) -> None:
-    """Log a warning, unless the very same was logged since the node's start."""
+    """Log a warning, unless the same was logged since the node started."""
     log.warning(event, **about)
 
 
-class LogOnce:
-    """What was refused and why. `now` gives seconds, monotonic."""
+class RateLimitedLog:
+    """Logs each cause of refusals once a minute at most. `now` returns monotonic seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._causes: dict[tuple[object, ...], tuple[float, int]] = {}
 
     def refused(self, event: str, cause: tuple[object, ...], **more: object) -> None:
-        """Log a warning with `more`, unless the same was logged for this cause within a minute.
+        """Log a warning with `more`, unless one was logged for this cause within a minute.
 
-        A later line says how many were left out before it.
+        The next warning for the cause has `left_out`, the number of those suppressed.
         """
         now = self._now()
         key = (event, *cause)
-        named_at, left_out = self._causes.get(key, (None, 0))
-        if named_at is not None and now - named_at < QUIET_SECONDS:
-            self._causes[key] = (named_at, left_out + 1)
+        logged_at, left_out = self._causes.get(key, (None, 0))
+        if logged_at is not None and now - logged_at < QUIET_SECONDS:
+            self._causes[key] = (logged_at, left_out + 1)
             return
         self._causes.pop(key, None)
         self._causes[key] = (now, 0)

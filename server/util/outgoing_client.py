@@ -1,9 +1,9 @@
-"""The outgoing client with the node's own rules (design §6)."""
+"""The outgoing HTTP client, with the node's rules for where it may connect (design §6)."""
 
 from collections.abc import Callable
 from functools import partial
 
-from peers.client import ANSWER_MAX, SECONDS, Client
+from peers.client import ANSWER_MAX, SECONDS, HttpClient
 from peers.errors import CallError
 from peers.versions import version_problem
 from server.domain.endpoints import check_address, check_endpoint
@@ -19,13 +19,13 @@ def make_client(
     private_allowed: bool = True,
     seconds: float = SECONDS,
     answer_max: int = ANSWER_MAX,
-) -> Client:
-    """A client that calls loopback and private networks only when allowed, and never an address
-    that `domain.endpoints` refuses. Limits as for `Client`."""
+) -> HttpClient:
+    """A client that connects to loopback and private networks only when allowed, and never to an
+    address that `domain.endpoints` refuses. `seconds` and `answer_max` as in `Client`."""
     address = partial(
         check_address, loopback_allowed=loopback_allowed, private_allowed=private_allowed
     )
-    return Client(
+    return HttpClient(
         partial(_problem, partial(check_endpoint, loopback_allowed=loopback_allowed)),
         partial(_problem, address),
         seconds=seconds,
@@ -42,7 +42,7 @@ class CardCheck:
         )
 
     async def __call__(self, endpoint: str) -> None:
-        """Raises InvalidInput. Who shows no card is asked again before it is written to."""
+        """Raises InvalidInput. An agent without a card passes: its senders check again."""
         try:
             card = await self._client.get(f"{endpoint.rstrip('/')}/.well-known/agent.json")
         except CallError:

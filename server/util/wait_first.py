@@ -1,18 +1,18 @@
-"""Waiting for the first of several things to happen."""
+"""Waits for the first of several events."""
 
 import asyncio
 from typing import Protocol
 
 
-class Happens(Protocol):
+class AnyEvent(Protocol):
     """An event of asyncio or of anyio."""
 
     async def wait(self) -> object: ...
 
 
-async def first(*happens: Happens, seconds: float) -> None:
-    """Return once one of them has happened, or after so many seconds."""
-    waits = [asyncio.ensure_future(one.wait()) for one in happens]
+async def first(*events: AnyEvent, seconds: float) -> None:
+    """Return once one of the events is set, or after `seconds`."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

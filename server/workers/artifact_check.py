@@ -1,8 +1,8 @@
-"""Whether a handoff's files are what their hashes say (acp-canonical §7.2 rule 4).
+"""Checks whether a handoff's files match their hashes (acp-canonical §7.2 rule 4).
 
-Files are read under the operator's roots only, one path component after the other and without
-following a link, so that nothing outside can be reached, whatever is exchanged meanwhile. A report
-names the artifact, never a path.
+Only files under the operator's roots are read. Each path component is opened without following
+links, so that concurrent changes of the folders can't lead outside. A report names the artifact,
+never a path.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ Outcome = Literal["verified", "unchecked", "missing_artifact", "hash_mismatch", 
 CHUNK = 1024 * 1024
 
 
-class ArtifactCheck(NamedTuple):
+class ArtifactVerdict(NamedTuple):
     outcome: Outcome
     detail: str
 
@@ -28,45 +28,44 @@ class ArtifactCheck(NamedTuple):
 def check_all(
     package: dict[str, Any], roots: Sequence[Path], size_max: int
 ) -> list[dict[str, str]]:
-    """What came of each artifact of a package, as `ArtifactCheck`s."""
+    """The `schemas.handoff.ArtifactCheck` of each artifact of a package."""
     return [
-        {"artifactId": one["artifact_id"], "outcome": found.outcome, "detail": found.detail}
-        for one in package["artifacts"]
-        for found in [check(one["ref"], roots, size_max)]
+        {"artifactId": artifact["artifact_id"], **check(artifact["ref"], roots, size_max)._asdict()}
+        for artifact in package["artifacts"]
     ]
 
 
-def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> ArtifactCheck:
-    """Look for a `file` that has a `sha256` or is required, and compare the two; anything else is
-    unchecked. What is missing is no fault of what is said not to be required (§6)."""
+def check(ref: dict[str, Any], roots: Sequence[Path], size_max: int) -> ArtifactVerdict:
+    """Compare a `file` that has a `sha256` or is required; anything else is unchecked. A missing
+    file with `required: false` is unchecked too (§6)."""
     unchecked = why_unchecked(ref)
     if unchecked is not None:
-        return ArtifactCheck("unchecked", unchecked)
+        return ArtifactVerdict("unchecked", unchecked)
     path = PurePosixPath(ref["path"])
     root = _root_of(path, roots)
     if root is None:
-        return ArtifactCheck("policy_violation", "it is not under a root that this node may read")
+        return ArtifactVerdict("policy_violation", "it is not under a root that this node may read")
     try:
         with _opened(root, path.relative_to(root).parts) as descriptor:
             return _compare(descriptor, ref, size_max)
     except (FileNotFoundError, NotADirectoryError):
         if ref.get("required") is False:
-            return ArtifactCheck("unchecked", "there is no such file, and it is not required")
-        return ArtifactCheck("missing_artifact", "there is no such file")
+            return ArtifactVerdict("unchecked", "the file does not exist, and is not required")
+        return ArtifactVerdict("missing_artifact", "the file does not exist")
     except OSError:
-        return ArtifactCheck("policy_violation", "it is a link, or can't be read")
+        return ArtifactVerdict("policy_violation", "it is a link, or is not readable")
 
 
 def _root_of(path: PurePosixPath, roots: Sequence[Path]) -> PurePosixPath | None:
     if not path.is_absolute() or ".." in path.parts or "\0" in str(path):
         return None
-    known = (PurePosixPath(one) for root in roots for one in (root.absolute(), root.resolve()))
-    return next((root for root in known if path != root and path.is_relative_to(root)), None)
+    names = (PurePosixPath(name) for root in roots for name in (root.absolute(), root.resolve()))
+    return next((root for root in names if path != root and path.is_relative_to(root)), None)
 
 
 @contextmanager
 def _opened(root: PurePosixPath, parts: Sequence[str]) -> Iterator[int]:
-    """A descriptor of root/parts, reached without following a link below the root."""
+    """A descriptor of root/parts, opened without following links below the root."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for place, part in enumerate(parts):
@@ -80,25 +79,27 @@ def _opened(root: PurePosixPath, parts: Sequence[str]) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _compare(descriptor: int, ref: dict[str, Any], size_max: int) -> ArtifactCheck:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        return ArtifactCheck("policy_violation", "it is no plain file")
-    if found.st_size > size_max:
-        return ArtifactCheck("policy_violation", f"it has more than {size_max} bytes")
+def _compare(descriptor: int, ref: dict[str, Any], size_max: int) -> ArtifactVerdict:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return ArtifactVerdict("policy_violation", "it is not a regular file")
+    if status.st_size > size_max:
+        return ArtifactVerdict("policy_violation", f"it has more than {size_max} bytes")
     expected = ref.get("size_bytes")
-    if expected is not None and expected != found.st_size:
-        return ArtifactCheck("hash_mismatch", f"it should have {expected} bytes")
+    if expected is not None and expected != status.st_size:
+        return ArtifactVerdict(
+            "hash_mismatch", f"it has {status.st_size} bytes, and size_bytes says {expected}"
+        )
     if ref.get("sha256") is None:
-        return ArtifactCheck(
-            "unchecked", "it is there; without a sha256 its content is not compared"
+        return ArtifactVerdict(
+            "unchecked", "the file exists; without a sha256 its content is not compared"
         )
     digest, left = hashlib.sha256(), size_max
     while chunk := os.read(descriptor, CHUNK):
         left -= len(chunk)
         if left < 0:
-            return ArtifactCheck("policy_violation", f"it has more than {size_max} bytes")
+            return ArtifactVerdict("policy_violation", f"it has more than {size_max} bytes")
         digest.update(chunk)
     if digest.hexdigest() != ref["sha256"]:
-        return ArtifactCheck("hash_mismatch", "its content is not what sha256 says")
-    return ArtifactCheck("verified", "its content is what sha256 says")
+        return ArtifactVerdict("hash_mismatch", "its content does not match its sha256")
+    return ArtifactVerdict("verified", "its content matches its sha256")

@@ -1,15 +1,15 @@
-"""What the node does for handoffs and teamspaces by itself, beside its callers.
+"""The background duties for handoffs and teamspaces.
 
 | duty      | when                            | does                                               |
 |-----------|---------------------------------|----------------------------------------------------|
-| verify    | a handoff is validating         | reads its artifacts, then accepts or rejects it    |
-| escalate  | the SLA of one is over          | tells the coordinator, once (§7.2 rule 5)          |
-|           | an offer was not accepted       | ends it, so that its task is free                  |
-| workq     | one was accepted                | releases and claims its items at the gateway       |
+| verify    | a handoff is validating         | checks its artifacts, then accepts or rejects it   |
+| escalate  | a handoff's SLA has passed      | notifies the coordinator, once (§7.2 rule 5)       |
+|           | an offer was not accepted       | expires it, which frees its task                   |
+| workq     | a handoff was accepted          | releases and claims its items at the gateway       |
 | journal   | a teamspace's log has new lines | appends them to its files (§8.2)                   |
 
-Each follows from what the database holds, so that it goes on after a crash where it was. Files and
-network are waited for between transactions, never inside one: the writer is everybody's.
+Each duty follows from the database alone, so it continues after a crash. It waits for files and
+network between transactions, never inside one: all callers share the writer.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from pathlib import Path
 import structlog
 
 from peers.backoff import delay
-from peers.errors import Refused, Unreachable
-from server.methods.base import Session
+from peers.errors import PeerRefused, PeerUnreachable
+from server.methods.base import CallSession
 from server.methods.handoff.automatic import (
     escalate,
     expire,
@@ -35,8 +35,9 @@ from server.settings import Settings
 from server.store import handoffs, teams
 from server.store.database import Database
 from server.store.handoffs import Intent
-from server.util.loops import Loops, Turns, cancel, each
+from server.util.loops import Loops, Turns, run_each
 from server.util.outgoing_client import make_client
+from server.util.service import Service
 from server.util.wait_first import first
 from server.workers.artifact_check import check_all
 from server.workers.teamspace_log import TeamspaceLog
@@ -44,25 +45,24 @@ from server.workers.workq_client import ATTEMPTS, WorkqClient
 
 log = structlog.get_logger()
 
-PAUSE = 0.05
-"""Seconds between two looks, however much is committed."""
-LOOK = 1.0
-"""Seconds until the next look when nothing is committed."""
-LINES = 500
+PAUSE_SECONDS = 0.05
+"""Seconds between two looks, at least."""
+POLL_SECONDS = 1.0
+"""Seconds between two looks while nothing is committed."""
+LINES_PER_WRITE = 500
 
 Duty = Callable[[], Awaitable[Exception | None]]
-"""Sees to all that is due; what failed for some of it."""
+"""Does all that is due. Returns what failed for some of it."""
 
 
-class HandoffWorker:
-    """Runs the duties that the settings ask for, from `start` to `stop`."""
+class HandoffWorker(Service):
+    """Runs the duties that the settings ask for."""
 
     def __init__(self, settings: Settings, database: Database, node: Node, loops: Loops) -> None:
+        super().__init__(loops)
         self._settings = settings
-        self._loops = loops
         self._database = database
-        self._session = Session(database, node.caller, node, "acp/handoff", asyncio.Event())
-        self._tasks: list[asyncio.Task[None]] = []
+        self._session = CallSession(database, node.caller, node, "acp/handoff", asyncio.Event())
         self._files: dict[tuple[str, str], TeamspaceLog] = {}
         self._journalled = 0
         key = settings.workq_key
@@ -76,36 +76,36 @@ class HandoffWorker:
             else None
         )
 
-    def start(self) -> None:
-        # What waits to be verified since a start with other settings is seen to as well.
+    async def start(self) -> None:
+        # Verification runs without artifact roots too: a run with other settings may have left
+        # work.
         duties: dict[str, Duty] = {"escalate": self._escalate, "verify": self._verify}
         if self._gateway is not None:
-            duties["workq"] = self._move
+            duties["workq"] = self._transfer_workq_items
         if self._settings.teamspaces_root is not None:
             duties["journal"] = partial(self._write_journal, self._settings.teamspaces_root)
-        self._tasks = [
-            self._loops.start(name, partial(self._again, duty)) for name, duty in duties.items()
-        ]
+        for name, duty in duties.items():
+            self.run(name, partial(self._at_commits, duty))
 
     async def stop(self) -> None:
-        await cancel(self._tasks)
+        await super().stop()
         if self._gateway is not None:
             await self._gateway.close()
 
-    async def _again(self, duty: Duty) -> Turns:
-        """Look at each commit, and now and then."""
+    async def _at_commits(self, duty: Duty) -> Turns:
+        """Do a duty after each commit, and at least each `POLL_SECONDS` seconds."""
         while True:
             commit = self._database.next_commit
-            failed = await duty()
-            yield failed
-            await asyncio.sleep(LOOK if failed else PAUSE)
-            await first(commit, seconds=LOOK)
+            problem = await duty()
+            yield problem
+            await asyncio.sleep(POLL_SECONDS if problem else PAUSE_SECONDS)
+            await first(commit, seconds=POLL_SECONDS)
 
     # --- handoffs -----------------------------------------------------------------------------
 
     async def _escalate(self) -> Exception | None:
         due = self._database.read(partial(handoffs.due, now=self._database.clock.sure()))
-        return await each(due, self._escalate_one)
+        return await run_each(due, self._escalate_one)
 
     async def _escalate_one(self, handoff_id: str) -> None:
         if await self._session.write(partial(escalate, handoff_id=handoff_id)):
@@ -114,33 +114,33 @@ class HandoffWorker:
             log.warning("handoff_expired", handoff=handoff_id)
 
     async def _verify(self) -> Exception | None:
-        return await each(self._database.read(handoffs.to_check), self._verify_one)
+        return await run_each(self._database.read(handoffs.to_check), self._verify_one)
 
     async def _verify_one(self, handoff_id: str) -> None:
-        found = self._database.read(partial(handoffs.find, handoff_id=handoff_id))
-        if found is None:
+        handoff = self._database.read(partial(handoffs.find, handoff_id=handoff_id))
+        if handoff is None:
             return
         settings = self._settings
         checks = await asyncio.to_thread(
-            check_all, found.package, settings.artifact_roots, settings.artifact_bytes
+            check_all, handoff.package, settings.artifact_roots, settings.artifact_bytes
         )
         await self._session.write(partial(settle_checked, handoff_id=handoff_id, checks=checks))
 
-    async def _move(self) -> Exception | None:
+    async def _transfer_workq_items(self) -> Exception | None:
         now = self._database.now()
         intents = self._database.read(partial(handoffs.open_intents, now=now))
-        return await each(intents, self._call_workq)
+        return await run_each(intents, self._call_workq)
 
     async def _call_workq(self, intent: Intent) -> None:
         assert self._gateway is not None
         try:
             await self._gateway.call(intent)
-        except Unreachable as error:
+        except PeerUnreachable as error:
             problem = f"workq {error}"
             if intent.attempts + 1 < ATTEMPTS:
                 await self._postpone(intent, problem)
                 return
-        except Refused as error:
+        except PeerRefused as error:
             problem = f"workq {error}"
         else:
             await self._session.write(partial(workq_moved, intent=intent))
@@ -158,17 +158,17 @@ class HandoffWorker:
     # --- the journal --------------------------------------------------------------------------
 
     async def _write_journal(self, root: Path) -> Exception | None:
-        whole = self._database.read(teams.log_newest)
-        if whole == self._journalled:
+        newest = self._database.read(teams.log_newest)
+        if newest == self._journalled:
             return None
         heads = await self._database.read_wide(teams.log_heads)
-        failed = await each(heads, partial(self._write_log, root))
-        if failed is None:
-            self._journalled = whole
-        return failed
+        problem = await run_each(heads, partial(self._write_log, root))
+        if problem is None:
+            self._journalled = newest
+        return problem
 
     async def _write_log(self, root: Path, head: tuple[str, str, int]) -> None:
-        """One log of a teamspace, up to its newest line."""
+        """Append to the file of one log of a teamspace, up to the log's newest line."""
         team, name, newest = head
         file = self._files.get((team, name))
         if file is None:
@@ -177,12 +177,14 @@ class HandoffWorker:
         try:
             while file.last < newest:
                 rows = await self._database.read_wide(
-                    partial(teams.log_after, team=team, name=name, seq=file.last, limit=LINES)
+                    partial(
+                        teams.log_after, team=team, name=name, seq=file.last, limit=LINES_PER_WRITE
+                    )
                 )
                 if not rows:
                     break
                 await asyncio.to_thread(file.append, rows)
         except BaseException:
-            # How far it came is read from the file anew.
+            # The next try reads from the file how far this one came.
             del self._files[team, name]
             raise

@@ -1,93 +1,94 @@
-"""Keeps the mail in order beside the callers: expiry and retention (acp-canonical §12.7).
+"""Expires and archives mail in the background (acp-canonical §12.7).
 
-All it knows is in the store, so that it goes on after a restart where it was.
+All state is in the store, so a restart continues where the last run stopped.
 """
 
 import asyncio
 import time
+from functools import partial
 
 import structlog
 
 from schemas.base import stamp_of
 from server.methods.acp import retention
 from server.methods.acp.retention import Ageing
-from server.methods.base import Session
+from server.methods.base import CallSession
 from server.node import Node
 from server.store import messages
 from server.store.database import Database
-from server.util.loops import Loops, Turns, cancel, each, storage_is_away, together
+from server.util.loops import Loops, grouped, repeat, run_each, storage_is_away
+from server.util.service import Service
 
 log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 RETAIN_SECONDS = 3_600.0
 PAGE = 200
-"""Messages of one transaction."""
+"""Messages per transaction."""
 
 
-class MailSweeper:
-    """Runs from `start` to `stop`, in the name of the node's own agent."""
+class MailSweeper(Service):
+    """Acts in the name of the node's own agent."""
 
     def __init__(self, database: Database, node: Node, loops: Loops) -> None:
-        self._loops = loops
-        self._session = Session(database, node.caller, node, "acp/age", asyncio.Event())
+        super().__init__(loops)
+        self._session = CallSession(database, node.caller, node, "acp/age", asyncio.Event())
         self._retain_at = 0.0
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        self._task = self._loops.start("mail_sweeper", self._run)
+    async def start(self) -> None:
+        self.run("mail_sweeper", partial(repeat, LOOK_SECONDS, self._sweep))
 
-    async def stop(self) -> None:
-        await cancel([self._task])
-
-    async def _run(self) -> Turns:
-        while True:
-            yield await self._look()
-            await asyncio.sleep(LOOK_SECONDS)
-
-    async def _look(self) -> Exception | None:
-        """What failed for some messages; the others have been seen to."""
-        failed: list[Exception | None] = []
+    async def _sweep(self) -> Exception | None:
+        """Age what is due. Returns what failed for some messages."""
+        problems: list[Exception | None] = []
         next_expiry = self._session.read(lambda ctx: messages.next_expiry(ctx.db))
         if next_expiry is not None and stamp_of(next_expiry) <= self._session.database.clock.sure():
-            failed.append(await self._all(retention.EXPIRE))
+            problems.append(await self._age_all(retention.EXPIRE))
         if time.monotonic() >= self._retain_at:
-            retained = [await self._all(retention.LAPSE), await self._all(retention.RETAIN)]
+            retained = [await self._age_all(retention.LAPSE), await self._age_all(retention.RETAIN)]
             await self._session.write(retention.forget)
             if not any(retained):
                 self._retain_at = time.monotonic() + RETAIN_SECONDS
-            failed += retained
-        return together(filter(None, failed))
+            problems += retained
+        return grouped(filter(None, problems))
 
-    async def _all(self, kind: Ageing) -> Exception | None:
-        """Page by page, so that no caller waits long for the writer, up to one of which some
-        fail."""
-        total = dead = 0
+    async def _age_all(self, kind: Ageing) -> Exception | None:
+        """Age page by page, so that no caller waits long for the writer. Stops after a page of
+        which some messages failed."""
+        total = dead_total = 0
         before: list[str] = []
-        failed: Exception | None = None
-        while failed is None and (page := self._session.read(lambda ctx: kind.find(ctx, PAGE))):
+        problem: Exception | None = None
+        while problem is None and (page := self._session.read(lambda ctx: kind.find(ctx, PAGE))):
             if page == before:
-                failed = RuntimeError(f"{len(page)} messages are not {kind.name} by what does that")
+                problem = RuntimeError(f"{len(page)} messages stay due after being {kind.name}")
                 break
-            ended, failed = await self._end(kind, page)
-            total, dead, before = total + len(ended), dead + sum(ended), page
+            dead_letters, problem = await self._age(kind, page)
+            total += len(dead_letters)
+            dead_total += sum(dead_letters)
+            before = page
         if total:
-            log.info("mail", what=kind.name, messages=total, dead_letters=dead)
-        return failed
+            log.info("mail", what=kind.name, messages=total, dead_letters=dead_total)
+        return problem
 
-    async def _end(self, kind: Ageing, page: list[str]) -> tuple[list[int], Exception | None]:
-        """The dead letters that each message has left, and what failed for some: one that can't be
-        ended holds up no other."""
+    async def _age(self, kind: Ageing, page: list[str]) -> tuple[list[int], Exception | None]:
+        """Age a page in one transaction or, if that fails, message by message.
+
+        Returns the dead letters of each aged message, and what failed for the others.
+        """
         try:
-            ended = await self._session.write(lambda ctx: [kind.end(ctx, one) for one in page])
+            dead_letters = await self._session.write(
+                lambda ctx: [kind.end(ctx, message_id) for message_id in page]
+            )
         except Exception as error:
             if storage_is_away(error):
                 raise
         else:
-            return ended, None
-        alone: list[int] = []
+            return dead_letters, None
+        dead_letters_by_message: list[int] = []
 
         async def end(message_id: str) -> None:
-            alone.append(await self._session.write(lambda ctx: kind.end(ctx, message_id)))
+            dead_letters_by_message.append(
+                await self._session.write(lambda ctx: kind.end(ctx, message_id))
+            )
 
-        return alone, await each(page, end)
+        return dead_letters_by_message, await run_each(page, end)

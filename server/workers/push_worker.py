@@ -1,8 +1,8 @@
-"""Makes the pushes of the channels that the node itself serves: webhooks and waking commands
+"""Makes the pushes of the channels that the node serves itself: webhooks and wake commands
 (acp-canonical §10).
 
-For each target, a channel of a recipient, one push is under way at a time: claimed on disk, made,
-settled on disk. What is to be done is in the store, so that a start goes on where a kill left it.
+A target is one channel of one recipient. Each target has one push in flight: leased on disk, made,
+settled on disk. After a crash the store still has what is due.
 """
 
 import asyncio
@@ -17,94 +17,95 @@ from schemas.base import iso
 from server.domain.acp.routing import Channel
 from server.methods.acp import push
 from server.methods.acp.push import Parcel
-from server.methods.base import Context, Session
+from server.methods.base import CallSession, Context
 from server.node import Node
 from server.store import pushes
 from server.store.database import Database
 from server.store.pushes import PushTarget
-from server.util.loops import Loops, Turns, cancel, together
+from server.util.loops import Loops, Turns, cancel, grouped
+from server.util.service import Service
 from server.util.wait_first import first
 
 log = structlog.get_logger()
 
-TOGETHER = 16
-"""Pushes under way at once."""
+CONCURRENT_TARGETS = 16
+"""How many targets may have a push in flight."""
 TROUBLE_SECONDS = 1.0
 LOOK_SECONDS = 60.0
 MARGIN = 5.0
-"""Seconds that a push is leased beyond what it may take."""
+"""Seconds that a lease lasts beyond the longest push."""
 
 
 class PushTransport(Protocol):
     """Makes the pushes of one channel."""
 
     seconds: float
-    """What a push takes, at most."""
+    """The longest that one push may take."""
 
     async def push(self, parcel: Parcel) -> str | None:
-        """None when it was taken; else what went wrong, in words that its sender may read."""
+        """None when the push was accepted; else the problem, in words that its sender may read."""
 
     async def close(self) -> None: ...
 
 
-class PushWorker:
-    """Runs from `start` to `stop`, in the name of the node's own agent. Without transports it does
-    nothing."""
+class PushWorker(Service):
+    """Acts in the name of the node's own agent. Without transports it does nothing."""
 
     def __init__(
         self, database: Database, node: Node, loops: Loops, transports: dict[Channel, PushTransport]
     ) -> None:
-        self._loops = loops
-        self._session = Session(database, node.caller, node, "acp/push", asyncio.Event())
+        super().__init__(loops)
+        self._session = CallSession(database, node.caller, node, "acp/push", asyncio.Event())
         self._transports = transports
-        self._under_way: dict[PushTarget, asyncio.Task[None]] = {}
+        self._in_flight: dict[PushTarget, asyncio.Task[None]] = {}
         self._failed: dict[PushTarget, Exception] = {}
-        """The targets whose last push failed by a fault of this node, until one goes well."""
+        """Targets whose last push failed by a fault of this node, with the fault."""
         self._done = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         self.taken: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
 
-    def start(self) -> None:
+    async def start(self) -> None:
         if self._transports:
-            self._task = self._loops.start("push_worker", self._run)
+            self.run("push_worker", self._push_all)
 
     async def stop(self) -> None:
-        """What is under way is broken off, and comes back after the next start."""
-        await cancel([self._task])
-        await cancel(list(self._under_way.values()))
+        """Cancels pushes in flight: they are due again after the next start."""
+        await super().stop()
+        await cancel(list(self._in_flight.values()))
         for transport in self._transports.values():
             await transport.close()
 
-    async def _run(self) -> Turns:
+    async def _push_all(self) -> Turns:
         while True:
             next_commit = self._session.database.next_commit
             self._done.clear()
             seconds = self._begin()
-            # What is not due any more has nothing left that could fail.
-            self._failed = {at: one for at, one in self._failed.items() if at in self._under_way}
-            yield together(self._failed.values())
+            # A target that is not in flight has nothing due, so its last failure is over.
+            self._failed = {
+                target: error for target, error in self._failed.items() if target in self._in_flight
+            }
+            yield grouped(self._failed.values())
             await first(next_commit, self._done, seconds=seconds)
 
     def _begin(self) -> float:
-        """Begin what is due, as far as there is room; the seconds until more is."""
+        """Start the pushes that are due. Returns the seconds until more are due."""
         now = self._session.database.now()
         seconds = LOOK_SECONDS
         for channel in self._transports:
             for target in self._due(channel, now):
-                if target in self._under_way:
+                if target in self._in_flight:
                     continue
-                if len(self._under_way) >= TOGETHER:
+                if len(self._in_flight) >= CONCURRENT_TARGETS:
                     return LOOK_SECONDS
                 name = f"cacp-push {channel}"
-                self._under_way[target] = asyncio.create_task(self._serve(target), name=name)
+                self._in_flight[target] = asyncio.create_task(self._serve(target), name=name)
             due = self._session.read(partial(_next_due, channel=channel, now=now))
             if due is not None:
                 seconds = min(seconds, (due - now) / 1_000_000)
         return seconds
 
     def _due(self, channel: Channel, now: int) -> list[PushTarget]:
-        most = TOGETHER + len(self._under_way)
+        most = CONCURRENT_TARGETS + len(self._in_flight)
         return self._session.read(lambda ctx: pushes.due_targets(ctx.db, channel, iso(now), most))
 
     async def _serve(self, target: PushTarget) -> None:
@@ -112,15 +113,15 @@ class PushWorker:
             await self._push(target)
             self._failed.pop(target, None)
         except Exception as error:
-            # It goes to the supervisor with the next turn.
+            # The loop yields it with its next turn.
             self._failed[target] = error
             await asyncio.sleep(TROUBLE_SECONDS)
         finally:
-            del self._under_way[target]
+            del self._in_flight[target]
             self._done.set()
 
     async def _push(self, target: PushTarget) -> None:
-        """Push what is due to a target, one after the other."""
+        """Push what is due to a target, one message after the other."""
         transport = self._transports[target.channel]
         patience = int((transport.seconds + MARGIN) * 1_000_000)
         while True:

@@ -1,87 +1,82 @@
-"""Keeps the time that the node is sure of (`peers.clock.Sure`) over its restarts.
+"""Keeps the time that the node is sure of (`peers.clock.Sure`) across restarts.
 
-A start goes on from what stands on disk, so that a clock which is years ahead by then ends nothing.
-Whoever may write the file may confirm a clock, and stamp anew what a wrong one stamped: what others
-write there is gone on from.
+A start continues from the time on disk, so a clock that jumped years ahead while the node was
+stopped expires nothing. An operator's command may confirm a clock, or restamp what a wrong clock
+stamped: both write to the file, and this service continues from what they wrote.
 """
 
-import asyncio
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
 from peers.clock import SECOND, Sure
 from server.domain.errors import Unavailable
-from server.store import check, stamps, untaken
-from server.store.database import Database, Transaction
-from server.util.loops import Loops, Turns, cancel
+from server.store import database_integrity, stamps, unreceived_changes
+from server.store.database import Database
+from server.store.group_commit import Transaction
+from server.util.loops import Loops, repeat
+from server.util.service import Service
 
 LOOK_SECONDS = 1.0
 SAVED_EVERY = 600 * SECOND
-"""What is on disk is behind by no more than this."""
+"""How far the time on disk may be behind."""
 
 log = structlog.get_logger()
 
 
-class SureTime:
-    """Runs from `start`, which comes before anything that ends by time, to `stop`."""
+class SureTime(Service):
+    """Must start before anything that expires. `last_stamp` is the stamp of the last change here, 0
+    without one: the file of an older release has no sure time, and starts from this stamp."""
 
-    def __init__(self, database: Database, loops: Loops) -> None:
-        self._loops = loops
+    def __init__(self, database: Database, loops: Loops, last_stamp: int) -> None:
+        super().__init__(loops)
         self._database = database
         self._clock = database.clock
+        self._last_stamp = last_stamp
         self._saved: Sure | None = None
         self._repaired = 0
         self._doubtful = False
-        self._task: asyncio.Task[None] | None = None
 
-    async def start(self, last_stamp: int) -> None:
-        """`last_stamp` is that of the last change here, 0 for none: what the node was sure of
-        where an older release wrote nothing down."""
+    async def start(self) -> None:
         now = self._clock.now()
         self._saved = self._database.read(stamps.kept)
-        self._clock.trust(self._saved or Sure(min(last_stamp or now, now)))
-        self._repaired = self._database.read(untaken.repaired)
+        self._clock.trust(self._saved or Sure(min(self._last_stamp or now, now)))
+        self._repaired = self._database.read(unreceived_changes.last_correction)
         with suppress(Unavailable):
-            # The loop tries it again, and says so.
+            # The loop tries again, and logs the failure.
             await self._look()
-        self._task = self._loops.start("certainty", self._run)
+        self.run("certainty", partial(repeat, LOOK_SECONDS, self._look))
 
     async def stop(self) -> None:
-        await cancel([self._task])
+        await super().stop()
         with suppress(Unavailable):
             await self._save(self._clock.certainty())
 
-    async def _run(self) -> Turns:
-        while True:
-            await self._look()
-            yield None
-            await asyncio.sleep(LOOK_SECONDS)
-
     async def _look(self) -> None:
         await self._look_at_time()
-        repaired = self._database.read(untaken.repaired)
+        repaired = self._database.read(unreceived_changes.last_correction)
         if repaired != self._repaired:
-            await self._database.write(self._count_anew)
+            await self._database.write(self._reset_newest_stamp)
             self._repaired = repaired
             log.info("restamped", by="an operator")
 
-    def _count_anew(self, to: Transaction) -> None:
-        # Where the stamps are given out: none that comes meanwhile is missed.
-        self._database.stamps.newest = check.newest_stamp(to.connection)
+    def _reset_newest_stamp(self, to: Transaction) -> None:
+        # On the writer's thread, which issues the stamps: none can be issued in between.
+        self._database.stamps.newest = database_integrity.newest_stamp(to.connection)
 
     async def _look_at_time(self) -> None:
-        found = self._database.read(stamps.kept)
-        if found is not None and found != self._saved:
+        kept = self._database.read(stamps.kept)
+        if kept is not None and kept != self._saved:
             log.info("clock_confirmed", by="an operator")
-            self._saved = found
-            self._clock.trust(found)
+            self._saved = kept
+            self._clock.trust(kept)
         sure = self._clock.certainty()
         self._clock.trust(sure)
         now = self._clock.now()
         doubtful = sure.is_doubtful(now)
         if doubtful != self._doubtful:
-            self._tell(sure, now, doubtful)
+            self._log(sure, now, doubtful)
         saved = self._saved
         if saved is None or doubtful != self._doubtful or abs(sure.time - saved.time) > SAVED_EVERY:
             await self._save(sure)
@@ -91,10 +86,10 @@ class SureTime:
         await self._database.write(lambda to: stamps.keep(to.connection, sure))
         self._saved = sure
 
-    def _tell(self, sure: Sure, now: int, doubtful: bool) -> None:
+    def _log(self, sure: Sure, now: int, doubtful: bool) -> None:
         if doubtful:
             ahead = (now - sure.time) // SECOND
-            mend = "run NTP, or `cacp clock confirm` if it is right"
+            mend = "run NTP, or `cacp clock confirm` if the clock is right"
             log.warning("clock_unconfirmed", seconds_ahead=ahead, mend=mend)
         else:
             log.info("clock_certain")

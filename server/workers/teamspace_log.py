@@ -1,9 +1,8 @@
 """The logs of teamspaces as files (acp-canonical §8.2), copied from the database.
 
-`ROOT/TEAM/handoffs/handoffs.jsonl` and its like hold a line for each row of `team_log`, in order,
-each with its `seq`. A file is its own cursor: what is missing after its last whole line is
-appended, so that a crash neither loses a line nor writes one twice, and a file that is removed
-comes back.
+A file such as `ROOT/TEAM/handoffs/handoffs.jsonl` has one line for each row of `team_log`, in order
+and with its `seq`. The file is its own cursor: rows after its last whole line are appended. So a
+crash neither loses nor repeats a line, and a removed file is written again.
 """
 
 import os
@@ -20,17 +19,18 @@ FILES = {
     "artifacts": "artifacts/registry.jsonl",
 }
 TAIL = 1024 * 1024
+"""Bytes at the end of a file in which its last whole line is looked for."""
 
 
 class TeamspaceLog:
-    """One log's file."""
+    """The file of one log. `last` is the seq of its last line."""
 
     def __init__(self, root: Path, team: str, log: str) -> None:
         self.path = root / team / FILES[log]
         self.last = self._resume()
 
     def append(self, rows: Iterable[tuple[int, str]]) -> None:
-        """Append rows, as (seq, JSON object), that the file does not have; on disk on return."""
+        """Append the rows (seq, JSON object) that the file lacks, and sync it to disk."""
         lines = [(seq, line) for seq, line in rows if seq > self.last]
         if not lines:
             return
@@ -42,7 +42,7 @@ class TeamspaceLog:
         self.last = lines[-1][0]
 
     def _resume(self) -> int:
-        """The seq of the last whole line, 0 without one; what follows it is cut off."""
+        """The seq of the last whole line, 0 without one. Truncates a partial line after it."""
         try:
             with self.path.open("r+b") as file:
                 size = file.seek(0, os.SEEK_END)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node import Node
+from tests.support.node import Node
 
 DISK_BYTES = 8 * 1024 * 1024
 

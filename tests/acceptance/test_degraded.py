@@ -17,9 +17,9 @@ import pytest
 
 from tests.acceptance import ledger
 from tests.acceptance.disk import file_size_limit, full, health, small_disk
-from tests.node import Node, RpcError
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
-from tests.waiting import eventually
+from tests.support.node import Node, RpcError
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.waiting import eventually
 
 BULK = {"text": "x" * 5_000}
 
@@ -281,14 +281,14 @@ def test_the_database_of_another_program(tmp_path: Path) -> None:
 def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
     node = Node(tmp_path)
     node.db.mkdir()
-    check_refuses_to_start(node, "check that its folder exists and can be written to")
+    check_refuses_to_start(node, "check that its folder exists and is writable")
     node.http.close()
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     node = Node(tmp_path, db=tmp_path / "data" / "node.db")
-    check_refuses_to_start(node, "check that its folder exists and can be written to")
+    check_refuses_to_start(node, "check that its folder exists and is writable")
     node.http.close()
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from schemas.errors import ErrorCode
 from tests.acceptance import ledger
 from tests.acceptance.shapes import SUSPECTS, bodies
-from tests.node import Node, check_result
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.node import Node, check_result
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 SOAK_EXAMPLES = int(os.environ.get("CACP_FUZZ_EXAMPLES", "20000"))
 ANSWER_SECONDS = 30.0

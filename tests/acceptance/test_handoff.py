@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.desk import package
-from tests.mail import Agent, agent
-from tests.node import Node, RpcError
+from tests.support.in_process_node import package
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.node import Node, RpcError
 
 STEPS: list[tuple[str, str, dict[str, Any]]] = [
     ("receiver", "accept", {}),
@@ -15,7 +15,7 @@ STEPS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def offer(sender: Agent, receiver: Agent, task: str) -> str:
+def offer(sender: MailAgent, receiver: MailAgent, task: str) -> str:
     try:
         made = sender.call(
             "handoff", action="initiate", to=receiver.id, reason="r", package=package(task)

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from tests.acceptance import ledger
-from tests.node import Node, RpcError, bearer
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
-from tests.waiting import PATIENCE
+from tests.support.node import Node, RpcError, bearer
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.waiting import PATIENCE
 
 CLIENTS = 8
 WRITES = 5_000

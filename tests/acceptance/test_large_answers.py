@@ -14,10 +14,10 @@ import httpx
 import pytest
 
 from server.store import keys
-from server.store.database import connect
-from tests.agents import Refused, over_http, run
-from tests.node import NO_TLS, Node, RpcError, bearer
-from tests.waiting import PATIENCE, eventually
+from server.store.connection import connect
+from tests.support.mcp_agent import Refused, over_http, run
+from tests.support.node import NO_TLS, Node, RpcError, bearer
+from tests.support.waiting import PATIENCE, eventually
 
 MIB = 1024 * 1024
 LIMIT = 16 * MIB
@@ -105,8 +105,8 @@ def test_an_answer_over_the_limit_is_refused_and_says_what_to_call(node: Node, l
         "reason": "answer_too_large",
         "limit": LIMIT,
         "method": "cacp/project/get",
-        "instead": "cacp/project/get with summary: true for it in short, cacp/contract/get for one "
-        "contract, cacp/context/list for its context",
+        "instead": "cacp/project/get with summary: true for a short form, cacp/contract/get for "
+        "one contract, cacp/context/list for its context",
     }
     assert f"would be larger than {LIMIT} bytes. Call cacp/project/get with" in str(refused.value)
     assert len(node.call("cacp/contract/list", projectId=large)["contracts"]) == LARGE

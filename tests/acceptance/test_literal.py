@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.node import Node
-from tests.waiting import PATIENCE
+from tests.support.node import Node
+from tests.support.waiting import PATIENCE
 
 Json = dict[str, Any]
 
@@ -323,7 +323,7 @@ def test_errors_have_the_codes_of_the_text(node: Node, feature: Feature) -> None
     assert feature.backend.refused("no/such")["code"] == -32601
     error = feature.backend.refused("project/get")
     assert error["code"] == -32602
-    assert error["message"] == "Invalid params: projectId required"
+    assert error["message"] == "Invalid params: projectId is required"
     wrong = feature.backend.refused("project/create", name="n", objective="o", repos=["backend"])
     assert wrong["message"] == "Invalid params: repos.0 should be an object"
     assert "result" in feature.backend.answer("cacp/project/list", None)

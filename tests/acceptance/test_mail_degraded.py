@@ -10,12 +10,12 @@ import pytest
 
 from tests.acceptance.disk import full, health, small_disk
 from tests.acceptance.test_mcp_handoff import PACKAGE
-from tests.agents import Refused, over_http, run
-from tests.mail import Agent, agent
-from tests.node import Node, RpcError
-from tests.scenarios.mesh import Meshed, peers
 from tests.scenarios.test_mail import known_both_ways
-from tests.waiting import eventually
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.mcp_agent import Refused, over_http, run
+from tests.support.mesh import Mesh, peers
+from tests.support.node import Node, RpcError
+from tests.support.waiting import eventually
 
 LONG = {"summary": "s", "details": {"text": "x" * 3_000}}
 SPARE = 1024 * 1024
@@ -35,7 +35,7 @@ def check_degraded(call: Callable[[], Any]) -> None:
     assert "Go on with your work" in error.message
 
 
-def fill(sender: Agent, to: Agent, *, some: bool = False) -> list[str]:
+def fill(sender: MailAgent, to: MailAgent, *, some: bool = False) -> list[str]:
     """Send until it is refused; the ids of what was acknowledged, and at least `some`."""
     sent: list[str] = []
     while len(sent) < 5_000:
@@ -48,7 +48,7 @@ def fill(sender: Agent, to: Agent, *, some: bool = False) -> list[str]:
     raise AssertionError("the disk never filled up")
 
 
-def use_up(reader: Agent, box: list[str]) -> list[str]:
+def use_up(reader: MailAgent, box: list[str]) -> list[str]:
     """Acknowledge, which takes the least room, until that is refused; the ids of what was."""
     done: list[str] = []
     for one in box:
@@ -61,7 +61,7 @@ def use_up(reader: Agent, box: list[str]) -> list[str]:
     raise AssertionError("the disk never filled up")
 
 
-def all_of(reader: Agent) -> list[str]:
+def all_of(reader: MailAgent) -> list[str]:
     """The ids of all that is in a box, oldest first, page by page."""
     found, cursor = list[str](), dict[str, str]()
     while True:
@@ -72,11 +72,11 @@ def all_of(reader: Agent) -> list[str]:
             return found
 
 
-def gated(sender: Agent, to: Agent) -> str:
+def gated(sender: MailAgent, to: MailAgent) -> str:
     return str(sender.send(to, policy={"human_gate": "required"})["message"]["id"])
 
 
-def offered(sender: Agent, to: Agent) -> str:
+def offered(sender: MailAgent, to: MailAgent) -> str:
     given = {"action": "initiate", "to": to.id, "reason": "r", "package": PACKAGE}
     return str(sender.call("handoff", **given)["handoff"]["handoffId"])
 
@@ -84,7 +84,7 @@ def offered(sender: Agent, to: Agent) -> str:
 def test_a_full_disk(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk") as disk,
-        Node(tmp_path / "disk", acp_bench_unlimited=1) as node,
+        Node(tmp_path / "disk", unlimited_senders=True) as node,
     ):
         anna, bert, hugh = agent(node, "anna"), agent(node, "bert"), agent(node, "hugh", human=True)
         handoff, waiting = offered(anna, bert), gated(anna, bert)
@@ -128,7 +128,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         check_whole(bert, {first, waiting, again[0]["message"]["id"], *sent} - set(read))
 
 
-async def as_a_model_sees_it(anna: Agent, bert: Agent) -> None:
+async def as_a_model_sees_it(anna: MailAgent, bert: MailAgent) -> None:
     """The MCP tools say what to do, and the session goes on."""
     async with over_http(anna.node, anna.key) as one, over_http(bert.node, bert.key) as two:
         for _ in range(2):
@@ -137,7 +137,7 @@ async def as_a_model_sees_it(anna: Agent, bert: Agent) -> None:
         assert "`handoff.initiate`" in await two.use("acp_inbox", limit=1)
 
 
-def check_whole(reader: Agent, wanted: set[str]) -> None:
+def check_whole(reader: MailAgent, wanted: set[str]) -> None:
     """All that is wanted came, each once; it is acknowledged, and the box empty."""
     box = all_of(reader)
     assert len(box) == len(set(box))
@@ -150,7 +150,7 @@ def check_whole(reader: Agent, wanted: set[str]) -> None:
 def test_a_node_that_dies_of_it_has_all_that_it_acknowledged(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk") as disk,
-        Node(tmp_path / "disk", acp_bench_unlimited=1) as node,
+        Node(tmp_path / "disk", unlimited_senders=True) as node,
     ):
         anna, bert = agent(node, "anna"), agent(node, "bert")
         with full(node, disk=disk, spare=SPARE):
@@ -173,10 +173,10 @@ def beta_disk(tmp_path: Path) -> Iterator[bool]:
         yield disk
 
 
-def test_mail_waits_for_a_node_whose_disk_is_full(beta_disk: bool, mesh: Meshed) -> None:
+def test_mail_waits_for_a_node_whose_disk_is_full(beta_disk: bool, mesh: Mesh) -> None:
     """What another node can't take is kept by the sender's, and arrives once."""
-    alpha = mesh.add("alpha", acp_bench_unlimited=1)
-    beta = mesh.add("beta", alpha, acp_bench_unlimited=1)
+    alpha = mesh.add("alpha", unlimited_senders=True)
+    beta = mesh.add("beta", alpha, unlimited_senders=True)
     eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
     ann, bob, carl = agent(alpha, "ann"), agent(beta, "bob"), agent(beta, "carl")
     known_both_ways(ann, bob)

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.mail import Agent, agent
-from tests.node import Node, RpcError, bearer
-from tests.waiting import PATIENCE
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.node import Node, RpcError, bearer
+from tests.support.waiting import PATIENCE
 
 AGENTS = 4
 THREADS = 3
@@ -25,8 +25,8 @@ class Worker:
     What it asked for without an answer it asks for again, as an agent would, before anything else.
     """
 
-    agent: Agent
-    others: list[Agent]
+    agent: MailAgent
+    others: list[MailAgent]
     dice: Random
     sent: dict[str, str] = field(default_factory=dict)
     """The message that each of its client ids was answered with."""
@@ -138,7 +138,7 @@ def check(node: Node, workers: list[Worker]) -> int:
 
 def kills(tmp_path: Path, seed: int, lives: int) -> int:
     dice = Random(seed)
-    with Node(tmp_path, acp_bench_unlimited=1, acp_thread_rounds=1_000_000) as node:
+    with Node(tmp_path, unlimited_senders=True, acp_thread_rounds=1_000_000) as node:
         agents = [agent(node, f"worker-{number}") for number in range(AGENTS)]
         workers = [
             Worker(one, [other for other in agents if other is not one], Random(dice.random()))

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.mail import Agent, agent
-from tests.node import Node, bearer
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.node import Node, bearer
 
 AGENTS = 50
 DEAD = 5
@@ -27,14 +27,14 @@ def resident(node: Node) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def call(http: httpx.Client, who: Agent, method: str, params: dict[str, Any]) -> Any:
+def call(http: httpx.Client, who: MailAgent, method: str, params: dict[str, Any]) -> Any:
     request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
     answer = http.post("/", json=request, headers=bearer(who.key)).json()
     assert "result" in answer, answer
     return answer["result"]
 
 
-def send(node: Node, place: int, agents: list[Agent], sizes: list[int]) -> None:
+def send(node: Node, place: int, agents: list[MailAgent], sizes: list[int]) -> None:
     """A share of the messages: each agent's are a thread of its own to each recipient."""
     dice = Random(place)
     mine = agents[place::SENDERS]
@@ -56,7 +56,7 @@ def send(node: Node, place: int, agents: list[Agent], sizes: list[int]) -> None:
 
 
 def read(
-    node: Node, who: Agent, stop: threading.Event, slow: bool, got: dict[str, list[str]]
+    node: Node, who: MailAgent, stop: threading.Event, slow: bool, got: dict[str, list[str]]
 ) -> None:
     seen: list[str] = []
     with httpx.Client(base_url=node.url, timeout=120, trust_env=False) as http:
@@ -76,7 +76,7 @@ def read(
 
 @pytest.mark.soak
 def test_fifty_agents_and_twenty_thousand_messages(tmp_path: Path) -> None:
-    with Node(tmp_path, acp_bench_unlimited=1) as node:
+    with Node(tmp_path, unlimited_senders=True) as node:
         agents = [agent(node, f"agent-{number}") for number in range(AGENTS)]
         stop, sizes, got = threading.Event(), list[int](), dict[str, list[str]]()
         readers = [

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents import Agent, Refused, fact, over_http, over_stdio, run
-from tests.node import Node
+from tests.support.mcp_agent import McpAgent, Refused, fact, over_http, over_stdio, run
+from tests.support.node import Node
 
 ANA = "aid://example.com/ana@1.0.0"
 BEN = "aid://example.com/ben@1.0.0"
@@ -28,7 +28,7 @@ PACKAGE: dict[str, Any] = {
 }
 
 
-async def step(agent: Agent, action: str, handoff: str, **given: Any) -> str:
+async def step(agent: McpAgent, action: str, handoff: str, **given: Any) -> str:
     """One step of a handoff; the status that it is in then."""
     return await agent.fact("status", "acp_handoff", action=action, handoff_id=handoff, **given)
 

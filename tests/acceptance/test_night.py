@@ -17,11 +17,11 @@ import pytest
 
 from schemas.run_state import RunState, TaskStatus
 from server.store import keys
-from server.store.database import connect
-from tests.node import AGENT, Node
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from server.store.connection import connect
+from tests.support.node import AGENT, Node
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.waiting import eventually
 from tests.threader.projects import PYTHON, Bench
-from tests.waiting import eventually
 
 CACP = "from cli.main import main; main()"
 
@@ -223,9 +223,9 @@ def check_report(night: Night) -> None:
     report = (night.bench.state_dir / "report.md").read_text()
     assert "**HOPELESS** ESCALATED" in report
     assert "transient_infra:rate_limit" in report
-    assert "Answers of the healer that were no decision" in report
+    assert "Invalid answers of the healer" in report
     assert "NO_SENTINEL" in report
-    assert "it edited files by itself, which is discarded" in report
+    assert "it edited files directly; the edits were discarded" in report
     assert "refused: patches[0].path: no task in the healing scope reads this context" in report
     assert "Say the rule." in report
     assert report.count("- killed, ") == 3

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from tests.mail import agent
-from tests.pushing import Pushing
-from tests.receiver import receiver
-from tests.waiting import eventually
+from tests.support.mail_agent import agent
+from tests.support.pushing_node import PushingNode
+from tests.support.waiting import eventually
+from tests.support.webhook_receiver import receiver
 
 
 def test_a_push_comes_back_after_a_kill(tmp_path: Path) -> None:
-    with receiver() as hook, Pushing(tmp_path, acp_webhook_seconds=30) as node:
+    with receiver() as hook, PushingNode(tmp_path, acp_webhook_seconds=30) as node:
         anna, bert = agent(node, "anna"), agent(node, "bert")
         bert.call("subscribe", url=hook.url)
         hook.answer = "hang"
@@ -21,7 +21,7 @@ def test_a_push_comes_back_after_a_kill(tmp_path: Path) -> None:
         hook.answer = 204
         hook.release.set()
         # As if the leases of what was under way were over by now.
-        node.lapse(bert, "channel")
+        node.expire_leases(bert, "channel")
         node.start()
         eventually(lambda: hook.ids[1:] == sent)
         eventually(lambda: {row[0] for row in node.pushed(bert, "channel")} == {"delivered"})

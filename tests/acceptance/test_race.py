@@ -18,15 +18,17 @@ import pytest
 
 from schemas.facts import Fact, VersionFact
 from server.domain import contract as domain
+from server.domain import contract_steps as steps
 from server.domain.canonical import digest
-from server.domain.contract import Facts, Party
+from server.domain.contract import Facts
+from server.domain.contract_steps import Party
 from server.domain.errors import Refusal
 from server.methods.cacp.implementation import OUTCOMES
 from server.store import contracts
-from server.store.database import connect
+from server.store.connection import connect
 from tests.acceptance import ledger
-from tests.node import AGENT, REPO, Node, bearer
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.node import AGENT, REPO, Node, bearer
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 ROUNDS = 50
 
@@ -133,16 +135,16 @@ def step(facts: Facts, call: Call, stamp: int) -> list[Fact]:
     params = call.params
     if call.method == "cacp/implementation/complete":
         files = tuple(params["files"])
-        return [domain.implement(facts, call.who, "complete", stamp, files=files)]
+        return [steps.implement(facts, call.who, "complete", stamp, files=files)]
     if call.method == "cacp/implementation/verify":
-        return domain.verify(facts, call.who, params["result"], stamp)
-    domain.check_version(facts, params.get("version"))
+        return steps.verify(facts, call.who, params["result"], stamp)
+    steps.check_version(facts, params.get("version"))
     if call.method == "cacp/contract/respond":
         comment = params.get("comment")
-        return [domain.respond(facts, call.who, params["action"], stamp, comment=comment)]
+        return [steps.respond(facts, call.who, params["action"], stamp, comment=comment)]
     parties = domain.current_of(facts).parties
     content = params["content"]
-    return [domain.update(facts, call.who, content, digest(content), parties, stamp)]
+    return [steps.update(facts, call.who, content, digest(content), parties, stamp)]
 
 
 def result(call: Call, facts: Facts, status: str) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def result(call: Call, facts: Facts, status: str) -> dict[str, Any]:
     if call.method == "cacp/contract/update":
         return {"contractId": params["contractId"], "version": version, "status": status}
     if call.method == "cacp/contract/respond":
-        answer = domain.outcome_of(params["action"], domain.status_of(facts))
+        answer = steps.outcome_of(params["action"], domain.status_of(facts))
         shown = {"contractStatus": status, "contractVersion": version}
         return {"status": answer, "version": version} | shown
     done = OUTCOMES[params["result"]] if "result" in params else "complete"
@@ -226,7 +228,7 @@ def test_the_search_tells_a_history_that_can_not_be() -> None:
         policy="any",
     )
     before = domain.join({}, [first])
-    after = domain.join(before, [domain.respond(before, other, "agree", 2)])
+    after = domain.join(before, [steps.respond(before, other, "agree", 2)])
     agreed = {"status": "agreed", "version": 1, "contractStatus": "agreed", "contractVersion": 1}
     call = Call(other, "cacp/contract/respond", {"action": "agree"}, {"result": agreed})
     change = Change(2, other.agent_id, call.method, "agreed")

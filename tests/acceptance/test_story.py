@@ -10,9 +10,9 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from tests.node import AGENT, REPO, Node
-from tests.team import FRONTEND, FRONTEND_AGENT, REPOS
-from tests.waiting import PATIENCE
+from tests.support.node import AGENT, REPO, Node
+from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS
+from tests.support.waiting import PATIENCE
 
 V1 = {"method": "GET", "path": "/api/v1/users/profile"}
 V2 = V1 | {"query": {"fields": "string"}}

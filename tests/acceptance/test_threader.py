@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from schemas.run_state import RunState, RunStatus, TaskStatus, Usage
+from tests.support.waiting import PATIENCE, eventually
 from tests.threader.fakes import ADAPTERS, adapter_spec
 from tests.threader.projects import (
     PYTHON,
@@ -20,7 +21,6 @@ from tests.threader.projects import (
     result_block,
     write,
 )
-from tests.waiting import PATIENCE, eventually
 from threader.errors import DigestMismatch
 from threader.load import load_project
 from threader.session import resume_run

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.mail import Agent
-from tests.team import AGENT, Team
+from tests.support.mail_agent import MailAgent
+from tests.support.team import AGENT, Team
 from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.drive import drive
 
 
 def test_a_contract_is_implemented_and_verified_by_a_run(
-    tmp_path: Path, team: Team, anna: Agent, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, team: Team, anna: MailAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CACP_KEY", raising=False)
     contract = team.agreed()

@@ -1,6 +1,7 @@
 """Files under 500 lines, functions under 60: short enough to hold in one's head."""
 
 import ast
+from collections.abc import Iterator
 
 from tests.architecture.source import PACKAGES, ROOT, modules, tree
 
@@ -9,20 +10,17 @@ FUNCTION_LINES = 60
 EVERY = modules(*PACKAGES, "tests")
 
 
-def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The lines of its body, which a command's list of options is no part of.
+def lengths(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Each function below a node with the lines of its body, without those of functions in it.
 
-    Functions inside it count for themselves only.
+    A command's list of options is no part of its body.
     """
-    inner = [
-        child
-        for child in ast.walk(function)
-        if child is not function and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    lines = set(range(function.body[0].lineno, (function.end_lineno or 0) + 1))
-    for child in inner:
-        lines -= set(range(child.lineno, (child.end_lineno or 0) + 1))
-    return len(lines)
+    for child in ast.iter_child_nodes(node):
+        inner = list(lengths(child))
+        yield from inner
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = (child.end_lineno or 0) + 1 - child.body[0].lineno
+            yield f"{child.lineno} {child.name}", own - sum(lines for _, lines in inner)
 
 
 def test_files_are_short() -> None:
@@ -31,10 +29,5 @@ def test_files_are_short() -> None:
 
 
 def test_functions_are_short() -> None:
-    sizes = {
-        f"{module}:{node.lineno} {node.name}": length(node)
-        for module in EVERY
-        for node in ast.walk(tree(module))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    sizes = {f"{module}:{name}": lines for module in EVERY for name, lines in lengths(tree(module))}
     assert {name: size for name, size in sizes.items() if size >= FUNCTION_LINES} == {}

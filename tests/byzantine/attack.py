@@ -17,13 +17,13 @@ from schemas.errors import ErrorCode
 from tests.acceptance.shapes import encode
 from tests.byzantine.mutation import LEFT_OUT, Mutator
 from tests.byzantine.seeds import CONTENT, FILE, SEEDS, Ground, project_sync, sealed
-from tests.desk import package
-from tests.mail import agent
-from tests.node import Node, RpcError, bearer
-from tests.scenarios.mesh import equal, join, project, propose
-from tests.sharing import share
-from tests.stranger import Stranger, pulled
-from tests.waiting import eventually
+from tests.support.in_process_node import package
+from tests.support.mail_agent import agent
+from tests.support.mesh import equal, join, project, propose
+from tests.support.mesh_member import MeshMember, pulled
+from tests.support.node import Node, RpcError, bearer
+from tests.support.shared_files import share
+from tests.support.waiting import eventually
 
 OURS = {int(ErrorCode.SERVER_ERROR), -32603}
 """Codes by which a node says that it is at fault itself."""
@@ -43,7 +43,7 @@ class Attack:
 
     def __init__(self, alpha: Node, beta: Node) -> None:
         self.alpha, self.beta = alpha, beta
-        self.member = Stranger(alpha, MEMBER).register()
+        self.member = MeshMember(alpha, MEMBER).register()
         self.reader = agent(alpha, "reader")
         self.writer = f"aid://example.com/writer-{uuid4().hex[:8]}@1.0.0"
         self.member.lists(self.member.agent, self.writer)

@@ -15,26 +15,27 @@ from typing import Any
 
 import orjson
 
-from peers.client import Answer, Client
+from peers.client import HttpAnswer, HttpClient
 from peers.errors import CallError, NotConnected
 from peers.signing import SigningKey
 from peers.timekeeper import Timekeeper
-from server.app import _dispatcher
+from server.app import make_dispatcher
 from server.auth.authenticator import Caller
 from server.http.metrics import Metrics
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
 from server.methods.base import Context
 from server.node import Node
-from server.rpc.dispatch import Origin
+from server.rpc.dispatch import RequestContext
 from server.settings import Settings
 from server.store import changes, digests, peers
 from server.store import mesh as store
-from server.store.database import Database, Transaction
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loop, Loops
-from tests.scenarios.mesh import agent_of, state
+from tests.support.mesh import agent_of, state
 
 DAY = 86_400_000_000
 BODY_LIMIT = 1024 * 1024
@@ -53,7 +54,7 @@ def url_of(name: str) -> str:
     return f"http://{name}.example.com"
 
 
-class Wire(Client):
+class Wire(HttpClient):
     """The network as a node's client sees it."""
 
     def __init__(self, name: str, route: Route) -> None:
@@ -61,9 +62,9 @@ class Wire(Client):
         self._name = name
         self._route = route
 
-    async def send(self, method: str, url: str, *, content: bytes = b"", **_: Any) -> Answer:
+    async def send(self, method: str, url: str, *, content: bytes = b"", **_: Any) -> HttpAnswer:
         target = url.removeprefix("http://").partition(".")[0]
-        return Answer(200, await self._route(self._name, target, content))
+        return HttpAnswer(200, await self._route(self._name, target, content))
 
 
 class Still(Loops):
@@ -122,23 +123,23 @@ class Honest:
         self.node = Node(self.agent, self.name, True, True, key_of(self.name), url_of(self.name))
         settings = Settings(db=self.db, agent_id=self.agent, repo=self.name)
         self.mesh = Supervisor(settings, self.database, self.node, Still())
-        self.mesh._client = self.mesh.deferred._client = Wire(self.name, self._route)
-        self.mesh._settling.settled.set()
-        self.dispatcher = _dispatcher(
+        self.mesh._shared.client = self.mesh.deferred._client = Wire(self.name, self._route)
+        self.mesh._shared.settling.settled.set()
+        self.dispatcher = make_dispatcher(
             settings, self.database, self.node, Metrics(), asyncio.Event(), self.mesh
         )
 
     def _link(self) -> None:
         for peer in self.database.read(peers.every):
-            self.mesh._begin(peer)
+            self.mesh._add(peer)
 
     # --- what comes in ------------------------------------------------------------------------
 
     async def answer(self, source: str, body: bytes) -> bytes:
         """The answer to a body that a member has sent over HTTP with its key."""
         caller = Caller(agent_of(source), source, "peer", "key")
-        origin = Origin(caller, large=len(body) > BODY_LIMIT)
-        found = await self.dispatcher.answer(body, origin) or b""
+        context = RequestContext(caller, body_size=len(body), body_limit=BODY_LIMIT)
+        found = await self.dispatcher.answer(body, context) or b""
         return b"".join(found) if isinstance(found, list) else found
 
     async def call(self, method: str, /, **params: Any) -> Any:
@@ -159,12 +160,13 @@ class Honest:
         """Tell a member what has changed here, as far as the network lets it."""
         peer = self.database.read(partial(peers.find, agent_id=agent_of(other)))
         assert peer is not None
-        link = self.mesh._links[f"aid://example.com/{other}"]
+        tasks = self.mesh._peers[peer.agent_id]
+        assert tasks.mesh_channel is not None
         for _ in range(PAGES):
-            page = await self.mesh._load(peer, self.cursors.get(other, 0))
+            page = await tasks.load(self.cursors.get(other, 0))
             with suppress(CallError):
                 if page.names:
-                    await link.deliver(page.names)
+                    await tasks.mesh_channel.deliver(page.names)
                 self.cursors[other] = page.cursor
                 if page.more:
                     continue
@@ -173,9 +175,10 @@ class Honest:
     async def compare(self, other: str) -> bool:
         """Compare with a member, and fetch what differs; whether it came to an end."""
         agent = agent_of(other)
-        comparison = self.mesh.comparisons[agent]
+        comparison = self.mesh._peers[agent].comparison
+        assert comparison is not None
         try:
-            return await comparison.round(partial(self.mesh._settling.heard_time, agent))
+            return await comparison.round(partial(self.mesh._shared.settling.heard_time, agent))
         except CallError:
             return False
 
@@ -186,7 +189,7 @@ class Honest:
             return
 
     def judge(self) -> None:
-        self.database.clock.judge(self.mesh.comparisons)
+        self.database.clock.judge(self.mesh._peers)
 
     async def count(self) -> str:
         """The digest of all that it holds."""

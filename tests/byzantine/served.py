@@ -12,9 +12,9 @@ from tests.acceptance.shapes import encode
 from tests.byzantine.honest import decoded
 from tests.byzantine.seeds import Ground, project_sync, sealed
 from tests.byzantine.traitor import NAME, TOLD, Traitor
-from tests.hostile import Answering, Behaviour, answer, body_of
-from tests.node import Node, bearer
-from tests.stranger import Stranger
+from tests.support.mesh_member import MeshMember
+from tests.support.node import Node, bearer
+from tests.support.scripted_http import Behaviour, ScriptedHttp, answer, body_of
 
 COUNT = "cacp/sync/digest"
 
@@ -28,7 +28,7 @@ class Served:
     def __init__(self, nodes: Iterable[Node], ground: Ground) -> None:
         self._ground = ground
         self.traitor = Traitor(Random(1))
-        self.server = Answering(self._answer)
+        self.server = ScriptedHttp(self._answer)
         self.behaviour: Behaviour | None = None
         self.clock = 0
         """Microseconds that its clock is ahead."""
@@ -38,7 +38,7 @@ class Served:
         """How often it was asked for what it holds."""
         self._nodes = list(nodes)
         self._lock = threading.Lock()
-        self._members: dict[str, Stranger] = {}
+        self._members: dict[str, MeshMember] = {}
 
     @property
     def ground(self) -> Ground:
@@ -47,7 +47,7 @@ class Served:
     def __enter__(self) -> Self:
         self.server.__enter__()
         for node in self._nodes:
-            member = Stranger(node, NAME, self.server.url)
+            member = MeshMember(node, NAME, self.server.url)
             member.signing = self.traitor.key
             self._members[node.url] = member.register()
         return self

@@ -5,8 +5,8 @@ import pytest
 from tests.byzantine.attack import Attack, memory
 from tests.byzantine.mutation import KINDS, LEFT_OUT, Mutator
 from tests.byzantine.seeds import SEEDS, peer_methods
-from tests.scenarios.mesh import Meshed, peers
-from tests.waiting import eventually
+from tests.support.mesh import Mesh, peers
+from tests.support.waiting import eventually
 
 MESSAGES = 130
 """Of each seed in `make test`: ten of each method."""
@@ -16,7 +16,7 @@ GROWTH_MAX = 150_000_000
 """Bytes of memory that a node may have more after thousands of messages: none is kept."""
 
 
-def attacked(mesh: Meshed) -> Attack:
+def attacked(mesh: Mesh) -> Attack:
     alpha = mesh.add("alpha", requests_per_minute=0)
     beta = mesh.add("beta", alpha)
     eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
@@ -31,7 +31,7 @@ def test_what_is_left_out_is_a_kind() -> None:
     assert LEFT_OUT.keys() <= KINDS.keys()
 
 
-def test_every_message_to_begin_from_is_taken(mesh: Meshed) -> None:
+def test_every_message_to_begin_from_is_taken(mesh: Mesh) -> None:
     """Else the mutations of it would all be refused for the same reason. (Only foreign peers, which
     sign nothing, say what a repo is by itself.)"""
     attack = attacked(mesh)
@@ -49,7 +49,7 @@ def test_what_a_seed_decides_is_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize("seed", range(1))
-def test_a_member_that_says_anything_breaks_nothing(mesh: Meshed, seed: int) -> None:
+def test_a_member_that_says_anything_breaks_nothing(mesh: Mesh, seed: int) -> None:
     attack = attacked(mesh)
     attack.run(seed, MESSAGES)
     attack.check()
@@ -57,7 +57,7 @@ def test_a_member_that_says_anything_breaks_nothing(mesh: Meshed, seed: int) -> 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", SOAK_SEEDS)
-def test_a_member_that_says_anything_for_long_breaks_nothing(mesh: Meshed, seed: int) -> None:
+def test_a_member_that_says_anything_for_long_breaks_nothing(mesh: Mesh, seed: int) -> None:
     attack = attacked(mesh)
     attack.run(f"{seed} first", SOAK_MESSAGES // 10)
     before = memory(attack.alpha)

@@ -18,11 +18,11 @@ from tests.byzantine.mutation import DAY, KINDS, Mutator
 from tests.byzantine.seeds import CONTENT, SEEDS, Ground, sealed
 from tests.byzantine.served import Served
 from tests.byzantine.traitor import CHANGES, NAME, OTHER
-from tests.hostile import Behaviour, endless, garbage, huge, silent
-from tests.node import Node
-from tests.scenarios.mesh import REPOS, Meshed, agent_of, equal, holds, join, peers, propose
-from tests.stranger import ALPHA
-from tests.waiting import eventually
+from tests.support.mesh import REPOS, Mesh, agent_of, equal, holds, join, peers, propose
+from tests.support.mesh_member import ALPHA
+from tests.support.node import Node
+from tests.support.scripted_http import Behaviour, endless, garbage, huge, silent
+from tests.support.waiting import eventually
 
 GROWTH_MAX = 300_000_000
 """Bytes of memory that a node may have more after an attack: of a peer's answers, which have 16 MiB
@@ -53,7 +53,7 @@ class Front(NamedTuple):
         return [None if reason == "equivocation" else reason for reason in found]
 
 
-def fronted(meshed: Meshed, stack: ExitStack) -> Front:
+def fronted(meshed: Mesh, stack: ExitStack) -> Front:
     nodes = meshed.three()
     alpha = nodes[0]
     repos = [*REPOS, {"name": NAME, "role": "service", "language": "go"}]
@@ -90,7 +90,7 @@ def ground_of(project: str, contract: str) -> Ground:
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     with ExitStack() as stack:
-        yield fronted(Meshed(tmp_path_factory.mktemp("front"), stack), stack)
+        yield fronted(Mesh(tmp_path_factory.mktemp("front"), stack), stack)
 
 
 @contextmanager
@@ -255,7 +255,7 @@ def test_what_others_said_is_not_said_again_otherwise(front: Front) -> None:
             assert answer.get("error", {}).get("code") not in OURS, (made, answer)
 
 
-def test_who_is_sent_what_is_stamped_ahead_says_so_and_nobody_else(mesh: Meshed) -> None:
+def test_who_is_sent_what_is_stamped_ahead_says_so_and_nobody_else(mesh: Mesh) -> None:
     with ExitStack() as stack:
         front = fronted(mesh, stack)
         member = front.member

@@ -14,7 +14,7 @@ from server.domain.identifiers import repo_id_for
 from tests.byzantine.honest import decoded, key_of
 from tests.byzantine.mutation import DAY, LEFT_OUT, Mutator
 from tests.byzantine.seeds import CONTENT, SEEDS, Ground, contract_of, facts, sealed, version
-from tests.scenarios.mesh import agent_of
+from tests.support.mesh import agent_of
 
 NAME = "mallory"
 REWRITTEN = "rewritten"

@@ -22,7 +22,7 @@ from tests.byzantine.honest import DAY, Honest
 from tests.byzantine.mutation import LEFT_OUT
 from tests.byzantine.seeds import CONTENT, Ground, project_sync, sealed
 from tests.byzantine.traitor import CHANGES, NAME, OTHER, Traitor
-from tests.scenarios.mesh import REPOS, agent_of
+from tests.support.mesh import REPOS, agent_of
 
 SECOND = 1_000_000
 START = 1_800_000_000 * SECOND
@@ -149,7 +149,7 @@ class World:
         else:
             answer = await self.nodes[target].answer(source, body)
         if self._lost():
-            raise NotConnected("broke off")
+            raise NotConnected("closed the connection")
         return answer
 
     def _lost(self) -> bool:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from tests.nursery import Process
+from tests.support.forkserver import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +23,7 @@ def process(*args: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own."""
     with TemporaryDirectory() as folder:
         said, errors = Path(folder, "stdout"), Path(folder, "stderr")
-        running = Process(list(args), environment_of(**variables), said, errors)
+        running = ForkedProcess(list(args), environment_of(**variables), said, errors)
         status = running.wait(30)
         return subprocess.CompletedProcess(args, status, said.read_text(), errors.read_text())
 

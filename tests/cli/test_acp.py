@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 from tests.cli.run import cacp
-from tests.mail import Agents
-from tests.node import Node
+from tests.support.mail_agent import MailAgents
+from tests.support.node import Node
 
 
-def test_a_human_approves_and_all_is_exported(node: Node, agents: Agents, tmp_path: Path) -> None:
+def test_a_human_approves_and_all_is_exported(
+    node: Node, agents: MailAgents, tmp_path: Path
+) -> None:
     anna, bert, human = agents("anna"), agents("bert"), agents("dora", human=True)
     sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
     refused = cacp("approve", sent, url=node.url, key=anna.key)
@@ -34,7 +36,7 @@ def test_a_human_approves_and_all_is_exported(node: Node, agents: Agents, tmp_pa
     assert json.loads(exported.stdout)["lines"]["messages"] == 0
 
 
-def test_a_human_finds_what_waits(node: Node, agents: Agents) -> None:
+def test_a_human_finds_what_waits(node: Node, agents: MailAgents) -> None:
     anna, bert, human = agents("anna"), agents("bert"), agents("dora", human=True)
     said = {"summary": "the\u001b[31m red button"}
     sent = anna.send(bert, policy={"human_gate": "required"}, payload=said)["message"]["id"]

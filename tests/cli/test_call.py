@@ -8,7 +8,7 @@ import pytest
 from cli import call
 from cli.call import read_params
 from tests.cli.run import cacp
-from tests.node import Node
+from tests.support.node import Node
 
 
 def test_the_examples_hold() -> None:
@@ -57,7 +57,7 @@ def test_a_call_prints_its_result(node: Node) -> None:
 def test_a_refusal_is_a_line_on_stderr(node: Node) -> None:
     done = cacp("call", "cacp/project/get", url=node.url)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == "error -32602: Invalid params: projectId required\n"
+    assert done.stderr == "error -32602: Invalid params: projectId is required\n"
 
 
 def test_with_json_a_refusal_is_an_object_too(node: Node) -> None:
@@ -77,7 +77,7 @@ def test_an_unknown_key_is_refused(node: Node) -> None:
 def test_what_is_no_url_is_wrong_usage(url: str) -> None:
     done = cacp("call", "cacp/project/list", url=url)
     assert done.exit_code == 2
-    assert f"{url} is no URL of a node" in done.stderr
+    assert f"{url} is not the URL of a node" in done.stderr
 
 
 def test_text_for_a_param_of_another_type_is_named(node: Node) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import trustme
 
-from cli.client import Client, Refused, Unreachable, own_url
-from tests.hostile import Answering, answer
-from tests.node import Node
+from cli.client import CallRefused, NodeClient, NodeUnreachable, own_url
+from tests.support.node import Node
+from tests.support.scripted_http import ScriptedHttp, answer
 
 
 class _Stranger(BaseHTTPRequestHandler):
@@ -45,29 +45,32 @@ def stranger() -> Iterator[str]:
 
 
 def test_another_web_server_is_no_node(stranger: str) -> None:
-    with Client(stranger) as client:
-        with pytest.raises(Unreachable, match="not as a CACP node"):
+    with NodeClient(stranger) as client:
+        with pytest.raises(NodeUnreachable, match="not as a CACP node"):
             client.get("/health")
-        with pytest.raises(Unreachable, match=r"is it a CACP node\?"):
+        with pytest.raises(NodeUnreachable, match=r"is it a CACP node\?"):
             client.call("cacp/project/list")
 
 
 def test_many_calls_keep_their_order(node: Node) -> None:
-    with Client(node.url) as client:
+    with NodeClient(node.url) as client:
         answers = list(client.call_each("cacp/project/list", [{"limit": 1}] * 150))
     assert len(answers) == 150
     assert all("projects" in answer for answer in answers)
 
 
 def test_one_of_many_that_is_refused_raises(node: Node) -> None:
-    with Client(node.url) as client, pytest.raises(Refused) as refused:
+    with NodeClient(node.url) as client, pytest.raises(CallRefused) as refused:
         list(client.call_each("cacp/project/get", [{"projectId": "nope"}]))
     assert refused.value.code == -32602
     assert refused.value.data["reason"] == "not_found"
 
 
 def test_refusals_of_a_whole_request_are_refusals_too(node: Node) -> None:
-    with Client(node.url, "cacp_sk_" + "y" * 32) as client, pytest.raises(Refused) as refused:
+    with (
+        NodeClient(node.url, "cacp_sk_" + "y" * 32) as client,
+        pytest.raises(CallRefused) as refused,
+    ):
         client.get("/peers")
     assert refused.value.code == -32001
 
@@ -75,7 +78,7 @@ def test_refusals_of_a_whole_request_are_refusals_too(node: Node) -> None:
 @pytest.mark.parametrize("key", ["abc", "a b", "é", "x\n", "cacp_sk_" + "x" * 15])
 def test_a_malformed_key_is_not_sent(key: str) -> None:
     with pytest.raises(ValueError, match="the key is malformed: it should be cacp_sk_"):
-        Client("http://127.0.0.1:1", key)
+        NodeClient("http://127.0.0.1:1", key)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +104,9 @@ def test_over_tls_a_node_must_be_trusted(
     issuer.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
     (issuer if trusted else other).cert_pem.write_to_path(str(tmp_path / "trusted.pem"))
     monkeypatch.setattr("certifi.where", lambda: str(tmp_path / "trusted.pem"))
-    with Answering(answer({"result": 1}), certificate) as node, Client(node.url) as client:
+    with ScriptedHttp(answer({"result": 1}), certificate) as node, NodeClient(node.url) as client:
         if trusted:
             assert client.call("x") == 1
         else:
-            with pytest.raises(Unreachable):
+            with pytest.raises(NodeUnreachable):
                 client.call("x")

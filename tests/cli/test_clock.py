@@ -9,17 +9,17 @@ from pathlib import Path
 from peers.clock import GAP, Sure
 from server.store import deferred, stamps
 from tests.cli.run import cacp
-from tests.node import AGENT
-from tests.scenarios.mesh import project
-from tests.skew import HOUR, SkewedNode
-from tests.waiting import eventually
+from tests.support.mesh import project
+from tests.support.node import AGENT
+from tests.support.skewed_clock import HOUR, SkewedNode
+from tests.support.waiting import eventually
 
 
 def test_what_is_deferred_is_listed_and_accepted(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
     cacp("keys", "create", "a", "--repo", "r", db=db)
     assert json.loads(cacp("clock", "deferred", "--json", db=db).stdout) == []
-    assert cacp("clock", "deferred", db=db).stderr.startswith("none: ")
+    assert cacp("clock", "deferred", db=db).stderr.startswith("Nothing is deferred")
     assert "Nothing is deferred" in cacp("clock", "accept", db=db).stderr
     due = time.time_ns() // 1000 + 3_600_000_000
     message = deferred.DeferredMessage(
@@ -41,7 +41,7 @@ def test_what_is_deferred_is_listed_and_accepted(tmp_path: Path) -> None:
 def test_a_clock_in_doubt_is_confirmed(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
     cacp("keys", "create", "a", "--repo", "r", db=db)
-    assert "was not in doubt" in cacp("clock", "confirm", db=db).stderr
+    assert "is not in doubt" in cacp("clock", "confirm", db=db).stderr
     now = time.time_ns() // 1000
     with closing(sqlite3.connect(db)) as connection:
         stamps.keep(connection, Sure(now - 2 * GAP, doubted=7))
@@ -63,8 +63,8 @@ def test_what_a_wrong_clock_stamped_is_repaired(tmp_path: Path) -> None:
         told = json.loads(cacp("clock", "repair", "--json", **given).stdout)
         assert (told["repaired"], told["taken"]) == (False, {})
         assert told["untaken"]["project"] == 1
-        assert "Would stamp anew: " in cacp("clock", "repair", **given).stdout
-        assert "Stamped anew: " in cacp("clock", "repair", "--yes", **given).stdout
+        assert "Would get new stamps: " in cacp("clock", "repair", **given).stdout
+        assert "Given new stamps: " in cacp("clock", "repair", "--yes", **given).stdout
         assert "Nothing to repair" in cacp("clock", "repair", **given).stdout
         [(stamp,)] = node.query("SELECT stamp FROM projects")
         assert stamp <= time.time_ns() // 1000

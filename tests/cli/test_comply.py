@@ -10,8 +10,8 @@ import pytest
 
 from comply.files import suites
 from tests.cli.run import ROOT, cacp
-from tests.node import Node
-from tests.waiting import PATIENCE
+from tests.support.node import Node
+from tests.support.waiting import PATIENCE
 
 TEST = """{
   "title": "Answers",
@@ -25,7 +25,10 @@ def test_lint_names_file_and_line(tmp_path: Path) -> None:
     file.write_text(TEST)
     done = cacp("comply", "lint", str(file))
     assert done.exit_code == 1
-    assert f"{file}:4: error: steps.0.expect.messages.0.response.id: ( is no regex" in done.stdout
+    assert (
+        f"{file}:4: error: steps.0.expect.messages.0.response.id: ( is not an ECMAScript regex"
+        in done.stdout
+    )
     assert "1 files, 3 problems" in done.stderr
     file.write_text(TEST.replace('"("', '"1"'))
     assert cacp("comply", "lint", str(file)).exit_code == 0
@@ -70,7 +73,7 @@ def test_a_file_that_is_no_test_is_an_error_of_its_own(node: Node, tmp_path: Pat
         "FAIL",
         "NA",
     ]
-    assert "is no base64" in done.stdout
+    assert "is not base64" in done.stdout
     assert "asks for os, which this runner does not know" in done.stdout
 
 

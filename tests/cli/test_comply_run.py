@@ -12,12 +12,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from cli.comply_run import Progress, Reports, note_known
+from cli.comply_run import Progress, Reports, write_baseline
 from comply.result import Subject, Verdict
 from tests.cli.run import ROOT, cacp, environment_of
 from tests.comply.results import result, subjects
-from tests.nursery import Process
-from tests.waiting import PATIENCE, eventually
+from tests.support.forkserver import ForkedProcess
+from tests.support.waiting import PATIENCE, eventually
 
 AGENTS = ROOT / "tests" / "comply"
 FORMS = {"--json": "r.json", "--junit": "r.xml", "--html": "r.html", "--badge": "r.svg"}
@@ -81,7 +81,7 @@ def test_each_agent_is_told_of_whatever_the_others_do(tmp_path: Path) -> None:
     ):
         assert said in done.stdout
     assert "cacp: missing: can't start /no/such/agent" in done.stderr
-    assert "missing is not tested to the end: can't start" in done.stderr
+    assert "missing was not tested to the end: can't start" in done.stderr
     assert "good 1/1 PASS" in done.stderr
     told = json.loads((tmp_path / "r.json").read_text())["subjects"]
     assert told[0]["problem"].startswith("can't start /no/such/agent")
@@ -94,13 +94,13 @@ def test_each_agent_is_told_of_whatever_the_others_do(tmp_path: Path) -> None:
 
 
 @contextmanager
-def underway(folder: Path) -> Iterator[Process]:
+def underway(folder: Path) -> Iterator[ForkedProcess]:
     """A run of which the first test is finished, and the second never ends."""
     tests = [made(folder, "a", *TURN), made(folder, "b", {"newSession": {}}, {"delayMs": 600_000})]
     agents = settings(folder, good=[str(AGENTS / "agent.py"), ""])
     command = ["comply", "run", *tests, *agents, *reports(folder)]
     said, errors = folder / "stdout", folder / "stderr"
-    running = Process(command, environment_of(), said, errors)
+    running = ForkedProcess(command, environment_of(), said, errors)
     try:
         eventually(lambda: (folder / "r.svg").exists())
         yield running
@@ -179,9 +179,9 @@ def test_reports_take_a_small_part_of_the_time(tmp_path: Path) -> None:
 def test_no_baseline_is_made_of_what_was_not_run(tmp_path: Path) -> None:
     known = tmp_path / "known"
     known.write_text("suite/a\n")
-    note_known(known, [Subject("x", {}, [], problem="the run was ended by SIGINT")])
+    write_baseline(known, [Subject("x", {}, [], problem="the run was ended by SIGINT")])
     assert known.read_text() == "suite/a\n"
-    note_known(known, [Subject("x", {}, [])])
+    write_baseline(known, [Subject("x", {}, [])])
     assert known.read_text() == ""
 
 

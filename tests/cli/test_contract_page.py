@@ -3,7 +3,7 @@
 import re
 
 from cli.contract_page import STEPS, page
-from server.domain.contract import ALLOWED
+from server.domain.contract_steps import ALLOWED
 
 TEXT = "\n".join(page())
 
@@ -44,7 +44,7 @@ def test_a_request_for_a_change_stands_until_who_made_it_says_otherwise() -> Non
     """Design §7: an outstanding request_change → negotiating, whatever others say."""
     rows = re.findall(r"^\| negotiating \| contract/respond (\w+), (.+) \| (\w+) \|$", TEXT, re.M)
     after = {(action, who): then for action, who, then in rows}
-    asked, another = "by the party that asked for the change", "by a party that did not"
+    asked, another = "by the party that asked for the change", "by another party"
     assert (after["agree", asked], after["agree", another]) == ("agreed", "negotiating")
     assert after["reject", asked] == "proposed"
-    assert after["reject", f"{another}, its author too"] == "negotiating"
+    assert after["reject", f"{another}, also the author"] == "negotiating"

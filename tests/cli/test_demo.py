@@ -15,7 +15,7 @@ def test_it_walks_a_contract_to_verified_and_leaves_nothing() -> None:
         "- response.discount: number",
         "+ response.discount_cents: integer",
         "verifies: it works together",
-        "nothing of it is left",
+        "the node and its data are removed",
     ):
         assert part in done.stdout
     assert "cacp_sk_" not in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import cacp
-from tests.node import AGENT, Node
+from tests.support.node import AGENT, Node
 
 READER = "aid://example.com/reader@1.0.0"
 
@@ -43,7 +43,7 @@ def test_known_prints_a_key_that_reads(pair: tuple[Node, Node]) -> None:
     host, reader = pair
     cacp("register", url=reader.url)
     done = cacp("known", host.url, url=reader.url)
-    assert done.stderr == "Good for 60 minutes, for reading:\n"
+    assert done.stderr == "Valid for 60 minutes, for reading:\n"
     key = done.stdout.strip()
     assert cacp("projects", url=host.url, key=key).exit_code == 0
     refused = cacp("call", "cacp/project/create", "name=a", "objective=b", url=host.url, key=key)

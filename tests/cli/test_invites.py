@@ -19,7 +19,7 @@ def test_an_invite_is_made_listed_and_revoked(tmp_path: Path) -> None:
     assert secret not in listed.stdout
     assert cacp("invite", "revoke", invite, db=db).exit_code == 0
     again = cacp("invite", "revoke", invite, db=db)
-    assert (again.exit_code, "no open invite" in again.stderr) == (1, True)
+    assert (again.exit_code, "not an open invite" in again.stderr) == (1, True)
     assert invite in cacp("invite", "list", db=db).stdout
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.cli.run import cacp, environment_of, process
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 def test_help_lists_every_command_and_the_exit_statuses() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from server.mcp_tools.catalog import TOOLS
-from tests.agents import ERAS, Refused, over_stdio, run
 from tests.cli.run import process
-from tests.node import Node
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.mcp_agent import ERAS, Refused, over_stdio, run
+from tests.support.node import Node
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 
 from tests.cli.run import ROOT, environment_of
-from tests.node import START_SECONDS, free_ports
-from tests.waiting import PATIENCE, eventually
+from tests.support.node import START_SECONDS, free_ports
+from tests.support.waiting import PATIENCE, eventually
 
 CACP = [sys.executable, "-m", "cli.main"]
 

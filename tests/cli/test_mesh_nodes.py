@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from cli.mesh_nodes import Box, Member
+from cli.mesh_nodes import LocalMesh, LocalNode
 from server.settings import load
 from tests.cli.run import ROOT
-from tests.node import free_port, free_ports
-from tests.waiting import eventually
+from tests.support.node import free_port, free_ports
+from tests.support.waiting import eventually
 
 
 def test_a_members_file_is_all_that_a_node_needs(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("a token that nobody guesses\n")
-    member = Member(tmp_path, "mobile", 8083)
+    member = LocalNode(tmp_path, "mobile", 8083)
     member.configure(token, ["http://127.0.0.1:8081"])
     assert tomllib.loads(member.config.read_text())["repo"] == "mobile-app"
     settings = load(member.config)
@@ -33,7 +33,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(tmp_path: Pat
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
         other.listen()
-        with pytest.raises(ValueError, match=f"listens on port {port}"), Box(tmp_path, port):
+        with pytest.raises(ValueError, match=f"listens on port {port}"), LocalMesh(tmp_path, port):
             pass
     token = tmp_path / "token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
@@ -41,7 +41,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(tmp_path: Pat
     with (
         pytest.raises(ValueError, match="listens on port"),
         socket.create_server(("127.0.0.1", port)),
-        Box(tmp_path, port),
+        LocalMesh(tmp_path, port),
     ):
         pass
     assert token.read_text() == before, "a mesh keeps its secret"
@@ -50,11 +50,11 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(tmp_path: Pat
 STARTER = """
 import sys, time
 from pathlib import Path
-from cli.mesh_nodes import Member
+from cli.mesh_nodes import LocalNode
 
 folder = Path(sys.argv[1])
 (folder / "token").write_text("a token that nobody guesses\\n")
-member = Member(folder, "mobile", int(sys.argv[2]))
+member = LocalNode(folder, "mobile", int(sys.argv[2]))
 member.configure(folder / "token", [])
 member.start()
 time.sleep(600)
@@ -78,7 +78,7 @@ def test_a_node_ends_with_who_started_it_however_that_ends(tmp_path: Path) -> No
 
 
 def test_a_node_that_does_not_run_is_down(tmp_path: Path) -> None:
-    member = Member(tmp_path, "mobile", free_port())
+    member = LocalNode(tmp_path, "mobile", free_port())
     seen = member.look()
     assert (seen.health, seen.pid, seen.held) == ("down", None, None)
     member.stop()

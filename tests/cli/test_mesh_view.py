@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cli.mesh_view import (
-    Event,
-    Node,
+    NodeView,
+    PeerEvent,
     as_json,
     equal,
     exchanges,
@@ -40,11 +40,11 @@ def peer(name: str, health: str = "up", backlog: int = 0, lag: float = 0.0, **mo
     }
 
 
-def node(name: str, digest: str = SAME, *peers: Any, **more: Any) -> Node:
-    return Node(name, f"http://{name}", 7, "healthy", held(digest, **more), list(peers))
+def node(name: str, digest: str = SAME, *peers: Any, **more: Any) -> NodeView:
+    return NodeView(name, f"http://{name}", 7, "healthy", held(digest, **more), list(peers))
 
 
-DOWN = Node("c", "http://c")
+DOWN = NodeView("c", "http://c")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ DOWN = Node("c", "http://c")
         ([node("a", behind=True), node("b", behind=True)], "not equal yet: a and b"),
     ],
 )
-def test_who_holds_the_same_is_said_in_a_sentence(nodes: list[Node], said: str) -> None:
+def test_who_holds_the_same_is_said_in_a_sentence(nodes: list[NodeView], said: str) -> None:
     assert verdict(nodes) == said
     assert equal(nodes) is said.startswith("All")
 
@@ -74,7 +74,7 @@ def test_the_picture_fits_a_small_terminal() -> None:
     nodes = [
         node("backend", SAME, peer("frontend"), peer("mobile", "down", 1_234, 3_600)),
         node("frontend", SAME, peer("backend"), peer("mobile", "down", 1, 0.5)),
-        Node("mobile", "http://mobile"),
+        NodeView("mobile", "http://mobile"),
     ]
     shown = drawn(picture(nodes, 80), 80)
     assert max(map(len, shown.splitlines())) <= 80
@@ -123,9 +123,9 @@ def test_what_happens_to_peers_is_told_once() -> None:
 
 
 def test_events_are_sentences() -> None:
-    assert say(Event("joined", "aid://h/b@1.0.0", "at http://b")) == "b has joined: at http://b"
-    assert say(Event("removed", "aid://h/b@1.0.0", "")) == "b is removed"
-    assert say(Event("deferred", None, "1 more")) == "deferred: 1 more"
+    assert say(PeerEvent("joined", "aid://h/b@1.0.0", "at http://b")) == "b has joined: at http://b"
+    assert say(PeerEvent("removed", "aid://h/b@1.0.0", "")) == "b is removed"
+    assert say(PeerEvent("deferred", None, "1 more")) == "deferred: 1 more"
 
 
 def test_lines_tell_of_nodes_and_of_the_whole() -> None:
@@ -136,7 +136,7 @@ def test_lines_tell_of_nodes_and_of_the_whole() -> None:
         "All 2 nodes hold the same",
     ]
     assert lines(before, before) == []
-    down = Node("b", "http://b")
+    down = NodeView("b", "http://b")
     assert lines(before, [node("a"), down]) == ["b is down (http://b)", "b is down"]
 
 

@@ -5,13 +5,13 @@ import queue
 from pathlib import Path
 from typing import Any
 
-from cli.client import Client
+from cli.client import NodeClient
 from cli.mesh_watch import look
 from tests.cli.run import cacp
 from tests.cli.test_watch import watching
-from tests.node import Node
-from tests.scenarios.mesh import Meshed, agent_of, peers, project
-from tests.waiting import PATIENCE, eventually
+from tests.support.mesh import Mesh, agent_of, peers, project
+from tests.support.node import Node
+from tests.support.waiting import PATIENCE, eventually
 
 
 def until(lines: "queue.Queue[str]", what: str) -> Any:
@@ -22,7 +22,7 @@ def until(lines: "queue.Queue[str]", what: str) -> Any:
             return event
 
 
-def test_a_peer_goes_down_and_catches_up(mesh: Meshed) -> None:
+def test_a_peer_goes_down_and_catches_up(mesh: Mesh) -> None:
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
     eventually(lambda: len(peers(alpha)) == 1)
@@ -41,10 +41,10 @@ def test_lines_for_people(tmp_path: Path) -> None:
         body = {"agentId": "aid://h/beta@1.0.0", "endpoint": "http://127.0.0.1:1"}
         node.http.post("/peers/register", json=body)
         assert "beta has joined: at http://127.0.0.1:1" in lines.get(timeout=PATIENCE)
-        with Client(node.url) as client:
+        with NodeClient(node.url) as client:
             assert look(client).name == "alpha"
         node.kill()
-        while "is gone; waiting for it" not in (line := lines.get(timeout=PATIENCE)):
+        while "does not answer; waiting for it" not in (line := lines.get(timeout=PATIENCE)):
             assert "beta" in line
 
 

@@ -11,7 +11,7 @@ import typer
 from cli.offline import checked_name, print_columns, transaction
 from cli.terminal import REFUSED, USAGE
 from server.store import keys
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 
@@ -31,7 +31,7 @@ def test_makes_the_file_only_if_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "cacp serve" in said
     with transaction(path, make=True) as node:
         assert keys.every(node.db) == []
-    assert capsys.readouterr().err == f"cacp: made a new database {path}\n"
+    assert capsys.readouterr().err == f"cacp: created a new database {path}\n"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     with transaction(path, make=True):
         pass

@@ -28,7 +28,7 @@ def test_it_is_listed_by_peer_and_dropped(tmp_path: Path) -> None:
     assert [(one["source"], one["messages"]) for one in shares] == [(GAMMA, 2), (BETA, 1)]
     assert GAMMA in cacp("peers", "deferred", db=db).stdout
     listed = cacp("peers", "deferred", GAMMA, db=db).stdout
-    assert listed.count("what it follows on  c1") == 2
+    assert listed.count("an earlier version  c1") == 2
     [one] = json.loads(cacp("peers", "deferred", BETA, "--json", db=db).stdout)
     assert (one["reason"], one["about"]) == ("predecessor", "c1")
     assert cacp("peers", "deferred", GAMMA, "--drop", db=db).stderr == "Dropped: 2.\n"
@@ -39,5 +39,5 @@ def test_what_is_not_there_is_not_dropped(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
     deferring(db)
     refused = cacp("peers", "deferred", "aid://h/nobody@1", "--drop", db=db)
-    assert (refused.exit_code, "nothing of" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "no message of" in refused.stderr) == (1, True)
     assert cacp("peers", "deferred", "--drop", db=db).exit_code == 2

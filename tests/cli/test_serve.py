@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from tests.cli.run import ROOT, environment_of, process
-from tests.node import Node
-from tests.waiting import PATIENCE
+from tests.support.node import Node
+from tests.support.waiting import PATIENCE
 
 
 def test_on_a_terminal_it_says_where_it_listens_and_what_to_try(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_attached_to_what_cannot_be_read_it_does_not_stay(
     [
         ({"port": "x"}, 2, "port (CACP_PORT): should be a whole number"),
         ({"host": "host.invalid"}, 1, "Can't listen on host.invalid:8080: "),
-        ({"host": "0.0.0.0", "port": "0"}, 1, "nobody holds a key. Make one with `cacp keys"),
-        ({"config": "no.toml"}, 2, "there is no file no.toml"),
+        ({"host": "0.0.0.0", "port": "0"}, 1, "no key exists. Make one with `cacp keys"),
+        ({"config": "no.toml"}, 2, "the file no.toml does not exist"),
     ],
 )
 def test_what_it_cannot_start_with_is_one_line(

@@ -8,8 +8,8 @@ import pytest
 from cli.show import SAID_MAX
 from server.methods.cacp.project import OUTLINE_LIMIT
 from tests.cli.run import cacp
-from tests.node import Node, RpcError
-from tests.team import AGENT, FRONTEND, FRONTEND_AGENT, Team
+from tests.support.node import Node, RpcError
+from tests.support.team import AGENT, FRONTEND, FRONTEND_AGENT, Team
 
 EVIL = "POST \x1b[2Jx [red]y[/red]"
 
@@ -132,7 +132,7 @@ def test_show_asks_for_no_project_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "said"), [("zzz", "nothing here whose id begins with zzz"), ("0", "ids begin with 0")]
+    ("id", "said"), [("zzz", "no id here begins with zzz"), ("0", "ids begin with 0")]
 )
 def test_show_says_why_an_id_is_not_one(node: Node, team: Team, id: str, said: str) -> None:
     team.proposed()

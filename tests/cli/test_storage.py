@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.cli.run import cacp
-from tests.node import Node
-from tests.team import Team
+from tests.support.node import Node
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 
 def test_a_backup_of_a_live_node_starts_as_a_node(tmp_path: Path, node: Node, team: Team) -> None:
@@ -31,8 +31,16 @@ def test_a_backup_of_a_live_node_starts_as_a_node(tmp_path: Path, node: Node, te
         assert found["status"] == "proposed"
 
 
-def test_a_backup_without_secrets_holds_none(tmp_path: Path, team: Team) -> None:
+def test_a_backup_without_secrets_holds_none(tmp_path: Path) -> None:
     """Nothing of them is left in the file, not in free pages either."""
+    own = tmp_path / "own"
+    own.mkdir()
+    with Node(own) as node:
+        redacted_of(node, tmp_path)
+
+
+def redacted_of(node: Node, tmp_path: Path) -> None:
+    team = Team.on(node, node.key(FRONTEND_AGENT, FRONTEND))
     contract = team.proposed()
     live = team.node.db
     with closing(sqlite3.connect(live)) as db:
@@ -52,7 +60,7 @@ def test_a_backup_without_secrets_holds_none(tmp_path: Path, team: Team) -> None
     secrets.append("key-of-a-foreign-peer")
     whole, redacted = tmp_path / "whole.db", tmp_path / "redacted.db"
     done = cacp("backup", str(whole), "--db", str(live))
-    assert "with its secrets: keep it as a key" in done.stderr
+    assert "with its secrets: protect it" in done.stderr
     done = cacp("backup", "--without-secrets", str(redacted), "--db", str(live), "--json")
     assert json.loads(done.stdout)["secrets"] is False
     for secret in secrets:
@@ -68,7 +76,7 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:
     copy.write_text("mine")
     done = cacp("backup", str(copy), "--db", str(node.db))
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "is there already" in done.stderr
+    assert "exists already" in done.stderr
     assert copy.read_text() == "mine"
 
 
@@ -76,7 +84,7 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:
 def test_without_a_database_there_is_nothing_to_copy(tmp_path: Path, command: str) -> None:
     done = cacp(command, str(tmp_path / "out"), db=str(tmp_path / "none.db"))
     assert done.exit_code == 1
-    assert "there is no database" in done.stderr
+    assert "does not exist" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -93,7 +101,7 @@ def test_what_is_no_database_leaves_nothing_half_made(tmp_path: Path, command: s
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path, node: Node) -> None:
     done = cacp("backup", str(tmp_path / "no" / "such" / "copy.db"), db=str(node.db))
     assert done.exit_code == 1
-    assert done.stderr.endswith("copy.db can't be written: there is no such folder\n")
+    assert done.stderr.endswith("copy.db can't be written: the folder does not exist\n")
     assert done.stderr.count("\n") == 1
 
 

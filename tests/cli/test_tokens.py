@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cli.tokens import app, seconds
 from server.store import keys, tokens
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 AGENT = "aid://example.com/frontend@1.0.0"
@@ -75,13 +75,13 @@ def test_revoke_is_for_good(run: Run, file: Path) -> None:
         assert not tokens.is_active(db, made["tokenId"])
     again = run("revoke", made["tokenId"])
     assert again.exit_code == 1
-    assert "no active token" in again.stderr
+    assert "not an active token" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("project", "agent", "problem"),
     [
-        ("p2", AGENT, "no project p2"),
+        ("p2", AGENT, "project p2 does not exist"),
         ("p1", "aid://example.com/frontend@2.0.0", "no active key"),
         ("p1", "nobody", "no active key"),
     ],

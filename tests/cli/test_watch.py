@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.watch import Event, lines_of, parse_events
+from cli.watch import ServerSentEvent, lines_of, parse_events
 from tests.cli.run import ROOT, cacp, environment_of
-from tests.node import Node
-from tests.team import Team
-from tests.waiting import PATIENCE
+from tests.support.node import Node
+from tests.support.team import Team
+from tests.support.waiting import PATIENCE
 
 STREAM = ": hello\r\nretry: 5\r\n\r\nid: e:1\r\nevent: contract\r\ndata: a\u2028\r\ndata:b\r\n\r\n"
 
@@ -29,12 +29,12 @@ def test_events_are_the_same_however_the_stream_is_cut(cuts: list[int]) -> None:
     stream = STREAM.encode()
     edges = [0, *sorted(cuts), len(stream)]
     chunks = [stream[a:b] for a, b in pairwise(edges)]
-    assert list(parse_events(lines_of(chunks))) == [Event("e:1", "a\u2028\nb")]
+    assert list(parse_events(lines_of(chunks))) == [ServerSentEvent("e:1", "a\u2028\nb")]
 
 
 def test_an_event_that_breaks_off_is_dropped() -> None:
     assert list(parse_events(["id: 1", "data: x"])) == []
-    assert list(parse_events(["id: 1", "data: x", "", "id: 2", ""])) == [Event("1", "x")]
+    assert list(parse_events(["id: 1", "data: x", "", "id: 2", ""])) == [ServerSentEvent("1", "x")]
 
 
 @contextmanager
@@ -86,14 +86,14 @@ def test_json_goes_on_after_the_node_comes_back(tmp_path: Path) -> None:
         first = json.loads(lines.get(timeout=PATIENCE))
         assert (first["entity"], first["outcome"]) == ("project", "created")
         node.kill()
-        assert "is gone; waiting for it" in lines.get(timeout=PATIENCE)
+        assert "does not answer; waiting for it" in lines.get(timeout=PATIENCE)
         node.start()
         second = node.call("cacp/project/create", name="Two", objective="")
-        assert "is back" in lines.get(timeout=PATIENCE)
+        assert "answers again" in lines.get(timeout=PATIENCE)
         assert json.loads(lines.get(timeout=PATIENCE))["entityId"] == second["projectId"]
 
 
-@pytest.mark.parametrize(("after", "said"), [("x", "not the id of an event of this stream")])
+@pytest.mark.parametrize(("after", "said"), [("x", "should be the id of an event of this stream")])
 def test_what_the_node_refuses_ends_it(node: Node, after: str, said: str) -> None:
     done = cacp("watch", "--after", after, url=node.url)
     assert done.exit_code == 1

@@ -39,7 +39,7 @@ def test_parse_warns_of_what_is_oddly_written() -> None:
     assert done.stdout == "STATUS:ok\nTESTS:fail\nLEARNED:one two\nWARNINGS:one is mine\n"
     assert done.stderr.splitlines() == [
         "cacp wire: warning: line 1: STATUS 'ok (all good)' is read as ok",
-        "cacp wire: warning: line 2: LEARNED goes on to line 3; it was made one line",
+        "cacp wire: warning: line 2: LEARNED continues to line 3; it was made one line",
         "cacp wire: warning: line 4: TESTS says fail, so the work is not done, though STATUS is ok",
     ]
     shown = wire("parse", "-", "--json", stdin=text)
@@ -78,7 +78,7 @@ def test_parse_survives_bytes_that_are_no_text() -> None:
     ("text", "status", "said"),
     [
         ("STATUS:okay", 1, "cacp wire: line 1: STATUS is 'okay'; allowed: ok, fail,"),
-        ("All done.", 3, "cacp wire: neither a report (STATUS:…) nor a dispatch (TASK:…) in it"),
+        ("All done.", 3, "cacp wire: the text has neither a report (STATUS:…) nor a dispatch"),
     ],
 )
 def test_parse_says_in_one_line_what_is_wrong(text: str, status: int, said: str) -> None:

@@ -49,7 +49,6 @@ class Agent(Speaker):
         self.sessions: dict[str, list[dict[str, Any]]] = {}
         self.listed: dict[str, dict[str, Any]] = {}
         self.config: dict[str, dict[str, Any]] = {}
-        self.logged_in = True
         self.trusted = False
         self.cwd = self.text = ""
         self.servers: list[dict[str, Any]] = []
@@ -59,7 +58,7 @@ class Agent(Speaker):
         """The id of the prompt under way."""
         self.methods = {
             "initialize": self.initialize,
-            "authenticate": self.authenticate,
+            "authenticate": self.login,
             "logout": self.logout,
             "session/list": self.list_sessions,
             "session/delete": self.delete_session,
@@ -107,18 +106,6 @@ class Agent(Speaker):
             "authMethods": [LOGIN],
             "agentInfo": {"name": "agent", "version": "1"},
         }
-
-    def authenticate(self, params: dict[str, Any]) -> dict[str, Any]:
-        if params["methodId"] != LOGIN["id"] and BROKEN != "any login":
-            raise Refused(-32602, "there is no such login")
-        if BROKEN == "no login":
-            raise Refused(-32603, "the login is down")
-        self.logged_in = True
-        return {}
-
-    def logout(self, params: dict[str, Any]) -> dict[str, Any]:
-        self.logged_in = BROKEN == "stays in"
-        return {}
 
     def new_session(self, params: dict[str, Any]) -> dict[str, Any]:
         if BROKEN == "no session":

@@ -29,7 +29,6 @@ class Agent(Speaker):
         self.listed: dict[str, dict[str, Any]] = {}
         self.value: dict[str, str] = {}
         self.caps: dict[str, Any] = {}
-        self.logged_in = True
         self.cancelled = False
         self.call: str | None = None
         """The tool call under way that can be cancelled."""
@@ -79,18 +78,6 @@ class Agent(Speaker):
         told = {} if BROKEN == "nameless" else {"info": info}
         offered = {"capabilities": CAPABILITIES, "authMethods": [LOGIN]}
         return {"protocolVersion": version, **told, **offered}
-
-    def login(self, params: dict[str, Any]) -> dict[str, Any]:
-        if params["methodId"] != LOGIN["methodId"] and BROKEN != "any login":
-            raise Refused(-32602, "there is no such login")
-        if BROKEN == "no login":
-            raise Refused(-32603, "the login is down")
-        self.logged_in = True
-        return {}
-
-    def logout(self, params: dict[str, Any]) -> dict[str, Any]:
-        self.logged_in = BROKEN == "stays in"
-        return {}
 
     def new_session(self, params: dict[str, Any]) -> dict[str, Any]:
         if not self.logged_in:

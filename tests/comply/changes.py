@@ -12,8 +12,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from comply.bookkeeping import follow
 from comply.frames import FOLDER
+from comply.id_tracking import follow
 from comply.record import Frame
 
 Change = dict[str, Any]

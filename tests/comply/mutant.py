@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from comply.matching import matches
 from comply.record import Nearest
 from tests.comply.mutations import Exchange, Mutation
-from tests.node import NO_TLS
+from tests.support.node import NO_TLS
 
 
 class Mutant(httpx.AsyncBaseTransport):

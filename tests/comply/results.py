@@ -5,13 +5,13 @@ from pathlib import Path
 from comply.files import Case
 from comply.matching import Mismatch
 from comply.record import Frame, Nearest
-from comply.result import Result, Subject, Verdict
+from comply.result import CaseResult, Subject, Verdict
 from schemas.jsont import ComplianceTest
 
 HOSTILE = '<script>alert("x")</script> | `a`\n\x00b'
 
 
-def result(name: str, verdict: Verdict, severity: str = "required", reason: str = "") -> Result:
+def result(name: str, verdict: Verdict, severity: str = "required", reason: str = "") -> CaseResult:
     test = ComplianceTest.model_validate(
         {
             "title": f"Title of {name}",
@@ -21,7 +21,7 @@ def result(name: str, verdict: Verdict, severity: str = "required", reason: str 
             "steps": [{"delayMs": 0}],
         }
     )
-    made = Result(Case(name, "suite", Path("x.jsont"), test), verdict, reason, seconds=0.25)
+    made = CaseResult(Case(name, "suite", Path("x.jsont"), test), verdict, reason, seconds=0.25)
     if made.bad:
         made.near = Nearest({"id": 1}, {"id": 2}, (Mismatch("id", "expected 1, got 2"),))
         made.frames = [Frame(1.0, True, "other", {"id": 1}), Frame(2.5, False, "other", HOSTILE)]

@@ -25,6 +25,7 @@ class Speaker:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.logged_in = True
         self.methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
     def serve(self) -> None:
@@ -70,6 +71,18 @@ class Speaker:
                 result: dict[str, Any] = message["result"] or {}
                 return result
         sys.exit("the client is gone")
+
+    def login(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params["methodId"] != "login" and BROKEN != "any login":
+            raise Refused(-32602, "there is no such login")
+        if BROKEN == "no login":
+            raise Refused(-32603, "the login is down")
+        self.logged_in = True
+        return {}
+
+    def logout(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.logged_in = BROKEN == "stays in"
+        return {}
 
     def update(self, session: str, update: dict[str, Any]) -> None:
         self.say({"method": "session/update", "params": {"sessionId": session, "update": update}})

@@ -1,11 +1,17 @@
 """A target in this process that says what a test tells it to: `send` is heard as it stands."""
 
+import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
 from comply.files import Case
-from comply.record import Record
+from comply.record import Transcript
+from comply.result import CaseResult
+from comply.run import run_case
+from comply.source import read
 from comply.template import fill
-from schemas.jsont import ComplianceTest, Step
+from schemas.jsont import ComplianceTest, JsontStep
 
 
 class Scripted:
@@ -34,13 +40,13 @@ class Scripted:
 
 class ScriptedSession:
     def __init__(self) -> None:
-        self.record = Record()
+        self.record = Transcript()
         self.variables: dict[str, Any] = {"a": "b"}
         self.turn = 0
 
     async def start(self) -> None: ...
 
-    async def act(self, step: Step) -> None:
+    async def act(self, step: JsontStep) -> None:
         self.turn += 1
         order: Any = fill(step.send or {}, {**self.variables, "turn": self.turn})
         self.record.sent(order)
@@ -55,3 +61,17 @@ class ScriptedSession:
 
     async def close(self) -> str:
         return "bye"
+
+
+def outcome(*steps: Any, severity: str = "required", seconds: float = 5) -> CaseResult:
+    text = json.dumps({"title": "t", "severity": severity, "steps": steps})
+    case = Case("t", "s", Path("t.jsont"), read(text))
+    return asyncio.run(run_case(case, Scripted(), seconds))
+
+
+def say(*messages: Any, **order: Any) -> Any:
+    return {"send": {"say": list(messages), **order}}
+
+
+def expect(*messages: Any, ms: int = 50) -> Any:
+    return {"expect": {"timeoutMs": ms, "messages": list(messages)}}

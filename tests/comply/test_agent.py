@@ -8,15 +8,15 @@ import pytest
 
 from comply.agent import StdioTarget
 from comply.files import Case
-from comply.kept import FRAMES
-from comply.result import Result, Verdict
+from comply.report_limits import FRAMES
+from comply.result import CaseResult, Verdict
 from comply.run import run_all, run_case
 from comply.settings import AgentServer
 from comply.source import read
 from comply.stdio import Unanswered
-from schemas.jsont import Step
+from schemas.jsont import JsontStep
 from tests.comply.test_process import is_running
-from tests.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually
 
 AGENT = Path(__file__).with_name("unruly.py")
 PROMPT = (
@@ -37,8 +37,8 @@ def unruly(mode: str, file: Path, start_seconds: float = PATIENCE) -> StdioTarge
     return StdioTarget(mode, server, start_seconds=start_seconds)
 
 
-def judged(target: StdioTarget, *cases: Case, jobs: int = 4) -> list[Result]:
-    async def whole() -> list[Result]:
+def judged(target: StdioTarget, *cases: Case, jobs: int = 4) -> list[CaseResult]:
+    async def whole() -> list[CaseResult]:
         await target.learn()
         return await run_all(
             list(cases), target, jobs=jobs, seconds=PATIENCE, done=lambda result: None
@@ -52,7 +52,10 @@ def test_an_agent_that_never_answers_is_not_waited_for_in_each_test(tmp_path: Pa
     initialises = made('{"expect": {"timeoutMs": 100, "messages": [{"response": {"id": 0}}]}}')
     raw = initialises.test.model_copy(
         update={
-            "steps": [Step(send={"id": 0, "method": "initialize"}), *initialises.test.steps[1:]]
+            "steps": [
+                JsontStep(send={"id": 0, "method": "initialize"}),
+                *initialises.test.steps[1:],
+            ]
         }
     )
     cases = [made(PROMPT), made(PROMPT), Case("raw", "s", Path("t.jsont"), raw)]
@@ -156,10 +159,11 @@ def test_the_last_words_of_an_agent_that_ended_are_kept(tmp_path: Path) -> None:
     assert result.log == "Loading\nno such model\n"
 
 
-@pytest.mark.parametrize(("mode", "bound"), [("flood", "20000 lines"), ("noisy", "16 MiB")])
+@pytest.mark.parametrize(("mode", "bound"), [("flood", "2000 lines"), ("noisy", "16 MiB")])
 def test_a_flood_is_a_finding_whatever_the_test_looks_for(
-    mode: str, bound: str, tmp_path: Path
+    mode: str, bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("comply.process.OUTPUT_LINES", 2_000)
     forbid = '{"forbid": {"timeoutMs": 600000, "methods": ["x"]}}'
     (result,) = judged(unruly(mode, tmp_path / "pids"), made(f"{PROMPT}, {forbid}"))
     assert (result.verdict, result.reason) == (
@@ -175,7 +179,8 @@ def test_a_login_that_is_wanted_is_na_whatever_the_test_looks_for(tmp_path: Path
     steps = [TURN, forbid, wanted % r"^-?\\d+$", wanted % "^-32000$"]
     cases = [made(f"{PROMPT}, {step}") for step in steps]
     logs_in = '{"send": {"jsonrpc": "2.0", "id": 0, "method": "authenticate", "expectError": true}}'
-    cases.append(made(f"{logs_in}, {PROMPT}, {TURN}, {wanted % '^-1$'}"))
+    other = wanted.replace('"messages"', '"timeoutMs": 50, "messages"') % "^-1$"
+    cases.append(made(f"{logs_in}, {PROMPT}, {TURN}, {other}"))
     *others, login, after = judged(unruly("locked", tmp_path / "pids"), *cases)
     assert {(one.verdict, one.reason) for one in others} == {
         (Verdict.NA, "needs authentication: log in first")

@@ -9,9 +9,10 @@ import pytest
 
 from comply.command import CommandSession, CommandTarget
 from comply.files import SUITES, Case, load
-from comply.result import Result, Verdict
-from comply.run import Target, Unreachable, run_all, run_case
+from comply.result import CaseResult, Verdict
+from comply.run import run_all, run_case
 from comply.source import SUFFIX, read
+from comply.target import SubjectUnreachable, Target
 from schemas.jsont import ComplianceTest
 from tests.cli.run import cacp
 
@@ -27,7 +28,7 @@ def mutation(id: str) -> str:
     return f"{kind.upper()}:{value}"
 
 
-def outcome(case: Case, line: str) -> Result:
+def outcome(case: Case, line: str) -> CaseResult:
     return asyncio.run(run_case(case, CommandTarget(line), 20))
 
 
@@ -58,7 +59,7 @@ class OurRun(CommandSession):
 
 
 def failures(target: Target) -> dict[str, str]:
-    async def whole() -> list[Result]:
+    async def whole() -> list[CaseResult]:
         await target.learn()
         return await run_all(
             list(CASES.values()), target, jobs=2, seconds=60, done=lambda result: None
@@ -103,7 +104,7 @@ def test_only_the_latest_run_can_meet_an_expectation() -> None:
 def test_what_is_not_for_a_command_is_said() -> None:
     assert outcome(made('{"send": {}}'), "cat").verdict is Verdict.ERROR
     assert outcome(made('{"send": {}}', "http"), "cat").verdict is Verdict.NA
-    with pytest.raises(Unreachable, match="can't start /no/such: No such file"):
+    with pytest.raises(SubjectUnreachable, match="can't start /no/such: No such file"):
         asyncio.run(CommandTarget("/no/such").learn())
 
 

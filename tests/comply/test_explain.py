@@ -13,6 +13,7 @@ def test_each_step_is_said_with_its_clause() -> None:
     assert "Clause: cacp-2.0.md#cacpcontractrespond" in text
     assert "keep result.projectId as ${projectId}" in text
     assert "send as second" in text
+    assert "Steps 1 to 8 are the set-up proposed." in text
 
 
 def test_a_bare_variable_is_shown_as_it_was_written() -> None:
@@ -61,7 +62,7 @@ def test_all_that_a_test_does_is_said() -> None:
         " 4. within 10000 ms, look for",
         '    mcp {"method":"z"}',
         "    NA when any of it comes: why",
-        " 5. for 7 ms, none of m, lines that are no messages",
+        " 5. for 7 ms, none of m, lines that are not messages",
         '    notification {"method":"n"}',
         " 6. wait 3 ms",
     ):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from comply.files import BadTest, NotFound, around, find, load, load_all
+from comply.files import BadTest, NoSuchTest, around, find, load, load_all
 
 TEST = '{"title": "t", "severity": "required", "steps": [{"delayMs": 1}]}'
 
@@ -32,9 +32,9 @@ def test_the_tests_around_one_are_those_beside_it_and_those_shipped(tmp_path: Pa
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="no suite, test or file nope; the suites are"):
+    with pytest.raises(NoSuchTest, match="no suite, test or file nope; the suites are"):
         find(["nope"])
-    with pytest.raises(NotFound, match=r"no \.jsont file in the folder"):
+    with pytest.raises(NoSuchTest, match=r"no \.jsont file in the folder"):
         find([str(tmp_path)])
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from pydantic import JsonValue
 
-from comply.bookkeeping import Said
 from comply.frames import FOLDER, VERSIONS, breaches, protocol
+from comply.id_tracking import Said
 from comply.record import Frame
 from comply.stdio import judge
 
@@ -114,11 +114,11 @@ WRONG: list[tuple[list[Said], str]] = [
     ),
     (
         [request("fs/delete")],
-        "fs/delete is no method in version 1; a name of one's own begins with _",
+        "fs/delete is no method in version 1; a custom name begins with _",
     ),
     (
         [request("session/prompt")],
-        "session/prompt is a method of agents in version 1; a name of one's own begins with _",
+        "session/prompt is a method of agents in version 1; a custom name begins with _",
     ),
     (
         [ASKED, answer(1, agentCapabilities={"loadSession": "yes"})],
@@ -144,7 +144,7 @@ WRONG: list[tuple[list[Said], str]] = [
     ),
     (
         [*V2, request("fs/read_text_file", sessionId="s", path="/x")],
-        "fs/read_text_file is no method in version 2; a name of one's own begins with _",
+        "fs/read_text_file is no method in version 2; a custom name begins with _",
     ),
 ]
 

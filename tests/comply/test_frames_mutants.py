@@ -4,9 +4,7 @@ found, and none of the others is said to break one."""
 import asyncio
 import json
 import random
-import re
 import sys
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,9 +15,10 @@ from comply.files import SUITES, Case, load
 from comply.result import Verdict
 from comply.run import run_case
 from comply.settings import AgentServer
-from comply.source import SUFFIX, read
+from comply.source import SUFFIX
 from schemas.jsont import ComplianceTest
 from tests.comply.changes import Mutant, mutants
+from tests.comply.windows import shortened
 
 AGENTS = {"acp": ("agent", 1), "acp-v2": ("agent_v2", 2)}
 """The complete agent for each suite, and the version that it speaks."""
@@ -47,14 +46,12 @@ def target(suite: str, change: str | None = None) -> Willing:
 
 
 def cases(suite: str) -> dict[str, Case]:
-    found = map(load, sorted((SUITES / suite).glob(f"*{SUFFIX}")))
-    return {case.id: hurried(case) for case in found if not case.id.startswith(WITHOUT_A_SERVER)}
-
-
-def hurried(case: Case) -> Case:
-    """With shorter windows: a mutant may never say what is waited for."""
-    text = re.sub(r'"timeoutMs": \d{5,}', '"timeoutMs": 5000', case.path.read_text())
-    return replace(case, test=read(text))
+    every = map(load, sorted((SUITES / suite).glob(f"*{SUFFIX}")))
+    return {
+        case.id: shortened(case, 5_000, 5_000)
+        for case in every
+        if not case.id.startswith(WITHOUT_A_SERVER)
+    }
 
 
 async def run_mutants(suite: str, chosen: list[Mutant]) -> list[str]:

@@ -1,7 +1,6 @@
 """Tests over HTTP, on a real node and on mutants of it: each shipped test is proven by a pair."""
 
 import asyncio
-import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -11,14 +10,16 @@ import pytest
 
 from comply.files import SUITES, Case, load
 from comply.http import HttpTarget
-from comply.result import Result, Verdict
-from comply.run import Unreachable, run_all, run_case
+from comply.result import CaseResult, Verdict
+from comply.run import run_all, run_case
 from comply.source import SUFFIX, read
+from comply.target import SubjectUnreachable
 from tests.comply.mutant import Mutant
 from tests.comply.mutations import MUTATIONS
-from tests.node import AGENT, REPO, Node
-from tests.scenarios.mesh import TOKEN
-from tests.waiting import PATIENCE, eventually
+from tests.comply.windows import shortened
+from tests.support.mesh import TOKEN
+from tests.support.node import AGENT, REPO, Node
+from tests.support.waiting import PATIENCE, eventually
 
 CASES = {
     f"{path.parent.name}/{case.id}": case
@@ -38,8 +39,9 @@ MUTANTS = [(key, number) for key, found in MUTATIONS.items() for number in range
 
 @pytest.fixture(autouse=True)
 def sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our clock is that of the nodes."""
+    """Our clock is that of the nodes, and they answer at once."""
     monkeypatch.setattr("comply.http.SOON_SECONDS", 1.0)
+    monkeypatch.setattr("comply.execution.RETRY_SECONDS", 0.02)
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +68,29 @@ def peer(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]
 def known(node: Node, peer: Node) -> HttpTarget:
     """What a run learns of the two nodes before its first test."""
 
+    return learnt_of(HttpTarget(node.url, peer_url=peer.url))
+
+
+def learnt_of(target: HttpTarget) -> HttpTarget:
     async def learn() -> HttpTarget:
-        target = HttpTarget(node.url, peer_url=peer.url)
         await target.learn()
         await target.close()
         return target
 
     return asyncio.run(learn())
+
+
+@pytest.fixture(scope="module")
+def lone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node without a peer: what a test writes there is signed for nobody and sent nowhere."""
+    with Node(tmp_path_factory.mktemp("lone"), **MAIL) as node:
+        yield node
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture(scope="module")
+def known_lone(lone: Node) -> HttpTarget:
+    return learnt_of(HttpTarget(lone.url))
 
 
 def of_two_nodes(case: Case) -> bool:
@@ -108,10 +126,10 @@ def callers(case: Case, known: HttpTarget, node: Node, peer: Node) -> HttpTarget
     return replace(known, keys=keys)
 
 
-def outcome(case: Case, target: HttpTarget, mutant: Mutant | None = None) -> Result:
+def outcome(case: Case, target: HttpTarget, mutant: Mutant | None = None) -> CaseResult:
     """The test's result at the target, or at a mutant of it."""
 
-    async def run() -> Result:
+    async def run() -> CaseResult:
         client = httpx.AsyncClient(transport=mutant or Mutant(), timeout=PATIENCE)
         try:
             return await run_case(case, replace(target, client=client), 30, patience=0)
@@ -148,31 +166,22 @@ def test_the_nodes_own_agent_may_be_a_caller(id: str, known: HttpTarget, node: N
 
 
 @pytest.mark.parametrize(("key", "number"), MUTANTS)
-def test_a_mutant_is_found(
-    key: str, number: int, known: HttpTarget, node: Node, peer: Node
-) -> None:
+def test_a_mutant_is_found(key: str, number: int, request: pytest.FixtureRequest) -> None:
     """By the rule that it breaks: where it is found, the node itself says what is expected. What
     has not come to be yet is given more time; a request that went astray is no matter of time."""
     case, mutation = CASES[key], MUTATIONS[key][number]
-    for milliseconds in (400, 3_000, 20_000):
+    names = ("known", "node", "peer") if of_two_nodes(case) else ("known_lone", "lone", "lone")
+    known, node, peer = map(request.getfixturevalue, names)
+    first = 400 if of_two_nodes(case) else 40
+    for milliseconds in (first, 3_000, 20_000):
         mutant = Mutant(mutation)
         target = callers(case, known, node, peer)
-        result = outcome(hastened(case, milliseconds), target, mutant)
+        result = outcome(shortened(case, milliseconds), target, mutant)
         assert result.verdict in (Verdict.FAIL, Verdict.PARTIAL)
         assert result.reason
         if mutant.misled or result.near is None or mutant.is_to_blame(result.near):
             return
     raise AssertionError(f"the node itself does not say what is expected: {result.reason}")
-
-
-def hastened(case: Case, milliseconds: int) -> Case:
-    """The same test with no window longer than so much."""
-
-    def shorter(found: re.Match[str]) -> str:
-        return f'"timeoutMs": {min(int(found[1]), milliseconds)}'
-
-    text = re.sub(r'"timeoutMs": (\d+)', shorter, case.path.read_text())
-    return Case(case.id, case.suite, case.path, read(text))
 
 
 @pytest.fixture(scope="module")
@@ -319,8 +328,8 @@ def test_a_test_for_another_transport_is_not_applicable(known: HttpTarget) -> No
     ("url", "problem"),
     [
         ("http://127.0.0.1:9", r"nothing answers at http://127\.0\.0\.1:9"),
-        ("127.0.0.1:80", "is no URL such as"),
-        ("ftp://x", "is no URL such as"),
+        ("127.0.0.1:80", "is not a URL such as"),
+        ("ftp://x", "is not a URL such as"),
     ],
 )
 def test_where_nothing_answers_it_is_said(url: str, problem: str) -> None:
@@ -331,7 +340,7 @@ def test_where_nothing_answers_it_is_said(url: str, problem: str) -> None:
         finally:
             await target.close()
 
-    with pytest.raises(Unreachable, match=problem):
+    with pytest.raises(SubjectUnreachable, match=problem):
         asyncio.run(learn())
 
 
@@ -367,7 +376,7 @@ def test_a_server_that_never_answers_is_not_waited_for_in_each_test(
 
     async def learn(url: str) -> None:
         target = HttpTarget(url)
-        with pytest.raises(Unreachable, match=r"does not answer within 0\.1 s"):
+        with pytest.raises(SubjectUnreachable, match=r"does not answer within 0\.1 s"):
             await target.learn()
         await target.close()
 

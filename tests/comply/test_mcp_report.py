@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from cacp_launcher import command
 from comply.mcp_report import McpReport
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 def test_every_copy_of_the_server_is_heard_until_the_report_closes(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from comply.files import Case
-from comply.plan import ENDING, Run
-from comply.result import Result, Subject, Verdict
-from comply.run import Target, Unreachable
+from comply.plan import ENDING, ComplianceRun
+from comply.result import CaseResult, Subject, Verdict
+from comply.target import SubjectUnreachable, Target
 from tests.comply.results import result
 from tests.comply.targets import Scripted, ScriptedSession
 
@@ -20,10 +20,10 @@ CASES = [result(name, Verdict.PASS).case for name in ("a", "b", "c")]
 
 def run(
     *targets: Target,
-    done: Callable[[Subject, Result | None], None] = lambda subject, result: None,
+    done: Callable[[Subject, CaseResult | None], None] = lambda subject, result: None,
     jobs: int = 1,
-) -> Run:
-    whole = Run(CASES, lambda: targets, jobs=jobs, seconds=60, done=done)
+) -> ComplianceRun:
+    whole = ComplianceRun(CASES, lambda: targets, jobs=jobs, seconds=60, done=done)
     whole.go()
     return whole
 
@@ -34,7 +34,7 @@ def test_of_tests_put_unasked_a_target_gets_those_of_its_version() -> None:
 
     def tests(*cases: Case, unasked: bool) -> str:
         target: list[Target] = [Scripted()]
-        whole = Run(
+        whole = ComplianceRun(
             cases, lambda: target, jobs=1, seconds=60, done=lambda *_: None, unasked=unasked
         )
         whole.go()
@@ -53,7 +53,7 @@ def test_every_test_runs_on_every_target_and_targets_are_let_go() -> None:
     targets = [Scripted("one"), Scripted("two")]
     heard: list[str] = []
 
-    def done(subject: Subject, ended: Result | None) -> None:
+    def done(subject: Subject, ended: CaseResult | None) -> None:
         heard.append(f"{subject.name}/{ended.key if ended else ''}")
 
     subjects = run(*targets, done=done, jobs=2).subjects
@@ -74,7 +74,7 @@ class Gone(Scripted):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (Unreachable("can't start gone"), "can't start gone"),
+        (SubjectUnreachable("can't start gone"), "can't start gone"),
         (TypeError("oops"), "TypeError in the harness: oops"),
     ],
 )
@@ -101,9 +101,9 @@ def handlers() -> Iterator[None]:
 @pytest.mark.usefixtures("handlers")
 def test_a_signal_leaves_what_is_finished(number: signal.Signals) -> None:
     targets = [Scripted("one"), Scripted("two")]
-    ended: list[Result] = []
+    ended: list[CaseResult] = []
 
-    def done(subject: Subject, result: Result | None) -> None:
+    def done(subject: Subject, result: CaseResult | None) -> None:
         assert result is not None
         ended.append(result)
         if len(ended) == 2:
@@ -169,7 +169,7 @@ def test_a_signal_that_we_were_started_to_ignore_is_ignored() -> None:
 
 
 def test_what_hears_of_results_and_breaks_ends_its_subject_only() -> None:
-    def done(subject: Subject, result: Result | None) -> None:
+    def done(subject: Subject, result: CaseResult | None) -> None:
         if subject.name == "one" and result is not None:
             raise OSError("nobody listens")
 

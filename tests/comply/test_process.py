@@ -10,7 +10,7 @@ import pytest
 
 from comply import process
 from comply.process import LOG_BYTES, OUTPUT_BYTES, OUTPUT_LINES, Child, NotStarted
-from tests.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually
 
 
 def run(

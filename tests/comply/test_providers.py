@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from comply.process import OUTPUT_BYTES
-from comply.providers import Providers, Refused
+from comply.providers import ProviderError, Providers
 from schemas.jsont import JsonObject, Policy
 
 ALL: JsonObject = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
@@ -60,7 +60,7 @@ def test_nothing_outside_the_sandbox_is_touched(method: str, path: str, tmp_path
     box.mkdir()
     (box / "link").symlink_to(tmp_path)
     (tmp_path / "x").write_text("secret")
-    with pytest.raises(Refused, match=r"outside the workspace|must be absolute"):
+    with pytest.raises(ProviderError, match=r"outside the workspace|must be absolute"):
         call(box, method, path=path.format(box), content="")
     assert (tmp_path / "x").read_text() == "secret"
 
@@ -70,7 +70,7 @@ def test_nothing_outside_the_sandbox_is_touched(method: str, path: str, tmp_path
     [
         ("fs/read_text_file", {}, "missing or wrong: 'path'"),
         ("fs/read_text_file", {"path": "{}/none"}, "No such file"),
-        ("terminal/output", {"terminalId": "t"}, "there is no such terminal"),
+        ("terminal/output", {"terminalId": "t"}, "the terminal does not exist"),
         ("terminal/create", {"command": "/no/such"}, "No such file"),
         ("x/y", {}, "x/y is not offered"),
     ],
@@ -79,7 +79,7 @@ def test_bad_requests_are_refused(
     method: str, params: dict[str, str], said: str, tmp_path: Path
 ) -> None:
     given: dict[str, Any] = {name: text.format(tmp_path) for name, text in params.items()}
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(ProviderError, match=said):
         call(tmp_path, method, **given)
 
 
@@ -87,7 +87,7 @@ def test_bad_requests_are_refused(
     "method", ["fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/kill"]
 )
 def test_what_is_not_offered_is_not_there(method: str, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="is not offered"):
+    with pytest.raises(ProviderError, match="is not offered"):
         use(tmp_path, lambda one: one.answer(method, {}), "yolo", {"fs": {}, "terminal": False})
 
 
@@ -108,7 +108,7 @@ def test_the_policy_decides_permissions_and_providers(
     def allowed(method: str, **params: Any) -> str:
         try:
             call(tmp_path, method, policy, **params)
-        except Refused:
+        except ProviderError:
             return "n"
         return "y"
 
@@ -184,9 +184,9 @@ def test_a_form_is_declined_and_an_address_refused_when_only_forms_are_offered(
         )
 
     assert ask("form") == {"action": "decline"}
-    with pytest.raises(Refused, match="mode url is not offered"):
+    with pytest.raises(ProviderError, match="mode url is not offered"):
         ask("url")
-    with pytest.raises(Refused, match="elicitation/create is not offered"):
+    with pytest.raises(ProviderError, match="elicitation/create is not offered"):
         call(tmp_path, "elicitation/create", mode="form")
 
 
@@ -198,7 +198,7 @@ def test_a_promised_terminal_has_ended_and_printed_nothing(tmp_path: Path) -> No
             await providers.answer(f"terminal/{one}", given)
             for one in ("output", "wait_for_exit", "kill", "release")
         ]
-        with pytest.raises(Refused, match="no such terminal"):
+        with pytest.raises(ProviderError, match="the terminal does not exist"):
             await providers.answer("terminal/output", given)
         return said
 
@@ -222,7 +222,7 @@ def test_what_is_not_there_is_told_by_its_code(
 ) -> None:
     """Resource not found: a given resource, such as a session or file (ErrorCode of the schema)."""
     given: Any = {name: value.format(tmp_path) for name, value in params.items()}
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ProviderError) as refused:
         call(tmp_path, method, **given)
     assert refused.value.code == code
 
@@ -233,11 +233,11 @@ def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(OUTPUT_BYTES + 1)
     for method, name, said in (
-        ("fs/read_text_file", "pipe", "path is no file"),
-        ("fs/write_text_file", "pipe", "path is no file"),
+        ("fs/read_text_file", "pipe", "path is not a file"),
+        ("fs/write_text_file", "pipe", "path is not a file"),
         ("fs/read_text_file", "large", "the file has more than 16 MiB"),
     ):
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(ProviderError, match=said):
             call(tmp_path, method, path=str(tmp_path / name), content="")
 
 

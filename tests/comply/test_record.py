@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from comply.record import (
-    Record,
+    Transcript,
     expected_of,
     kind_of,
     meet,
     nearest,
 )
 from schemas.jsont import ExpectedMessage
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -40,20 +40,20 @@ def test_a_reply_is_no_part_of_what_is_expected() -> None:
 
 def test_waiting_ends_when_something_is_heard_or_nothing_more_can_be() -> None:
     async def whole() -> None:
-        record = Record()
+        record = Transcript()
         asyncio.get_running_loop().call_later(0.01, partial(record.heard, {"id": 1, "result": {}}))
         assert await record.until(lambda: len(record.open()) == 1, 10 * PATIENCE)
         asyncio.get_running_loop().call_later(0.01, record.end, "gone")
         assert not await record.until(lambda: False, 10 * PATIENCE)
         assert record.ended == "gone"
-        assert not await Record(unasked=False).until(lambda: False, 10 * PATIENCE)
-        assert not await Record().until(lambda: False, 0.01)
+        assert not await Transcript(unasked=False).until(lambda: False, 10 * PATIENCE)
+        assert not await Transcript().until(lambda: False, 0.01)
 
     asyncio.run(asyncio.wait_for(whole(), PATIENCE))
 
 
 def test_expectations_are_met_by_the_right_frames_whatever_their_order() -> None:
-    record = Record()
+    record = Transcript()
     record.sent({"id": 1, "method": "x"})
     record.heard({"id": 1, "result": {"a": 1}})
     record.heard({"id": 1, "result": {"a": 1, "b": 2}})
@@ -68,7 +68,7 @@ def test_a_wait_looks_seldom_at_much_that_comes() -> None:
     """Each look at all of it, at each message, would take the square of its number."""
 
     async def whole() -> int:
-        record, looks = Record(), 0
+        record, looks = Transcript(), 0
 
         def look() -> bool:
             nonlocal looks

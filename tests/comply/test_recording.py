@@ -14,12 +14,14 @@ import pytest
 
 from comply.agent import StdioTarget
 from comply.files import Case
+from comply.lint import lint
 from comply.recording import Said, relay, to_test
 from comply.result import Verdict
-from comply.run import Unreachable, run_case
+from comply.run import run_case
 from comply.settings import AgentServer
-from comply.source import lint, read
-from tests.waiting import PATIENCE, eventually
+from comply.source import read
+from comply.target import SubjectUnreachable
+from tests.support.waiting import PATIENCE, eventually
 
 ROOT = Path(__file__).parents[2]
 SERVER = AgentServer(
@@ -64,7 +66,7 @@ def recorded(folder: Path) -> list[Said]:
 
 def test_the_agent_passes_the_test_that_was_recorded_of_it(tmp_path: Path) -> None:
     text = to_test(recorded(tmp_path), "Hello")
-    assert [one.text for one in lint(text) if one.level == "error"] == []
+    assert [problem.text for problem in lint(text, tmp_path) if problem.level == "error"] == []
     assert "/home/me/project" not in text
     assert '"sessionId": "${sessionId}"' in text
     case = Case("hello", "s", Path("hello.jsont"), read(text))
@@ -75,7 +77,7 @@ def test_the_agent_passes_the_test_that_was_recorded_of_it(tmp_path: Path) -> No
 def test_an_agent_that_does_not_start_is_said() -> None:
     with (
         Path(os.devnull).open("rb") as nothing,
-        pytest.raises(Unreachable, match="can't start /no/x"),
+        pytest.raises(SubjectUnreachable, match="can't start /no/x"),
     ):
         asyncio.run(relay(AgentServer(command="/no/x"), nothing, io.BytesIO()))
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.deploy.test_deploy import ROOT, healthcheck, instructions
-from tests.node import START_SECONDS, STOP_SECONDS, bearer, free_port
+from tests.support.node import START_SECONDS, STOP_SECONDS, bearer, free_port
 
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "cacp/project/list"}'
 

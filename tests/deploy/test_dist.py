@@ -16,7 +16,7 @@ import pytest
 
 from tests.architecture.source import OURS, ROOT
 from tests.cli.run import environment_of
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HATCHLING = Path(sys.executable).with_name("hatchling")

@@ -18,22 +18,25 @@ import pytest
 
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
+from server.domain.acp.handoff import HeldElsewhere
 from server.domain.acp.rules import MailRules
-from server.domain.errors import HeldElsewhere, Refusal
+from server.domain.errors import Refusal
 from server.http.health import HealthCheck
 from server.methods import METHODS
 from server.node import Node
 from server.rpc.answer_budget import AnswerBudget
-from server.rpc.dispatch import Dispatcher, Origin
-from server.store import check, database, digests, keys
-from server.store.database import Database, Durability, Transaction
+from server.rpc.dispatch import Dispatcher, RequestContext
+from server.store import connection, database, database_integrity, digests, keys
+from server.store.connection import Durability
+from server.store.database import Database
+from server.store.file_lock import lock
 from server.store.files import File
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
-from server.store.place import claim
-from tests.desk import package
 from tests.faults.account import Account
-from tests.node import AGENT, REPO, RpcError, check_result
-from tests.team import FRONTEND, FRONTEND_AGENT, REPOS
+from tests.support.in_process_node import package
+from tests.support.node import AGENT, REPO, RpcError, check_result
+from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS
 
 ANA = "aid://example.com/ana"
 BEN = "aid://example.com/ben"
@@ -51,13 +54,13 @@ class Alone:
     """The other nodes of one that has none."""
 
     async def forward(self, call: HeldElsewhere) -> Any:
-        raise call
+        raise AssertionError(f"{call.node} holds no handoff")
 
     async def fetch(self, project_id: str, file: File, *, direct: bool = False) -> bytes:
         raise AssertionError("nothing is held elsewhere")
 
 
-class Office:
+class RecordedNode:
     """A running node's methods. Makes an account of what its callers are told, if given one."""
 
     def __init__(self, db: Database, last_stamp: int, account: Account | None = None) -> None:
@@ -85,7 +88,7 @@ class Office:
         """The result. Raises RpcError."""
         caller = Caller(agent, REPOS_OF[agent], "verified", "key")
         body = orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1})
-        answer = await self._dispatcher.answer(body, Origin(caller, idempotency_key))
+        answer = await self._dispatcher.answer(body, RequestContext(caller, idempotency_key))
         assert isinstance(answer, bytes)
         response = orjson.loads(answer)
         if "error" in response:
@@ -100,7 +103,7 @@ class Office:
             return
         # On a disk that fails to read, that of before is good enough.
         with suppress(Refusal):
-            self.newest = self.database.read(check.newest_stamp)
+            self.newest = self.database.read(database_integrity.newest_stamp)
         self.account.told(what, (*value, self.newest))
 
     async def found(self) -> None:
@@ -118,15 +121,15 @@ class Office:
 @asynccontextmanager
 async def started(
     path: Path, durability: Durability = "FULL", account: Account | None = None
-) -> AsyncIterator[Office]:
+) -> AsyncIterator[RecordedNode]:
     """A node, started on a file as `serve` starts it."""
-    claimed = claim(path)
+    claimed = lock(path)
     try:
         prepared = prepare(path, durability)
         opened = Database(path, durability)
         await opened.open(prepared.last_stamp)
         try:
-            yield Office(opened, prepared.last_stamp, account)
+            yield RecordedNode(opened, prepared.last_stamp, account)
         finally:
             await opened.close()
     finally:
@@ -144,50 +147,50 @@ def _add_keys(transaction: Transaction) -> None:
 Step = Callable[[], Awaitable[None]]
 
 
-def contracts(office: Office, dice: Random) -> Step:
+def contracts(node: RecordedNode, dice: Random) -> Step:
     """Proposes, and takes what is proposed on; shares context in between."""
     stages: dict[str, int] = {}
 
     async def step() -> None:
-        project = {"projectId": office.project}
+        project = {"projectId": node.project}
         open_ = [one for one, stage in stages.items() if stage < len(STAGES)]
         if dice.random() < 0.2:
             content = {"text": "x" * dice.randrange(9_000)}
-            shared = await office.call(
+            shared = await node.call(
                 AGENT, "cacp/context/share", type="api_spec", content=content, **project
             )
-            office.told("packet", shared["packetId"])
+            node.told("packet", shared["packetId"])
         elif open_ and dice.random() < 0.7:
             contract = dice.choice(open_)
             who, method, params = STAGES[stages[contract]]
-            await office.call(who, f"cacp/{method}", contractId=contract, **params, **project)
+            await node.call(who, f"cacp/{method}", contractId=contract, **params, **project)
             stages[contract] += 1
-            office.told("contract", contract, stages[contract])
+            node.told("contract", contract, stages[contract])
         else:
-            made = await office.call(AGENT, "cacp/contract/propose", **PROPOSAL, **project)
+            made = await node.call(AGENT, "cacp/contract/propose", **PROPOSAL, **project)
             stages[made["contractId"]] = 0
-            office.told("contract", made["contractId"], 0)
+            node.told("contract", made["contractId"], 0)
 
     return step
 
 
-def retries(office: Office, dice: Random) -> Step:
+def retries(node: RecordedNode, dice: Random) -> Step:
     """Proposes by an Idempotency-Key, and asks again what it has asked."""
     known: dict[str, str] = {}
     mine = dice.getrandbits(64)
 
     async def step() -> None:
         key = dice.choice([*known, f"{mine}-{len(known)}"])
-        made = await office.call(
-            AGENT, "cacp/contract/propose", key, projectId=office.project, **PROPOSAL
+        made = await node.call(
+            AGENT, "cacp/contract/propose", key, projectId=node.project, **PROPOSAL
         )
         assert known.setdefault(key, made["contractId"]) == made["contractId"]
-        office.told("retry", key, made["contractId"])
+        node.told("retry", key, made["contractId"])
 
     return step
 
 
-def mail(office: Office, dice: Random, agent: str, other: str) -> Step:
+def mail(node: RecordedNode, dice: Random, agent: str, other: str) -> Step:
     """Sends messages, reads its inbox and acknowledges."""
     mine, sent = dice.getrandbits(64), 0
 
@@ -195,7 +198,7 @@ def mail(office: Office, dice: Random, agent: str, other: str) -> Step:
         nonlocal sent
         if dice.random() < 0.6:
             sent += 1
-            made = await office.call(
+            made = await node.call(
                 agent,
                 "acp/send",
                 to=[other],
@@ -203,17 +206,17 @@ def mail(office: Office, dice: Random, agent: str, other: str) -> Step:
                 payload={"summary": "s" * dice.randrange(1, 2_000)},
                 client_id=f"{mine}-{sent}",
             )
-            office.told("message", made["message"]["id"], other)
+            node.told("message", made["message"]["id"], other)
             return
-        listed = await office.call(agent, "acp/inbox", limit=3)
+        listed = await node.call(agent, "acp/inbox", limit=3)
         if ids := [one["id"] for one in listed["messages"]]:
-            await office.call(agent, "acp/ack", message_ids=ids)
-            office.told("acknowledged", ids, agent)
+            await node.call(agent, "acp/ack", message_ids=ids)
+            node.told("acknowledged", ids, agent)
 
     return step
 
 
-def handoffs(office: Office, dice: Random) -> Step:
+def handoffs(node: RecordedNode, dice: Random) -> Step:
     """Hands tasks over and takes them."""
     offered: list[str] = []
     mine, made = dice.getrandbits(64), 0
@@ -222,26 +225,26 @@ def handoffs(office: Office, dice: Random) -> Step:
         nonlocal made
         if offered and dice.random() < 0.6:
             handoff = offered[0]
-            await office.call(BEN, "acp/handoff", action="accept", handoff_id=handoff)
+            await node.call(BEN, "acp/handoff", action="accept", handoff_id=handoff)
             offered.remove(handoff)
-            office.told("handoff", handoff, "accepted")
+            node.told("handoff", handoff, "accepted")
             return
         made += 1
         what = package(f"{mine}-{made}")
-        result = await office.call(
+        result = await node.call(
             ANA, "acp/handoff", action="initiate", to=BEN, reason="End of shift", package=what
         )
         offered.append(result["handoff"]["handoffId"])
-        office.told("handoff", offered[-1], "proposed")
+        node.told("handoff", offered[-1], "proposed")
 
     return step
 
 
-def counting(office: Office) -> Step:
+def counting(node: RecordedNode) -> Step:
     """Counts what changed into the digests, as the mesh does."""
 
     async def step() -> None:
-        await office.database.write(lambda transaction: digests.catch_up(transaction.connection))
+        await node.database.write(lambda transaction: digests.catch_up(transaction.connection))
 
     return step
 
@@ -253,15 +256,15 @@ PROPOSAL: dict[str, Any] = {
 }
 
 
-def every(office: Office, dice: Random) -> list[Step]:
+def every(node: RecordedNode, dice: Random) -> list[Step]:
     """One step each of all callers that there are."""
     return [
-        *(contracts(office, Random(dice.random())) for _ in range(3)),
-        retries(office, Random(dice.random())),
-        mail(office, Random(dice.random()), ANA, BEN),
-        mail(office, Random(dice.random()), BEN, ANA),
-        handoffs(office, Random(dice.random())),
-        counting(office),
+        *(contracts(node, Random(dice.random())) for _ in range(3)),
+        retries(node, Random(dice.random())),
+        mail(node, Random(dice.random()), ANA, BEN),
+        mail(node, Random(dice.random()), BEN, ANA),
+        handoffs(node, Random(dice.random())),
+        counting(node),
     ]
 
 
@@ -283,19 +286,19 @@ async def lives(
     """A node that is started and stopped again and again, with callers at work each time."""
     project = ""
     for some in rounds:
-        async with started(path, durability, account) as office:
+        async with started(path, durability, account) as node:
             if not project:
-                await office.found()
-                office.told("found")
-            project = office.project = project or office.project
-            await work(every(office, dice), some)
+                await node.found()
+                node.told("found")
+            project = node.project = project or node.project
+            await work(every(node, dice), some)
 
 
 def small_log(patch: pytest.MonkeyPatch) -> None:
     """Checkpoints often, so that all phases of a log come in a short time."""
     patch.setattr(database, "WAL_CHECKPOINT", 150_000)
-    patch.setattr(database, "WAL_TARGET", 100_000)
-    patch.setattr(database, "connect", partial(_small_cache, database.connect))
+    patch.setattr(connection, "WAL_TARGET", 100_000)
+    patch.setattr(database, "connect", partial(_small_cache, connection.connect))
 
 
 def _small_cache(real: Callable[..., Any], *given: Any, **more: Any) -> Any:

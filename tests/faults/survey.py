@@ -14,14 +14,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from server.store import check, digests
-from server.store.database import Durability
+from server.store import database_integrity, digests
+from server.store.connection import Durability
 from tests.acceptance import ledger
 from tests.faults import images, shim
 from tests.faults.account import Account, Cut, Entry, Synced, Told, Wrote
 from tests.faults.callers import PROPOSAL, started
 from tests.faults.images import Disk
-from tests.node import AGENT
+from tests.support.node import AGENT
 
 DB = "node.db"
 LOG = f"{DB}-wal"
@@ -183,9 +183,9 @@ async def examine(path: Path, told: list[Told]) -> None:
     """Is everything there that callers were told, and does the node work on?"""
     ledger.check(path)
     with closing(sqlite3.connect(path)) as db:
-        assert check.damage(db) == []
-        assert check.broken_references(db) == {}
-        stamp = check.newest_stamp(db)
+        assert database_integrity.damage(db) == []
+        assert database_integrity.broken_references(db) == {}
+        stamp = database_integrity.newest_stamp(db)
         for one in told:
             what, (*value, newest) = one
             assert newest <= stamp, one

@@ -10,13 +10,13 @@ import pytest
 from schemas.errors import ErrorCode
 from server.domain.errors import Unavailable
 from server.store import changes
-from server.store.database import Transaction
+from server.store.group_commit import Transaction
 from tests.faults import callers, shim
 from tests.faults.account import Account
-from tests.faults.callers import Office, Step, started
+from tests.faults.callers import RecordedNode, Step, started
 from tests.faults.shim import Call, Fault
 from tests.faults.survey import DB, Figures, Survey
-from tests.node import RpcError
+from tests.support.node import RpcError
 
 REASONS: dict[Fault, str] = {
     "EIO": "storage_failed",
@@ -75,9 +75,9 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     path = tmp_path_factory.mktemp("founded") / DB
 
     async def found() -> str:
-        async with started(path) as office:
-            await office.found()
-            return office.project
+        async with started(path) as node:
+            await node.found()
+            return node.project
 
     return path, asyncio.run(found())
 
@@ -86,16 +86,14 @@ async def one_run(path: Path, project: str, account: Account, failing: Failing) 
     """Callers at work while the disk fails, and after it is mended; why they were refused."""
     refusals: list[str] = []
     try:
-        async with started(path, account=account) as office:
-            office.project = project
-            office.told("found")
-            steps = [
-                patient(one, refusals) for one in callers.every(office, Random(failing.number))
-            ]
+        async with started(path, account=account) as node:
+            node.project = project
+            node.told("found")
+            steps = [patient(one, refusals) for one in callers.every(node, Random(failing.number))]
             await callers.work(steps, ROUNDS)
-            await examine_health(office, failing)
+            await examine_health(node, failing)
             failing.mended = True
-            await whole_again(office)
+            await whole_again(node)
             before = len(refusals)
             await callers.work(steps, 1)
             assert len(refusals) == before, "it is mended, and refuses on"
@@ -103,21 +101,21 @@ async def one_run(path: Path, project: str, account: Account, failing: Failing) 
         # The start itself, which says so and changes nothing.
         refusals.append(str(error.data["reason"]))
         failing.mended = True
-        async with started(path, account=account) as office:
-            office.project = project
-            await callers.work(callers.every(office, Random(failing.number)), 1)
+        async with started(path, account=account) as node:
+            node.project = project
+            await callers.work(callers.every(node, Random(failing.number)), 1)
     return refusals
 
 
-async def examine_health(office: Office, failing: Failing) -> None:
+async def examine_health(node: RecordedNode, failing: Failing) -> None:
     """What a write meets is what /health says."""
     try:
-        await office.database.write(put_something)
+        await node.database.write(put_something)
         met = None
     except Unavailable as refusal:
         met = str(refusal.data["reason"])
         assert met == REASONS[failing.fault], failing.refused
-    reason = (await office.health.examine()).reason
+    reason = (await node.health.examine()).reason
     if failing.lasts and met is not None:
         assert reason == met, failing.refused[-5:]
     else:
@@ -128,10 +126,10 @@ def put_something(transaction: Transaction) -> None:
     changes.put_meta(transaction.connection, "something", str(transaction.stamp))
 
 
-async def whole_again(office: Office) -> None:
+async def whole_again(node: RecordedNode) -> None:
     """By the second look at the latest: reads and writes work, without a restart."""
-    await office.health.examine()
-    assert (await office.health.examine()).reason in (None, "disk_low")
+    await node.health.examine()
+    assert (await node.health.examine()).reason in (None, "disk_low")
 
 
 def run(

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from server.store.database import Durability
+from server.store.connection import Durability
 from server.store.migrate import prepare
-from server.store.schema import Damaged
+from server.store.schema import SchemaDamaged
 from tests.faults import callers, images, shim
 from tests.faults.account import Account
 from tests.faults.images import Disk
@@ -65,7 +65,7 @@ def test_the_survey_sees_a_loss(tmp_path: Path) -> None:
     with shim.below(path.parent) as account:
         asyncio.run(callers.lives(path, account, Random(1), "NORMAL", [6]))
     survey = Survey(account, tmp_path / "images", 1)
-    with pytest.raises((AssertionError, Damaged), match=r"is told|can't be read"):
+    with pytest.raises((AssertionError, SchemaDamaged), match=r"is told|can't be read"):
         asyncio.run(survey.run(each=1, between=40, deep=1_000))
 
 

@@ -12,21 +12,21 @@ from structlog.testing import capture_logs
 
 from peers.adp import (
     RENEW,
-    Exchange,
+    AdpExchange,
     ExchangeError,
     Registration,
     renew_after,
 )
-from peers.client import Client
-from schemas.adp import Filters, Invocation, InvocationProtocol, Listing, Manifest, SearchRequest
-from tests.hostile import Answering, Behaviour, answer, huge
-from tests.node import free_port
-from tests.waiting import PATIENCE
+from peers.client import HttpClient
+from schemas.adp import AdpManifest, Filters, Invocation, InvocationProtocol, Listing, SearchRequest
+from tests.support.node import free_port
+from tests.support.scripted_http import Behaviour, ScriptedHttp, answer, huge
+from tests.support.waiting import PATIENCE
 
 T = TypeVar("T")
 AID = "aid://example.com/backend@1.0.0"
 ENDPOINT = "http://backend.example:8080"
-MANIFEST = Manifest(
+MANIFEST = AdpManifest(
     aid=AID,
     name="Backend Agent",
     invocation=Invocation(
@@ -45,12 +45,12 @@ LISTED = {
 }
 
 
-def using(url: str, do: Callable[[Exchange], Awaitable[T]]) -> T:
+def using(url: str, do: Callable[[AdpExchange], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with Client(
+        async with HttpClient(
             lambda url: None, lambda address: None, seconds=PATIENCE, answer_max=1_000_000
         ) as client:
-            return await do(Exchange(client, f"{url}/", "cacp_sk_k"))
+            return await do(AdpExchange(client, f"{url}/", "cacp_sk_k"))
 
     return asyncio.run(run())
 
@@ -65,7 +65,7 @@ def register(url: str) -> None:
 
 def test_it_searches_as_specified() -> None:
     """CACP 2.0, Search for Agents."""
-    with Answering(answer({"results": [LISTED], "total": 1})) as server:
+    with ScriptedHttp(answer({"results": [LISTED], "total": 1})) as server:
         [found] = search(
             server.url,
             query="frontend typescript react cacp",
@@ -83,7 +83,7 @@ def test_it_searches_as_specified() -> None:
 
 def test_it_registers_as_specified() -> None:
     """CACP 2.0, Register Agent."""
-    with Answering(answer({"success": True, "aid": AID}, 201)) as server:
+    with ScriptedHttp(answer({"success": True, "aid": AID}, 201)) as server:
         register(server.url)
     assert server.asked == ["/v1/register/"]
     sent = json.loads(server.sent[0])["manifest"]
@@ -94,27 +94,27 @@ def test_it_registers_as_specified() -> None:
 
 def test_what_is_no_listing_is_passed_over() -> None:
     odd = [None, 5, {}, {"aid": AID}, {**LISTED, "manifest": 7}, {**LISTED, "verified": "yes"}]
-    with Answering(answer({"results": [*odd, LISTED]})) as server:
+    with ScriptedHttp(answer({"results": [*odd, LISTED]})) as server:
         assert [one.aid for one in search(server.url)] == [AID]
 
 
 def test_no_more_is_taken_than_was_asked_for() -> None:
-    with Answering(answer({"results": [LISTED] * 500})) as server:
+    with ScriptedHttp(answer({"results": [LISTED] * 500})) as server:
         assert len(search(server.url, limit=3)) == 3
 
 
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        (answer([]), "something else than results"),
-        (answer({"results": {}}), "something else than results"),
+        (answer([]), "without a list of results"),
+        (answer({"results": {}}), "without a list of results"),
         (answer({"detail": "closed"}, 503), r"refuses \(HTTP 503\): closed"),
         (answer({}, 301, location="http://elsewhere.example/"), "redirects"),
         (huge, "more than"),
     ],
 )
 def test_a_search_that_fails_says_why(behaviour: Behaviour, said: str) -> None:
-    with Answering(behaviour) as server, pytest.raises(ExchangeError, match=said):
+    with ScriptedHttp(behaviour) as server, pytest.raises(ExchangeError, match=said):
         search(server.url)
 
 
@@ -127,7 +127,7 @@ def test_a_search_that_fails_says_why(behaviour: Behaviour, said: str) -> None:
     ],
 )
 def test_a_registration_that_is_refused_says_why(behaviour: Behaviour) -> None:
-    with Answering(behaviour) as server, pytest.raises(ExchangeError, match="bad manifest"):
+    with ScriptedHttp(behaviour) as server, pytest.raises(ExchangeError, match="bad manifest"):
         register(server.url)
 
 
@@ -140,7 +140,7 @@ def test_whom_an_exchange_has_already_is_registered_if_it_lists_them_so(endpoint
         found = answer({"results": [listed]})
         (taken if request.path == "/v1/register/" else found)(request)
 
-    with Answering(behave) as server:
+    with ScriptedHttp(behave) as server:
         if endpoint == ENDPOINT:
             register(server.url)
         else:

@@ -11,11 +11,19 @@ from typing import Any, TypeVar
 import pytest
 import trustme
 
-from peers.client import Answer, Client, refusal, result_of
-from peers.errors import CallError, Problem, Refused, Unreachable
-from tests.hostile import Answering, Behaviour, answer, endless, garbage, huge, silent
-from tests.node import free_port
-from tests.waiting import PATIENCE
+from peers.client import HttpAnswer, HttpClient, refusal, result_of
+from peers.errors import CallError, PeerRefused, PeerUnreachable, Problem
+from tests.support.node import free_port
+from tests.support.scripted_http import (
+    Behaviour,
+    ScriptedHttp,
+    answer,
+    endless,
+    garbage,
+    huge,
+    silent,
+)
+from tests.support.waiting import PATIENCE
 
 T = TypeVar("T")
 
@@ -29,19 +37,19 @@ def refuse(what: str) -> Problem:
 
 
 def using(
-    do: Callable[[Client], Awaitable[T]],
+    do: Callable[[HttpClient], Awaitable[T]],
     url_problem: Problem = allow,
     address: Problem = allow,
     seconds: float = PATIENCE,
 ) -> T:
     async def run() -> T:
-        async with Client(url_problem, address, seconds=seconds, answer_max=10_000) as client:
+        async with HttpClient(url_problem, address, seconds=seconds, answer_max=10_000) as client:
             return await do(client)
 
     return asyncio.run(run())
 
 
-def send(url: str, url_problem: Problem = allow, address: Problem = allow) -> Answer:
+def send(url: str, url_problem: Problem = allow, address: Problem = allow) -> HttpAnswer:
     return using(lambda client: client.send("GET", url), url_problem, address)
 
 
@@ -54,7 +62,7 @@ def post(url: str, body: object) -> Any:
 
 
 def test_any_answer_is_given_as_it_is() -> None:
-    with Answering(answer(b"\x00no JSON", 404)) as server:
+    with ScriptedHttp(answer(b"\x00no JSON", 404)) as server:
         assert send(f"{server.url}/x/y?z=1") == (404, b"\x00no JSON")
         assert server.asked == ["/x/y?z=1"]
 
@@ -63,7 +71,7 @@ def test_it_sends_what_it_is_given() -> None:
     def echo(request: BaseHTTPRequestHandler) -> None:
         answer({"host": request.headers["host"], "x-signed": request.headers["x-signed"]})(request)
 
-    with Answering(echo) as server:
+    with ScriptedHttp(echo) as server:
         url = server.url.replace("127.0.0.1", "localhost")
         given = using(
             lambda client: client.send("POST", url, content=b"\x01", headers={"x-signed": "by us"})
@@ -73,7 +81,7 @@ def test_it_sends_what_it_is_given() -> None:
 
 
 def test_it_asks_for_json_and_gets_it() -> None:
-    with Answering(answer({"a": [1, None]})) as server:
+    with ScriptedHttp(answer({"a": [1, None]})) as server:
         assert get(f"{server.url}/x") == {"a": [1, None]}
 
 
@@ -82,7 +90,7 @@ def test_it_sends_json_and_a_key(body: object) -> None:
     def echo(request: BaseHTTPRequestHandler) -> None:
         answer(request.headers.get("authorization"))(request)
 
-    with Answering(echo) as server:
+    with ScriptedHttp(echo) as server:
         assert post(server.url, body) == "Bearer cacp_sk_secret"
         assert json.loads(server.sent[0]) == {"b": 1}
 
@@ -95,32 +103,32 @@ def test_it_sends_json_and_a_key(body: object) -> None:
         (answer(gzip.compress(b" " * 10**6), content_encoding="gzip"), "compressed"),
         (answer(b" " * 10_001), "more than 10000 bytes"),
         (huge, "more than 10000 bytes"),
-        (silent, "broke off"),
-        (garbage, "broke off"),
+        (silent, "closed the connection"),
+        (garbage, "closed the connection"),
     ],
 )
 def test_a_hostile_server_is_left_soon(behaviour: Behaviour, said: str) -> None:
-    with Answering(behaviour) as server, pytest.raises(Unreachable, match=said):
+    with ScriptedHttp(behaviour) as server, pytest.raises(PeerUnreachable, match=said):
         send(server.url)
     assert len(server.asked) == 1
 
 
 def test_an_answer_that_has_no_end_is_left_in_time() -> None:
-    def ask(client: Client) -> Awaitable[Answer]:
+    def ask(client: HttpClient) -> Awaitable[HttpAnswer]:
         return client.send("GET", server.url)
 
     with (
-        Answering(endless) as server,
-        pytest.raises(Unreachable, match=r"no whole answer in 0\.5 s"),
+        ScriptedHttp(endless) as server,
+        pytest.raises(PeerUnreachable, match=r"not complete its response within 0\.5 s"),
     ):
         using(ask, seconds=0.5)
     assert len(server.asked) < 2, "it is not asked again"
 
 
 def test_nobody_is_there() -> None:
-    with pytest.raises(Unreachable, match="can't be reached"):
+    with pytest.raises(PeerUnreachable, match="can't be reached"):
         send(f"http://127.0.0.1:{free_port()}")
-    with pytest.raises(Unreachable, match="no address is known"):
+    with pytest.raises(PeerUnreachable, match="no address is known"):
         send("http://nowhere.invalid/")
 
 
@@ -131,8 +139,8 @@ def test_what_is_no_url_is_not_called(url: str) -> None:
 
 
 def test_a_refused_url_is_not_called() -> None:
-    with Answering(answer({})) as server:
-        with pytest.raises(Unreachable, match=r"may not be called: .* is out of bounds"):
+    with ScriptedHttp(answer({})) as server:
+        with pytest.raises(PeerUnreachable, match=r"may not be called: .* is out of bounds"):
             send(f"{server.url}/secret", refuse("secret"))
         assert server.asked == []
 
@@ -151,23 +159,23 @@ def test_a_refused_url_is_not_called() -> None:
     ],
 )
 def test_a_refusal_as_words(status: int, body: object, said: str) -> None:
-    with Answering(answer(body, status)) as server, pytest.raises(Refused) as refused:
+    with ScriptedHttp(answer(body, status)) as server, pytest.raises(PeerRefused) as refused:
         get(server.url)
     assert (str(refused.value), refused.value.status) == (said, status)
 
 
 def test_a_json_rpc_call_gives_its_result_or_its_error() -> None:
-    with Answering(answer({"jsonrpc": "2.0", "result": [7], "id": 1})) as server:
+    with ScriptedHttp(answer({"jsonrpc": "2.0", "result": [7], "id": 1})) as server:
         assert using(lambda client: client.call(server.url, "m", {"a": 1})) == [7]
         asked = json.loads(server.sent[0])
     assert asked == {"jsonrpc": "2.0", "method": "m", "params": {"a": 1}, "id": 1}
     error = {"code": -32602, "message": "no", "data": {"reason": "not_found"}}
-    with pytest.raises(Refused, match=r"^refuses: no$") as refused:
+    with pytest.raises(PeerRefused, match=r"^refuses: no$") as refused:
         result_of({"jsonrpc": "2.0", "error": error, "id": 1})
     assert (refused.value.code, refused.value.data) == (-32602, {"reason": "not_found"})
     odds: list[Any] = [None, [], {"id": 1}, "x", {"error": 7}]
     for odd in odds:
-        with pytest.raises(Refused):
+        with pytest.raises(PeerRefused):
             result_of(odd)
 
 
@@ -183,11 +191,11 @@ def test_a_certificate_is_checked_against_the_name_though_an_address_is_called(
     issuer = trustme.CA()
     issuer.cert_pem.write_to_path(str(authority))
     issuer.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-    with Answering(answer({}), certificate) as server:
+    with ScriptedHttp(answer({}), certificate) as server:
         by_name = server.url.replace("127.0.0.1", "localhost")
-        with pytest.raises(Unreachable, match="certificate is not one that is trusted"):
+        with pytest.raises(PeerUnreachable, match="certificate is not trusted"):
             send(by_name)
         monkeypatch.setenv("SSL_CERT_FILE", str(authority))
         assert send(by_name) == (200, b"{}")
-        with pytest.raises(Unreachable, match="certificate is not one that is trusted"):
+        with pytest.raises(PeerUnreachable, match="certificate is not trusted"):
             send(server.url)

@@ -11,9 +11,9 @@ from peers.clock import (
     SECOND,
     SETTLING,
     TOLERATED,
+    ClockVerdict,
     Interval,
     Reading,
-    Verdict,
     after,
     is_ahead,
     is_due,
@@ -242,4 +242,4 @@ def test_when_to_go_by_what_the_clocks_say() -> None:
     assert right.is_settled(0), "a majority tells"
     assert not apart.is_settled(SETTLING - 1), "another may come who decides it"
     assert apart.is_settled(SETTLING)
-    assert not Verdict().is_settled(0), "nobody was heard yet"
+    assert not ClockVerdict().is_settled(0), "nobody was heard yet"

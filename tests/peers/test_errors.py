@@ -2,7 +2,7 @@
 
 import pytest
 
-from peers.errors import CallError, NotConnected, Refused, Unreachable
+from peers.errors import CallError, NotConnected, PeerRefused, PeerUnreachable
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ from peers.errors import CallError, NotConnected, Refused, Unreachable
 def test_a_peer_is_left_alone_for_as_long_as_it_asks_up_to_a_minute(
     data: object, seconds: float
 ) -> None:
-    refused = Refused("is busy", status=429, data=data)
+    refused = PeerRefused("is busy", status=429, data=data)
     assert refused.retry_after == seconds
     assert refused.data == (data if isinstance(data, dict) else {})
 
 
 def test_one_who_was_never_reached_was_sent_nothing() -> None:
-    assert issubclass(NotConnected, Unreachable)
-    assert issubclass(Unreachable, CallError)
-    assert not issubclass(Refused, Unreachable)
+    assert issubclass(NotConnected, PeerUnreachable)
+    assert issubclass(PeerUnreachable, CallError)
+    assert not issubclass(PeerRefused, PeerUnreachable)

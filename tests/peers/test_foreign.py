@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peers.foreign import (
+    ContractExchange,
     Difference,
-    Exchange,
     Implemented,
     NotTheirs,
     Outrun,
@@ -40,7 +40,7 @@ from tests.server.domain.histories import (
 def differences(
     ours: PeerContract | None, last: PeerContract | None, said: PeerContract
 ) -> list[Difference]:
-    exchange = Exchange().after_sending(last) if last else Exchange()
+    exchange = ContractExchange().after_sending(last) if last else ContractExchange()
     return contract_differences(ours, exchange, said, "web", digest)
 
 
@@ -63,7 +63,7 @@ def test_a_proposal_comes_with_their_own_work() -> None:
 
 
 def test_what_another_proposed_is_not_theirs_to_send() -> None:
-    with pytest.raises(NotTheirs, match="unknown here, and not yours: repo ios proposed it"):
+    with pytest.raises(NotTheirs, match="unknown here and not yours: repo ios proposed it"):
         differences(None, None, theirs(proposed_by="ios"))
 
 
@@ -279,19 +279,19 @@ def test_a_late_joiner_that_shows_all_at_once_says_it_in_order() -> None:
 
 def test_an_older_word_of_theirs_is_stale() -> None:
     newer = theirs(status="negotiating", updated_at=NAIVE.format(5))
-    heard = Exchange().after_hearing(newer)
+    heard = ContractExchange().after_hearing(newer)
     assert heard.is_stale(newer)
     assert heard.is_stale(theirs(status="agreed", updated_at=NAIVE.format(4)))
     assert not heard.is_stale(theirs(status="agreed", updated_at=NAIVE.format(6)))
     assert not heard.is_stale(theirs(version=2, updated_at=NAIVE.format(4)))
-    assert Exchange().after_hearing(theirs(version=2)).is_stale(newer)
+    assert ContractExchange().after_hearing(theirs(version=2)).is_stale(newer)
     assert heard.after_hearing(theirs(updated_at=NAIVE.format(4))) is heard
 
 
 def test_their_times_are_never_compared_with_ours() -> None:
     """Though a peer that forgets to restamp shows our time, which may be far ahead of its own."""
     ahead = "2030-01-01T00:00:00.000000+00:00"
-    exchange = Exchange().after_sending(theirs(updated_at=ahead))
+    exchange = ContractExchange().after_sending(theirs(updated_at=ahead))
     exchange = exchange.after_hearing(theirs(status="negotiating", updated_at=ahead))
     assert exchange.heard is None
     assert not exchange.is_stale(theirs(status="agreed", updated_at=NAIVE.format(1)))
@@ -300,7 +300,7 @@ def test_their_times_are_never_compared_with_ours() -> None:
 def test_an_echo_of_what_we_said_before_is_stale() -> None:
     first = theirs(status="negotiating", updated_at=NAIVE.format(1))
     second = theirs(status="agreed", updated_at=NAIVE.format(2))
-    exchange = Exchange().after_sending(first).after_sending(second).after_sending(second)
+    exchange = ContractExchange().after_sending(first).after_sending(second).after_sending(second)
     assert exchange.is_stale(first)
     assert exchange.is_stale(second)
     assert len(exchange.seen) == 2
@@ -308,12 +308,12 @@ def test_an_echo_of_what_we_said_before_is_stale() -> None:
 
 def test_a_lower_version_does_not_become_the_last_exchange() -> None:
     sent = theirs(version=2, content=CONTENTS[1], updated_at=NAIVE.format(9))
-    assert Exchange().after_sending(sent).after_hearing(theirs()).last == sent
+    assert ContractExchange().after_sending(sent).after_hearing(theirs()).last == sent
 
 
 def test_what_they_said_while_ours_was_on_its_way_stays_the_last() -> None:
     said, sent = theirs(status="negotiating"), theirs(updated_at=NAIVE.format(2))
-    exchange = Exchange().after_hearing(said).after_crossing(sent)
+    exchange = ContractExchange().after_hearing(said).after_crossing(sent)
     assert exchange.last == said
     assert exchange.is_stale(sent), "an echo of ours is none of their steps"
 
@@ -324,25 +324,25 @@ def test_what_they_said_while_ours_was_on_its_way_stays_the_last() -> None:
 def test_a_step_back_from_what_is_on_its_way_is_one(status: Any, action: Any) -> None:
     """It took ours, and went back to where it was before, before we heard that it took it."""
     ours = theirs(status="agreed")
-    exchange = Exchange().after_sending(theirs(status=status)).before_sending(ours)
+    exchange = ContractExchange().after_sending(theirs(status=status)).before_sending(ours)
     said = theirs(status=status, updated_at=NAIVE.format(9))
     assert contract_differences(ours, exchange, said, "web", digest) == [Responded(action)]
     known = exchange.after_sending(ours)
     assert known.pending is None
-    other = Exchange().after_sending(theirs(status=status))
+    other = ContractExchange().after_sending(theirs(status=status))
     assert contract_differences(ours, other, said, "web", digest) == []
 
 
 def test_objects_without_times_are_told_apart_by_what_they_say() -> None:
     silent = theirs(updated_at=None)
-    exchange = Exchange().after_sending(silent).after_hearing(silent)
+    exchange = ContractExchange().after_sending(silent).after_hearing(silent)
     assert exchange.is_stale(silent)
     assert not exchange.is_stale(theirs(updated_at=None, status="agreed"))
 
 
 def test_an_exchange_survives_as_json() -> None:
-    exchange = Exchange().after_sending(theirs()).after_hearing(theirs(status="agreed"))
-    assert Exchange.model_validate_json(exchange.model_dump_json()) == exchange
+    exchange = ContractExchange().after_sending(theirs()).after_hearing(theirs(status="agreed"))
+    assert ContractExchange.model_validate_json(exchange.model_dump_json()) == exchange
 
 
 # --- facts --------------------------------------------------------------------------------------

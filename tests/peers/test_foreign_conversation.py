@@ -12,10 +12,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from peers.foreign import Difference, Exchange, contract_differences
+from peers.foreign import ContractExchange, Difference, contract_differences
 from schemas.base import iso
 from schemas.sync import PeerContract
 from server.domain import contract
+from server.domain import contract_steps as steps
 from server.domain.canonical import digest
 from server.domain.contract import Facts, join
 from server.domain.errors import Refusal
@@ -38,7 +39,7 @@ class Conversation(RuleBasedStateMachine):
         super().__init__()
         self.now = 10_000_000_000
         self.ours: Facts = propose(API, WEB, IOS, stamp=self.now)
-        self.exchange = Exchange().after_sending(wire(self.ours))
+        self.exchange = ContractExchange().after_sending(wire(self.ours))
         self.told = [wire(self.ours)]
         self.their: Facts = self.ours
         self.outbox: list[PeerContract] = []
@@ -61,7 +62,7 @@ class Conversation(RuleBasedStateMachine):
         return found
 
     @rule(who=st.sampled_from([API, IOS]), action=st.sampled_from(STEPS))
-    def we_act(self, who: contract.Party, action: str) -> None:
+    def we_act(self, who: steps.Party, action: str) -> None:
         try:
             new = facts_of(self.ours, Step(0, who, action, CONTENTS[1]), self.tick())
         except Refusal:
@@ -140,7 +141,7 @@ class Conversation(RuleBasedStateMachine):
     def our_own_state_is_no_news(self) -> None:
         ours = wire(self.ours)
         assert contract_differences(ours, self.exchange, ours, "web", digest) == []
-        assert contract_differences(ours, Exchange(), ours, "web", digest) == []
+        assert contract_differences(ours, ContractExchange(), ours, "web", digest) == []
 
 
 TestConversation = Conversation.TestCase

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peers.errors import Refused
+from peers.errors import PeerRefused
 from peers.foreign_plan import (
     LISTED_MAX,
     above,
@@ -102,16 +102,22 @@ def test_of_two_repos_of_one_name_the_first_counts() -> None:
 @pytest.mark.parametrize(
     ("refused", "lacks"),
     [
-        (Refused("refuses: Invalid params: Project p not found", status=200, code=-32602), True),
-        (Refused("refuses: x", status=200, code=-1, data={"reason": "not_found"}), True),
-        (Refused("refuses: Invalid params: projectId required", status=200, code=-32602), False),
-        (Refused("refuses: Method not found: x", status=200, code=-32601), False),
-        (Refused("refuses (HTTP 404): Not Found", status=404), False),
-        (Refused("refuses: Server error: key not found", status=200, code=-32000), False),
+        (
+            PeerRefused("refuses: Invalid params: Project p not found", status=200, code=-32602),
+            True,
+        ),
+        (PeerRefused("refuses: x", status=200, code=-1, data={"reason": "not_found"}), True),
+        (
+            PeerRefused("refuses: Invalid params: projectId required", status=200, code=-32602),
+            False,
+        ),
+        (PeerRefused("refuses: Method not found: x", status=200, code=-32601), False),
+        (PeerRefused("refuses (HTTP 404): Not Found", status=404), False),
+        (PeerRefused("refuses: Server error: key not found", status=200, code=-32000), False),
     ],
 )
 def test_only_that_it_has_no_such_project_means_that_it_has_none(
-    refused: Refused, lacks: bool
+    refused: PeerRefused, lacks: bool
 ) -> None:
     assert lacks_it(refused) is lacks
 

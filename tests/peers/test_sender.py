@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from peers import sender
 from peers.backoff import RETRIED_PER_SECOND
 from peers.digest import Name
-from peers.errors import CallError, Refused, Unreachable
-from peers.sender import HELD_SECONDS, Held, Page, Sender
-from tests.waiting import until
+from peers.errors import CallError, PeerRefused, PeerUnreachable
+from peers.sender import UNDELIVERED_SECONDS, ChangePage, Sender, UndeliveredEntity
+from tests.support.waiting import until
 
 
 class Story:
@@ -43,10 +43,10 @@ class Story:
     def _came_back(self) -> None:
         self.returned += 1
 
-    async def _load(self, cursor: int) -> Page:
+    async def _load(self, cursor: int) -> ChangePage:
         rows = self.log[cursor : cursor + 10]
         names = {Name("contract", "p", one): cursor + at for at, one in enumerate(rows, 1)}
-        return Page(names, cursor + len(rows), len(rows) == 10)
+        return ChangePage(names, cursor + len(rows), len(rows) == 10)
 
     async def _deliver(self, names: dict[Name, int]) -> dict[Name, str]:
         if self.refusal is not None:
@@ -79,7 +79,7 @@ def test_a_peer_that_asks_for_time_is_given_it(monkeypatch: pytest.MonkeyPatch) 
             one.refusal = None
 
         monkeypatch.setattr(one.sender, "_pause", pause)
-        one.refusal = Refused("refuses", status=429, data={"retryAfter": 41})
+        one.refusal = PeerRefused("refuses", status=429, data={"retryAfter": 41})
         one.write("a")
         await until(lambda: one.told == [["a"]])
 
@@ -124,7 +124,7 @@ def test_a_busy_log_is_sent_in_larger_batches(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_cursor_moves_only_on_a_confirmed_answer() -> None:
     async def story(one: Story) -> None:
-        one.refusal = Unreachable("down")
+        one.refusal = PeerUnreachable("down")
         one.write("a")
         await until(lambda: one.sender.failures == 1)
         assert (one.sender.cursor, one.sender.last_error) == (0, "down")
@@ -149,11 +149,11 @@ def test_a_peer_that_answers_but_takes_nothing_is_named_once() -> None:
     """Issue 3, 8: one line for a failure, however often it is tried, and whatever else works."""
 
     async def story(one: Story) -> None:
-        one.refusal = Refused("it is full", status=507)
+        one.refusal = PeerRefused("it is full", status=507)
         one.write("a")
         for tries in range(1, 30):
             await until(lambda tries=tries: one.sender.failures >= tries)  # type: ignore[misc]
-            one.sender.heard()
+            one.sender.note_contact()
             one.sender.wake()
         assert one.sender.last_error == "it is full"
         one.refusal = None
@@ -167,11 +167,11 @@ def test_a_peer_that_answers_but_takes_nothing_is_named_once() -> None:
 
 def test_a_peer_that_is_heard_again_is_tried_at_once() -> None:
     async def story(one: Story) -> None:
-        one.refusal = Unreachable("down")
+        one.refusal = PeerUnreachable("down")
         one.write("a")
         await until(lambda: one.sender.failures == 1)
         one.refusal = None
-        one.sender.heard()
+        one.sender.note_contact()
         await until(lambda: one.sender.cursor == 1)
 
     asyncio.run(_run(story))
@@ -179,8 +179,8 @@ def test_a_peer_that_is_heard_again_is_tried_at_once() -> None:
 
 def test_a_peer_with_nothing_to_take_is_up_once_it_answers() -> None:
     async def story(one: Story) -> None:
-        one.sender.failed(Unreachable("down"))
-        one.sender.heard()
+        one.sender.note_failure(PeerUnreachable("down"))
+        one.sender.note_contact()
         assert (one.sender.failures, one.returned) == (0, 1)
 
     asyncio.run(_run(story))
@@ -199,10 +199,10 @@ def test_what_is_not_taken_holds_up_nothing_else() -> None:
         await until(lambda: one.sender.cursor == 4)
         await until(lambda: one.told.count(["b"]) >= 2)
         assert one.sender.retries >= 3
-        assert one.sender.held[Name("contract", "p", "b")].tries == one.sender.retries
+        assert one.sender.undelivered[Name("contract", "p", "b")].tries == one.sender.retries
         one.untaken = {}
         await until(lambda: one.sender.confirmed == 4)
-        assert one.sender.held == {}
+        assert one.sender.undelivered == {}
         assert one.told[1] == ["d"] or ["d"] in one.told
 
     with capture_logs() as lines:
@@ -230,7 +230,7 @@ def test_what_changes_again_goes_at_once() -> None:
         one.untaken = {}
         one.write("a")
         await until(lambda: one.sender.confirmed == 2)
-        assert one.sender.held == {}
+        assert one.sender.undelivered == {}
 
     asyncio.run(_run(story))
 
@@ -256,14 +256,16 @@ def test_what_the_peer_has_lost_is_owed_though_nothing_changes() -> None:
         one.write("a")
         await until(lambda: one.sender.cursor == 1)
         one.untaken = {"a": "full"}
-        one.sender.owe(lost, "holds it no more")
-        await until(lambda: lost in one.sender.held and one.sender.held[lost].tries == 1)
-        assert (one.sender.held[lost].reason, one.sender.confirmed) == ("full", 1)
-        one.sender.owe(lost, "holds it no more")
-        assert one.sender.held[lost].tries == 1, "it is owed once"
+        one.sender.enqueue(lost, "holds it no more")
+        await until(
+            lambda: lost in one.sender.undelivered and one.sender.undelivered[lost].tries == 1
+        )
+        assert (one.sender.undelivered[lost].reason, one.sender.confirmed) == ("full", 1)
+        one.sender.enqueue(lost, "holds it no more")
+        assert one.sender.undelivered[lost].tries == 1, "it is owed once"
         one.untaken.clear()
         one.sender.wake()
-        await until(lambda: not one.sender.held)
+        await until(lambda: not one.sender.undelivered)
         assert one.told == [["a"], ["a"], ["a"]]
 
     asyncio.run(_run(story))
@@ -274,10 +276,10 @@ def test_what_was_held_before_a_restart_is_tried_once_more() -> None:
         one.write("a", "b")
         one.untaken = {"a": "it skips"}
         one.sender.cursor = 2
-        one.sender.restore({Name("contract", "p", "a"): Held(1, "it skips", 4)})
+        one.sender.restore({Name("contract", "p", "a"): UndeliveredEntity(1, "it skips", 4)})
         await until(lambda: one.sender.retries >= 1)
         assert one.told[0] == ["a"], "and nothing of what the peer has taken"
-        assert one.sender.held[Name("contract", "p", "a")].tries >= 5
+        assert one.sender.undelivered[Name("contract", "p", "a")].tries >= 5
 
     asyncio.run(_run(story))
 
@@ -298,18 +300,18 @@ def test_a_peer_that_takes_nothing_is_brought_it_ever_more_rarely(
 
     async def story(one: Story) -> None:
         one.untaken = dict.fromkeys(names, "it skips")
-        held = {Name("contract", "p", id): Held(0, "it skips", 20) for id in names}
+        held = {Name("contract", "p", id): UndeliveredEntity(0, "it skips", 20) for id in names}
         one.sender.restore(held)
         begun = time.monotonic()
         await until(lambda: one.sender.retries == len(names))
-        dues = [held.due - begun for held in one.sender.held.values()]
+        dues = [held.due - begun for held in one.sender.undelivered.values()]
         assert sum(1 / due for due in dues) < 2 * RETRIED_PER_SECOND
         one.untaken["new"] = "it skips"
         one.write("new")
-        await until(lambda: Name("contract", "p", "new") in one.sender.held)
+        await until(lambda: Name("contract", "p", "new") in one.sender.undelivered)
         count = len(waits)
         await until(lambda: len(waits) > count)
-        assert (waits[-1] or 0.0) >= len(names) * HELD_SECONDS
+        assert (waits[-1] or 0.0) >= len(names) * UNDELIVERED_SECONDS
 
     asyncio.run(_run(story))
 
@@ -323,9 +325,9 @@ def test_what_is_dropped_is_tried_no_more_until_it_changes(
         one.untaken = {"a": "it skips", "b": "it skips"}
         one.write("a", "b")
         await until(lambda: one.sender.retries >= 2)
-        before = one.sender.held
+        before = one.sender.undelivered
         one.sender.drop({Name("contract", "p", "a")})
-        assert one.sender.held is not before, "who keeps it sees that there is news"
+        assert one.sender.undelivered is not before, "who keeps it sees that there is news"
         one.told.clear()
         await until(lambda: len(one.told) >= 3)
         assert {id for page in one.told[1:] for id in page} == {"b"}

@@ -11,12 +11,13 @@ from random import Random
 import orjson
 
 from peers import clock, digest
-from peers.clock import Reading, Verdict
+from peers.clock import ClockVerdict, Reading
 from peers.digest import Name
 from schemas.base import JsonObject
 from schemas.facts import Fact
 from server.domain import contract as domain
-from server.domain.contract import FactKey, Party
+from server.domain.contract import FactKey
+from server.domain.contract_steps import Party
 from server.domain.errors import Refusal
 from tests.server.domain.histories import ACTIONS, CONTENTS, Step, facts_of, propose
 
@@ -44,7 +45,7 @@ class SimulatedNode:
     sends: bool = False
     """Nothing goes out before the clocks were compared."""
 
-    def verdict(self, time: int) -> Verdict:
+    def verdict(self, time: int) -> ClockVerdict:
         found = {name: one.at(time, self.skew) for name, one in self.readings.items()}
         known = {name: one for name, one in found.items() if one is not None}
         return clock.reckon(known, self.clocks)

@@ -9,11 +9,11 @@ import pytest
 
 from schemas.base import iso
 from tests.cli.run import cacp
-from tests.mail import agent
-from tests.node import Node
-from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project, propose, status
-from tests.skew import HOUR, SkewedNode
-from tests.waiting import eventually
+from tests.support.mail_agent import agent
+from tests.support.mesh import Mesh, equal, holds, join, peers, project, propose, status
+from tests.support.node import Node
+from tests.support.skewed_clock import HOUR, SkewedNode
+from tests.support.waiting import eventually
 
 RIGHT = HOUR / 2
 """Seconds; what is nearer to the time than this was not stamped by the wrong clock."""
@@ -72,7 +72,7 @@ def off(node: Node, project_id: str) -> float:
 
 
 @pytest.mark.parametrize("ahead", [HOUR, -HOUR])
-def test_three_started_together_one_with_a_wrong_clock(mesh: Meshed, ahead: int) -> None:
+def test_three_started_together_one_with_a_wrong_clock(mesh: Mesh, ahead: int) -> None:
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha, ahead=ahead)
     early = project(beta)
@@ -91,7 +91,7 @@ def test_three_started_together_one_with_a_wrong_clock(mesh: Meshed, ahead: int)
     assert re.search(r"cacp_clock_correction_seconds -?3[56]\d\d", beta.get("/metrics").text)
 
 
-def test_one_right_one_ahead_and_one_behind(mesh: Meshed) -> None:
+def test_one_right_one_ahead_and_one_behind(mesh: Mesh) -> None:
     """No majority: nobody is moved, all say so, and nothing waits."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha, ahead=HOUR)
@@ -104,7 +104,7 @@ def test_one_right_one_ahead_and_one_behind(mesh: Meshed) -> None:
     assert "aid://" not in health(alpha)["detail"], "who its peers are is not for everyone"
     assert "aid://example.com/beta" in alpha.get("/mesh").json()["clockTrouble"]["detail"]
     found = {check["name"]: check for check in doctor(alpha)}
-    assert "beta@1.0.0 is 1 h ahead of it" in found["clocks"]["found"]
+    assert "beta@1.0.0 is 1 h ahead of this node" in found["clocks"]["found"]
     assert "Run NTP" in found["clocks"]["mend"]
     assert found["health"]["found"] == "clocks_disagree"
     assert abs(off(alpha, see_at_once(alpha, beta, gamma))) < RIGHT
@@ -112,7 +112,7 @@ def test_one_right_one_ahead_and_one_behind(mesh: Meshed) -> None:
     see_at_once(beta, gamma, alpha)
 
 
-def test_two_an_hour_apart_and_then_set_right(mesh: Meshed) -> None:
+def test_two_an_hour_apart_and_then_set_right(mesh: Mesh) -> None:
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha, ahead=HOUR)
     know_each_other(alpha, beta)
@@ -123,7 +123,7 @@ def test_two_an_hour_apart_and_then_set_right(mesh: Meshed) -> None:
     repair(beta)
     know_each_other(alpha, beta)
     eventually(lambda: reason(beta) == "stamps_ahead")
-    assert "ahead" in health(beta)["detail"]
+    assert "in the future" in health(beta)["detail"]
     eventually(lambda: reason(alpha) == "stamps_ahead")
     for writer, other in ((beta, alpha), (alpha, beta)):
         assert abs(off(writer, see_at_once(writer, other))) < RIGHT
@@ -131,7 +131,7 @@ def test_two_an_hour_apart_and_then_set_right(mesh: Meshed) -> None:
     eventually(lambda: equal(alpha, beta, gamma))
 
 
-def test_a_node_that_worked_alone_an_hour_ahead_and_was_set_right(mesh: Meshed) -> None:
+def test_a_node_that_worked_alone_an_hour_ahead_and_was_set_right(mesh: Mesh) -> None:
     """It has no peer yet: what it wrote is stamped anew before anybody has it."""
     beta = mesh.add("beta", ahead=HOUR)
     early = project(beta)
@@ -149,7 +149,7 @@ def test_a_node_that_worked_alone_an_hour_ahead_and_was_set_right(mesh: Meshed) 
     assert reason(beta) is reason(alpha) is None
 
 
-def test_a_jump_of_400_days_for_a_few_seconds(mesh: Meshed) -> None:
+def test_a_jump_of_400_days_for_a_few_seconds(mesh: Mesh) -> None:
     alpha, beta, gamma = mesh.three()
     beta.set_clock(400 * 24 * HOUR)
     during = project(beta)
@@ -162,7 +162,7 @@ def test_a_jump_of_400_days_for_a_few_seconds(mesh: Meshed) -> None:
     eventually(lambda: reason(beta) is None)
 
 
-def test_in_a_line_a_wrong_clock_hides_nothing_from_who_does_not_know_it(mesh: Meshed) -> None:
+def test_in_a_line_a_wrong_clock_hides_nothing_from_who_does_not_know_it(mesh: Mesh) -> None:
     """alpha and beta are right; gamma, an hour ahead, knows beta alone."""
     beta = mesh.add("beta")
     alpha = mesh.add("alpha", beta)
@@ -172,7 +172,7 @@ def test_in_a_line_a_wrong_clock_hides_nothing_from_who_does_not_know_it(mesh: M
         see_at_once(writer, *others)
 
 
-def test_who_joins_late_gets_what_a_wrong_clock_wrote_before_it_was_gone(mesh: Meshed) -> None:
+def test_who_joins_late_gets_what_a_wrong_clock_wrote_before_it_was_gone(mesh: Mesh) -> None:
     alpha = mesh.add("alpha")
     gamma = mesh.add("gamma", alpha, ahead=HOUR)
     know_each_other(alpha, gamma)
@@ -190,7 +190,7 @@ def test_who_joins_late_gets_what_a_wrong_clock_wrote_before_it_was_gone(mesh: M
     eventually(lambda: equal(alpha, gamma, delta))
 
 
-def test_two_days_ahead_what_is_deferred_is_named_and_can_be_accepted(mesh: Meshed) -> None:
+def test_two_days_ahead_what_is_deferred_is_named_and_can_be_accepted(mesh: Mesh) -> None:
     alpha = mesh.add("alpha")
     gamma = mesh.add("gamma", alpha, ahead=48 * HOUR)
     know_each_other(alpha, gamma)
@@ -210,7 +210,7 @@ def test_two_days_ahead_what_is_deferred_is_named_and_can_be_accepted(mesh: Mesh
     see_at_once(gamma, alpha)
 
 
-def test_a_wrong_clock_that_wrote_nothing_is_no_trouble_afterwards(mesh: Meshed) -> None:
+def test_a_wrong_clock_that_wrote_nothing_is_no_trouble_afterwards(mesh: Mesh) -> None:
     alpha, beta, gamma = mesh.three()
     gamma.set_clock(HOUR)
     gamma.restart()
@@ -237,7 +237,7 @@ def repair(node: SkewedNode) -> None:
 
 
 def test_a_start_a_year_ahead_ends_nothing_before_somebody_stands_by_the_clock(
-    mesh: Meshed, monkeypatch: pytest.MonkeyPatch
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unread mail, answers for retries and offers outlive a wrong clock; callers are served."""
     node = mesh.add("alpha")

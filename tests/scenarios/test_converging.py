@@ -4,10 +4,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.node import Node
-from tests.scenarios.mesh import (
+from tests.support.mesh import (
     CONTENT,
-    Meshed,
+    Mesh,
     equal,
     holds,
     join,
@@ -17,10 +16,11 @@ from tests.scenarios.mesh import (
     state,
     status,
 )
-from tests.waiting import eventually
+from tests.support.node import Node
+from tests.support.waiting import eventually
 
 
-def test_three_nodes_agree_on_a_contract(mesh: Meshed) -> None:
+def test_three_nodes_agree_on_a_contract(mesh: Mesh) -> None:
     """One mesh token and `--peer` is all that a mesh needs."""
     alpha, beta, gamma = mesh.three()
     shared = project(alpha, agreementPolicy="all")
@@ -43,7 +43,7 @@ def test_three_nodes_agree_on_a_contract(mesh: Meshed) -> None:
     assert [one["packet_id"] for one in packets] == [asked["packetId"]]
 
 
-def test_a_node_that_was_down_catches_up(mesh: Meshed) -> None:
+def test_a_node_that_was_down_catches_up(mesh: Mesh) -> None:
     """A peer is never forgotten because it was down."""
     alpha, beta, gamma = mesh.three()
     shared = project(alpha)
@@ -59,7 +59,7 @@ def test_a_node_that_was_down_catches_up(mesh: Meshed) -> None:
     assert status(gamma, shared, made[0]) == "agreed"
 
 
-def test_changes_pass_through_a_node_between(mesh: Meshed) -> None:
+def test_changes_pass_through_a_node_between(mesh: Mesh) -> None:
     """A–B–C: what came by sync isn't echoed, and still arrives, vouched for by its author."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -75,7 +75,7 @@ def test_changes_pass_through_a_node_between(mesh: Meshed) -> None:
     assert len(peers(alpha)) == len(peers(gamma)) == 1
 
 
-def test_versions_written_apart_are_both_kept(mesh: Meshed) -> None:
+def test_versions_written_apart_are_both_kept(mesh: Mesh) -> None:
     """Conflicts are kept, with both contents, and told to both repos."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -119,7 +119,7 @@ def test_versions_written_apart_are_both_kept(mesh: Meshed) -> None:
     assert gamma.get("/mesh").json()["conflicts"] == 2
 
 
-def test_of_two_claims_made_apart_the_earlier_holds(mesh: Meshed) -> None:
+def test_of_two_claims_made_apart_the_earlier_holds(mesh: Mesh) -> None:
     """Design §5: the other becomes a conflict record."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -140,7 +140,7 @@ def test_of_two_claims_made_apart_the_earlier_holds(mesh: Meshed) -> None:
     assert status(alpha, shared, contract) == "proposed", "what the loser wrote is kept"
 
 
-def test_a_node_killed_at_any_moment_loses_nothing(mesh: Meshed) -> None:
+def test_a_node_killed_at_any_moment_loses_nothing(mesh: Mesh) -> None:
     """kill -9 between commit and send, and between apply and answer."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -159,7 +159,7 @@ def test_a_node_killed_at_any_moment_loses_nothing(mesh: Meshed) -> None:
 
 
 def test_a_node_restored_from_a_backup_gets_back_what_it_had_sent(
-    mesh: Meshed, tmp_path: Path
+    mesh: Mesh, tmp_path: Path
 ) -> None:
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -181,7 +181,7 @@ def test_a_node_restored_from_a_backup_gets_back_what_it_had_sent(
     assert "/again" in state(alpha)
 
 
-def test_a_caller_never_waits_for_a_peer(mesh: Meshed) -> None:
+def test_a_caller_never_waits_for_a_peer(mesh: Mesh) -> None:
     """Design §7: a dead peer costs callers nothing; `GET /peers` says that it is down."""
     alpha = mesh.add("alpha")
     beta: Node = mesh.add("beta", alpha)

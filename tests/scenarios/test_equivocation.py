@@ -8,16 +8,16 @@ from uuid import uuid4
 import pytest
 
 from server.domain.agents import identity
-from tests.node import Node
-from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project
-from tests.stranger import Stranger
-from tests.waiting import eventually
+from tests.support.mesh import Mesh, equal, holds, join, peers, project
+from tests.support.mesh_member import MeshMember
+from tests.support.node import Node
+from tests.support.waiting import eventually
 
 EARLY = "2024-01-01T00:00:00.000000+00:00"
 
 
 @pytest.fixture
-def pair(mesh: Meshed) -> tuple[Node, Node, str]:
+def pair(mesh: Mesh) -> tuple[Node, Node, str]:
     """Two nodes that are peers, and a project of both, with a repo for a third."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -28,14 +28,14 @@ def pair(mesh: Meshed) -> tuple[Node, Node, str]:
     return alpha, beta, shared
 
 
-def two_faced(alpha: Node, beta: Node) -> tuple[Stranger, Stranger]:
+def two_faced(alpha: Node, beta: Node) -> tuple[MeshMember, MeshMember]:
     """One node, with one key, that is a peer of both."""
-    one, other = Stranger(alpha, "gamma"), Stranger(beta, "gamma")
+    one, other = MeshMember(alpha, "gamma"), MeshMember(beta, "gamma")
     other.signing = one.signing
     return one.register(), other.register()
 
 
-def packet(face: Stranger, shared: str, packet_id: str, **content: Any) -> dict[str, Any]:
+def packet(face: MeshMember, shared: str, packet_id: str, **content: Any) -> dict[str, Any]:
     body: dict[str, Any] = {
         "packet_id": packet_id,
         "from_repo": face.version(shared)["repo_id"],
@@ -76,7 +76,7 @@ def test_a_node_that_was_shown_one_of_them_learns_of_the_other(
 ) -> None:
     """Who takes what it hears in place of what it was told has nothing left to tell."""
     alpha, beta, shared = pair
-    gamma = Stranger(alpha, "gamma").register()
+    gamma = MeshMember(alpha, "gamma").register()
     gamma.project(shared)
     told = str(uuid4())
     for word in ("yes", "no"):

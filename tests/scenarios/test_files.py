@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from server.store.database import connect
-from tests.node import Node, RpcError
-from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project
-from tests.sharing import get, inline, share, times_named
-from tests.waiting import eventually
+from server.store.connection import connect
+from tests.support.mesh import Mesh, equal, holds, join, peers, project
+from tests.support.node import Node, RpcError
+from tests.support.shared_files import get, inline, share, times_named
+from tests.support.waiting import eventually
 
 MEBIBYTE = 1024 * 1024
 
 
-def two(mesh: Meshed, **settings: object) -> tuple[Node, Node, str]:
+def two(mesh: Mesh, **settings: object) -> tuple[Node, Node, str]:
     """Two nodes and their project."""
     alpha = mesh.add("alpha", **settings)
     beta = mesh.add("beta", alpha, **settings)
@@ -51,7 +51,7 @@ def change(node: Node, sql: str, *values: object) -> None:
         db.execute(sql, values)
 
 
-def test_a_file_of_10_mb_is_known_everywhere_and_comes_when_it_is_asked_for(mesh: Meshed) -> None:
+def test_a_file_of_10_mb_is_known_everywhere_and_comes_when_it_is_asked_for(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     content = os.urandom(10 * MEBIBYTE)
     file = share(alpha, shared, content, purpose="The logo")
@@ -74,7 +74,7 @@ def test_a_file_of_10_mb_is_known_everywhere_and_comes_when_it_is_asked_for(mesh
     assert get(beta, shared, file) == content
 
 
-def test_what_is_asked_for_on_one_node_is_given_on_another(mesh: Meshed) -> None:
+def test_what_is_asked_for_on_one_node_is_given_on_another(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     asked = alpha.call("cacp/file/request", projectId=shared, description="The logo")["requestId"]
     eventually(lambda: lists(beta, shared)[1]["requests"] != [])
@@ -90,7 +90,7 @@ def test_what_is_asked_for_on_one_node_is_given_on_another(mesh: Meshed) -> None
     assert error.value.reason == "already_fulfilled"
 
 
-def test_of_two_that_fulfil_a_request_apart_the_first_has(mesh: Meshed) -> None:
+def test_of_two_that_fulfil_a_request_apart_the_first_has(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     asked = alpha.call("cacp/file/request", projectId=shared, description="d")["requestId"]
     eventually(lambda: equal(alpha, beta))
@@ -109,7 +109,7 @@ def test_of_two_that_fulfil_a_request_apart_the_first_has(mesh: Meshed) -> None:
         assert error.value.data["fileId"] == first
 
 
-def test_who_holds_it_is_away_and_comes_back(mesh: Meshed) -> None:
+def test_who_holds_it_is_away_and_comes_back(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     file = share(alpha, shared, b"logo")
     eventually(lambda: equal(alpha, beta))
@@ -122,7 +122,7 @@ def test_who_holds_it_is_away_and_comes_back(mesh: Meshed) -> None:
     assert get(beta, shared, file) == b"logo"
 
 
-def test_a_holder_that_was_removed_is_named(mesh: Meshed) -> None:
+def test_a_holder_that_was_removed_is_named(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     file = share(alpha, shared, b"logo")
     eventually(lambda: equal(alpha, beta))
@@ -131,10 +131,10 @@ def test_a_holder_that_was_removed_is_named(mesh: Meshed) -> None:
     beta.settings["peers"] = ""
     beta.start()
     error = refused(beta, shared, file)
-    assert (error.reason, "is no peer of this node now" in error.message) == ("node_away", True)
+    assert (error.reason, "is not a peer of this node now" in error.message) == ("node_away", True)
 
 
-def test_content_that_is_not_what_its_digest_says_is_never_shown(mesh: Meshed) -> None:
+def test_content_that_is_not_what_its_digest_says_is_never_shown(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     file = share(alpha, shared, b"logo")
     eventually(lambda: equal(alpha, beta))
@@ -150,7 +150,7 @@ def test_content_that_is_not_what_its_digest_says_is_never_shown(mesh: Meshed) -
     assert get(beta, shared, file) == b"logo"
 
 
-def test_lost_content_comes_back_from_a_copy_and_is_called_lost_without_one(mesh: Meshed) -> None:
+def test_lost_content_comes_back_from_a_copy_and_is_called_lost_without_one(mesh: Mesh) -> None:
     """A holder that was restored from an older backup knows its files from the others again."""
     alpha, beta, shared = two(mesh)
     kept, lost = share(alpha, shared, b"kept"), share(alpha, shared, b"lost")
@@ -169,7 +169,7 @@ def test_lost_content_comes_back_from_a_copy_and_is_called_lost_without_one(mesh
     assert get(alpha, shared, kept) == b"kept"
 
 
-def test_in_a_line_the_node_between_gives_it(mesh: Meshed) -> None:
+def test_in_a_line_the_node_between_gives_it(mesh: Mesh) -> None:
     """A–B–C: C can't reach A, and B fetches for it, if it keeps copies."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -186,7 +186,7 @@ def test_in_a_line_the_node_between_gives_it(mesh: Meshed) -> None:
     assert get(gamma, shared, file) == content, "who has a copy gives it"
 
 
-def test_copies_have_the_room_that_the_operator_gives_them(mesh: Meshed) -> None:
+def test_copies_have_the_room_that_the_operator_gives_them(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh, file_copies_bytes=2_500)
     content = [os.urandom(1_000) for _ in range(3)]
     made = [share(alpha, shared, one) for one in content]
@@ -203,7 +203,7 @@ def test_copies_have_the_room_that_the_operator_gives_them(mesh: Meshed) -> None
 
 @pytest.mark.parametrize("victim", ["holder", "fetcher"])
 def test_a_node_killed_while_content_is_fetched_leaves_nothing_half(
-    mesh: Meshed, victim: str
+    mesh: Mesh, victim: str
 ) -> None:
     alpha, beta, shared = two(mesh)
     content = os.urandom(10 * MEBIBYTE)
@@ -230,7 +230,7 @@ def asked_for(node: Node) -> float:
     return float(found[0].removeprefix(name)) if found else 0.0
 
 
-def test_a_file_is_read_through_its_own_project(mesh: Meshed) -> None:
+def test_a_file_is_read_through_its_own_project(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     other = project(alpha)
     file = share(alpha, other, b"secret")
@@ -244,7 +244,7 @@ def test_a_file_is_read_through_its_own_project(mesh: Meshed) -> None:
     assert error.value.reason == "not_found", "a file is read through its own project"
 
 
-def test_what_a_disk_changed_reaches_no_peer_and_comes_back_from_a_copy(mesh: Meshed) -> None:
+def test_what_a_disk_changed_reaches_no_peer_and_comes_back_from_a_copy(mesh: Mesh) -> None:
     """Neither the holder's nor a copy of it is given on; whoever has it right mends the other."""
     alpha, beta, shared = two(mesh)
     spoil = "UPDATE file_contents SET content = zeroblob(4)"

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_mcp_handoff import PACKAGE, step
-from tests.agents import Agent, Refused, fact, over_http, over_stdio, run
-from tests.mail import Agent as Worker
-from tests.mail import agent
-from tests.node import RpcError
-from tests.scenarios.mesh import Meshed, agent_of, peers
 from tests.scenarios.test_mail import known_both_ways, knows
-from tests.waiting import eventually
+from tests.support.mail_agent import MailAgent as Worker
+from tests.support.mail_agent import agent
+from tests.support.mcp_agent import McpAgent, Refused, fact, over_http, over_stdio, run
+from tests.support.mesh import Mesh, agent_of, peers
+from tests.support.node import RpcError
+from tests.support.waiting import eventually
 
 
-async def told(reader: Agent, wanted: str) -> str:
+async def told(reader: McpAgent, wanted: str) -> str:
     """The inbox, once it has what is waited for."""
     for _ in range(20):
         shown = await reader.use("acp_inbox", wait=5)
@@ -26,7 +26,7 @@ async def told(reader: Agent, wanted: str) -> str:
     raise AssertionError(f"{wanted} did not come:\n{shown}")
 
 
-def test_a_whole_handoff_over_two_nodes(mesh: Meshed, tmp_path: Path) -> None:
+def test_a_whole_handoff_over_two_nodes(mesh: Mesh, tmp_path: Path) -> None:
     """The receiver's node is away while it is offered, and the sender's while a step is tried."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -102,7 +102,7 @@ def waiting(ana: Worker, ben: Worker) -> str:
     return handoff
 
 
-def test_a_human_approves_at_the_receivers_node(mesh: Meshed) -> None:
+def test_a_human_approves_at_the_receivers_node(mesh: Mesh) -> None:
     """§12.8: where the node that holds the handoff takes that node's word on who is a human."""
     alpha = mesh.add("alpha", acp_human_nodes=agent_of("beta"))
     beta = mesh.add("beta", alpha)
@@ -127,7 +127,7 @@ def test_a_human_approves_at_the_receivers_node(mesh: Meshed) -> None:
     assert ben.call("handoff", action="activate", handoff_id=handoff)
 
 
-def test_a_human_elsewhere_is_told_where_to_approve(mesh: Meshed) -> None:
+def test_a_human_elsewhere_is_told_where_to_approve(mesh: Mesh) -> None:
     """By default no node's word is taken on who is a human; a human of the node itself refuses."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -146,7 +146,7 @@ def test_a_human_elsewhere_is_told_where_to_approve(mesh: Meshed) -> None:
     assert done["handoff"]["status"] == "rejected"
 
 
-def test_a_member_of_the_teamspace_approves_at_its_own_node(mesh: Meshed) -> None:
+def test_a_member_of_the_teamspace_approves_at_its_own_node(mesh: Mesh) -> None:
     """§8.4: neither party is at home there, so the call names the node that holds the handoff."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -172,7 +172,7 @@ def test_a_member_of_the_teamspace_approves_at_its_own_node(mesh: Meshed) -> Non
     assert (done["status"], done["waitsFor"]) == ("accepted", [])
 
 
-def test_a_handoff_that_came_to_nothing_leaves_the_task_free_at_both_nodes(mesh: Meshed) -> None:
+def test_a_handoff_that_came_to_nothing_leaves_the_task_free_at_both_nodes(mesh: Mesh) -> None:
     """§7.2 rule 3: whoever ended it, and wherever."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from schemas.base import stamp_of
-from tests.double import AGENT, REPO, Double
-from tests.node import AGENT as OURS
-from tests.node import Node
-from tests.scenarios.mesh import CONTENT, holds, peers, propose
-from tests.waiting import eventually
+from tests.support.foreign_peer import AGENT, REPO, ForeignPeerDouble
+from tests.support.mesh import CONTENT, holds, peers, propose
+from tests.support.node import AGENT as OURS
+from tests.support.node import Node
+from tests.support.waiting import eventually
 
 SKEWS = (-5, 0, 3, 3_600)
 WALKS = 50
@@ -27,7 +27,7 @@ Place = dict[str, str]
 class Walk:
     """One project of a node and a foreign peer, from its first agreement to its verification."""
 
-    def __init__(self, node: Node, double: Double) -> None:
+    def __init__(self, node: Node, double: ForeignPeerDouble) -> None:
         self.node = node
         self.double = double
         self.project = ""
@@ -173,7 +173,7 @@ class Walk:
 
 def walk(folder: Path, skew: float, walks: int) -> None:
     with (
-        Double(skew=skew) as double,
+        ForeignPeerDouble(skew=skew) as double,
         Node(folder, repo="alpha", peers=double.url, requests_per_minute=1_000_000) as node,
     ):
         eventually(lambda: len(peers(node)) == 1)
@@ -192,7 +192,7 @@ def walk(folder: Path, skew: float, walks: int) -> None:
         assert updated <= stamp_of(iso_now())
 
 
-def both_ways(node: Node, double: Double) -> None:
+def both_ways(node: Node, double: ForeignPeerDouble) -> None:
     Walk(node, double).theirs_first()
     Walk(node, double).ours_first()
 

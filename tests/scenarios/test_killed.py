@@ -2,10 +2,8 @@
 
 from contextlib import ExitStack
 
-from tests.holding import Holding
-from tests.node import Node
-from tests.scenarios.mesh import (
-    Meshed,
+from tests.support.mesh import (
+    Mesh,
     agent_of,
     equal,
     holds,
@@ -15,15 +13,17 @@ from tests.scenarios.mesh import (
     propose,
     status,
 )
-from tests.waiting import eventually
+from tests.support.node import Node
+from tests.support.stalling_proxy import StallingProxy
+from tests.support.waiting import eventually
 
 SYNC = b"cacp/contract/sync"
 
 
-def pair(mesh: Meshed, stack: ExitStack) -> tuple[Node, Node, Holding, str]:
+def pair(mesh: Mesh, stack: ExitStack) -> tuple[Node, Node, StallingProxy, str]:
     """Alpha, and beta behind a proxy, with a project that both know."""
     alpha = mesh.add("alpha")
-    proxy = stack.enter_context(Holding())
+    proxy = stack.enter_context(StallingProxy())
     beta = mesh.add("beta", alpha, public_url=proxy.url)
     proxy.serve(beta.port)
     eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
@@ -41,7 +41,7 @@ def told(node: Node, contract: str) -> list[tuple[str, str]]:
     )
 
 
-def test_a_sender_killed_between_commit_and_send_loses_nothing(mesh: Meshed) -> None:
+def test_a_sender_killed_between_commit_and_send_loses_nothing(mesh: Mesh) -> None:
     """The caller has its answer; the request is made, and no byte of it has reached the peer."""
     with ExitStack() as stack:
         alpha, beta, proxy, shared = pair(mesh, stack)
@@ -56,7 +56,7 @@ def test_a_sender_killed_between_commit_and_send_loses_nothing(mesh: Meshed) -> 
         assert told(alpha, contract) == told(beta, contract) == [(agent_of("alpha"), "proposed")]
 
 
-def test_a_receiver_killed_between_apply_and_answer_applies_once(mesh: Meshed) -> None:
+def test_a_receiver_killed_between_apply_and_answer_applies_once(mesh: Mesh) -> None:
     """The peer has applied and said so; the sender never hears it, and sends again."""
     with ExitStack() as stack:
         alpha, beta, proxy, shared = pair(mesh, stack)
@@ -78,7 +78,7 @@ def test_a_receiver_killed_between_apply_and_answer_applies_once(mesh: Meshed) -
         assert beta.call("cacp/contract/conflicts", **place)["conflicts"] == []
 
 
-def test_a_sender_killed_before_it_hears_the_answer_does_not_say_it_twice(mesh: Meshed) -> None:
+def test_a_sender_killed_before_it_hears_the_answer_does_not_say_it_twice(mesh: Mesh) -> None:
     with ExitStack() as stack:
         alpha, beta, proxy, shared = pair(mesh, stack)
         with proxy.hold("answer", b"cacp/context/sync") as held:
@@ -96,7 +96,7 @@ def test_a_sender_killed_before_it_hears_the_answer_does_not_say_it_twice(mesh: 
         assert len(told(beta, packet["packetId"])) == 1
 
 
-def test_a_new_node_killed_as_it_joins_gets_all_once(mesh: Meshed) -> None:
+def test_a_new_node_killed_as_it_joins_gets_all_once(mesh: Mesh) -> None:
     """What was there before goes by digests alone; what is written meanwhile is sent."""
     alpha = mesh.add("alpha")
     shared = project(alpha)
@@ -112,10 +112,10 @@ def test_a_new_node_killed_as_it_joins_gets_all_once(mesh: Meshed) -> None:
         assert told(beta, contract) == [(agent_of("alpha"), "proposed")]
 
 
-def test_a_node_killed_before_it_answers_a_pull_is_asked_again(mesh: Meshed) -> None:
+def test_a_node_killed_before_it_answers_a_pull_is_asked_again(mesh: Mesh) -> None:
     """Who pulls sees at once that it is gone, and doesn't wait for its time to run out."""
     with ExitStack() as stack:
-        proxy = stack.enter_context(Holding())
+        proxy = stack.enter_context(StallingProxy())
         beta = mesh.add("beta", public_url=proxy.url)
         shared = project(beta)
         proxy.serve(beta.port)
@@ -125,7 +125,7 @@ def test_a_node_killed_before_it_answers_a_pull_is_asked_again(mesh: Meshed) -> 
             beta.kill()
         beta.start()
         eventually(lambda: holds(alpha, shared) and equal(alpha, beta))
-        assert "gave no whole answer" not in alpha.log
+        assert "did not complete its response" not in alpha.log
 
 
 def pushed(node: Node) -> float:

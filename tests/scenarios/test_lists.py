@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.node import Node
-from tests.scenarios.mesh import Meshed, equal, holds, join, project, propose
-from tests.sharing import share
-from tests.waiting import eventually
+from tests.support.mesh import Mesh, equal, holds, join, project, propose
+from tests.support.node import Node
+from tests.support.shared_files import share
+from tests.support.waiting import eventually
 
 
 def every_list(node: Node, project_id: str, packet: str, contract: str) -> Iterator[Any]:
@@ -47,7 +47,7 @@ def ask(node: Node, project_id: str, question: str, **more: Any) -> str:
     return str(node.call("cacp/context/askQuestion", **given)["packetId"])
 
 
-def test_what_was_written_apart_is_listed_alike(mesh: Meshed) -> None:
+def test_what_was_written_apart_is_listed_alike(mesh: Mesh) -> None:
     """Each node hears of the other's packets after its own: lists go by when they were written."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)

@@ -6,41 +6,41 @@ from typing import Any
 
 import pytest
 
-from tests.mail import Agent, agent, soon
-from tests.node import Node, RpcError
-from tests.scenarios.mesh import Meshed, peers
-from tests.waiting import eventually
+from tests.support.mail_agent import MailAgent, agent, soon
+from tests.support.mesh import Mesh, peers
+from tests.support.node import Node, RpcError
+from tests.support.waiting import eventually
 
 
-def two(mesh: Meshed, **settings: object) -> tuple[Node, Node]:
+def two(mesh: Mesh, **settings: object) -> tuple[Node, Node]:
     alpha = mesh.add("alpha", acp_direct_per_minute=10, **settings)
     beta = mesh.add("beta", alpha)
     eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
     return alpha, beta
 
 
-def knows(node: Node, *agents: Agent) -> Callable[[], bool]:
+def knows(node: Node, *agents: MailAgent) -> Callable[[], bool]:
     """Whether a node has heard who they are at home with."""
     marks = ",".join("?" * len(agents))
     query = f"SELECT count(*) FROM homes WHERE agent IN ({marks})"
     return lambda: node.query(query, *(one.address for one in agents)) == [(len(agents),)]
 
 
-def known_both_ways(one: Agent, other: Agent) -> None:
+def known_both_ways(one: MailAgent, other: MailAgent) -> None:
     eventually(knows(one.node, other))
     eventually(knows(other.node, one))
 
 
-def reads(reader: Agent, message_id: str) -> None:
+def reads(reader: MailAgent, message_id: str) -> None:
     eventually(lambda: message_id in reader.received())
     reader.call("ack", message_ids=[message_id])
 
 
-def has(sender: Agent, message_id: str, **wanted: str) -> Callable[[], bool]:
+def has(sender: MailAgent, message_id: str, **wanted: str) -> Callable[[], bool]:
     return lambda: sorted(sender.receipts(message_id).values()) == sorted(wanted.values())
 
 
-def test_messages_and_receipts_go_both_ways(mesh: Meshed) -> None:
+def test_messages_and_receipts_go_both_ways(mesh: Mesh) -> None:
     alpha, beta = two(mesh)
     ann, bob, carl = agent(alpha, "ann"), agent(beta, "bob"), agent(beta, "carl")
     boss = agent(alpha, "boss", human=True)
@@ -97,7 +97,7 @@ def test_messages_and_receipts_go_both_ways(mesh: Meshed) -> None:
     assert unknown.value.reason in ("unknown_recipient", "schema_invalid")
 
 
-def test_numbered_turns_of_a_thread_go_on_between_nodes(mesh: Meshed) -> None:
+def test_numbered_turns_of_a_thread_go_on_between_nodes(mesh: Mesh) -> None:
     """§12.5: who was sent a turn takes the next one, at whichever node; so do negotiations."""
     alpha, beta = two(mesh)
     ann, bob = agent(alpha, "ann"), agent(beta, "bob")
@@ -110,7 +110,7 @@ def test_numbered_turns_of_a_thread_go_on_between_nodes(mesh: Meshed) -> None:
         reads(reader, sent["id"])
 
 
-def test_mail_waits_for_a_node_that_is_away(mesh: Meshed) -> None:
+def test_mail_waits_for_a_node_that_is_away(mesh: Mesh) -> None:
     """A peer that is down for long: mail is kept, expires here, and catches up in order."""
     alpha, beta = two(mesh)
     ann, bob = agent(alpha, "ann"), agent(beta, "bob")
@@ -137,7 +137,7 @@ def test_mail_waits_for_a_node_that_is_away(mesh: Meshed) -> None:
     eventually(has(ann, wanted[-1], bob="read"))
 
 
-def test_a_node_killed_at_any_moment_loses_no_mail_and_doubles_none(mesh: Meshed) -> None:
+def test_a_node_killed_at_any_moment_loses_no_mail_and_doubles_none(mesh: Mesh) -> None:
     """kill -9 between commit and send, and between apply and answer."""
     alpha, beta = two(mesh)
     ann, bob = agent(alpha, "ann"), agent(beta, "bob")
@@ -161,7 +161,7 @@ def test_a_node_killed_at_any_moment_loses_no_mail_and_doubles_none(mesh: Meshed
     assert (counts["received"], counts["read"]) == (4, 4)
 
 
-def test_mail_goes_to_the_recipients_nodes_and_through_no_other(mesh: Meshed) -> None:
+def test_mail_goes_to_the_recipients_nodes_and_through_no_other(mesh: Mesh) -> None:
     """Alpha and gamma both know beta only: beta's mail reaches both, theirs not each other."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)

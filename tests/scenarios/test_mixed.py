@@ -3,16 +3,16 @@
 import json
 from typing import Any
 
-from tests.double import AGENT, REPO, Double
-from tests.node import Node
-from tests.scenarios.mesh import Meshed, equal, holds, join, peers, project, propose, status
-from tests.sharing import share
-from tests.waiting import eventually
+from tests.support.foreign_peer import AGENT, REPO, ForeignPeerDouble
+from tests.support.mesh import Mesh, equal, holds, join, peers, project, propose, status
+from tests.support.node import Node
+from tests.support.shared_files import share
+from tests.support.waiting import eventually
 
 
-def test_what_a_peer_of_another_make_says_reaches_nodes_that_do_not_know_it(mesh: Meshed) -> None:
+def test_what_a_peer_of_another_make_says_reaches_nodes_that_do_not_know_it(mesh: Mesh) -> None:
     """Alpha takes it at its word and vouches for that; beta takes alpha's."""
-    with Double() as double:
+    with ForeignPeerDouble() as double:
         alpha = mesh.add("alpha")
         beta = mesh.add("beta", alpha)
         alpha.stop()
@@ -42,9 +42,9 @@ def test_what_a_peer_of_another_make_says_reaches_nodes_that_do_not_know_it(mesh
         assert len(peers(beta)) == 1
 
 
-def test_a_contract_is_built_and_verified_with_a_peer_of_another_make(mesh: Meshed) -> None:
+def test_a_contract_is_built_and_verified_with_a_peer_of_another_make(mesh: Mesh) -> None:
     """Its work, its failure and its packets reach all nodes; what they do reaches it."""
-    with Double() as double:
+    with ForeignPeerDouble() as double:
         alpha = mesh.add("alpha", peers=double.url)
         beta = mesh.add("beta", alpha)
         eventually(lambda: len(peers(alpha)) == 2)
@@ -82,7 +82,7 @@ def test_a_contract_is_built_and_verified_with_a_peer_of_another_make(mesh: Mesh
         eventually(lambda: equal(alpha, beta))
 
 
-def agreed(alpha: Node, beta: Node, double: Double) -> tuple[str, str]:
+def agreed(alpha: Node, beta: Node, double: ForeignPeerDouble) -> tuple[str, str]:
     """A project of beta and the peer, with beta's contract that the peer has agreed to."""
     repos = [
         {"name": "beta", "role": "service", "language": "python"},
@@ -124,9 +124,9 @@ def authors(node: Node, project_id: str) -> list[str]:
     return [one["from_agent"] for one in listed]
 
 
-def test_a_peer_of_another_make_hears_nothing_of_files(mesh: Meshed) -> None:
+def test_a_peer_of_another_make_hears_nothing_of_files(mesh: Mesh) -> None:
     """It doesn't know them; all else goes on."""
-    with Double() as double:
+    with ForeignPeerDouble() as double:
         alpha = mesh.add("alpha", peers=double.url)
         eventually(lambda: len(peers(alpha)) == 1)
         shared = project(alpha)

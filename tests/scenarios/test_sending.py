@@ -8,9 +8,9 @@ from typing import Any
 
 from server.domain.canonical import MAX_DEPTH
 from tests.cli.run import cacp
-from tests.node import Node
-from tests.scenarios.mesh import (
-    Meshed,
+from tests.server.methods.refusals import refused
+from tests.support.mesh import (
+    Mesh,
     agent_of,
     equal,
     holds,
@@ -20,8 +20,8 @@ from tests.scenarios.mesh import (
     propose,
     status,
 )
-from tests.server.methods.refusals import refused
-from tests.waiting import eventually
+from tests.support.node import Node
+from tests.support.waiting import eventually
 
 LARGE = 950_000
 
@@ -33,7 +33,7 @@ def nested(levels: int) -> dict[str, Any]:
     return content
 
 
-def two(mesh: Meshed) -> tuple[Node, Node, str]:
+def two(mesh: Mesh) -> tuple[Node, Node, str]:
     """Alpha and beta, and a project in which both hold their repo."""
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
@@ -54,7 +54,7 @@ def reason(node: Node) -> str | None:
     return found
 
 
-def test_what_is_as_deep_as_may_be_is_on_both_nodes_and_deeper_is_refused(mesh: Meshed) -> None:
+def test_what_is_as_deep_as_may_be_is_on_both_nodes_and_deeper_is_refused(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     deepest, deeper = nested(MAX_DEPTH), nested(MAX_DEPTH + 1)
     place = ".a" * MAX_DEPTH
@@ -81,7 +81,7 @@ def test_what_is_as_deep_as_may_be_is_on_both_nodes_and_deeper_is_refused(mesh: 
     assert untaken(alpha) == untaken(beta) == []
 
 
-def test_a_contract_of_17_mb_is_on_two_nodes_and_on_one_that_joins(mesh: Meshed) -> None:
+def test_a_contract_of_17_mb_is_on_two_nodes_and_on_one_that_joins(mesh: Mesh) -> None:
     alpha, beta, shared = two(mesh)
     contract = propose(alpha, shared)
     both: dict[str, Any] = {"projectId": shared, "contractId": contract}
@@ -106,7 +106,7 @@ def opened(node: Node) -> Iterator[sqlite3.Connection]:
         db.commit()
 
 
-def test_a_row_that_can_not_be_sent_is_set_aside_and_all_else_goes_on(mesh: Meshed) -> None:
+def test_a_row_that_can_not_be_sent_is_set_aside_and_all_else_goes_on(mesh: Mesh) -> None:
     """An earlier release took it, and it stands before everything that is written after it."""
     alpha, beta, shared = two(mesh)
     beta.stop()

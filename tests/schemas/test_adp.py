@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.adp import Listing, Manifest, RegisterRequest, SearchRequest, to_wire
+from schemas.adp import AdpManifest, Listing, RegisterRequest, SearchRequest, to_wire
 
 SPECIFIED: dict[str, Any] = {
     "aid": "aid://example.com/backend@1.0.0",
@@ -39,7 +39,7 @@ def test_the_specified_requests_are_read() -> None:
 
 
 def test_what_deployed_clients_add_is_read_or_ignored() -> None:
-    manifest = Manifest.model_validate(DEPLOYED)
+    manifest = AdpManifest.model_validate(DEPLOYED)
     assert [one.id for one in manifest.capabilities] == ["cacp.coordinate", "python"]
     assert (manifest.metadata.cacp.role, manifest.metadata.cacp.languages) == (
         "backend",
@@ -51,14 +51,14 @@ def test_what_deployed_clients_add_is_read_or_ignored() -> None:
 
 @pytest.mark.parametrize("given", [SPECIFIED, DEPLOYED])
 def test_what_is_written_reads_as_the_same(given: dict[str, Any]) -> None:
-    manifest = Manifest.model_validate(given)
-    assert Manifest.model_validate(to_wire(manifest)) == manifest
+    manifest = AdpManifest.model_validate(given)
+    assert AdpManifest.model_validate(to_wire(manifest)) == manifest
 
 
 def test_an_agent_that_speaks_no_cacp_has_no_endpoint() -> None:
     rest = {"protocols": [{"type": "rest", "endpoint": "http://a"}, {"type": "cacp"}]}
-    assert Manifest.model_validate({**SPECIFIED, "invocation": rest}).endpoint is None
-    assert Manifest(aid="a", name="b").endpoint is None
+    assert AdpManifest.model_validate({**SPECIFIED, "invocation": rest}).endpoint is None
+    assert AdpManifest(aid="a", name="b").endpoint is None
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_agent_that_speaks_no_cacp_has_no_endpoint() -> None:
 )
 def test_a_manifest_has_limits(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        Manifest.model_validate({**SPECIFIED, **wrong})
+        AdpManifest.model_validate({**SPECIFIED, **wrong})
 
 
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 101}, {"offset": -1}, {"query": 5}])

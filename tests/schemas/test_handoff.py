@@ -12,8 +12,8 @@ from schemas.handoff import (
     HandoffDraft,
     HandoffParams,
 )
-from tests.desk import package
 from tests.schemas.refusals import refusal, without
+from tests.support.in_process_node import package
 
 HANDOFF = "01a200da-b1c9-768b-93df-5ab80da21e23"
 # Golden: a package as §7.1 has it, with every optional member.
@@ -102,7 +102,7 @@ def test_a_handoffs_id_is_a_uuid7(wrong: str) -> None:
 
 def test_an_artifact_is_there_once() -> None:
     twice = GOLDEN | {"artifacts": GOLDEN["artifacts"] * 2}
-    assert "'a' is there twice" in refusal(ACPHandoffPackage, twice)[1]
+    assert "'a' occurs twice" in refusal(ACPHandoffPackage, twice)[1]
 
 
 def test_a_draft_needs_nothing_that_the_node_fills_in() -> None:
@@ -143,7 +143,8 @@ def test_absolute_paths_are_those_of_any_system(path: str) -> None:
 def test_an_action_says_what_it_needs_and_takes(action: HandoffAction) -> None:
     if NEEDED[action]:
         _, said = refusal(HandoffParams, {"action": action})
-        assert said.endswith(f"action '{action}' needs {', '.join(NEEDED[action])}")
+        assert said.endswith(f" required for action '{action}'")
+        assert ", ".join(NEEDED[action]) in said
     assert not set(NEEDED[action]) & set(TAKEN[action])
     given: dict[str, Any] = {
         "handoff_id": HANDOFF,
@@ -162,10 +163,10 @@ def test_an_action_says_what_it_needs_and_takes(action: HandoffAction) -> None:
         if action != "accept"
         else {"action": action, **taken, "reason": "r"},
     )
-    assert f"action '{action}' takes no" in said
+    assert f"action '{action}' does not accept" in said
 
 
 def test_the_sender_is_not_the_callers_to_say() -> None:
     """§12.1."""
     _, said = refusal(HandoffParams, {"action": "list", "from": "aid://example.com/ben"})
-    assert "may not say from" in said
+    assert "from must be omitted" in said

@@ -55,7 +55,10 @@ def test_the_specifications_example_is_valid() -> None:
         ({"target": "product_file", "operation": "replace", "content": "x"}, "target"),
         ({"target": "shared_context", "operation": "append", "content": "x"}, "needs a path"),
         ({"target": "task_prompt", "operation": "append", "content": "x"}, "needs a task_id"),
-        ({"target": "runtime_patch", "operation": "replace", "content": {}}, "operation merge"),
+        (
+            {"target": "runtime_patch", "operation": "replace", "content": {}},
+            "operation merge, not replace",
+        ),
         ({"target": "runtime_patch", "operation": "merge", "content": "x"}, "an object"),
         ({"target": "contract_hint", "operation": "append", "content": {}}, "a string"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import ErrorCode
-from schemas.jsonrpc import DEPTH_MAX, Call, InvalidParams, InvalidRequest, check, error, is_deep
+from schemas.jsonrpc import DEPTH_MAX, Call, InvalidParams, InvalidRpcRequest, check, error, is_deep
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -29,15 +29,15 @@ def test_an_id_is_a_string_a_number_or_null(id: Any) -> None:
 
 @pytest.mark.parametrize("id", [True, False, [], {}, [1], {"a": 1}, 2.0**64])
 def test_no_other_id_is_taken_and_none_is_echoed(id: Any) -> None:
-    with pytest.raises(InvalidRequest) as refused:
+    with pytest.raises(InvalidRpcRequest) as refused:
         check(request(id=id))
     assert refused.value.id is None
 
 
 def test_a_number_too_large_to_echo_is_told_from_what_is_no_id() -> None:
-    with pytest.raises(InvalidRequest, match=r"at most 2\^53"):
+    with pytest.raises(InvalidRpcRequest, match=r"at most 2\^53"):
         check(request(id=1e29))
-    with pytest.raises(InvalidRequest, match="a string, a number or null"):
+    with pytest.raises(InvalidRpcRequest, match="a string, a number or null"):
         check(request(id=[]))
 
 
@@ -66,7 +66,7 @@ def test_params_by_position_are_refused_as_params() -> None:
 @pytest.mark.parametrize("params", [1, "a", True, False, 0, ""])
 def test_params_of_no_structure_make_the_request_invalid(params: Any) -> None:
     """JSON-RPC 2.0, section 4: params is a structured value."""
-    with pytest.raises(InvalidRequest, match="params"):
+    with pytest.raises(InvalidRpcRequest, match="params"):
         check(request(params=params))
 
 
@@ -84,14 +84,14 @@ def test_params_of_no_structure_make_the_request_invalid(params: Any) -> None:
 def test_a_broken_request_is_refused_with_its_id_and_what_is_wrong(
     broken: dict[str, Any], named: str
 ) -> None:
-    with pytest.raises(InvalidRequest, match=named) as refused:
+    with pytest.raises(InvalidRpcRequest, match=named) as refused:
         check(broken)
     assert refused.value.id == 1
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", True, [], 1.5])
 def test_only_an_object_is_a_request(value: Any) -> None:
-    with pytest.raises(InvalidRequest, match="object"):
+    with pytest.raises(InvalidRpcRequest, match="object"):
         check(value)
 
 
@@ -108,7 +108,7 @@ def test_only_an_object_is_a_request(value: Any) -> None:
     )
 )
 def test_whatever_comes_is_a_call_or_refused(value: Any) -> None:
-    with suppress(InvalidRequest, InvalidParams):
+    with suppress(InvalidRpcRequest, InvalidParams):
         call = check(value)
         assert call.params == (value.get("params") or {})
         assert call.notification == ("id" not in value)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from schemas import problems
-from schemas.problems import NOT_TEXT, problem_of, told
+from schemas.problems import NOT_TEXT, problem_of, problem_text
 from server.methods import METHODS
 
 PYTHON = re.compile(
@@ -63,7 +63,7 @@ def test_a_problem_says_what_would_be_right(type_: Any, value: Any, words: str) 
     assert found(type_, value) == [words]
 
 
-@pytest.mark.parametrize("kind", sorted(problems._FROM_PYDANTIC))
+@pytest.mark.parametrize("kind", sorted(problems.FROM_PYDANTIC))
 def test_no_error_of_pydantic_speaks_python(kind: Any) -> None:
     ctx: dict[str, Any] = {
         name: "'a' or None"
@@ -79,10 +79,10 @@ def test_no_error_of_pydantic_speaks_python(kind: Any) -> None:
 def test_a_problem_is_told_with_its_place() -> None:
     with pytest.raises(ValidationError) as error:
         TypeAdapter(list[dict[str, int]]).validate_python([{"a": "x"}], strict=True)
-    assert told(error.value.errors()[0], "all") == "0.a: should be a whole number"
+    assert problem_text(error.value.errors()[0], "all") == "0.a: should be a whole number"
     with pytest.raises(ValidationError) as error:
         TypeAdapter(int).validate_python("x", strict=True)
-    assert told(error.value.errors()[0], "all") == "all: should be a whole number"
+    assert problem_text(error.value.errors()[0], "all") == "all: should be a whole number"
 
 
 def test_every_word_is_for_an_error_that_there_is() -> None:

@@ -49,5 +49,6 @@ def test_there_are_no_other_roles() -> None:
 def test_an_action_says_what_it_needs(action: TeamAction) -> None:
     if NEEDED[action]:
         _, said = refusal(TeamParams, {"action": action})
-        assert said.endswith(f"action '{action}' needs {', '.join(NEEDED[action])}")
+        assert said.endswith(f" required for action '{action}'")
+        assert ", ".join(NEEDED[action]) in said
     assert not set(NEEDED[action]) & set(TAKEN[action])

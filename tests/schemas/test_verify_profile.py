@@ -40,7 +40,7 @@ def test_layers(name: str, kind: str | None, layer: str) -> None:
 
 def test_step_names_differ() -> None:
     step = {"name": "build", "cmd": "true", "timeout_sec": 1}
-    with pytest.raises(ValidationError, match="build stands more than once"):
+    with pytest.raises(ValidationError, match="build occurs more than once"):
         VerifyRegistry.model_validate({"profiles": {"p": {"steps": [step, step]}}})
 
 

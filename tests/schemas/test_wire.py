@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -10,133 +9,18 @@ from hypothesis import strategies as st
 
 from schemas import wire
 from schemas.wire import Dispatch, Message, Report, WireError, emit
-from schemas.wire_values import OUTCOMES, STATUSES
-
-REPORT = """\
-STATUS:ok
-FILES_CREATED:src/jwt.go,src/jwt_test.go
-FILES_MODIFIED:go.mod
-TESTS:pass:12
-BUILD:pass
-LEARNED:JWT tokens need 24h expiry"""
-
-DISPATCH = """\
-TASK: Implement JWT auth middleware
-CONTEXT: Go backend, chi router
-ACCEPTANCE: 1. Middleware validates Bearer tokens  2. Tests pass
-SCOPE: src/middleware/
-VERIFY: go test ./...
-DONE: return STATUS format"""
-
-
-def parse(text: str) -> Message | None:
-    found = wire.parse(text)
-    return found.message if found else None
-
-
-def parse_report(text: str) -> Report | None:
-    found = wire.parse_report(text)
-    return found.message if found else None
-
-
-def warned(text: str) -> list[tuple[int, str | None, str]]:
-    found = wire.parse(text)
-    assert found is not None
-    return [(one.line, one.field, one.message) for one in found.warnings]
-
-
-def report(text: str) -> Report:
-    found = parse(text)
-    assert isinstance(found, Report)
-    return found
-
-
-def malformed(text: str) -> WireError:
-    with pytest.raises(WireError) as caught:
-        parse(text)
-    return caught.value
-
-
-# What emit takes: text that one line carries.
-
-LINE = (
-    st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.just("\t"))
-    .map(str.strip)
-    .filter(bool)
+from schemas.wire_values import STATUSES
+from tests.schemas.wire_messages import (
+    DISPATCH,
+    MESSAGES,
+    MESSY,
+    REPORT,
+    malformed,
+    parse,
+    parse_report,
+    report,
+    warned,
 )
-PATHS = st.lists(LINE.map(lambda line: line.replace(",", "").strip()).filter(bool)).map(tuple)
-NAMES = st.from_regex(r"[A-Z][A-Z0-9_]+", fullmatch=True)
-TESTS = st.builds(
-    wire.Tests,
-    outcome=st.sampled_from(OUTCOMES),
-    count=st.none() | st.integers(0, 999_999_999),
-)
-
-
-def extras(model: type[Message]) -> st.SearchStrategy[dict[str, str]]:
-    taken = {"STATUS", "TASK"} | {name.upper() for name in model.model_fields}
-    return st.dictionaries(NAMES.filter(lambda name: name not in taken), LINE | st.just(""))
-
-
-REPORTS = st.builds(
-    Report,
-    status=st.sampled_from(STATUSES),
-    files_created=PATHS,
-    files_modified=PATHS,
-    files_deleted=PATHS,
-    tests=st.none() | TESTS,
-    build=st.none() | st.sampled_from(OUTCOMES),
-    learned=st.none() | LINE,
-    error=st.none() | LINE,
-    question=st.none() | LINE,
-    extra=extras(Report),
-)
-DISPATCHES = st.builds(
-    Dispatch,
-    task=LINE,
-    context=st.none() | LINE,
-    acceptance=st.none() | LINE,
-    scope=st.none() | LINE,
-    verify=st.none() | LINE,
-    done=st.none() | LINE,
-    extra=extras(Dispatch),
-)
-
-
-def is_carried(message: Message) -> bool:
-    """Whether it has no value that reads as another, such as a path named none."""
-    try:
-        emit(message)
-    except WireError:
-        return False
-    return True
-
-
-MESSAGES = (REPORTS | DISPATCHES).filter(is_carried)
-
-# Text with the parts that matter in it far more often than chance would put them there.
-PARTS = st.sampled_from(
-    [
-        *("STATUS", "status", "TASK", "TESTS", "FILES_CREATED", "LEARNED", "X_1", "Note", "https"),
-        *(":", ": ", ":\t", "ok", "pass:12", "a.py,b.py", ",", "\n", "\r\n", "\r", "\n\n", " "),
-        *(
-            "**",
-            "`",
-            "```",
-            "> ",
-            "- ",
-            "1. ",
-            "# ",
-            "\x1b",
-            "\x1b[31m",
-            "\x1b]0;",
-            "\x07",
-            "\x1b\\",
-        ),
-        *("\x00", "\ud800", "\ufeff", "\u2028", "é"),
-    ]
-)
-MESSY = st.lists(PARTS | st.text(max_size=5), max_size=60).map("".join)
 
 
 class TestTolerance:
@@ -320,7 +204,7 @@ class TestBlocks:
         text = "STATUS:ok\nTESTS:pass\nNote: foo\nhttps://example.com\nC:\\x\nX_1:y\n"
         tests = wire.Tests(outcome="pass")
         assert parse(text) == Report(status="ok", tests=tests, extra={"X_1": "y"})
-        assert warned(text) == [(3, None, "this is of no known field, and was passed over")]
+        assert warned(text) == [(3, None, "this belongs to no known field and was ignored")]
 
     def test_a_blank_line_may_part_the_fields_of_a_report(self) -> None:
         text = REPORT.replace("\n", "\n\n")
@@ -371,89 +255,6 @@ class TestBlocks:
         assert parse_report(DISPATCH) is None
 
 
-class TestEmit:
-    def test_canonical_text(self) -> None:
-        assert emit(report(REPORT)) == REPORT
-        assert emit(Dispatch(task="t", done="d", extra={"X_1": ""})) == "TASK:t\nDONE:d\nX_1:"
-
-    @given(MESSAGES)
-    def test_round_trip(self, message: Message) -> None:
-        found = parse(emit(message))
-        assert found == message
-        assert list(message.extra) == list(found.extra)
-
-    @pytest.mark.parametrize(
-        ("field", "message"),
-        [
-            ("LEARNED", Report(status="ok", learned="two\nlines")),
-            ("LEARNED", Report(status="ok", learned="a\rb")),
-            ("LEARNED", Report(status="ok", learned=" blank")),
-            ("LEARNED", Report(status="ok", learned="")),
-            ("ERROR", Report(status="fail", error="\x1b[31mred")),
-            ("ERROR", Report(status="fail", error="half a character \ud800")),
-            ("FILES_CREATED", Report(status="ok", files_created=("a,b",))),
-            ("FILES_CREATED", Report(status="ok", files_created=("a", ""))),
-            ("FILES_DELETED", Report(status="ok", files_deleted=("a\nb",))),
-            ("TASK", Dispatch(task="a\n")),
-            ("X_1", Report(status="ok", extra={"X_1": "a\nb"})),
-            ("'x'", Report(status="ok", extra={"x": "lower case"})),
-            ("'BUILD'", Report(status="ok", extra={"BUILD": "known"})),
-            ("'TASK'", Report(status="ok", extra={"TASK": "a head"})),
-        ],
-    )
-    def test_it_refuses_what_a_line_cannot_carry(self, field: str, message: Message) -> None:
-        with pytest.raises(WireError) as caught:
-            emit(message)
-        assert caught.value.field == field
-        assert caught.value.line is None
-
-    @given(st.text(), st.text(st.characters()), st.lists(st.text(), max_size=3))
-    def test_it_round_trips_or_refuses(self, learned: str, value: str, paths: list[str]) -> None:
-        message = Report(
-            status="ok", learned=learned, files_created=tuple(paths), extra={"X_1": value}
-        )
-        try:
-            text = emit(message)
-        except WireError:
-            return
-        assert parse(text) == message
-
-
-class TestFieldsAsJson:
-    def test_one_flat_object(self) -> None:
-        fields = wire.to_fields(report("STATUS:ok\nTESTS:pass:3\nX_1:y"))
-        assert fields["tests"] == {"outcome": "pass", "count": 3}
-        assert (fields["status"], fields["files_created"], fields["x_1"]) == ("ok", [], "y")
-        assert fields["learned"] is None
-
-    @given(MESSAGES)
-    def test_round_trip(self, message: Message) -> None:
-        assert wire.from_fields(wire.to_fields(message)) == message
-
-    def test_tests_may_be_as_on_the_wire(self) -> None:
-        found = wire.from_fields({"status": "OK", "tests": "pass:3"})
-        assert emit(found) == "STATUS:ok\nTESTS:pass:3"
-
-    @pytest.mark.parametrize(
-        ("field", "fields"),
-        [
-            ("STATUS", {}),
-            ("STATUS", {"status": None}),
-            ("STATUS", {"status": ["ok"]}),
-            ("TESTS", {"status": "ok", "tests": {"outcome": "pass", "count": -1}}),
-            ("FILES_CREATED", {"status": "ok", "files_created": "a.py"}),
-            ("FILES_CREATED", {"status": "ok", "files_created": ["a.py", 3]}),
-            ("X_1", {"status": "ok", "x_1": 3}),
-            ("'Learned'", {"status": "ok", "Learned": "x"}),
-            ("'a b'", {"status": "ok", "a b": "x"}),
-        ],
-    )
-    def test_it_names_what_is_wrong(self, field: str, fields: dict[str, object]) -> None:
-        with pytest.raises(WireError) as caught:
-            wire.from_fields(fields)
-        assert caught.value.field == field
-
-
 class TestAnyText:
     @given(st.text(st.characters()) | MESSY)
     def test_it_is_parsed_or_refused_and_what_is_parsed_can_be_emitted(self, text: str) -> None:
@@ -475,17 +276,3 @@ class TestAnyText:
     @given(MESSY, MESSAGES)
     def test_what_comes_before_changes_nothing(self, before: str, message: Message) -> None:
         assert parse(f"{before}\n.\n{emit(message)}") == message
-
-
-class TestPrompt:
-    def test_the_parser_accepts_what_it_teaches(self) -> None:
-        found = report(wire.PROMPT)
-        assert emit(found) in wire.PROMPT
-        assert found.extra == {}
-
-    def test_it_teaches_every_field_and_value(self) -> None:
-        for model in get_args(Message):
-            for name in set(model.model_fields) - {"extra"}:
-                assert name.upper() in wire.PROMPT
-        for value in STATUSES + OUTCOMES:
-            assert value in wire.PROMPT

@@ -15,7 +15,7 @@ from schemas.wire_values import DONE
 from tests.schemas.wire_corpus import CORPUS, Case
 
 
-def fields(found: wire.Parsed[Report]) -> dict[str, object]:
+def fields(found: wire.ParsedMessage[Report]) -> dict[str, object]:
     shown = wire.to_fields(found.message).items()
     return {name: value for name, value in shown if value not in (None, [])}
 
@@ -65,7 +65,7 @@ def letters(text: object) -> str:
     return "".join(char for char in str(text).lower() if char.isalnum())
 
 
-def read(text: str) -> wire.Parsed[Report] | WireError | None:
+def read(text: str) -> wire.ParsedMessage[Report] | WireError | None:
     try:
         return wire.parse_report(text)
     except WireError as error:

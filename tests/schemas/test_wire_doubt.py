@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.wire_doubt import Passed, fails, says_failed, still_fails, tells_of_failure, topic
+from schemas.wire_doubt import Passed, fails, reports_failure, says_failed, still_fails, topic
 
 FIELDS = ["TESTS: fail", "it works; TESTS:fail", "BUILD → ❌", "**TESTS** fail", "Test: failed"]
 FIELDS += ["TESTS_FAILED: 3", "FAILED_TESTS: test_a", "failed: 3", "3 failed, 9 passed"]
@@ -27,26 +27,26 @@ HARMLESS += ["TESTS and BUILD are one of pass, fail, skip", "", "error handling"
 @pytest.mark.parametrize("text", FIELDS)
 def test_said_as_a_field_it_counts_everywhere(text: str) -> None:
     assert says_failed(text)
-    assert tells_of_failure(Passed(1, text))
+    assert reports_failure(Passed(1, text))
 
 
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_counts_where_no_field_has_it(text: str) -> None:
     assert not says_failed(text)
-    assert tells_of_failure(Passed(1, text))
+    assert reports_failure(Passed(1, text))
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_over_or_none_or_may_never_be(text: str) -> None:
     assert not says_failed(text)
-    assert not tells_of_failure(Passed(1, text))
+    assert not reports_failure(Passed(1, text))
 
 
 def test_what_stands_under_a_field_is_of_it() -> None:
-    assert tells_of_failure(Passed(1, "frontend: fail", "BUILD"))
-    assert tells_of_failure(Passed(1, "only on Linux", "TESTS"))
-    assert not tells_of_failure(Passed(1, "frontend: fail"))
-    assert not tells_of_failure(Passed(1, "unit: 12", "TESTS"))
+    assert reports_failure(Passed(1, "frontend: fail", "BUILD"))
+    assert reports_failure(Passed(1, "only on Linux", "TESTS"))
+    assert not reports_failure(Passed(1, "frontend: fail"))
+    assert not reports_failure(Passed(1, "unit: 12", "TESTS"))
 
 
 def test_before_a_report_counts_what_it_leaves_open_or_what_is_there_still() -> None:

@@ -4,10 +4,10 @@ import pytest
 
 from schemas import wire
 from schemas.wire_doubt import Passed
-from schemas.wire_text import DISPATCH_FIELDS, REPORT_FIELDS, Block, Note, blocks, line_of
+from schemas.wire_text import DISPATCH_FIELDS, REPORT_FIELDS, FieldBlock, Note, blocks, line_of
 
 
-def only(text: str) -> Block:
+def only(text: str) -> FieldBlock:
     (block,) = blocks(text, ("STATUS",))
     return block
 
@@ -158,7 +158,7 @@ def test_the_fields_of_a_report_behind_a_task_are_still_the_reports() -> None:
 
 def test_a_field_within_a_list_is_noted() -> None:
     assert only("STATUS:ok\nLEARNED:\n- one\n- Error: two\n").notes == [
-        Note(4, "ERROR", "stands in the list of LEARNED, and is a field")
+        Note(4, "ERROR", "is within the list of LEARNED, and is read as a field")
     ]
 
 

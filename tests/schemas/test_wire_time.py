@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from schemas.wire import WireError, parse
-from tests.growth import grows_linearly
+from tests.support.growth import grows_linearly
 
 pytestmark = pytest.mark.soak
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.wire_values import Paths, Said, names_field, paths, said
+from schemas.wire_values import FieldWord, Paths, field_word, names_field, paths
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ from schemas.wire_values import Paths, Said, names_field, paths, said
     ],
 )
 def test_tests(value: str, meant: str) -> None:
-    assert str(said("TESTS", value)) == meant
+    assert str(field_word("TESTS", value)) == meant
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_tests(value: str, meant: str) -> None:
     ],
 )
 def test_what_can_be_misread_is_not_read(value: str) -> None:
-    assert said("TESTS", value) is None
+    assert field_word("TESTS", value) is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_can_be_misread_is_not_read(value: str) -> None:
     ],
 )
 def test_a_status(value: str, meant: str) -> None:
-    assert said("STATUS", value) == Said(meant)
+    assert field_word("STATUS", value) == FieldWord(meant)
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_a_status(value: str, meant: str) -> None:
     ],
 )
 def test_what_is_no_status(value: str) -> None:
-    assert said("STATUS", value) is None
+    assert field_word("STATUS", value) is None
 
 
 def test_a_build_has_no_count() -> None:
-    assert said("BUILD", "pass:3") == said("BUILD", "success") == Said("pass")
+    assert field_word("BUILD", "pass:3") == field_word("BUILD", "success") == FieldWord("pass")
 
 
 @pytest.mark.parametrize(

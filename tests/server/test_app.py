@@ -10,9 +10,9 @@ from starlette.routing import Route
 from server.app import make_app
 from server.serve import admission
 from server.settings import Settings
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
-from tests.node import Node
+from tests.support.node import Node
 
 
 @pytest.fixture

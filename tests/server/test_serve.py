@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 
 from server.serve import admission, http_server, listen_on
 from server.settings import Settings
-from tests.node import Node, bearer
-from tests.waiting import PATIENCE, eventually
+from tests.support.node import Node, bearer
+from tests.support.waiting import PATIENCE, eventually
 
 
 def refusal(node: Node) -> str:
@@ -83,7 +83,7 @@ def test_two_nodes_do_not_share_a_file(node: Node) -> None:
     with node:
         (node.folder / "second").mkdir()
         said = refusal(Node(node.folder / "second", db=node.db))
-        assert "another node or program holds it" in said
+        assert "another node or program uses it" in said
         assert len(said.splitlines()) == 1
         node.kill()
         node.restart()

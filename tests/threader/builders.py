@@ -8,9 +8,10 @@ from schemas.heal_decision import HealDecision
 from schemas.manifest import Manifest
 from schemas.run_state import HealerFailure, HealingRound, HistoryRecord, RunStatus
 from schemas.v2 import FailureClass
-from threader.course import Course, new_state
 from threader.healing import review
+from threader.initial_state import new_state
 from threader.outcome import Failure
+from threader.scheduler import Scheduler
 
 NOW = "2026-03-20T15:21:00.000000+00:00"
 
@@ -101,7 +102,7 @@ class Story:
     def __init__(
         self, manifest: Manifest, worker: dict[str, list[str]], heals: list[str], *, healer: bool
     ) -> None:
-        self.course = Course(manifest, new_state(manifest, NOW))
+        self.scheduler = Scheduler(manifest, new_state(manifest, NOW))
         self.healer = healer
         self.lines: list[str] = []
         self._worker = {
@@ -115,16 +116,16 @@ class Story:
         return chain(words, repeat(words[-1]))
 
     def play(self) -> list[str]:
-        state = self.course.state
+        state = self.scheduler.state
         for _ in range(10_000):
-            window = self.course.open_window()
+            window = self.scheduler.open_window()
             if window is None or state.run_status is not RunStatus.RUNNING:
                 break
             if window.needs_heal:
                 self._heal()
             else:
                 self._attempt_all()
-                verdict = self.course.close_pass(NOW, healer=self.healer)
+                verdict = self.scheduler.close_pass(NOW, healer=self.healer)
                 self.lines.append(
                     f"  {verdict.text}; rate {verdict.failure_rate:.2f}, "
                     f"size {verdict.next_batch_size}"
@@ -132,7 +133,7 @@ class Story:
                 for task_id, reason in verdict.escalations.items():
                     self.lines.append(f"  escalated {task_id}: {reason}")
         if state.run_status is RunStatus.RUNNING:
-            self.course.finish()
+            self.scheduler.finish()
         self.lines.append(
             f"{state.run_status}" + (f": {state.abort_reason}" if state.abort_reason else "")
         )
@@ -143,14 +144,14 @@ class Story:
         return self.lines
 
     def _attempt_all(self) -> None:
-        window = self.course.open_window()
+        window = self.scheduler.open_window()
         assert window is not None
         self.lines.append(f"window {window.number}.{window.passes}: {' '.join(window.task_ids)}")
-        while runnable := self.course.runnable():
+        while runnable := self.scheduler.runnable():
             for task_id in runnable:
-                started = self.course.start(task_id)
+                started = self.scheduler.tasks.start(task_id)
                 word = next(self._worker[task_id])
-                task, joined = self.course.settle(
+                task, joined = self.scheduler.settle(
                     task_id, outcome_of(word), [record(task_id, started.runs)]
                 )
                 mark = f" {task.last_failure_signature}" if word != "ok" else ""
@@ -160,12 +161,12 @@ class Story:
                 self.lines += [f"  + {name} joins" for name in joined]
 
     def _heal(self) -> None:
-        course = self.course
-        window = course.open_window()
+        scheduler = self.scheduler
+        window = scheduler.open_window()
         assert window is not None
-        scope = course.scope()
+        scope = scheduler.healing.scope()
         word = next(self._heals)
-        number = len(course.state.healing_rounds) + 1
+        number = scheduler.healing.next_number()
         self.lines.append(f"heal {number}: {word} for {' '.join(scope)}")
         decision = heal_of(word)
         if decision is None:
@@ -176,7 +177,7 @@ class Story:
                 log_path=f"logs/@healer.{number}.log",
                 timestamp=NOW,
             )
-            if course.no_decision(failure):
+            if scheduler.healing.fail(failure):
                 self.lines.append("  the window goes on without the healer")
             return
         round_ = HealingRound(
@@ -187,6 +188,6 @@ class Story:
             decision=decision.decision,
             timestamp=NOW,
         )
-        grant = review(decision, course.manifest, scope, course.next_patch())
+        grant = review(decision, scheduler.manifest, scope, scheduler.healing.next_patch())
         assert not isinstance(grant, list), grant
-        course.apply_heal(round_, decision, grant)
+        scheduler.healing.apply(round_, decision, grant)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.run_state import RunState
+from threader.events import RunEvent
 from threader.load import load_project
-from threader.run import Event, Run
+from threader.orchestrator import Orchestrator
 from threader.session import start_run
 
 WORKER = """\
@@ -109,7 +110,7 @@ class Bench:
         (self.root / "verify_profiles.json").write_text(json.dumps({"profiles": self.profiles}))
         return path
 
-    def open(self) -> Run:
+    def open(self) -> Orchestrator:
         return start_run(load_project(self.save()))
 
     async def run(self) -> RunState:
@@ -132,8 +133,8 @@ class Bench:
         }
 
 
-def events_of(run: Run) -> list[Event]:
-    events: list[Event] = []
+def events_of(run: Orchestrator) -> list[RunEvent]:
+    events: list[RunEvent] = []
     run.listeners.append(lambda event, _: events.append(event))
     return events
 

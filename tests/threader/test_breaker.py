@@ -64,7 +64,7 @@ def test_what_waiting_does_not_mend_is_asked_once_more_and_given_up() -> None:
     gate.trip("B", broke, gate.until)
     reason = gate.lost(gate.until) or ""
     assert "its quota or credit is used up: Credit balance is too low" in reason
-    assert "once that is mended, `cacp thread resume` goes on" in reason
+    assert "once that is fixed, `cacp thread resume` continues" in reason
     gate = breaker()
     gate.trip("A", broke, 0.0)
     assert gate.passed(4.0)

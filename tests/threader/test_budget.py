@@ -17,7 +17,7 @@ from threader.budget import (
     used_up,
     why_stop,
 )
-from threader.course import new_state
+from threader.initial_state import new_state
 
 USED = Usage(input_tokens=900_000, cached_tokens=800_000, output_tokens=100_000, cost_usd=2.5)
 
@@ -30,17 +30,17 @@ def spent(*usages: Usage | None) -> Spent:
 
 
 def test_what_is_not_told_is_said_and_not_counted() -> None:
-    assert spent_text(spent()) == "tokens not told, cost not told"
-    assert spent_text(spent(None)) == "tokens not told, cost not told"
+    assert spent_text(spent()) == "tokens not reported, cost not reported"
+    assert spent_text(spent(None)) == "tokens not reported, cost not reported"
     assert spent_text(spent(USED)) == (
         "1 M tokens (900 k in, of which 800 k cached, 100 k out), $2.50"
     )
     assert spent_text(spent(USED, None)).endswith(
-        "$2.50; not told: tokens of 1 and cost of 1 of 2 invocations"
+        "$2.50; not reported: tokens of 1 and cost of 1 of 2 invocations"
     )
-    assert spent_text(spent(Usage(cost_usd=0.0021))) == "tokens not told, $0.0021"
+    assert spent_text(spent(Usage(cost_usd=0.0021))) == "tokens not reported, $0.0021"
     codex = USED.model_copy(update={"cost_usd": None})
-    assert spent_text(spent(codex)).endswith("cost not told")
+    assert spent_text(spent(codex)).endswith("cost not reported")
 
 
 def test_a_run_is_the_sum_of_its_attempts_and_of_what_left_it() -> None:
@@ -82,13 +82,11 @@ def test_a_budget_that_nothing_is_told_of_is_not_kept() -> None:
     silent = [None] * BLIND_LIMIT
     assert why_stop(spent(*silent), Budget()) is None
     assert why_stop(spent(*silent[1:]), Budget(usd=1)) is None
-    assert "told nothing of tokens or money" in (
-        why_stop(spent(*silent), Budget(tokens=1, usd=1)) or ""
-    )
+    assert "reported no tokens or cost" in (why_stop(spent(*silent), Budget(tokens=1, usd=1)) or "")
     tokens_only = USED.model_copy(update={"cost_usd": None})
     total = spent(tokens_only, *silent)
     assert why_stop(total, Budget(tokens=10**9)) is None
-    assert "cannot be kept: 4 invocations told nothing of money" in (
+    assert "cannot be kept: 4 invocations reported no cost" in (
         why_stop(total, Budget(usd=1)) or ""
     )
     crashed = Spent(invocations=9)

@@ -23,15 +23,15 @@ def test_findings(tmp_path: Path) -> None:
     }
     texts = [finding.text for finding in examine(load_project(bench.save())) if not finding.ok]
     assert texts == [
-        "worker: claude: there is no executable /no/claude",
-        "isolation worktree: the workspace is no git tree",
+        "worker: claude: cannot find the executable /no/claude",
+        "isolation worktree: the workspace is not a git tree",
         "node: NO_SUCH_KEY is not set",
-        "node: it cannot be told anything: ConnectError",
+        "node: it cannot be reached: ConnectError",
     ]
     bench.manifest["policy"] = {"budget": {"tokens": 5}}
     bench.manifest["worker"] = {"adapter": "agent", "command": ["/bin/sh"]}
     told = [finding.text for finding in examine(load_project(bench.save()))]
-    assert any("worker agent with the output text tells neither" in text for text in told)
+    assert any("worker agent with the output text reports neither" in text for text in told)
     bench.manifest["worker"] = {"adapter": "command", "command": ["/bin/sh"]}
     told = [finding.text for finding in examine(load_project(bench.save()))]
     assert "policy.budget: 5 tokens" in told

@@ -30,7 +30,7 @@ def test_exit_codes_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_folder_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "p", ["A", "B"])
     bench.script("A", f"rm -r {bench.state_dir}/tasks")
-    with pytest.raises(ThreaderError, match="No such file or directory; mend that"):
+    with pytest.raises(ThreaderError, match="No such file or directory; fix that"):
         drive(bench.open(), plain=True, compat=None, as_json=False)
     opened, _ = resume_run(load_project(bench.save()))
     (bench.root / "answers" / "A.sh").unlink()
@@ -53,10 +53,10 @@ def test_a_run_outlives_the_reader_of_its_output(
         code, summary = drive(bench.open(), plain=True, compat=None, as_json=as_json)
     assert (code, summary["tasks"]) == (0, {"DONE": 2})
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("the output cannot be written any more (Broken pipe)")
+    assert line.startswith("the output can no longer be written (Broken pipe)")
 
 
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "p", ["A"])
-    with pytest.raises(ThreaderError, match="no format xml"):
+    with pytest.raises(ThreaderError, match="xml should be one of"):
         drive(bench.open(), plain=True, compat="xml", as_json=False)

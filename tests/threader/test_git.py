@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from threader.errors import NotReady
 from threader.git import GitFailed, GitLocked, PatientGit, git
 

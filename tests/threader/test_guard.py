@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from tests.threader.projects import Bench
-from threader.guard import Guard
+from threader.guard import ProtectedFiles
 
 
 def test_changed_removed_and_replaced_files_come_back(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_changed_removed_and_replaced_files_come_back(tmp_path: Path) -> None:
         path.write_text("mine")
     files[0].chmod(0o600)
     (work / "free.txt").write_text("free")
-    guard = Guard(work, ["LOCK.*"], tmp_path / "displaced")
+    guard = ProtectedFiles(work, ["LOCK.*"], tmp_path / "displaced")
     assert guard.restore() == {}
     files[0].write_text("leaked")
     files[1].unlink()
@@ -39,20 +39,20 @@ def test_a_worker_that_edits_a_protected_file_by_itself(tmp_path: Path) -> None:
     assert bench.tree()[".env"] == "KEY=1\n"
     note = state.tasks["A"].history[0].notes[0]
     assert note.endswith(
-        "it was put back, and what it had become is kept as backups/@displaced/0-.env"
+        "it was restored, and the changed version is kept as backups/@displaced/0-.env"
     )
 
 
 def test_what_cannot_be_kept_stops_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.key")
     (tmp_path / "gone.key").symlink_to("nowhere")
-    assert Guard(tmp_path, [], tmp_path / "displaced").restore() == {}
+    assert ProtectedFiles(tmp_path, [], tmp_path / "displaced").restore() == {}
 
 
 def test_a_file_whose_times_were_set_back_is_looked_at(tmp_path: Path) -> None:
     secret = tmp_path / ".env"
     secret.write_text("A=1")
-    guard = Guard(tmp_path, [], tmp_path / "displaced")
+    guard = ProtectedFiles(tmp_path, [], tmp_path / "displaced")
     info = secret.stat()
     secret.write_text("A=2")
     os.utime(secret, ns=(info.st_atime_ns, info.st_mtime_ns))

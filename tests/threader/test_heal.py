@@ -125,7 +125,7 @@ def test_what_the_healer_changes_by_itself_is_told(tmp_path: Path) -> None:
     state = run(bench)
     told = " ".join(state.healing_rounds[0].changes)
     assert "files changed while it ran: .env, src.py" in told
-    assert "protected file .env; it was put back" in told
+    assert "protected file .env; it was restored" in told
     assert (bench.workspace / ".env").read_text() == "KEY=1"
 
 

@@ -2,7 +2,7 @@
 
 from schemas.run_state import RunState, RunStatus, TaskStatus
 from tests.threader.builders import make_manifest, record
-from threader.course import new_state
+from threader.initial_state import new_state
 from threader.interruptions import last_sign, locked, over, paused, reopened, stopped
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from schemas.run_state import TaskStatus
 from tests.threader.projects import Bench, events_of, result_block, write
+from threader.errors import Interrupted
 from threader.landing import protected_patterns
 from threader.load import load_project
-from threader.run import Interrupted
 
 
 def test_one_tasks_rollback_never_erases_anothers_writes(tmp_path: Path) -> None:

@@ -38,11 +38,11 @@ def test_all_problems_come_at_once(tmp_path: Path) -> None:
         "A -> B -> A",
         "B depends on ghost",
         "2 tasks are called b",
-        "bogus is no failure class",
-        "no file missing.md",
+        "bogus is not a failure class",
+        "the file missing.md does not exist",
         "../outside.md leads out",
         "verify_profile nope is not in verify_profiles.json (none)",
-        "no folder nowhere",
+        "the folder nowhere does not exist",
     ):
         assert part in found
     assert str(tmp_path) not in found, "no path of this machine"

@@ -14,7 +14,7 @@ from schemas.run_state import (
     Usage,
 )
 from tests.threader.builders import NOW, make_manifest, record
-from threader.course import new_state
+from threader.initial_state import new_state
 from threader.needs import Place, all_kept, held_back, last_said, needs
 
 TASKS: list[Any] = [
@@ -89,7 +89,7 @@ def test_a_run_that_nobody_runs_is_to_be_resumed() -> None:
     assert needs(MANIFEST, state, PLACE, runner="4711") == []
     state.run_status = RunStatus.ABORTED
     (need,) = needs(MANIFEST, state, PLACE)
-    assert (need.text, need.commands) == ("Tasks are left that nothing holds back", resume)
+    assert (need.text, need.commands) == ("Tasks are left that are ready to run", resume)
 
 
 def test_a_budget_that_is_used_up_comes_with_a_higher_one() -> None:

@@ -15,10 +15,10 @@ from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.doctor import examine
 from threader.drive import drive
 from threader.errors import NotReady, RunLocked
+from threader.events import RunEvent
 from threader.load import load_project
 from threader.node import NodeReporter, Port
 from threader.outbox import Outbox
-from threader.run import Event
 from threader.session import resume_run, start_run
 
 
@@ -133,7 +133,7 @@ def test_a_run_is_told_in_order(
     summary = Outbox(bench.state_dir).summary()
     assert (summary["delivered"], summary["waiting"], summary["refused"]) == (6, 0, 2)
     assert summary["problems"] == [
-        "2 reports were refused for good: the node does not offer acp/send"
+        "2 reports were finally refused: the node does not offer acp/send"
     ]
     assert "cacp_sk_test" not in (bench.state_dir / "outbox.jsonl").read_text()
 
@@ -180,7 +180,7 @@ def test_what_is_no_node_has_taken_nothing(tmp_path: Path, node: Node) -> None:
     run(bench)
     summary = Outbox(bench.state_dir).summary()
     assert (summary["delivered"], summary["waiting"], summary["refused"]) == (0, 8, 0)
-    assert summary["problems"] == ["8 reports wait: what answers at its address is no node"]
+    assert summary["problems"] == ["8 reports wait: the server at its address is not a node"]
 
 
 EARLY = {
@@ -209,7 +209,7 @@ def test_a_rejected_key_loses_nothing_and_is_told(
     monkeypatch.setenv("THREADER_TEST_KEY", "wrong")
     bench = make(tmp_path, node.server_port)
     run(bench)
-    wait = "8 reports wait: the node answers: This key is not valid"
+    wait = "8 reports wait: the node responds: This key is not valid"
     assert wait in capsys.readouterr().err
     assert wait in (bench.state_dir / "report.md").read_text()
     project = load_project(bench.save())
@@ -231,7 +231,7 @@ def test_a_run_that_waits_long_is_mailed_once(tmp_path: Path, node: Node) -> Non
     port = cast(Port, None)
     reporter = NodeReporter(manifest, manifest.node, opened.store.folder, port, "")
     for kind in ("paused", "blocked", "blocked"):
-        reporter(Event(kind, "rate limited"), opened.state)
+        reporter(RunEvent(kind, "rate limited"), opened.state)
     (call,) = reporter.outbox.pending()
     assert call.params["topic"] == "run run-1 waits for its provider"
 

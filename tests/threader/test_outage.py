@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from threader.outage import Outage, OutageKind, TooLarge, find_trouble, retry_after
+from threader.outage import Outage, OutageKind, PromptTooLarge, find_trouble, retry_after
 
 NOW = 1_755_800_000.0
 
@@ -88,7 +88,7 @@ def lines(*events: object) -> str:
     ],
 )  # fmt: skip
 def test_outages_are_recognised(output: str, crashed: bool, kind: str, asked: float | None) -> None:
-    found = find_trouble(output, crashed=crashed, agent=True, now=NOW)
+    found = find_trouble(output, crashed=crashed, is_agent_cli=True, now=NOW)
     assert isinstance(found, Outage)
     assert (found.kind, found.retry_after) == (OutageKind(kind), asked)
     assert "\n" not in found.reason
@@ -108,7 +108,7 @@ def test_outages_are_recognised(output: str, crashed: bool, kind: str, asked: fl
     ],
 )
 def test_what_is_no_outage(output: str, crashed: bool) -> None:
-    assert find_trouble(output, crashed=crashed, agent=True, now=NOW) is None
+    assert find_trouble(output, crashed=crashed, is_agent_cli=True, now=NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_what_is_no_outage(output: str, crashed: bool) -> None:
 )
 def test_what_any_program_says_is_a_guess(output: str, certain: bool) -> None:
     """A database that is down, say; unless it is what the APIs of models and their CLIs say."""
-    found = find_trouble(output, crashed=True, agent=False, now=NOW)
+    found = find_trouble(output, crashed=True, is_agent_cli=False, now=NOW)
     assert isinstance(found, Outage)
     assert found.certain is certain
-    assert getattr(find_trouble(output, crashed=True, agent=True, now=NOW), "certain", None)
+    assert getattr(find_trouble(output, crashed=True, is_agent_cli=True, now=NOW), "certain", None)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_what_any_program_says_is_a_guess(output: str, certain: bool) -> None:
     ],
 )
 def test_numbers_are_not_statuses(output: str) -> None:
-    assert find_trouble(output, crashed=True, agent=True, now=NOW) is None
+    assert find_trouble(output, crashed=True, is_agent_cli=True, now=NOW) is None
 
 
 LIMIT = "on tokens per min (TPM): Limit {limit}, Requested {asked}. Please try again in 6s."
@@ -168,9 +168,9 @@ TOO_LARGE = [
 
 @pytest.mark.parametrize(("output", "crashed"), TOO_LARGE)
 def test_a_prompt_that_is_refused_for_its_size_is_no_outage(output: str, crashed: bool) -> None:
-    found = find_trouble(output, crashed=crashed, agent=True, now=NOW)
-    assert isinstance(found, TooLarge)
-    assert found.reason.startswith("the provider refuses its prompt as too large: ")
+    found = find_trouble(output, crashed=crashed, is_agent_cli=True, now=NOW)
+    assert isinstance(found, PromptTooLarge)
+    assert found.reason.startswith("the provider refuses the prompt as too large: ")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_prompt_that_is_refused_for_its_size_is_no_outage(output: str, crashed
     ],
 )
 def test_a_limit_that_time_lifts_is_an_outage(output: str) -> None:
-    assert isinstance(find_trouble(output, crashed=True, agent=True, now=NOW), Outage)
+    assert isinstance(find_trouble(output, crashed=True, is_agent_cli=True, now=NOW), Outage)
 
 
 OPENAI_QUOTA = {
@@ -215,7 +215,7 @@ BROKE = [
 @pytest.mark.parametrize("output", BROKE)
 @pytest.mark.parametrize("agent", [True, False])
 def test_what_time_does_not_lift_is_told_from_what_it_does(output: str, *, agent: bool) -> None:
-    found = find_trouble(output, crashed=True, agent=agent, now=NOW)
+    found = find_trouble(output, crashed=True, is_agent_cli=agent, now=NOW)
     assert isinstance(found, Outage)
     assert (found.kind, found.certain) == (OutageKind.QUOTA, True)
     assert found.reason.startswith("its quota or credit is used up: ")
@@ -248,26 +248,26 @@ GEMINI_QUOTA = (
     ],
 )  # fmt: skip
 def test_what_time_lifts_is_waited_for(output: str, kind: str) -> None:
-    found = find_trouble(output, crashed=True, agent=True, now=NOW)
+    found = find_trouble(output, crashed=True, is_agent_cli=True, now=NOW)
     assert isinstance(found, Outage)
     assert found.kind == kind
 
 
 def test_any_programs_bill_is_not_the_models() -> None:
-    found = find_trouble("Error: 402 Payment Required\n", crashed=True, agent=False, now=NOW)
+    found = find_trouble("Error: 402 Payment Required\n", crashed=True, is_agent_cli=False, now=NOW)
     assert found is None
 
 
 def test_other_servers_refuse_other_things_for_their_size() -> None:
     upload = "AssertionError: expected 200\nError: 413 Request Entity Too Large\n"
-    assert find_trouble(upload, crashed=True, agent=False, now=NOW) is None
+    assert find_trouble(upload, crashed=True, is_agent_cli=False, now=NOW) is None
     said = "API Error: 413 request_too_large\n"
-    assert isinstance(find_trouble(said, crashed=True, agent=False, now=NOW), TooLarge)
+    assert isinstance(find_trouble(said, crashed=True, is_agent_cli=False, now=NOW), PromptTooLarge)
 
 
 def test_a_model_that_speaks_after_a_refusal_got_through() -> None:
     refused = lines({"type": "error", "message": "prompt is too long"})
-    assert find_trouble(refused + lines(SPEECH), crashed=True, agent=True, now=NOW) is None
+    assert find_trouble(refused + lines(SPEECH), crashed=True, is_agent_cli=True, now=NOW) is None
 
 
 def test_the_longest_wait_is_the_one_to_keep() -> None:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from threader.outbox import Fate, Outbox, fate, outbox_summary
-from threader.reports import Call
+from threader.reports import NodeCall
 
 
 @pytest.mark.parametrize(
@@ -35,22 +35,22 @@ def test_what_an_answer_means(error: Any, expected: Fate) -> None:
 
 def test_it_survives_a_torn_line(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
-    assert outbox.put([Call("a", "m", {}), Call("b", "m", {"x": 1})])
-    assert not outbox.put([Call("a", "m", {})])
+    assert outbox.put([NodeCall("a", "m", {}), NodeCall("b", "m", {"x": 1})])
+    assert not outbox.put([NodeCall("a", "m", {})])
     outbox.settle("a")
     for name in ("outbox.jsonl", "outbox.settled.jsonl"):
         with (tmp_path / name).open("ab") as file:
             file.write(b'{"key": "torn')
     again = Outbox(tmp_path)
-    assert again.pending() == [Call("b", "m", {"x": 1})]
-    assert again.put([Call("c", "m", {})])
+    assert again.pending() == [NodeCall("b", "m", {"x": 1})]
+    assert again.put([NodeCall("c", "m", {})])
     assert list(Outbox(tmp_path).calls) == ["a", "b", "c"]
 
 
 def test_problems_have_names_and_end(tmp_path: Path) -> None:
     assert outbox_summary(tmp_path) is None
     outbox = Outbox(tmp_path)
-    outbox.put([Call(key, "m", {}) for key in "abc"])
+    outbox.put([NodeCall(key, "m", {}) for key in "abc"])
     outbox.wait("a", "m: too early")
     assert outbox_summary(tmp_path) == {
         "delivered": 0, "waiting": 3, "refused": 0, "problems": ["1 reports wait: m: too early"],
@@ -63,7 +63,7 @@ def test_problems_have_names_and_end(tmp_path: Path) -> None:
     outbox.settle("c")
     assert Outbox(tmp_path).summary() == {
         "delivered": 2, "waiting": 0, "refused": 1,
-        "problems": ["1 reports were refused for good: nonsense"],
+        "problems": ["1 reports were finally refused: nonsense"],
     }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_the_outbox_of_an_older_runner_is_read(tmp_path: Path) -> None:
 def test_to_look_while_a_run_writes_changes_nothing(tmp_path: Path) -> None:
     """`status` may see half a line; the run that writes the other half must find the first."""
     outbox = Outbox(tmp_path)
-    outbox.put([Call("a", "m", {})])
+    outbox.put([NodeCall("a", "m", {})])
     path = tmp_path / "outbox.jsonl"
     with path.open("ab") as running:
         running.write(b'{"key":"b","meth')

@@ -21,13 +21,13 @@ from threader.outcome import (
     rules_for,
     settle,
 )
-from threader.parsing import Parsed, ParserErrorCode, ParserFailure
+from threader.parsing import ParsedContract, ParserErrorCode, ParserFailure
 
 NO_FENCE = ParserFailure(ParserErrorCode.NO_SENTINEL, "none")
 
 
-def result(status: str, **fields: Any) -> Parsed[TaskResult]:
-    return Parsed(
+def result(status: str, **fields: Any) -> ParsedContract[TaskResult]:
+    return ParsedContract(
         TaskResult.model_validate(
             {
                 "contract_version": "2.0",
@@ -65,7 +65,7 @@ def rules(**task: Any) -> Rules:
 def test_classification(
     ending: Ending,
     code: int | None,
-    parsed: Parsed[TaskResult] | ParserFailure,
+    parsed: ParsedContract[TaskResult] | ParserFailure,
     tail: str,
     expected: str,
 ) -> None:

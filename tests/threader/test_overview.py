@@ -11,8 +11,8 @@ from schemas.run_state import RunStatus, TaskStatus
 from schemas.v2 import FailureClass
 from tests.threader.builders import NOW
 from tests.threader.projects import Bench, heal_block, result_block
-from threader.course import new_state
 from threader.errors import NoSuchRun, ThreaderError
+from threader.initial_state import new_state
 from threader.interruptions import paused
 from threader.load import load_project
 from threader.overview import explanations, find_logs, follow_logs, overview, overview_lines
@@ -35,7 +35,7 @@ def test_overview_and_logs(tmp_path: Path) -> None:
     assert facts["troubled"]["C"]["signature"] == "blocked_external:no_key"
     lines = overview_lines(facts)
     assert "  C BLOCKED: blocked_external:no_key" in lines
-    assert "    it said: no key" in lines
+    assert "    its worker said: no key" in lines
     assert f"    $ cacp thread resume {bench.root}/manifest.json --retry C" in lines
 
     def names(task: str | None, phase: str | None) -> list[str]:
@@ -46,7 +46,7 @@ def test_overview_and_logs(tmp_path: Path) -> None:
     assert len(names(None, None)) == 4
     with pytest.raises(NoSuchRun):
         find_logs(tmp_path, None, None)
-    with pytest.raises(ThreaderError, match="no phase werker"):
+    with pytest.raises(ThreaderError, match="werker should be one of"):
         find_logs(bench.state_dir, None, "werker")
 
 

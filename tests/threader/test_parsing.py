@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from schemas.heal_decision import HealDecision
 from schemas.task_result import TaskResult
-from tests.growth import grows_linearly
+from tests.support.growth import grows_linearly
 from threader.parsing import (
     EXPLANATIONS,
     HEAL_FENCE,
-    Parsed,
+    ParsedContract,
     ParserErrorCode,
     ParserFailure,
     parse_decision,
@@ -31,9 +31,9 @@ def fenced(text: str, name: str = "TASK_RESULT_V2") -> bytes:
     return f"<<<{name}>>>\n{text}\n<<<END_{name}>>>\n".encode()
 
 
-def result(log: bytes) -> Parsed[TaskResult]:
+def result(log: bytes) -> ParsedContract[TaskResult]:
     parsed = parse_result(log, "A")
-    assert isinstance(parsed, Parsed), parsed
+    assert isinstance(parsed, ParsedContract), parsed
     return parsed
 
 
@@ -132,7 +132,7 @@ def test_decisions_have_their_own_fence() -> None:
     )
     log = fenced(body()) + fenced(text, HEAL_FENCE.name)
     parsed = parse_decision(log)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedContract)
     assert isinstance(parsed.value, HealDecision)
     missing = parse_decision(fenced(body()))
     assert isinstance(missing, ParserFailure)
@@ -142,7 +142,7 @@ def test_decisions_have_their_own_fence() -> None:
 @given(st.binary(max_size=2000), st.binary(max_size=200))
 def test_any_bytes_give_a_result_or_a_code(noise: bytes, inner: bytes) -> None:
     log = noise + b"\n<<<TASK_RESULT_V2>>>\n" + inner + b"\n<<<END_TASK_RESULT_V2>>>\n"
-    assert isinstance(parse_result(log, "A"), Parsed | ParserFailure)
+    assert isinstance(parse_result(log, "A"), ParsedContract | ParserFailure)
 
 
 @given(st.text(min_size=1, max_size=300), st.lists(st.text(max_size=100), max_size=5))
@@ -184,7 +184,7 @@ def test_hostile_logs_cost_linear_time(unit: bytes) -> None:
 def test_colours_and_marks_around_a_fence_hide_nothing(around: tuple[str, str]) -> None:
     before, after = around
     log = "".join(f"{before}{line}{after}\n" for line in fenced(body()).decode().splitlines())
-    assert isinstance(parse_result(log.encode(), "A"), Parsed)
+    assert isinstance(parse_result(log.encode(), "A"), ParsedContract)
     prose = f"prose {before}<<<TASK_RESULT_V2>>>\n{{}}\n<<<END_TASK_RESULT_V2>>>\n"
     assert isinstance(parse_result(prose.encode(), "A"), ParserFailure)
 
@@ -193,5 +193,5 @@ def test_the_specifications_own_example_is_taken() -> None:
     item = {"path": "a", "op": "replace", "encoding": "utf8", "content": "x"}
     log = fenced(body(writes=[{**item, "sha256_before": "sha256:example"}]))
     parsed = parse_result(log, "A")
-    assert isinstance(parsed, Parsed)
-    assert parsed.warnings == ("a: sha256_before is no digest, and was not checked",)
+    assert isinstance(parsed, ParsedContract)
+    assert parsed.warnings == ("a: sha256_before is not a digest, and was not checked",)

@@ -8,7 +8,7 @@ import pytest
 from tests.threader.fakes import adapter_spec
 from tests.threader.projects import Bench, heal_block, result_block
 from threader.compat import read_wire
-from threader.doctor import Finding
+from threader.doctor import DoctorFinding
 from threader.load import load_project
 from threader.probe import TASK, probe_all
 
@@ -16,7 +16,7 @@ READY = result_block(TASK, summary="ready")
 LIMIT = 120.0
 
 
-def probe(bench: Bench, limit: float = LIMIT, **fields: Any) -> list[Finding]:
+def probe(bench: Bench, limit: float = LIMIT, **fields: Any) -> list[DoctorFinding]:
     bench.manifest |= fields
     return probe_all(load_project(bench.save()), limit)
 
@@ -36,12 +36,12 @@ def test_worker_and_healer_are_asked_as_in_a_run(bench: Bench) -> None:
     }
     worker, healer = probe(bench)
     assert worker.ok
-    assert worker.text.startswith("worker: claude answered by its contract in ")
+    assert worker.text.startswith("worker: claude answered with a valid contract in ")
     assert "DONE, ready (" in worker.text
     assert "$0.01" in worker.text
     assert healer.ok
-    assert "healer: command answered by its contract" in healer.text
-    assert "NOT_FIXABLE, ready (tokens not told, cost not told)" in healer.text
+    assert "healer: command answered with a valid contract" in healer.text
+    assert "NOT_FIXABLE, ready (tokens not reported, cost not reported)" in healer.text
     assert not bench.state_dir.exists(), "nothing of the run is touched"
     assert bench.tree() == {}
 
@@ -67,8 +67,8 @@ def test_it_runs_in_a_scratch_folder_that_is_gone_afterwards(bench: Bench) -> No
         ("exit 3", "", "it wrote nothing"),
         ("", READY.replace('"DONE"', '"FINE"'), "SCHEMA_VIOLATION: "),
         ("echo 'API Error: 401 authentication_error: invalid x-api-key'; exit 1", "",
-         "its provider could not be had, it refuses the account or key: API Error: 401"),
-        ("echo 'Prompt is too long'; exit 1", "", "refuses its prompt as too large: Prompt is"),
+         "its provider was unavailable, it refuses the account or key: API Error: 401"),
+        ("echo 'Prompt is too long'; exit 1", "", "refuses the prompt as too large: Prompt is"),
         ("", result_block(TASK, status="BLOCKED", summary="no tools"), "BLOCKED, no tools"),
     ],
 )  # fmt: skip

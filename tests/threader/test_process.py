@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import until
 from tests.threader.projects import is_alive
-from tests.waiting import until
 from threader.outcome import Ending
 from threader.process import MARKER, Exit, kill_leftovers, run_process
 

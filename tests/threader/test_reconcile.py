@@ -5,7 +5,7 @@ from typing import Any
 from schemas.run_state import RunState, RunStatus, TaskStatus, Usage, WindowState
 from tests.threader.builders import NOW, make_manifest, record
 from threader.budget import spent_in
-from threader.course import new_state
+from threader.initial_state import new_state
 from threader.reconcile import differences, fresh, reconcile, resume
 
 TASKS: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.growth import grows_linearly
+from tests.support.growth import grows_linearly
 from threader.repair import repair
 
 VALUES = st.recursive(

@@ -17,7 +17,7 @@ from schemas.run_state import (
 )
 from tests.threader.builders import record
 from tests.threader.projects import Bench, heal_block, result_block, write
-from threader.course import new_state
+from threader.initial_state import new_state
 from threader.load import load_project
 from threader.report import MAX_DETAILS, duration_text, report_data, span_text, write_report
 
@@ -72,7 +72,7 @@ def test_one_safe_self_contained_page(tmp_path: Path) -> None:
         assert part in page
     text = markdown.read_text()
     assert "- **B** ESCALATED: prompt_gap:unclear came back 2 times" in text
-    assert "| A | DONE | 1 | 0 |  | tokens not told, cost not told |" in text
+    assert "| A | DONE | 1 | 0 |  | tokens not reported, cost not reported |" in text
 
 
 def test_long_runs_are_cut_and_say_so(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_the_report_tells_a_night(tmp_path: Path) -> None:
     for part in (
         "40 s, interrupted for 14 s",
         "Used: 2 k tokens (1.8 k in, of which 1.6 k cached, 200 out), $0.50.",
-        "- **A** ESCALATED: used up\n  It said: No key. Really.\n  Holds back 1: B\n",
+        "- **A** ESCALATED: used up\n  Its worker said: No key. Really.\n  Holds back 1: B\n",
         f"      cacp thread resume {project.path} --retry A\n",
-        "src/c.py was edited while a task's writes stood in it",
+        "src/c.py was edited while a task's writes were applied",
         f"      diff -uN {bench.workspace}/src/c.py {bench.state_dir}/backups/C.1/0.edited\n",
         "- **B** waits for A",
         "- outage, 2026-03-20 15:21:05 to 15:21:09 (4.0 s): rate limited: 429",
-        "- killed, 2026-03-20 15:21:20 to 15:21:30 (10 s): the runner was killed; cut short: C",
+        "- killed, 2026-03-20 15:21:20 to 15:21:30 (10 s): the runner was killed; cut off: C",
         "1 files, +7 −2.",
         "- `src/c.py` +7 −2",
         "- `c0ffeec0ffee` C: ",
@@ -164,7 +164,7 @@ def test_the_report_tells_a_night(tmp_path: Path) -> None:
         f'<code class="cmd">cacp thread resume {project.path} --retry A</code>',
         '<i class="gap" style="left:50.00%;width:25.00%" title="killed: the runner was killed">',
         "3 attempts met it",
-        "cut short, and not counted: C",
+        "cut off, and not counted: C",
         "<code>c0ffeec0ffee</code>",
     ):
         assert part in page
@@ -173,10 +173,10 @@ def test_the_report_tells_a_night(tmp_path: Path) -> None:
 def test_what_no_log_tells_is_not_zero(tmp_path: Path) -> None:
     bench, state = make(tmp_path)
     page, text = (path.read_text() for path in write_report(load_project(bench.save()), state))
-    assert "tokens: not told" in page
-    assert "cost: not told" in page
+    assert "tokens: not reported" in page
+    assert "cost: not reported" in page
     assert "$0" not in page
-    assert "Used: tokens not told, cost not told." in text
+    assert "Used: tokens not reported, cost not reported." in text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from schemas.acp_payloads import PAYLOADS
 from schemas.manifest import Manifest
 from schemas.run_state import LearnedRule, RunState, RunStatus, TaskStatus
 from tests.threader.builders import NOW, make_manifest, record
-from threader.course import new_state
+from threader.initial_state import new_state
 from threader.interruptions import BY_SIGNAL, reopened, stopped
 from threader.reports import all_calls, paused_calls
 

@@ -85,5 +85,7 @@ def test_wrappers_are_thin_and_point_to_the_skill_and_the_specification(platform
 
 
 def test_a_platform_without_a_wrapper_is_refused() -> None:
-    with pytest.raises(ThreaderError, match="emacs is none of claude, codex, cursor, windsurf"):
+    with pytest.raises(
+        ThreaderError, match="unknown platform emacs; there are claude, codex, cursor, windsurf"
+    ):
         skill("emacs")

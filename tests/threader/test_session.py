@@ -8,13 +8,12 @@ import pytest
 from schemas.manifest import Budget
 from schemas.run_state import TaskStatus
 from tests.threader.projects import Bench, heal_block, result_block
-from threader.errors import NoSuchRun, RunExists, RunLocked, ThreaderError
+from threader.errors import Interrupted, NoSuchRun, RunExists, RunLocked, ThreaderError
 from threader.load import load_project
 from threader.overview import overview, overview_lines
 from threader.report import write_report
-from threader.run import Interrupted
 from threader.session import load_state, resume_run, start_run
-from threader.transaction import Transaction
+from threader.transaction import FileTransaction
 from threader.writes import FileChange
 
 
@@ -58,7 +57,7 @@ def test_the_operator_retries_an_escalated_task(tmp_path: Path) -> None:
     opened, _ = resume_run(project)
     assert asyncio.run(opened.go()).tasks["A"].status is TaskStatus.ESCALATED
     assert bench.calls("A") == 1
-    with pytest.raises(ThreaderError, match="Z is no task"):
+    with pytest.raises(ThreaderError, match="Z is not a task"):
         resume_run(project, retry=["Z"])
     opened, _ = resume_run(project, retry=["A"])
     state = asyncio.run(opened.go())
@@ -83,7 +82,7 @@ def test_starting_over_undoes_what_a_crash_left_half_done(tmp_path: Path) -> Non
     bench = Bench(tmp_path / "p", ["A"])
     asyncio.run(bench.run())
     changes = [FileChange("half.txt", None, b"half")]
-    crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
+    crashed = FileTransaction(bench.workspace, bench.state_dir / "backups" / "A.2")
     crashed.begin(changes)
     crashed.apply(changes)
     (bench.state_dir / "run.json").write_text("{")
@@ -95,7 +94,7 @@ def crash_with_an_edit(bench: Bench) -> None:
     """Half an attempt of A is on disk, and somebody has edited the file that it wrote."""
     asyncio.run(bench.run())
     changes = [FileChange("half.txt", None, b"half")]
-    crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
+    crashed = FileTransaction(bench.workspace, bench.state_dir / "backups" / "A.2")
     crashed.begin(changes)
     crashed.apply(changes)
     (bench.workspace / "half.txt").write_text("mine")
@@ -145,7 +144,7 @@ def test_a_state_that_moved_on_meanwhile_is_not_overwritten(tmp_path: Path) -> N
     late, _ = resume_run(load_project(bench.save()))
     asyncio.run(resume_run(load_project(bench.save()))[0].go())
     for opened in (slow, late):
-        with pytest.raises(RunLocked, match="meanwhile"):
+        with pytest.raises(RunLocked, match="since it was read"):
             asyncio.run(opened.go())
     assert bench.calls("A") == 1
 

@@ -8,8 +8,8 @@ import pytest
 from schemas.run_state import RunState, TaskStatus, WindowState
 from schemas.state import State
 from tests.threader.builders import NOW, make_manifest
-from threader.course import new_state
 from threader.errors import NoSuchRun, ThreaderError
+from threader.initial_state import new_state
 from threader.store import RunStore, now
 
 

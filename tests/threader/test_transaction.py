@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from threader.transaction import Transaction, diff_text, recover, temporary_name
+from threader.transaction import FileTransaction, diff_text, recover, temporary_name
 from threader.writes import FileChange
 
 
@@ -36,7 +36,7 @@ CHANGES = [
 
 def test_commit_keeps_and_rollback_restores(root: Path, tmp_path: Path) -> None:
     before = snapshot(root)
-    transaction = Transaction(root, tmp_path / "b" / "A.1")
+    transaction = FileTransaction(root, tmp_path / "b" / "A.1")
     transaction.begin(CHANGES)
     assert snapshot(root) == before
     transaction.apply(CHANGES)
@@ -48,7 +48,7 @@ def test_commit_keeps_and_rollback_restores(root: Path, tmp_path: Path) -> None:
 
 def test_what_a_person_edited_meanwhile_is_kept_as_a_copy(root: Path, tmp_path: Path) -> None:
     before = snapshot(root)
-    transaction = Transaction(root, tmp_path / "backups" / "A.1")
+    transaction = FileTransaction(root, tmp_path / "backups" / "A.1")
     transaction.begin(CHANGES)
     transaction.apply(CHANGES)
     (root / "src/old.py").write_text("mine\n")
@@ -56,8 +56,8 @@ def test_what_a_person_edited_meanwhile_is_kept_as_a_copy(root: Path, tmp_path: 
     [(key, notes)] = recover(tmp_path / "backups", lambda key: False).items()
     assert key == "A.1"
     assert notes[1].text == (
-        "src/old.py was edited while a task's writes stood in it; "
-        "that is kept as backups/A.1/0.edited"
+        "src/old.py was edited while a task's writes were applied; "
+        "that version is kept as backups/A.1/0.edited"
     )
     assert (transaction.folder / "0.edited").read_text() == "mine\n"
     assert (transaction.folder / "1.edited").read_text() == "mine too\n"
@@ -69,7 +69,7 @@ def test_what_a_person_edited_meanwhile_is_kept_as_a_copy(root: Path, tmp_path: 
 def test_recover_after_a_crash(root: Path, tmp_path: Path, applied: int, committed: bool) -> None:
     """However far it came: undone unless the state knows the attempt as done."""
     before = snapshot(root)
-    transaction = Transaction(root, tmp_path / "b" / "A.1")
+    transaction = FileTransaction(root, tmp_path / "b" / "A.1")
     transaction.begin(CHANGES)
     transaction.apply(CHANGES[:applied])
     (root / "src" / temporary_name("old.py")).write_text("half")
@@ -83,7 +83,7 @@ def test_recover_after_a_crash(root: Path, tmp_path: Path, applied: int, committ
 def test_a_folder_swapped_for_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    transaction = Transaction(root, tmp_path / "b" / "A.1")
+    transaction = FileTransaction(root, tmp_path / "b" / "A.1")
     change = [FileChange("src/x.py", None, b"x")]
     transaction.begin(change)
     (root / "src").rename(root / "moved")
@@ -112,7 +112,7 @@ def test_rollback_restores_any_tree(
         (root / name).write_bytes(data)
     before = snapshot(root)
     changes = [FileChange(name, first.get(name), data) for name, data in second.items()]
-    transaction = Transaction(root, base / "backup")
+    transaction = FileTransaction(root, base / "backup")
     transaction.begin(changes)
     transaction.apply(changes)
     assert all((root / name).read_bytes() == data for name, data in second.items())
@@ -130,7 +130,7 @@ def test_diff_text() -> None:
 def test_the_longest_name_can_be_written_and_taken_back(root: Path, tmp_path: Path) -> None:
     before = snapshot(root)
     changes = [FileChange("漢" * 85, None, b"x")]
-    transaction = Transaction(root, tmp_path / "b" / "A.1")
+    transaction = FileTransaction(root, tmp_path / "b" / "A.1")
     transaction.begin(changes)
     transaction.apply(changes)
     assert (root / ("漢" * 85)).read_bytes() == b"x"

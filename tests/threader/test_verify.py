@@ -9,13 +9,15 @@ import pytest
 
 from schemas.verify_profile import VerifyProfile
 from threader.outcome import Failure
-from threader.verify import Check, base_environment, verify
+from threader.verify import VerifyContext, base_environment, verify
 
 
 def check(tmp_path: Path, *steps: dict[str, Any], **fields: Any) -> Failure | None:
     listed = [{"timeout_sec": 10, **step} for step in steps]
     profile = VerifyProfile.model_validate({"steps": listed, **fields})
-    return asyncio.run(verify(profile, Check(tmp_path, tmp_path / "log", "m", 1 << 30, os.environ)))
+    return asyncio.run(
+        verify(profile, VerifyContext(tmp_path, tmp_path / "log", "m", 1 << 30, os.environ))
+    )
 
 
 def test_smoke_runs_last_and_only_after_the_others(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from rich.console import Console
 from schemas.run_state import RunState, Usage
 from tests.threader.builders import NOW, make_manifest, record
 from tests.threader.projects import Bench, heal_block, result_block
-from threader.course import new_state
+from threader.events import RunEvent
+from threader.initial_state import new_state
 from threader.interruptions import paused
-from threader.run import Event
 from threader.view import LiveView, PlainView, time_left
 
 
@@ -25,7 +25,7 @@ def test_the_live_view_tells_the_run(tmp_path: Path) -> None:
     console = Console(file=out, force_terminal=True, width=100, height=30, color_system=None)
     shots: list[str] = []
 
-    def shoot(event: Event, state: RunState) -> None:
+    def shoot(event: RunEvent, state: RunState) -> None:
         with console.capture() as capture:
             console.print(view.render())
         shots.append(capture.get())
@@ -55,8 +55,8 @@ def test_the_live_view_tells_what_is_used_and_waited_for() -> None:
 def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     state = new_state(make_manifest(["A"]), NOW)
     view = PlainView()
-    view(Event("started", "A attempt 1", "A"), state)
-    view(Event("settled", "A DONE", "A"), state)
+    view(RunEvent("started", "A attempt 1", "A"), state)
+    view(RunEvent("settled", "A DONE", "A"), state)
     assert capsys.readouterr().out.endswith(" A DONE\n")
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from schemas.run_state import TaskState, TaskStatus
 from tests.threader.builders import make_manifest
-from threader.course import initial_policy
+from threader.initial_state import initial_policy
 from threader.windows import failure_rate, grow, isolate, shrink, sweeps, window_limit
 
 

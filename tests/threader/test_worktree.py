@@ -12,10 +12,10 @@ import pytest
 from schemas.run_state import RunState, TaskStatus
 from tests.threader.projects import Bench, heal_block, result_block, write
 from threader.errors import NotReady
+from threader.events import RunEvent
 from threader.load import load_project
-from threader.run import Event
 from threader.session import load_state, resume_run, start_run
-from threader.transaction import Transaction
+from threader.transaction import FileTransaction
 from threader.worktree import WorktreeSite
 from threader.writes import FileChange
 
@@ -148,7 +148,7 @@ def test_what_a_worker_commits_by_itself_is_discarded(tmp_path: Path, start: str
     bench.answer("A", result_block("A", writes=[write("a.txt", "a")]))
     state = run(bench)
     assert state.tasks["A"].status is TaskStatus.DONE
-    assert "by itself" in "".join(state.tasks["A"].history[0].notes)
+    assert "directly" in "".join(state.tasks["A"].history[0].notes)
     assert bench.tree() == {"base.txt": "one\ntwo\nthree\n", "a.txt": "a"}
     assert "mine" not in git(bench, "log", "--format=%s")
 
@@ -209,7 +209,7 @@ def test_the_healer_works_in_a_tree_of_its_own(tmp_path: Path) -> None:
     state = run(bench)
     assert (bench.root / "where").read_text().strip().endswith("/worktrees/@healer")
     assert bench.tree() == {"base.txt": "one\ntwo\nthree\n"}
-    assert "edited files by itself" in state.healing_rounds[0].changes[0]
+    assert "edited files directly" in state.healing_rounds[0].changes[0]
     assert git(bench, "worktree", "list").count("\n") == 1
     assert state.tasks["A"].status is TaskStatus.DONE
 
@@ -261,7 +261,7 @@ def test_what_recovery_kept_is_known_though_it_then_refused(tmp_path: Path, *, f
     bench = make(tmp_path, ["A"], healer=None)
     run(bench)
     changes = [FileChange("half.txt", None, b"half")]
-    crashed = Transaction(bench.workspace, bench.state_dir / "backups" / "A.2")
+    crashed = FileTransaction(bench.workspace, bench.state_dir / "backups" / "A.2")
     crashed.begin(changes)
     crashed.apply(changes)
     (bench.workspace / "half.txt").write_text("mine")
@@ -291,7 +291,7 @@ def test_another_gits_lock_is_waited_for_told_and_costs_no_attempt(tmp_path: Pat
     opened = bench.open()
     told: list[str] = []
 
-    def listen(event: Event, _: RunState) -> None:
+    def listen(event: RunEvent, _: RunState) -> None:
         told.append(event.kind)
         if event.kind == "waiting":
             assert "another git holds index.lock" in event.text

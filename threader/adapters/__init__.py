@@ -1,4 +1,4 @@
-"""The boundary to agent CLIs: the only place where their ways are known (agent-threader-v2 §9)."""
+"""The boundary to agent CLIs: only here is known how each one works (agent-threader-v2 §9)."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from threader.adapters.base import Adapter
 
 
 def make_adapter(spec: AdapterSpec) -> Adapter:
-    """The adapter that `spec` names. Heavy ones are imported only when they are wanted."""
+    """The adapter that `spec` names. Heavy ones are imported on use only."""
     if spec.adapter == "interactive":
         from threader.adapters.interactive import InteractiveAdapter
 

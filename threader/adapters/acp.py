@@ -1,6 +1,6 @@
-"""Any agent that speaks the Agent Client Protocol over stdio, by the official SDK (§9).
+"""Any agent that speaks the Agent Client Protocol over stdio, with the official SDK (§9).
 
-Updates go to the log as JSON lines. The agent may read the workspace; it may not write, and
+Updates are logged as JSON lines. The agent may read the workspace; it may not write, and
 permission for anything that changes files is refused: writes go through the result (§8).
 """
 
@@ -26,7 +26,7 @@ from acp.schema import (
 
 from threader.adapters.base import (
     Adapter,
-    Capabilities,
+    AdapterCapabilities,
     ExecutionArtifact,
     PreparedInvocation,
     RunContext,
@@ -41,7 +41,7 @@ LINE_LIMIT = 64 * 1024 * 1024
 
 
 class AcpClient:
-    """Our side of the session."""
+    """The client's side of a session: reads files, refuses changes, logs updates."""
 
     def __init__(self, log: int, cwd: Path) -> None:
         self._log = log
@@ -93,7 +93,7 @@ class AcpClient:
 
 class AcpAdapter(Adapter):
     id = "acp"
-    capabilities = Capabilities(arg_prompt=False)
+    capabilities = AdapterCapabilities(arg_prompt=False)
 
     def arguments(self, ctx: RunContext) -> list[str]:
         return []
@@ -138,7 +138,7 @@ class AcpAdapter(Adapter):
         self, process: asyncio.subprocess.Process, ctx: RunContext, log: int
     ) -> None:
         client = AcpClient(log, ctx.cwd)
-        # The rest of the interface serves capabilities that are not offered.
+        # The rest of the interface belongs to capabilities that are not offered.
         offered = cast(Client, client)
         connection = connect_to_agent(offered, process.stdin, process.stdout)
         try:

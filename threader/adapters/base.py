@@ -15,28 +15,28 @@ from schemas.manifest import AdapterSpec, Manifest
 from schemas.run_state import Usage
 from schemas.task_result import TaskResult
 from threader.adapters.usage import find_usage
-from threader.parsing import Buffer, Parsed, ParserFailure, parse_decision, parse_result
+from threader.parsing import Buffer, ParsedContract, ParserFailure, parse_decision, parse_result
 from threader.process import MARKER, Exit, run_process
 
 Result = TypeVar("Result")
-ResultReader = Callable[[Buffer, str], Parsed[TaskResult] | ParserFailure]
+ResultReader = Callable[[Buffer, str], ParsedContract[TaskResult] | ParserFailure]
 
 HEALER = "@healer"
-"""The healer's name where a task's would stand; no task can be called so."""
+"""Stands for the healer in place of a task id; no task can have this id."""
 
 MAX_ARGUMENT = 100_000
 """Linux refuses a single argument of 128 KiB; a longer prompt goes through a file."""
 
 
 def child_environment(manifest: Manifest) -> dict[str, str]:
-    """What workers, healers and checks inherit: all but the key of the node."""
+    """The environment of workers, healers and verification: all variables but the node's key."""
     hidden = manifest.node.key_env if manifest.node else None
     return {name: value for name, value in os.environ.items() if name != hidden}
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """One invocation's surroundings. `environ` is what the child inherits."""
+    """Where and how one invocation runs. The child inherits `environ`."""
 
     task_id: str
     cwd: Path
@@ -61,7 +61,7 @@ class PreparedInvocation:
 
 @dataclass(frozen=True)
 class ExecutionArtifact:
-    """What is left of an invocation: its log, and how it ended."""
+    """The result of an invocation: its log, and how it ended."""
 
     log_path: Path
     exit: Exit
@@ -74,7 +74,7 @@ class AdapterHealth:
 
 
 @dataclass(frozen=True)
-class Capabilities:
+class AdapterCapabilities:
     stdin_prompt: bool = True
     arg_prompt: bool = True
     pty: bool = False
@@ -82,12 +82,12 @@ class Capabilities:
 
 
 class Adapter(ABC):
-    """One CLI. Contracts are read by the shared parser, from `transcript`."""
+    """One CLI. The shared parser reads its contracts from `transcript`."""
 
     id: ClassVar[str]
     is_agent: ClassVar[bool] = True
-    """Whether it is the CLI of an agent: its errors are the provider's, not any program's."""
-    capabilities: ClassVar[Capabilities] = Capabilities()
+    """Whether it is the CLI of an agent, so that its errors may be attributed to a provider."""
+    capabilities: ClassVar[AdapterCapabilities] = AdapterCapabilities()
     default_command: ClassVar[tuple[str, ...]] = ()
     default_prompt: ClassVar[str] = "stdin"
 
@@ -99,13 +99,13 @@ class Adapter(ABC):
         return list(self.spec.command or self.default_command)
 
     @property
-    def tells_usage(self) -> bool:
-        """Whether its log may tell what was used: False where it never does."""
+    def reports_usage(self) -> bool:
+        """Whether its log may report usage; False when it never does."""
         return True
 
     @abstractmethod
     def arguments(self, ctx: RunContext) -> list[str]:
-        """What follows the command, without the prompt."""
+        """The arguments after the command, without the prompt."""
 
     def environment(self, ctx: RunContext) -> dict[str, str]:
         return {
@@ -147,14 +147,16 @@ class Adapter(ABC):
 
     def extract_result(
         self, artifact: ExecutionArtifact, ctx: RunContext
-    ) -> Parsed[TaskResult] | ParserFailure:
+    ) -> ParsedContract[TaskResult] | ParserFailure:
         return self._read(artifact, lambda text: ctx.read_result(text, ctx.task_id))
 
-    def extract_decision(self, artifact: ExecutionArtifact) -> Parsed[HealDecision] | ParserFailure:
+    def extract_decision(
+        self, artifact: ExecutionArtifact
+    ) -> ParsedContract[HealDecision] | ParserFailure:
         return self._read(artifact, parse_decision)
 
     def usage(self, artifact: ExecutionArtifact) -> Usage | None:
-        """What the CLI tells of tokens and money; None when it tells nothing."""
+        """The tokens and cost that the CLI reports; None when it reports none."""
         return self._raw(artifact, find_usage)
 
     def _read(self, artifact: ExecutionArtifact, reader: Callable[[Buffer], Result]) -> Result:
@@ -175,7 +177,9 @@ class Adapter(ABC):
         name = self.command[0]
         if "/" in name:
             name = str(cwd / name)
-        found = shutil.which(name, path={**environ, **self.spec.env}.get("PATH"))
-        if found is None:
-            return AdapterHealth(False, [f"{self.id}: there is no executable {self.command[0]}"])
-        return AdapterHealth(True, [f"{self.id}: {found}"])
+        executable = shutil.which(name, path={**environ, **self.spec.env}.get("PATH"))
+        if executable is None:
+            return AdapterHealth(
+                False, [f"{self.id}: cannot find the executable {self.command[0]}"]
+            )
+        return AdapterHealth(True, [f"{self.id}: {executable}"])

@@ -10,7 +10,7 @@ from threader.parsing import Buffer
 class CommandAdapter(Adapter):
     """Any program: the prompt on stdin (or as the last argument), the answer on stdout.
 
-    With an `output` of JSON, what it writes are the events of a CLI that we know.
+    With a JSON `output`, it is read as the events of any CLI that has an adapter here.
     """
 
     id = "command"
@@ -38,7 +38,7 @@ class ClaudeAdapter(Adapter):
         return argv
 
     @property
-    def tells_usage(self) -> bool:
+    def reports_usage(self) -> bool:
         return self.spec.output != "text"
 
     def transcript(self, log: Buffer) -> Buffer:
@@ -46,7 +46,7 @@ class ClaudeAdapter(Adapter):
 
 
 class AgentAdapter(Adapter):
-    """Cursor's `agent -p`: like `claude`, and told to trust the workspace it is started in."""
+    """Cursor's `agent -p`: like `claude`, with `--trust` for the workspace it is started in."""
 
     id = "agent"
     default_command: ClassVar[tuple[str, ...]] = ("agent",)
@@ -59,7 +59,7 @@ class AgentAdapter(Adapter):
         return argv
 
     @property
-    def tells_usage(self) -> bool:
+    def reports_usage(self) -> bool:
         return False
 
     def transcript(self, log: Buffer) -> Buffer:
@@ -79,7 +79,7 @@ class OpencodeAdapter(Adapter):
         return argv
 
     @property
-    def tells_usage(self) -> bool:
+    def reports_usage(self) -> bool:
         return self.spec.output != "text"
 
     def transcript(self, log: Buffer) -> Buffer:

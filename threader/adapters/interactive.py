@@ -1,7 +1,7 @@
 """CLIs that talk to a terminal (agent-threader-v2 §9 "Interactive CLIs").
 
-The child sees a wide terminal. What it asks is answered by the manifest's `rescues`, a bounded
-number of times; silence is bounded; it is done when a complete contract stands in its output.
+The child gets a wide terminal. The manifest's `rescues` answer its questions, a bounded number of
+times, and silence is bounded too. It is done when its output holds a complete contract.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import struct
 import termios
 import time
 from contextlib import suppress
+from enum import Enum, auto
 
 import regex
 
@@ -18,7 +19,7 @@ from schemas.manifest import AdapterSpec
 from threader.adapters.base import (
     HEALER,
     Adapter,
-    Capabilities,
+    AdapterCapabilities,
     ExecutionArtifact,
     PreparedInvocation,
     RunContext,
@@ -29,7 +30,7 @@ from threader.parsing import (
     RESULT_FENCE,
     Buffer,
     Fence,
-    Parsed,
+    ParsedContract,
     last_block,
     parse_decision,
 )
@@ -41,10 +42,10 @@ ROWS, COLUMNS = 50, 8_000
 
 QUIET_SEC = 0.3
 SETTLED_SEC = 1.0
-"""So long must a program be quiet, after it has shown something, to be taken for ready."""
+"""A program is taken to be ready when it has been quiet this long after showing something."""
 
 SEARCH_SEC = 0.25
-"""How long one search for `ready` may take; all other tasks wait for it."""
+"""The time limit of one search for `ready`, which blocks all other tasks."""
 
 SCREEN = 4_000
 ENTER = "\r"
@@ -52,19 +53,27 @@ NEVER = "(?!)"
 """A pattern that nothing matches."""
 
 
+class _Phase(Enum):
+    STARTING = auto()
+    """The prompt has to be typed once the child is ready."""
+    WORKING = auto()
+    """The child has its prompt."""
+
+
 class _Idle(Exception):
     """No output, and no rescue left."""
 
 
 def plain(log: bytes) -> bytes:
-    """Terminal output as text: no control sequences, one kind of line end."""
+    """Terminal output as text: without control sequences, lines end with a newline."""
     text = strip_ansi(log.decode("utf-8", "replace")).replace("\r\n", "\n").replace("\r", "\n")
     return text.encode("utf-8", "replace")
 
 
 def is_ready(screen: str, spec: AdapterSpec, *, quiet: float, waited: float) -> bool:
-    """Whether the prompt may be typed; both times in seconds. What is typed earlier may be lost:
-    a program that takes over the terminal throws away what came before. Raises TimeoutError when
+    """Whether the prompt may be typed; both times in seconds.
+
+    A program that takes over the terminal discards what was typed before. Raises TimeoutError when
     the pattern takes too long on this screen.
     """
     if waited >= spec.ready_sec:
@@ -75,14 +84,14 @@ def is_ready(screen: str, spec: AdapterSpec, *, quiet: float, waited: float) -> 
 
 
 class _Terminal:
-    """The master side of a pseudo-terminal; all that comes is written to the log first."""
+    """The master side of a pseudo-terminal; all output is written to the log first."""
 
     def __init__(self, master: int, log: int) -> None:
         self._master = master
         self._log = log
         self._screen = b""
         self.fresh = False
-        """Whether something came since whoever cares last set this."""
+        """Set on output; the reader resets it."""
         self.received = asyncio.Event()
         self.closed = False
         asyncio.get_running_loop().add_reader(master, self._read)
@@ -111,7 +120,7 @@ class _Terminal:
         return plain(self._screen).decode()
 
     def note(self, text: str) -> None:
-        """A line of our own in the log."""
+        """Write a line of the threader's own to the log."""
         os.write(self._log, f"\ncacp thread: {text}\n".encode())
 
     def clear(self) -> None:
@@ -137,7 +146,7 @@ class _Terminal:
 
 class InteractiveAdapter(Adapter):
     id = "interactive"
-    capabilities = Capabilities(pty=True, interactive=True)
+    capabilities = AdapterCapabilities(pty=True, interactive=True)
 
     def arguments(self, ctx: RunContext) -> list[str]:
         return ["--model", self.spec.model] if self.spec.model else []
@@ -146,7 +155,7 @@ class InteractiveAdapter(Adapter):
         return {"TERM": "xterm-256color", **super().environment(ctx)}
 
     @property
-    def tells_usage(self) -> bool:
+    def reports_usage(self) -> bool:
         return False
 
     def transcript(self, log: Buffer) -> Buffer:
@@ -179,9 +188,9 @@ class InteractiveAdapter(Adapter):
         finally:
             os.close(slave)
         terminal = _Terminal(master, log)
-        typed = invocation.stdin_path is not None
+        has_to_type_prompt = invocation.stdin_path is not None
         try:
-            work = self._converse(terminal, process, ctx, typed=typed)
+            work = self._converse(terminal, process, ctx, has_to_type_prompt=has_to_type_prompt)
             ending = await limited(work, log, invocation.timeout_sec, ctx.max_log_bytes)
         except _Idle:
             ending = Ending.IDLE
@@ -189,7 +198,7 @@ class InteractiveAdapter(Adapter):
             terminal.close()
             ended_itself = process.returncode is not None
             await asyncio.shield(stop_group(process))
-        # A CLI that was told to go after its answer was complete has done what it should.
+        # Stopping a CLI whose answer is complete is not a failure of the CLI.
         code = process.returncode if ended_itself else 0
         return ending, code if ending is Ending.EXITED else None
 
@@ -199,24 +208,25 @@ class InteractiveAdapter(Adapter):
         process: asyncio.subprocess.Process,
         ctx: RunContext,
         *,
-        typed: bool,
+        has_to_type_prompt: bool,
     ) -> None:
-        """Until the child ends or has answered. Raises _Idle when it is stuck."""
+        """Talk to the child until it ends or has answered. Raises _Idle when it is stuck."""
         fence = HEAL_FENCE if ctx.task_id == HEALER else RESULT_FENCE
-        rescues = 0
+        phase = _Phase.STARTING if has_to_type_prompt else _Phase.WORKING
+        rescues_used = 0
         spec = self.spec
-        began = silent_since = time.monotonic()
+        began = last_activity = time.monotonic()
         while not terminal.closed and process.returncode is None:
             if not await terminal.quiet(QUIET_SEC):
-                silent_since = time.monotonic()
+                last_activity = time.monotonic()
                 continue
             if terminal.fresh and self._complete(ctx, fence):
                 return
             terminal.fresh = False
             keys = self._answer(terminal.screen())
             now = time.monotonic()
-            quiet = now - silent_since
-            if keys is None and typed:
+            quiet = now - last_activity
+            if keys is None and phase is _Phase.STARTING:
                 try:
                     ready = is_ready(terminal.screen(), spec, quiet=quiet, waited=now - began)
                 except TimeoutError:
@@ -224,17 +234,17 @@ class InteractiveAdapter(Adapter):
                     terminal.note(f"the pattern `ready` takes too long on this screen; {wait}")
                     ready, spec = False, spec.model_copy(update={"ready": NEVER})
                 if ready:
-                    typed, silent_since = False, now
+                    phase, last_activity = _Phase.WORKING, now
                     terminal.clear()
-                    told = f"Read the file {ctx.prompt_path} and do what it says."
-                    await terminal.type(told + ENTER)
+                    instruction = f"Read the file {ctx.prompt_path} and do what it says."
+                    await terminal.type(instruction + ENTER)
                 continue
             if keys is None and quiet < self.spec.idle_sec:
                 continue
-            if rescues >= self.spec.max_rescues:
+            if rescues_used >= self.spec.max_rescues:
                 raise _Idle
-            rescues += 1
-            silent_since = now
+            rescues_used += 1
+            last_activity = now
             terminal.clear()
             await terminal.type(keys if keys is not None else ENTER)
         await process.wait()
@@ -243,10 +253,10 @@ class InteractiveAdapter(Adapter):
         return next((keys for text, keys in self.spec.rescues.items() if text in screen), None)
 
     def _complete(self, ctx: RunContext, fence: Fence) -> bool:
-        """Whether a valid contract stands in the output; an echoed example is not valid."""
+        """Whether the output holds a valid contract; an echoed example is not valid."""
         text = plain(ctx.log_path.read_bytes())
         if last_block(text, fence)[0] is None:
             return False
         if fence is HEAL_FENCE:
-            return isinstance(parse_decision(text), Parsed)
-        return isinstance(ctx.read_result(text, ctx.task_id), Parsed)
+            return isinstance(parse_decision(text), ParsedContract)
+        return isinstance(ctx.read_result(text, ctx.task_id), ParsedContract)

@@ -1,7 +1,7 @@
-"""The model's own text out of the JSON that CLIs wrap it in. Pure.
+"""Extracts the model's own text from the JSON output of CLIs. Pure.
 
-Lines that are not JSON (warnings, traces of stderr) are passed over. What a tool printed and what
-the user asked are not the model's text, so an echoed contract in them counts for nothing.
+Lines that are not JSON (warnings, stderr) are ignored. The output of tools and the user's prompt
+are not the model's text, so a contract echoed there does not count.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,14 +9,14 @@ from contextlib import suppress
 
 import orjson
 
-from threader.outage import fault
+from threader.outage import reported_error
 from threader.parsing import Buffer
 
 MAX_LINE = 64 * 1024 * 1024
 
 
 def _lines(log: Buffer) -> Iterator[bytes]:
-    """The lines that may be objects; others are passed over without being looked at."""
+    """The lines that may be JSON objects: those that begin with a brace."""
     opening = -1 if log[0:1] == b"{" else log.find(b"\n{")
     if opening < 0 and log[0:1] != b"{":
         return
@@ -32,18 +32,18 @@ def _lines(log: Buffer) -> Iterator[bytes]:
 
 
 def objects(log: Buffer) -> Iterator[dict[str, object]]:
-    """JSON objects that stand on a line each, or one that is the whole output."""
-    found = False
+    """The JSON objects of a log: one on each line, or one that is the whole output."""
+    any_lines = False
     for line in _lines(log):
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
             continue
         if isinstance(value, dict):
-            found = True
+            any_lines = True
             yield value
     start = log.find(b"{", 0)
-    if not found and start >= 0 and len(log) - start <= MAX_LINE:
+    if not any_lines and start >= 0 and len(log) - start <= MAX_LINE:
         try:
             value = orjson.loads(log[start : log.rfind(b"}") + 1])
         except orjson.JSONDecodeError:
@@ -102,7 +102,7 @@ def gemini_text(event: dict[str, object]) -> Iterator[str]:
 
 
 def any_text(event: dict[str, object]) -> Iterator[str]:
-    """The events of every CLI we know, whichever it is."""
+    """The text of an event, whichever known CLI wrote it."""
     for texts in (claude_text, opencode_text, codex_text, gemini_text):
         yield from texts(event)
 
@@ -115,7 +115,7 @@ def _delta(event: dict[str, object]) -> str | None:
 
 
 def acp_text(log: Buffer) -> bytes:
-    """An Agent Client Protocol session: message chunks, joined as they came."""
+    """The text of an Agent Client Protocol session: its message chunks, joined."""
     parts: list[str] = []
     for event in objects(log):
         text = event.get("text")
@@ -127,7 +127,7 @@ def acp_text(log: Buffer) -> bytes:
 def transcript(log: Buffer, texts: Callable[[dict[str, object]], Iterator[str]]) -> bytes:
     """All of the model's text in `log`, one part per paragraph.
 
-    A part equal to the one before it is left out: a final summary is no second block.
+    A part equal to the one before it is left out, so that a final summary is not a second block.
     """
     parts: list[str] = []
     open_ended = False
@@ -145,24 +145,24 @@ def transcript(log: Buffer, texts: Callable[[dict[str, object]], Iterator[str]])
 
 
 def _readable(event: dict[str, object]) -> str | None:
-    """What a person would read of an event; None when it is no event of a CLI we know."""
+    """The readable text of an event; None when no known CLI writes such events."""
     texts = [*any_text(event), *filter(None, [_delta(event)])]
     item = event.get("item")
     if not texts and isinstance(item, dict) and isinstance(item.get("text"), str):
         texts.append(item["text"])
     if event.get("update") == "agent_message_chunk" and isinstance(event.get("text"), str):
         texts.append(str(event["text"]))
-    if not texts and (told := fault(event)):
-        texts.append(told)
+    if not texts and (error := reported_error(event)):
+        texts.append(error)
     if texts:
         return "\n".join(texts)
     return "" if "type" in event or "update" in event else None
 
 
 def readable(tail: str) -> str:
-    """The end of a log as text: events of JSON give what the model or the CLI says in them.
+    """The end of a log as text: JSON events become the text of the model or the CLI in them.
 
-    Lines of text stay as they are, and so does JSON that no CLI we know writes.
+    Plain lines, and JSON that no known CLI writes, stay as they are.
     """
     lines: list[str] = []
     for line in tail.splitlines():

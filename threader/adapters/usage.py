@@ -1,14 +1,15 @@
-"""What CLIs tell of tokens and money in their logs. Pure.
+"""Reads tokens and cost from the logs of CLIs. Pure.
 
-- `claude --output-format json` and `stream-json`: the `result`, or what its messages said until the
-  CLI was cut short. Its input is told without what was cached.
-- `codex exec --json`: `turn.completed`. No money.
+- `claude --output-format json` and `stream-json`: the `result`, or the messages until the CLI was
+  cut off. Its input count excludes cached tokens.
+- `codex exec --json`: `turn.completed`. No cost.
 - `gemini --output-format json`: `stats.models`; `stream-json`: the `stats` of its `result`. No
-  money.
-- `opencode run --format json`: each `step_finish`, input without what was cached.
+  cost.
+- `opencode run --format json`: each `step_finish`; its input count excludes cached tokens.
 - Agent Client Protocol: the session's `cost` in `usage_update`; the draft `usage` of the answer.
 
-What is not there is not told. A price of 0 is what those write who know none.
+A missing count is unknown, not 0. A cost of 0 is unknown too: CLIs write it when they know no
+price.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from threader.adapters.streams import objects
 from threader.parsing import Buffer
 
 MOST_TOKENS, MOST_USD = 10**12, 10**6
-"""Of one invocation. What is more is no count, and would spoil every sum."""
+"""The most of one invocation. A larger number is an error that would spoil every sum."""
 
 
 def _is_within(value: object, most: int) -> bool:
@@ -40,15 +41,15 @@ def _price(value: object) -> float | None:
 
 
 def _sum(values: Iterable[Usage]) -> Usage | None:
-    """Their sum; what one of them does not tell is left out of it. None of none."""
+    """The sum of `values`, without their unknown counts; None when there are no values."""
     listed = list(values)
     if not listed:
         return None
-    prices = [one.cost_usd for one in listed if one.cost_usd is not None]
+    prices = [usage.cost_usd for usage in listed if usage.cost_usd is not None]
     return Usage(
-        input_tokens=sum(one.input_tokens or 0 for one in listed),
-        cached_tokens=sum(one.cached_tokens or 0 for one in listed),
-        output_tokens=sum(one.output_tokens or 0 for one in listed),
+        input_tokens=sum(usage.input_tokens or 0 for usage in listed),
+        cached_tokens=sum(usage.cached_tokens or 0 for usage in listed),
+        output_tokens=sum(usage.output_tokens or 0 for usage in listed),
         cost_usd=sum(prices) if prices else None,
     )
 
@@ -60,7 +61,7 @@ def _usage(
     made: tuple[str, ...],
     price: object = None,
 ) -> Usage:
-    """The counts of `given` under the names that a CLI gives them, those of `sent` together."""
+    """The counts of `given` by a CLI's own names; those of `sent` and of `made` are added up."""
     return Usage(
         input_tokens=sum(_count(given.get(name)) for name in sent),
         cached_tokens=_count(given.get(cached)),
@@ -75,31 +76,31 @@ def _of_claude(given: dict[str, Any], price: object = None) -> Usage:
 
 
 def _claude_result(event: dict[str, Any]) -> Usage | None:
-    """`modelUsage` counts the models of subagents too, `usage` those of the conversation."""
+    """Prefers `modelUsage`, which includes subagents, to `usage` of the conversation alone."""
     sent = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-    found = _sum(
-        _usage(_dict(one), sent, "cacheReadInputTokens", ("outputTokens",))
-        for one in _dict(event.get("modelUsage")).values()
+    total = _sum(
+        _usage(_dict(counts), sent, "cacheReadInputTokens", ("outputTokens",))
+        for counts in _dict(event.get("modelUsage")).values()
     )
-    if found is None and _dict(event.get("usage")).keys() & {"input_tokens", "output_tokens"}:
-        found = _of_claude(event["usage"])
+    if total is None and _dict(event.get("usage")).keys() & {"input_tokens", "output_tokens"}:
+        total = _of_claude(event["usage"])
     price = _price(event.get("total_cost_usd"))
-    if found is None:
+    if total is None:
         return None if price is None else Usage(cost_usd=price)
-    return found.model_copy(update={"cost_usd": price})
+    return total.model_copy(update={"cost_usd": price})
 
 
 def _gemini(stats: dict[str, Any]) -> Usage | None:
     if "models" in stats and "input_tokens" not in stats:
         return _sum(
             _usage(_dict(tokens), ("prompt",), "cached", ("candidates", "thoughts"))
-            for tokens in (_dict(one).get("tokens") for one in _dict(stats["models"]).values())
+            for tokens in (_dict(model).get("tokens") for model in _dict(stats["models"]).values())
         )
     if not stats.keys() & {"input_tokens", "output_tokens"}:
         return None
-    found = _usage(stats, ("input_tokens",), "cached", ("output_tokens",))
-    whole = _count(stats.get("total_tokens")) - (found.input_tokens or 0)
-    return found.model_copy(update={"output_tokens": max(whole, found.output_tokens or 0)})
+    usage = _usage(stats, ("input_tokens",), "cached", ("output_tokens",))
+    whole = _count(stats.get("total_tokens")) - (usage.input_tokens or 0)
+    return usage.model_copy(update={"output_tokens": max(whole, usage.output_tokens or 0)})
 
 
 def _opencode(part: dict[str, Any]) -> Usage | None:
@@ -113,13 +114,13 @@ def _opencode(part: dict[str, Any]) -> Usage | None:
 
 
 def _acp(given: dict[str, Any]) -> Usage:
-    found = _usage(given, ("input_tokens",), "cached_read_tokens", ("output_tokens",))
-    rest = _count(given.get("total_tokens")) - (found.output_tokens or 0)
-    return found.model_copy(update={"input_tokens": max(rest, found.input_tokens or 0)})
+    usage = _usage(given, ("input_tokens",), "cached_read_tokens", ("output_tokens",))
+    rest = _count(given.get("total_tokens")) - (usage.output_tokens or 0)
+    return usage.model_copy(update={"input_tokens": max(rest, usage.input_tokens or 0)})
 
 
 class _Meter:
-    """Reads events as they come: of totals the last counts, of steps their sum."""
+    """Reads events in order: of totals the last counts, of steps the sum."""
 
     def __init__(self) -> None:
         self._total: Usage | None = None
@@ -150,7 +151,7 @@ class _Meter:
         elif "stop_reason" in event and (given := _dict(event.get("usage"))):
             self._total = _acp(given)
 
-    def found(self) -> Usage | None:
+    def total(self) -> Usage | None:
         total = self._total or _sum(self._steps.values())
         if self._cost is None:
             return total
@@ -158,8 +159,8 @@ class _Meter:
 
 
 def find_usage(log: Buffer) -> Usage | None:
-    """What a log tells of the invocation that wrote it; None when it tells nothing."""
+    """The usage of the invocation that wrote a log; None when the log reports none."""
     meter = _Meter()
     for event in objects(log):
         meter.read(event)
-    return meter.found()
+    return meter.total()

@@ -1,4 +1,4 @@
-"""A healer that is no model: it knows two ailments, and gives up on any other."""
+"""A scripted healer that can fix two causes and gives up on any other."""
 
 import json
 import re

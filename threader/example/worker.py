@@ -1,4 +1,4 @@
-"""A worker that is no model: it plays one that errs until its prompt says what it must know."""
+"""A scripted worker that makes mistakes until its prompt has the missing facts."""
 
 import json
 import os
@@ -83,7 +83,7 @@ FLOATS = {
 
 
 def catalog(prompt: str) -> str:
-    """The catalog with the lamp; cut short unless the prompt warns of that."""
+    """The catalog with the lamp; truncated unless the prompt warns of that."""
     text = CATALOG.read_text()
     if "whole file" not in prompt.partition("# Mind for this attempt")[2]:
         return 'PRICES = {"lamp": 4500}\n# ... the rest stays as it is\n'

@@ -1,9 +1,9 @@
-"""Which refusals count for a sender's circuit breaker (acp-canonical §12.4).
+"""Which refusals count towards a sender's circuit breaker (acp-canonical §12.4).
 
-Abuse is to try again and again what one may not do: to pass for another, to go beyond one's
-authority, a policy or the bounds of a thread, to which nobody comes but by its own messages. A
-mistake is what was written wrong or named wrong, what somebody else was faster at, and what only
-comes too early: the refusal says what would be right, and who mends it may go on.
+Abuse is an attempt at something forbidden: impersonation, exceeding one's authority, a policy or
+the bounds of a thread, which only one's own messages exhaust. Everything else is a mistake: invalid
+input, a wrong name, a race that another caller won, or a call that comes too early. Its refusal
+says what would be right.
 """
 
 _ABUSE = """
@@ -28,17 +28,17 @@ _TOO_LATE = """
     ownership_conflict task_blocked task_exists task_status team_closed team_exists team_full
 """
 _TOO_EARLY = "rate_limited circuit_open approval_limit"
-# Whoever has no key may call by any name: it must not be able to silence who has that name.
+# A caller without a key may use any name, and must not be able to block the agent of that name.
 _NOT_PROVEN = "insufficient_trust not_a_peer"
 
 ABUSE = frozenset(_ABUSE.split())
 MISTAKES = frozenset(
     " ".join((_WRITTEN_WRONG, _NAMED_WRONG, _TOO_LATE, _TOO_EARLY, _NOT_PROVEN)).split()
 )
-"""The two hold every reason that what writes messages is refused for, but for the node's own
-faults."""
+"""Together, every reason for which a method that writes messages is refused, except faults of the
+node."""
 
 
 def is_abuse(reason: str) -> bool:
-    """Whether a refusal for this reason counts."""
+    """Whether a refusal for this reason is abuse."""
     return reason in ABUSE

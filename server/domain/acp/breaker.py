@@ -1,20 +1,22 @@
-"""A circuit breaker (acp-canonical §12.4): who fails again and again is refused for a while.
+"""A circuit breaker (acp-canonical §12.4): after repeated failures, calls are refused for a while.
 
 closed ── failures in window ──▶ open ── time ──▶ half-open ── success ──▶ closed
                                    ▲                  │  └── quiet, step by step ──▶ closed
                                    └──── failure ─────┘ (for twice as long)
 
-What it remembers is on disk, and fades by the time that is passed in alone: a restart changes
-nothing. No pause is longer than `Trip.longest`, whatever the clock does.
+Its state is stored on disk, and depends on the given time only: a restart changes nothing. No pause
+exceeds `Trip.longest`, whatever the clock does.
 """
 
 from typing import NamedTuple
+
+from server.domain.errors import RateLimited
 
 SECOND = 1_000_000
 
 
 class Trip(NamedTuple):
-    """When a breaker opens, for how long at first, and how fast it forgets. Times are
+    """When a breaker opens, for how long at first, and how fast it recovers. Times are
     microseconds."""
 
     failures: int = 20
@@ -22,11 +24,11 @@ class Trip(NamedTuple):
     open: int = 60 * SECOND
     longest: int = 3_600 * SECOND
     calm: int = 600 * SECOND
-    """From the end of a pause on, so much time without a failure takes back one doubling."""
+    """How much time without a failure, after a pause, undoes one doubling of the pause."""
 
     @property
     def most(self) -> int:
-        """The number of openings from which on pauses grow no longer."""
+        """The number of openings after which pauses no longer grow."""
         return (-(-self.longest // self.open) - 1).bit_length() + 1
 
 
@@ -34,8 +36,8 @@ SENDER = Trip()
 
 
 class CircuitBreaker(NamedTuple):
-    """Times are microseconds since 1970. `trips` counts how often it opened without a success,
-    `reason` is that of the last failure."""
+    """The state of a breaker. Times are microseconds since 1970. `trips` counts the openings since
+    the last success; `reason` is that of the last failure."""
 
     failures: int = 0
     since: int = 0
@@ -48,16 +50,32 @@ CLOSED = CircuitBreaker()
 
 
 def wait(breaker: CircuitBreaker, now: int, trip: Trip = SENDER) -> int | None:
-    """Microseconds until somebody is let through again; None when that is now.
+    """Microseconds until a call is let through again; None when that is now.
 
-    It is now, too, when the clock went back so far that no pause can end so late.
+    That is now as well when the clock was set back so far that no pause could end so late.
     """
     left = breaker.open_until - now
     return left if 0 < left <= trip.longest else None
 
 
+def check(breaker: CircuitBreaker, now: int) -> None:
+    """Raises RateLimited (`circuit_open`) while a sender's breaker is open."""
+    left = wait(breaker, now)
+    if left is None:
+        return
+    seconds = -(-left // SECOND)
+    lastly = f", most recently with {breaker.reason}" if breaker.reason else ""
+    raise RateLimited(
+        f"Too many of your calls were refused{lastly}. Fix the calls before you retry; "
+        f"retry after {seconds} s",
+        reason="circuit_open",
+        retryAfter=seconds,
+        cause=breaker.reason or None,
+    )
+
+
 def calmed(breaker: CircuitBreaker, now: int, trip: Trip = SENDER) -> CircuitBreaker:
-    """What is left of a breaker after the quiet since its pause."""
+    """The breaker after the time without failures since its pause."""
     if not breaker.trips or now < breaker.open_until:
         return breaker
     faded = (now - breaker.open_until) // trip.calm
@@ -67,7 +85,7 @@ def calmed(breaker: CircuitBreaker, now: int, trip: Trip = SENDER) -> CircuitBre
 def after_failure(
     breaker: CircuitBreaker, now: int, trip: Trip = SENDER, reason: str = ""
 ) -> CircuitBreaker:
-    """The breaker after one more failure; one that is open stays as it is."""
+    """The breaker after one more failure; an open one stays unchanged."""
     if wait(breaker, now, trip) is not None:
         return breaker
     known = calmed(breaker, now, trip)
@@ -81,8 +99,8 @@ def after_failure(
 
 
 def after_success(breaker: CircuitBreaker, now: int) -> CircuitBreaker:
-    """The breaker after a success: half-open becomes closed. Failures of a closed one still count,
-    for who fails every other time fails too often."""
+    """The breaker after a success: a half-open one closes. A closed one keeps its count of
+    failures, since failing every other time is too often as well."""
     return CLOSED if breaker.trips and now >= breaker.open_until else breaker
 
 

@@ -1,10 +1,10 @@
-"""Handoffs: which step is legal, who may take it, and who owns a task (acp-canonical §7.2).
+"""Handoffs: the legal steps, who may take them, and who owns a task (acp-canonical §7.2).
 
 `draft → proposed → validating → accepted|rejected → activated → completed → closed`
 
-Four edges are ours, because without them a task could be stuck: a sender may withdraw what is not
-accepted, a coordinator may revoke what was accepted, and an owner may hand on what it accepted,
-which closes the handoff that it came by; when the next one comes to nothing, the node restores it.
+Four transitions go beyond the specification, because without them a task could get stuck: a sender
+may withdraw an unaccepted handoff, a coordinator may revoke an accepted one, and an owner may hand
+on the task, which closes its own handoff; when the next handoff fails, the node restores it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput
 
 Role = Literal["sender", "receiver", "coordinator", "approver", "human", "node"]
-"""An approver is a member of the teamspace whom §8.4 lets close work of high risk; a human is the
+"""An approver is a member of the teamspace who may close work of high risk (§8.4); a human is a
 holder of a human's key, where the package requires human approval."""
 Step = Literal[
     "propose",
@@ -37,30 +37,30 @@ Step = Literal[
 ]
 
 ENDED: tuple[HandoffStatus, ...] = ("rejected", "closed")
-"""States that leave nothing to do: but for what was handed on, nothing follows them."""
+"""Final states; only a handoff that was handed on can be restored from them."""
 
 ACTIVE: tuple[HandoffStatus, ...] = ("proposed", "validating", "accepted", "activated")
-"""A task has one handoff in these states at most (§7.2 rule 3; idx_handoffs_task_active)."""
+"""A task has at most one handoff in these states (§7.2 rule 3; idx_handoffs_task_active)."""
 
 OFFERED: tuple[HandoffStatus, ...] = ("proposed", "validating")
-"""States of an offer that stands: it keeps the task from others, and nobody has it."""
+"""States of an open offer: it reserves the task, which nobody owns yet."""
 
 UNDER_SLA: tuple[HandoffStatus, ...] = ("accepted", "activated")
-"""States in which the receiver has said yes and has not completed (§7.2 rule 5)."""
+"""States in which the receiver has accepted and not yet completed (§7.2 rule 5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffRules:
-    """What an operator settles about handoffs."""
+    """The operator's settings for handoffs."""
 
     sla_seconds: int = 24 * 3600
     """From acceptance to completion (§7.2 rule 5)."""
     offer_seconds: int = 3 * 24 * 3600
-    """From an offer to its acceptance; then the task is free again."""
+    """From an offer to its acceptance; afterwards the task is free again."""
     checks_files: bool = False
-    """Whether there are roots under which artifacts are checked."""
+    """Whether artifacts are checked in configured folders."""
     workq: bool = False
-    """Whether there is a gateway to move ownership at workq."""
+    """Whether a gateway moves ownership of workq items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Move:
 
 
 MOVES: tuple[Move, ...] = (
-    Move("draft", "propose", "proposed", ("sender",), "the receiver is told"),
+    Move("draft", "propose", "proposed", ("sender",), "the receiver gets a message"),
     Move("draft", "reject", "rejected", ("sender",), "the sender discards it"),
     Move("proposed", "accept", "validating", ("receiver",), "the node begins its checks"),
     Move(
@@ -83,14 +83,14 @@ MOVES: tuple[Move, ...] = (
         "reject",
         "rejected",
         ("receiver", "sender", "coordinator", "human"),
-        "with a code and a detail; by the sender it is a withdrawal",
+        "with a code and a detail; a sender withdraws the offer",
     ),
     Move(
         "validating",
         "pass",
         "accepted",
         ("node",),
-        "schema, hash, policy, approvals and artifacts hold: the receiver owns the task",
+        "schema, hash, policy, approvals and artifacts are valid: the receiver owns the task",
     ),
     Move("validating", "fail", "rejected", ("node",), "a check failed; its code says which"),
     Move(
@@ -98,63 +98,69 @@ MOVES: tuple[Move, ...] = (
         "reject",
         "rejected",
         ("receiver", "sender", "coordinator", "human"),
-        "as above, while an approval is missing",
+        "as from proposed, while an approval is missing",
     ),
     Move("proposed", "expire", "rejected", ("node",), "nobody accepted it in time"),
-    Move("validating", "expire", "rejected", ("node",), "what it waits for did not come in time"),
+    Move(
+        "validating",
+        "expire",
+        "rejected",
+        ("node",),
+        "an approval or artifact did not come in time",
+    ),
     Move("accepted", "activate", "activated", ("receiver",), "the receiver has begun"),
     Move(
         "accepted",
         "revoke",
         "closed",
         ("coordinator",),
-        "who had it before owns the task again",
+        "the previous owner has the task again",
     ),
-    Move("activated", "complete", "completed", ("receiver",), "the sender is told"),
-    Move("activated", "hand_on", "closed", ("receiver",), "it hands the task on"),
+    Move("activated", "complete", "completed", ("receiver",), "the sender gets a message"),
+    Move("activated", "hand_on", "closed", ("receiver",), "a new handoff of the task replaces it"),
     Move(
         "activated",
         "revoke",
         "closed",
         ("coordinator",),
-        "who had it before owns the task again",
+        "the previous owner has the task again",
     ),
     Move(
         "completed",
         "close",
         "closed",
         ("sender", "coordinator", "approver"),
-        "the work is taken; what is of high risk in a teamspace, by those alone whom §8.4 names",
+        "the work is accepted; high risk in a teamspace: only by the roles of §8.4",
     ),
     Move(
         "closed",
         "restore",
         "activated",
         ("node",),
-        "the handoff that followed was rejected: the receiver owns the task still",
+        "the next handoff was rejected or revoked: the receiver keeps the task",
     ),
 )
-"""Every step that there is. The diagram in docs/handoffs.md is made from it."""
+"""All steps. The diagram in docs/handoffs.md is generated from it."""
 
 _MOVES = {(move.before, move.step): move for move in MOVES}
 
 
 @dataclass(frozen=True, slots=True)
 class Parties:
-    """Who is who in a handoff."""
+    """The sender, the receiver and the coordinators of a handoff."""
 
     sender: str
     receiver: str
     coordinators: tuple[str, ...] = ()
 
     def roles_of(self, agent_id: str) -> tuple[Role, ...]:
-        """Every role that the agent has; never the node's own."""
+        """Every role that the agent has, never that of the node."""
         roles: list[Role] = []
         if same_agent(agent_id, self.sender):
             roles.append("sender")
         if same_agent(agent_id, self.receiver):
             roles.append("receiver")
-        if any(same_agent(agent_id, one) for one in self.coordinators):
+        if any(same_agent(agent_id, coordinator) for coordinator in self.coordinators):
             roles.append("coordinator")
         return tuple(roles)
 
@@ -162,40 +168,69 @@ class Parties:
 def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[HandoffStatus, Role]:
     """The state after a step, and the role in which it is taken.
 
-    Raises Forbidden when nobody of these roles may ever take the step, or not from this state;
-    IllegalTransition when the state does not have it.
+    Raises Forbidden when none of these roles may take the step at all, or not in this state;
+    IllegalTransition when the state does not allow it.
     """
     held = tuple(roles)
-    ever = {role for one in MOVES if one.step == step for role in one.by}
+    ever = {role for edge in MOVES if edge.step == step for role in edge.by}
     if not ever & set(held):
         raise _forbidden(step, held, ever)
-    found = _MOVES.get((before, step))
-    if found is None:
-        allowed = [one.step for one in MOVES if one.before == before and set(one.by) & set(held)]
-        said = ", ".join(allowed) if allowed else "nothing"
+    edge = _MOVES.get((before, step))
+    if edge is None:
+        allowed = [
+            edge.step for edge in MOVES if edge.before == before and set(edge.by) & set(held)
+        ]
+        open_steps = f"open to you: {', '.join(allowed)}" if allowed else "no step is open to you"
         raise IllegalTransition(
-            f"The handoff is {before}: it can't {step.replace('_', ' ')}; you may do: {said}",
+            f"Cannot {_verb(step)} a handoff that is {before}; {open_steps}",
             **cast(dict[str, Any], {"from": before, "allowed": allowed}),
         )
-    role = next((one for one in found.by if one in held), None)
+    role = next((candidate for candidate in edge.by if candidate in held), None)
     if role is None:
-        raise _forbidden(step, held, set(found.by))
-    return found.after, role
+        raise _forbidden(step, held, set(edge.by))
+    return edge.after, role
 
 
 def _forbidden(step: Step, held: tuple[Role, ...], by: set[Role]) -> Forbidden:
     return Forbidden(
-        f"Only its {' or '.join(sorted(by))} may {step.replace('_', ' ')} this handoff",
+        f"Only its {' or '.join(sorted(by))} may {_verb(step)} this handoff",
         reason="wrong_party",
         needs=sorted(by),
         roles=list(held),
     )
 
 
+def _verb(step: Step) -> str:
+    return "hand over" if step == "hand_on" else step
+
+
 def may_do(status: HandoffStatus, roles: Iterable[Role]) -> list[Step]:
     """The steps that these roles may take now."""
     held = set(roles)
-    return [one.step for one in MOVES if one.before == status and held & set(one.by)]
+    return [edge.step for edge in MOVES if edge.before == status and held & set(edge.by)]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldElsewhere:
+    """What a method returns in place of its result when another node holds the handoff: the call
+    that `node` is to answer.
+
+    `call` is the params of `acp/handoff` there, in the name of `agent`; `human`: the agent's key is
+    a human's. `outcome` is set for callers of `acp/approve`.
+    """
+
+    handoff_id: str
+    node: str
+    agent: str
+    call: dict[str, Any]
+    human: bool = False
+    outcome: Literal["approved", "refused"] | None = None
+
+    def result(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The caller's result, made from the other node's answer to `call`."""
+        if self.outcome is None:
+            return answer
+        return {"handoff": answer.get("handoff"), "receipts": [], "outcome": self.outcome}
 
 
 # --- ownership ----------------------------------------------------------------------------------
@@ -203,7 +238,7 @@ def may_do(status: HandoffStatus, roles: Iterable[Role]) -> list[Step]:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Who owns a task: the last of the chain of its owners, which the node alone writes."""
+    """The owner of a task: the last of the chain of its owners, which only the node writes."""
 
     chain: tuple[str, ...]
 
@@ -214,19 +249,19 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipGrant:
-    """What made an agent the owner of a task: a coordinator's assignment, or an acceptance."""
+    """What made an agent the owner of a task: an assignment by a coordinator, or an acceptance."""
 
     chain: tuple[str, ...]
-    """The task's owners in order, the one who got it last."""
+    """The task's owners in order, the new one last."""
     ended: Literal["close", "revoke"] | None = None
     """The step that ended it."""
 
 
 def owner(grants: Iterable[OwnershipGrant]) -> Ownership | None:
-    """Who owns a task, by all that ever granted it, the newest first; None when nobody does.
+    """The owner of a task by its grants, the newest first; None when nobody owns it.
 
-    An offer grants nothing, so one that is withdrawn or rejected leaves nothing behind. What was
-    revoked is as if it had not been granted. What was closed is done, and its task free.
+    An offer grants nothing, so a withdrawn or rejected one has no effect. A revoked grant does not
+    count. A closed one is done, and its task is free.
     """
     for grant in grants:
         if grant.ended != "revoke":
@@ -237,20 +272,19 @@ def owner(grants: Iterable[OwnershipGrant]) -> Ownership | None:
 def chain_for(owned: Ownership | None, sender: str, receiver: str) -> tuple[str, ...]:
     """The `handoff_chain` of a handoff: the task's owners in order, the sender last.
 
-    A task that nobody owns is for anyone to hand on. Raises Conflict: `ownership_conflict` when
-    another agent owns it, `handoff_cycle` when the receiver has owned it before (§7.2 rules 3 and
-    6).
+    Anyone may hand on a task that nobody owns. Raises Conflict: `ownership_conflict` when another
+    agent owns it, `handoff_cycle` when the receiver has owned it before (§7.2 rules 3 and 6).
     """
     chain = owned.chain if owned is not None else (sender,)
     if not same_agent(chain[-1], sender):
         raise Conflict(
-            f"{chain[-1]} owns this task: only the owner hands it on",
+            f"{chain[-1]} owns this task; only its owner may hand it over",
             reason="ownership_conflict",
             owner=chain[-1],
         )
-    if any(same_agent(one, receiver) for one in chain):
+    if any(same_agent(agent_id, receiver) for agent_id in chain):
         raise Conflict(
-            f"{receiver} has owned this task before: handing it back would make a circle. "
+            f"{receiver} has owned this task before: handing it back would make a cycle. "
             "Complete or reject instead, or ask the coordinator to assign the task",
             reason="handoff_cycle",
             chain=list(chain),
@@ -259,17 +293,17 @@ def chain_for(owned: Ownership | None, sender: str, receiver: str) -> tuple[str,
 
 
 def check_chain(given: Sequence[str], chain: Sequence[str]) -> None:
-    """Raise InvalidInput (`chain_differs`) with the first place at which the `handoff_chain` that a
-    sender gives differs from the one that the node derives. An empty one says nothing.
+    """Raises InvalidInput (`chain_differs`) with the first place at which the sender's
+    `handoff_chain` differs from the one that the node derives. An empty one is not checked.
     """
-    for place, (said, derived) in enumerate(zip_longest(given, chain) if given else ()):
-        if said is not None and derived is not None and same_agent(said, derived):
+    for place, (claimed, derived) in enumerate(zip_longest(given, chain) if given else ()):
+        if claimed is not None and derived is not None and same_agent(claimed, derived):
             continue
         path = f"package.provenance.handoff_chain.{place}"
         raise InvalidInput(
-            f"{path}: {said or 'nothing'}, where {derived or 'nothing'} is expected. The chain is "
-            f"{', '.join(chain)}: the task's owners in order, you last, without the receiver. "
-            "Leave it out, and the node fills it in",
+            f"{path}: is {claimed or 'missing'}; expected {derived or 'the end of the chain'}. "
+            f"The chain is {', '.join(chain)}: the task's owners in order, you last, without the "
+            "receiver. Leave it out, and the node fills it in",
             reason="chain_differs",
             path=path,
             expected=derived,
@@ -282,7 +316,7 @@ def check_chain(given: Sequence[str], chain: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HandoffProblem:
-    """Why a handoff can't be accepted: a code of §7.3 and what is wrong."""
+    """Why a handoff can't be accepted: a code of §7.3 and a detail."""
 
     code: HandoffRejectReason
     detail: str
@@ -291,7 +325,7 @@ class HandoffProblem:
 def package_hash(package: dict[str, Any]) -> str:
     """SHA-256, hex, of the package's canonical JSON (RFC 8785) without its `package_hash`.
 
-    Raises InvalidInput naming what has no canonical form.
+    Raises InvalidInput with the path of a value that has no canonical form.
     """
     bare = dict(package)
     verification = bare.pop("verification", None)
@@ -303,17 +337,17 @@ def package_hash(package: dict[str, Any]) -> str:
 
 
 def why_unchecked(ref: dict[str, Any]) -> str | None:
-    """Why a node does not look for an artifact; None for one that it does look for (§7.2 rule 4):
-    a file that has a hash, or that is required."""
+    """Why a node does not check an artifact; None for one that it checks (§7.2 rule 4): a file that
+    has a hash or is required."""
     if ref["type"] != "file":
-        return f"a {ref['type']} is not checked by the node"
+        return f"the node does not check artifacts of type {ref['type']}"
     if ref.get("sha256") is None and not ref.get("required"):
-        return "it has no sha256, and is not required"
+        return "it has no sha256 and is not required"
     return None
 
 
 def policy_problem(policy: HandoffPolicy, receiver: str) -> HandoffProblem | None:
-    """What the package's policy has against its receiver; None when it has nothing."""
+    """How the receiver violates the package's policy; None when it does not."""
     for restriction in policy.export_restrictions or []:
         named = restriction.strip().lower()
         if same_agent(named, receiver.lower()) or named.rstrip(".") == domain_of(receiver):
@@ -325,11 +359,11 @@ def policy_problem(policy: HandoffPolicy, receiver: str) -> HandoffProblem | Non
 
 
 def domain_of(agent_id: str) -> str | None:
-    """The domain in an agent id, in lower case; None when it is no AID."""
+    """The domain of an agent id, in lower case; None for an id that does not start with `aid://`."""
     name = identity(agent_id).removeprefix("aid://")
     return name.partition("/")[0].lower() if agent_id.startswith("aid://") else None
 
 
 def due(begun_at: int, seconds: int) -> int:
-    """The stamp at which an accepted handoff is escalated (§7.2 rule 5), or an offer expires."""
+    """When an accepted handoff is escalated (§7.2 rule 5) or an offer expires, as a stamp."""
     return begun_at + seconds * 1_000_000

@@ -1,4 +1,5 @@
-"""What a message may be, before anything is written (acp-canonical §10.3, §12.3)."""
+"""The rules of a message's policy, checked before anything is written (acp-canonical §10.3,
+§12.3)."""
 
 from collections.abc import Sequence
 
@@ -8,27 +9,29 @@ from server.domain.errors import Forbidden, InvalidInput
 
 EVERYONE = "*"
 MANY = 10
-"""More recipients than this by name are a broadcast in effect, and held to its rules."""
+"""More named recipients than this count as a broadcast."""
 WAITING_MAX = 20
-"""Messages of one sender, and as many handoffs, wait for a human at a time: nobody's own keep the
-others' from being seen."""
+"""How many messages, and how many handoffs, of one sender may wait for a human at a time, so that
+no sender crowds out the others."""
 
 
 def is_broadcast(to: list[str]) -> bool:
-    """Whether the rules of broadcasts hold for these recipients.
+    """Whether these recipients make the message a broadcast.
 
-    Raises InvalidInput when `*` stands beside others.
+    Raises InvalidInput when `*` is combined with others.
     """
     if EVERYONE in to and len(to) > 1:
         raise InvalidInput(
-            "to: '*' is everyone, and stands alone", reason="schema_invalid", path="to"
+            "to: '*' addresses everyone and cannot be combined with other recipients",
+            reason="schema_invalid",
+            path="to",
         )
     return to == [EVERYONE] or len(to) > MANY
 
 
 def named(to: Sequence[str]) -> list[str]:
-    """The addresses of recipients; none when it is for everyone."""
-    return [] if to == [EVERYONE] else [identity(one) for one in to]
+    """The addresses of the recipients; empty for `*`."""
+    return [] if to == [EVERYONE] else [identity(agent_id) for agent_id in to]
 
 
 def check(
@@ -41,9 +44,13 @@ def check(
 ) -> None:
     """Raises InvalidInput (`policy_violation`) or Forbidden (`broadcast_not_allowed`)."""
     if policy.visibility == "team" and team is None:
-        raise _violation("policy.visibility", "'team' needs a team; name one, or choose another")
+        raise _violation(
+            "policy.visibility", "'team' needs a team; name one, or choose another visibility"
+        )
     if broadcast and policy.sensitivity == "high":
-        raise _violation("policy.sensitivity", "what is highly sensitive goes to named recipients")
+        raise _violation(
+            "policy.sensitivity", "a message of high sensitivity must name its recipients"
+        )
     if broadcast and not coordinator and priority not in ("high", "critical"):
         raise Forbidden(
             "A broadcast needs a coordinator's authority, or priority high or critical",
@@ -52,13 +59,13 @@ def check(
 
 
 def is_for_team(policy: ACPPolicy, type: str) -> bool:
-    """Whether only members of its teamspace may read a message. Who hands work into a teamspace is
-    for the handoff to say, which is approved there (§8.4)."""
+    """Whether only members of its teamspace may read the message. Handoffs into a teamspace are
+    approved there instead (§8.4)."""
     return policy.visibility == "team" and not type.startswith("handoff.")
 
 
 def is_audited(policy: ACPPolicy, priority: ACPPriority) -> bool:
-    """Whether what is done with the message leaves audit events (§12.8)."""
+    """Whether steps with the message are audited (§12.8)."""
     return priority in ("high", "critical") or policy.human_gate == "required"
 
 
@@ -71,13 +78,13 @@ def is_open_to_humans(policy: ACPPolicy, priority: ACPPriority) -> bool:
     )
 
 
-def check_waiting(waiting: int, what: str) -> None:
-    """Raises Forbidden (`approval_limit`) for a sender of whom so many of `what` wait for a human
-    already."""
+def check_waiting(waiting: int, kind: str) -> None:
+    """Raises Forbidden (`approval_limit`) when the sender's messages or handoffs (`kind`) that
+    await a human's approval have reached the limit."""
     if waiting >= WAITING_MAX:
         raise Forbidden(
-            f"{waiting} of your {what} wait for a human already, and {WAITING_MAX} may at a time: "
-            "wait until a human has decided on one, or until one expires",
+            f"{waiting} {kind} of yours await approval (limit {WAITING_MAX}): wait until a human "
+            "has decided on one, or until one expires",
             reason="approval_limit",
             limit=WAITING_MAX,
             waiting=waiting,

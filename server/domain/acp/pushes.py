@@ -1,13 +1,12 @@
 """When a message is pushed again (acp-canonical §10, §12.5). Pure: time and chance are arguments.
 
-Each push channel of a recipient has one record for each message, which is never taken away:
+Each push channel of a recipient has one record for each message, which is never deleted:
 
     due ─▶ under way ─▶ delivered, until its lease ends unacknowledged ─▶ due
                └─▶ waits, twice as long after each failure ─▶ due … ─▶ failed after `attempts`
 
-A push is counted as failed when it starts, and that count is cleared when it was taken: one whose
-node is killed comes back too, but can't take the node with it for ever. Whatever becomes of it, the
-message stays in the inbox.
+A push counts as failed when it starts, and succeeding resets that count. So a push that kills the
+node is retried, but not endlessly. In any case the message stays in the inbox.
 """
 
 from typing import NamedTuple
@@ -22,27 +21,27 @@ HOUR = 3_600 * SECOND
 
 
 class Terms(NamedTuple):
-    """How pushes are made. Times are microseconds."""
+    """The timing of pushes, in microseconds, and their limits."""
 
     lease: int = 300 * SECOND
-    """From a push that was taken to the next, unless it is acknowledged; each lasts twice as long
-    as the one before, but no longer than an hour, or this."""
+    """The time from a successful push to the next one, unless the message is acknowledged. It
+    doubles with each push, up to an hour or this value if larger."""
     retry: int = 5 * SECOND
     """The first wait after a failure."""
     attempts: int = 12
     """Failures in a row after which a push is given up."""
     repeats: int = 6
-    """How often one message is offered to a webhook or a command; to a session, without end."""
+    """How often one message is pushed to a webhook or a command; to sessions, without limit."""
 
     @property
     def trip(self) -> Trip:
-        """When a channel of a recipient is refused for a while."""
+        """When the breaker of a recipient's channel opens."""
         return Trip(failures=5, window=10 * 60 * SECOND, open=6 * self.retry)
 
 
 class Push(NamedTuple):
-    """A message on one channel of a recipient. `due` is when something is to be done, as
-    microseconds since 1970; None when there is nothing more to do."""
+    """A message on one channel of a recipient. `due` is the time of the next push, microseconds
+    since 1970; None when there is none."""
 
     status: ACPMessageStatus = "pending"
     pushes: int = 0
@@ -51,18 +50,18 @@ class Push(NamedTuple):
 
 
 def lease(pushes: int, terms: Terms) -> int:
-    """Microseconds that the push lasts which was taken as number `pushes`."""
+    """The lease, in microseconds, of the successful push with the number `pushes`."""
     doubled = terms.lease << min(max(pushes - 1, 0), 30)
     return min(doubled, max(terms.lease, HOUR))
 
 
 def started(push: Push, now: int, patience: int) -> Push:
-    """The push is under way, and comes back if nothing is heard of it for `patience`."""
+    """The push when it starts; it is due again if it has no outcome within `patience`."""
     return push._replace(failures=push.failures + 1, due=now + patience)
 
 
 def taken(push: Push, channel: Channel, now: int, terms: Terms) -> Push:
-    """The push arrived, and is leased."""
+    """The push after it succeeded, with its lease."""
     pushes = push.pushes + 1
     last = channel != "session" and pushes >= terms.repeats
     due = None if last else now + lease(pushes, terms)
@@ -70,7 +69,7 @@ def taken(push: Push, channel: Channel, now: int, terms: Terms) -> Push:
 
 
 def failed(push: Push, now: int, terms: Terms, chance: float) -> Push:
-    """The push that was under way did not arrive. One that never did fails for good at last."""
+    """The push after it failed. After `attempts` failures it is given up."""
     if push.failures < terms.attempts:
         first = terms.retry / SECOND
         seconds = delay(max(push.failures, 1), chance, first=first, cap=max(first, HOUR / SECOND))

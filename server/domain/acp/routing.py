@@ -1,4 +1,4 @@
-"""Which channels a message takes, by its priority (acp-canonical §10)."""
+"""The channels of a message, by its priority (acp-canonical §10)."""
 
 from typing import Literal, get_args
 
@@ -13,41 +13,42 @@ ROUTES: dict[ACPPriority, tuple[Channel, ...]] = {
     "high": ("inbox", "session", "channel"),
     "critical": ("inbox", "session", "channel", "wake"),
 }
-"""§10.2. The inbox is always taken; the others where they are available."""
+"""§10.2. The inbox always gets the message; other channels where they are available."""
 
 PRIORITIES: tuple[ACPPriority, ...] = get_args(ACPPriority)
-"""From the least to the greatest."""
+"""From the lowest to the highest."""
 
 ALWAYS: Channel = "inbox"
 CHANNELS: tuple[Channel, ...] = ("inbox", "session", "channel", "wake")
 
 
 def capabilities(enabled: frozenset[Channel], working: frozenset[Channel]) -> dict[Channel, State]:
-    """What each channel can do: the inbox always works; another is disabled until its flag is set
-    (§10.1), and unavailable until something serves it."""
+    """The state of each channel. The inbox is always available; others are disabled until their
+    flag is set (§10.1), and unavailable until something serves them."""
     return {
-        one: "available"
-        if one == ALWAYS or one in enabled & working
+        channel: "available"
+        if channel == ALWAYS or channel in enabled & working
         else "unavailable"
-        if one in enabled
+        if channel in enabled
         else "disabled"
-        for one in CHANNELS
+        for channel in CHANNELS
     }
 
 
 def channels(
     priority: ACPPriority, states: dict[Channel, State], wake_from: ACPPriority = "critical"
 ) -> list[Channel]:
-    """The channels that a message of this priority takes now. An operator may let lesser ones wake
-    too, by `wake_from`."""
+    """The channels of a message of this priority now. `wake_from` is the lowest priority that runs
+    wake commands."""
     wakes = reaches(priority, wake_from)
     return [
-        one
-        for one in CHANNELS
-        if states[one] == "available" and (one in ROUTES[priority] or (one == "wake" and wakes))
+        channel
+        for channel in CHANNELS
+        if states[channel] == "available"
+        and (channel in ROUTES[priority] or (channel == "wake" and wakes))
     ]
 
 
 def reaches(priority: ACPPriority, least: ACPPriority) -> bool:
-    """Whether a priority is that one or a greater."""
+    """Whether a priority is at least `least`."""
     return PRIORITIES.index(priority) >= PRIORITIES.index(least)

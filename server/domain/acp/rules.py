@@ -1,10 +1,10 @@
-"""What an operator settles about mail, as the decisions need it."""
+"""The operator's settings for mail."""
 
 from dataclasses import dataclass, field
 
 from schemas.acp import ACPPriority
+from server.domain.acp.message_rate import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.pushes import Terms
-from server.domain.acp.rates import BROADCAST, DIRECT, Kind, Limit
 from server.domain.acp.routing import PRIORITIES, Channel, State, capabilities, channels
 from server.domain.acp.threads import Bounds
 from server.domain.agents import identity
@@ -12,7 +12,7 @@ from server.domain.agents import identity
 
 @dataclass(frozen=True, slots=True)
 class MailRules:
-    """`limits` without a kind set none for it."""
+    """The settings that decisions depend on. A kind that is not in `limits` has no limit."""
 
     limits: dict[Kind, Limit] = field(
         default_factory=lambda: {"direct": DIRECT, "broadcast": BROADCAST}
@@ -21,24 +21,27 @@ class MailRules:
     coordinators: frozenset[str] = frozenset()
     """Addresses."""
     human_nodes: frozenset[str] = frozenset()
-    """The peers, without version, whose word is taken on which of their agents are humans."""
+    """The peers, without version, that are believed about which of their agents are humans."""
     capabilities: dict[Channel, State] = field(
         default_factory=lambda: capabilities(frozenset(), frozenset())
     )
     pushes: Terms = field(default_factory=Terms)
     private_webhooks: bool = False
-    """Whether a webhook may be in a private network."""
+    """Whether webhooks in private networks are allowed."""
     wakes: frozenset[str] = frozenset()
-    """The addresses of agents that have a command that wakes them."""
+    """The addresses of agents that have a wake command."""
     wake_from: ACPPriority = "critical"
-    """The least priority that wakes."""
+    """The lowest priority that runs wake commands."""
     retention: int = 90 * 24 * 3600 * 1_000_000
     """Microseconds."""
     routes: dict[ACPPriority, list[Channel]] = field(init=False)
-    """The channels that a message of each priority takes."""
+    """The channels for each priority."""
 
     def __post_init__(self) -> None:
-        routes = {one: channels(one, self.capabilities, self.wake_from) for one in PRIORITIES}
+        routes = {
+            priority: channels(priority, self.capabilities, self.wake_from)
+            for priority in PRIORITIES
+        }
         object.__setattr__(self, "routes", routes)
 
     def is_coordinator(self, agent_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""How far a message is, with one recipient and as a whole (acp-canonical §4.1)."""
+"""The status of a message, for one recipient and as a whole (acp-canonical §4.1)."""
 
 from collections.abc import Iterable
 
@@ -11,11 +11,11 @@ TRANSITIONS: dict[ACPMessageStatus, frozenset[ACPMessageStatus]] = {
     "expired": frozenset(),
     "failed": frozenset(),
 }
-"""What may follow each status, at once."""
+"""The direct successors of each status."""
 
 
 def path(before: ACPMessageStatus, after: ACPMessageStatus) -> list[ACPMessageStatus] | None:
-    """The statuses to go through from one to another, the last included; None if there is no way.
+    """The statuses on the way from one to another, including the last; None if there is no way.
 
     >>> path("pending", "read")
     ['delivered', 'read']
@@ -34,10 +34,10 @@ def path(before: ACPMessageStatus, after: ACPMessageStatus) -> list[ACPMessageSt
 def whole(statuses: Iterable[ACPMessageStatus]) -> ACPMessageStatus:
     """The status of an envelope, from those of its recipients.
 
-    It waits for the last of them: pending while one is pending, then delivered while one has not
-    read what it got. Once all are done: read when anyone read it, else expired when it expired for
-    anyone, else failed. It is pending without recipients.
+    It is pending while any recipient's is pending, then delivered while any is delivered. Once all
+    are final, it is read if any recipient read the message, else expired if it expired for any,
+    else failed. Without recipients it is pending.
     """
-    found = frozenset(statuses)
+    seen = frozenset(statuses)
     order: tuple[ACPMessageStatus, ...] = ("pending", "delivered", "read", "expired", "failed")
-    return next((status for status in order if status in found), "pending")
+    return next((status for status in order if status in seen), "pending")

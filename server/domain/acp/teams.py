@@ -1,4 +1,4 @@
-"""Who may do what in a teamspace (acp-canonical §8.3, §8.4)."""
+"""The authority of roles in a teamspace (acp-canonical §8.3, §8.4)."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
@@ -52,10 +52,11 @@ def may(
     kind: TaskKind = "execution",
     guarded: bool = False,
 ) -> bool:
-    """Whether a member of this role may do it; None is no member and may do nothing.
+    """Whether a member of this role has the authority; `role` is None for agents that are not
+    members.
 
-    `kind` is the task's. `guarded` says whether the handoff is of a guarded class: one whose
-    policy is `restricted` or that requires human approval.
+    `kind` is the task's. `guarded` says whether the handoff is in a guarded class: its policy is
+    `restricted`, or it requires human approval.
     """
     if role is None:
         return False
@@ -74,13 +75,15 @@ def check(
     kind: TaskKind = "execution",
     guarded: bool = False,
 ) -> None:
-    """Raise Forbidden unless `may`; it names the roles that may."""
+    """Raises Forbidden, naming the roles that may, unless `may`."""
     if may(authority, role, kind=kind, guarded=guarded):
         return
-    able = [one for one in ROLES if may(authority, one, kind=kind, guarded=guarded)]
-    who = f"as {role}" if role else "as no member of the teamspace"
+    able = [
+        candidate for candidate in ROLES if may(authority, candidate, kind=kind, guarded=guarded)
+    ]
+    who = f"Your role is {role}" if role else "You are not a member of the teamspace"
     raise Forbidden(
-        f"{MATRIX[authority][0]}: you may not, {who}; this takes a role of {', '.join(able)}",
+        f"{who}; '{MATRIX[authority][0]}' requires role {' or '.join(able)}",
         reason="role_authority",
         authority=authority,
         role=role,
@@ -89,35 +92,35 @@ def check(
 
 
 def role_of(members: Mapping[str, TeamRole], agent_id: str) -> TeamRole | None:
-    """The agent's role, whatever its version; None when it is no member."""
-    return next((role for one, role in members.items() if same_agent(one, agent_id)), None)
+    """The agent's role, whatever its version; None for an agent that is not a member."""
+    return next((role for member, role in members.items() if same_agent(member, agent_id)), None)
 
 
 def coordinators(members: Mapping[str, TeamRole]) -> tuple[str, ...]:
-    return tuple(sorted(one for one, role in members.items() if role == "coordinator"))
+    return tuple(sorted(member for member, role in members.items() if role == "coordinator"))
 
 
 def check_still_coordinated(members: Iterable[TeamRole]) -> None:
-    """Raise Conflict when nobody of these is coordinator."""
+    """Raises Conflict when no member has the role of coordinator."""
     if "coordinator" not in members:
         raise Conflict(
-            "A teamspace keeps one coordinator at least: give that role to another member first",
+            "A teamspace needs at least one coordinator: give another member that role first",
             reason="last_coordinator",
         )
 
 
 def may_reach(members: Collection[str] | None, sender: str, recipient: str) -> bool:
-    """Whether what a sender has written for a teamspace may go to a recipient now: both are members
-    still. All are addresses; `members` is None where there is no active teamspace."""
+    """Whether a sender's message for a teamspace may go to a recipient now: both must still be
+    members. All are addresses; `members` is None when there is no active teamspace."""
     return members is not None and sender in members and recipient in members
 
 
 def check_audience(
     team: str, members: Collection[str] | None, sender: str, to: Collection[str]
 ) -> None:
-    """Raise unless what has `visibility: team` stays among the members of a teamspace (§12.3).
+    """Check that a message with `visibility: team` stays among the members of a teamspace (§12.3).
 
-    All are addresses; `members` is None where there is no active teamspace of that name. Raises
+    All are addresses; `members` is None when there is no active teamspace of that name. Raises
     InvalidInput (`unknown_team`, `policy_violation`) or Forbidden (`not_in_team`).
     """
     if members is None:
@@ -129,21 +132,22 @@ def check_audience(
         )
     if sender not in members:
         raise Forbidden(
-            f"team: you are no member of the teamspace {team}; choose another policy.visibility",
+            f"team: you are not a member of teamspace {team}; choose another policy.visibility",
             reason="not_in_team",
             path="team",
         )
     if EVERYONE in to:
         raise InvalidInput(
-            "to: what is for a teamspace goes to its members, each by name; '*' is everyone",
+            "to: a message for a teamspace must name members; '*' addresses everyone",
             reason="policy_violation",
             path="to",
         )
     strangers = sorted(set(to) - set(members))
     if strangers:
         raise Forbidden(
-            f"to: {', '.join(strangers[:STRANGERS_SHOWN])} may not read what is for the teamspace "
-            f"{team}: no members. Leave them out, or choose another policy.visibility",
+            f"to: {', '.join(strangers[:STRANGERS_SHOWN])} are not members of teamspace "
+            f"{team} and may not read its messages. Leave them out, or choose another "
+            "policy.visibility",
             reason="not_in_team",
             path="to",
             strangers=strangers,

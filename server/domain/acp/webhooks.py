@@ -1,6 +1,6 @@
-"""What a webhook is sent, and how it is signed: Standard Webhooks 1.0 (acp-canonical §10).
+"""The body and the signature of a webhook call: Standard Webhooks 1.0 (acp-canonical §10).
 
-webhook-id: the message's id, the same each time that it is pushed
+webhook-id: the message's id, the same for each push
 webhook-timestamp: seconds since 1970 of this attempt
 webhook-signature: v1,BASE64(HMAC-SHA256(secret, "ID.TIMESTAMP.BODY"))
 """
@@ -14,7 +14,8 @@ TYPE = "acp.message"
 
 
 def secret(node_key: bytes, webhook_id: str) -> str:
-    """The secret of a webhook, which needs to be kept nowhere: `whsec_` and 32 bytes as Base64."""
+    """The secret of a webhook, `whsec_` and 32 bytes as Base64. It is derived, and stored
+    nowhere."""
     made = hmac.digest(node_key, b"webhook:" + webhook_id.encode(), "sha256")
     return PREFIX + b64encode(made).decode()
 
@@ -36,10 +37,10 @@ def headers(secret: str, id: str, timestamp: int, body: bytes) -> dict[str, str]
 
 
 def notice(envelope: dict[str, Any], recipient: str, unread: int) -> dict[str, Any]:
-    """The body: an envelope (§4) for a recipient, and how much is unread in its box.
+    """The body: an envelope (§4) for a recipient, and the number of unread messages in its box.
 
-    Who may read at the URL is not ours to know: of what is highly sensitive it learns that there
-    is something, and fetches it from the inbox.
+    The node can't know who reads at the URL, so payload, context and topic of a highly sensitive
+    message are left out; the recipient reads them in the inbox.
     """
     policy = envelope["policy"]
     if policy["sensitivity"] == "high":

@@ -1,4 +1,4 @@
-"""acp/subscribe, acp/unsubscribe and acp/channels: what reaches an agent beside its inbox
+"""acp/subscribe, acp/unsubscribe and acp/channels: how mail reaches an agent besides its inbox
 (acp-canonical §10)."""
 
 from functools import partial
@@ -20,23 +20,23 @@ from server.domain.endpoints import check_address, check_endpoint
 from server.domain.errors import Forbidden
 from server.methods.acp import delivery, push
 from server.methods.acp.refusals import LOOKING
-from server.methods.base import Context, Session, new_id, waits, writes
+from server.methods.base import CallSession, Context, new_id, waits, writes
 from server.store import pushes, sender_limits
 from server.store.pushes import PushTarget, Webhook
 
 
 @waits("acp/subscribe", SubscribeParams, SubscribeResult, access="write", guard=LOOKING)
-async def subscribe(session: Session, params: SubscribeParams) -> dict[str, Any]:
-    """Have mail of high priority announced at a URL from now on, in the place of the one before:
-    signed as Standard Webhooks says, with the secret that is answered this once. What could not be
-    announced and is still unread is tried again."""
-    # As a plain write it would be kept, secret and all, for an Idempotency-Key.
+async def subscribe(session: CallSession, params: SubscribeParams) -> dict[str, Any]:
+    """Announce the caller's mail of high priority at a URL from now on, in place of an earlier URL.
+    Announcements are signed as Standard Webhooks specifies, with the secret in this answer, which
+    is shown only once. Unread mail whose announcement failed is announced again."""
+    # A plain write would keep its result, with the secret, for an Idempotency-Key.
     return await session.write(partial(_subscribed, url=params.url))
 
 
 @writes("acp/unsubscribe", UnsubscribeParams, UnsubscribeResult, guard=LOOKING)
 def unsubscribe(ctx: Context, params: UnsubscribeParams) -> dict[str, Any]:
-    """Have mail announced nowhere any more. It goes on coming into the inbox."""
+    """Stop announcing the caller's mail at a URL. Mail still arrives in the inbox."""
     address = delivery.address_of(ctx)
     removed = pushes.drop_webhook(ctx.db, address)
     if removed:
@@ -46,9 +46,9 @@ def unsubscribe(ctx: Context, params: UnsubscribeParams) -> dict[str, Any]:
 
 
 @waits("acp/channels", ChannelsParams, ChannelsResult, access="write", guard=LOOKING)
-async def channels(session: Session, params: ChannelsParams) -> dict[str, Any]:
-    """What reaches the caller beside its inbox: each channel's state, what waits there, what was
-    given up, and until when a failing one is left alone."""
+async def channels(session: CallSession, params: ChannelsParams) -> dict[str, Any]:
+    """List the channels by which mail reaches the caller: the state of each, how many messages wait
+    there, how many could not be pushed, and until when a failing channel is paused."""
     return session.read(_channels)
 
 
@@ -73,7 +73,7 @@ def _subscribed(ctx: Context, url: str) -> dict[str, Any]:
 def _channels(ctx: Context) -> dict[str, Any]:
     return {
         "address": delivery.address_of(ctx),
-        "channels": [_state(ctx, one) for one in CHANNELS],
+        "channels": [_state(ctx, channel) for channel in CHANNELS],
         "capabilities": ctx.node.acp.capabilities,
     }
 
@@ -103,16 +103,16 @@ def _check_available(ctx: Context) -> None:
     state = ctx.node.acp.capabilities["channel"]
     if state != "available":
         raise Forbidden(
-            "This node announces no mail: its operator has not set acp_channel_notify. "
-            "Ask acp/inbox with wait instead",
+            "Webhook notifications are disabled: the operator of this node has not set "
+            "acp_channel_notify. Call acp/inbox with wait instead",
             reason="channel_disabled",
             capability=state,
         )
 
 
 def _check_url(ctx: Context, url: str) -> None:
-    """Raises InvalidInput or Forbidden for a URL that the node won't call; a name is looked up, and
-    its addresses checked, whenever it is called."""
+    """Raises InvalidInput or Forbidden for a URL that the node won't call. The addresses of a host
+    name are checked at each call."""
     endpoint = check_endpoint(url, loopback_allowed=ctx.node.loopback)
     try:
         ip_address(endpoint.host)

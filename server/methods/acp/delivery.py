@@ -1,4 +1,5 @@
-"""What happens to a message once it is written: its turn, its boxes, its status, its audit."""
+"""The delivery of a written message: its turn in the thread, its mailboxes, its status, its audit
+events."""
 
 from collections.abc import Collection
 from typing import Any, cast
@@ -12,22 +13,23 @@ from server.domain.errors import IllegalTransition
 from server.methods.acp import route, thread
 from server.methods.base import Context
 from server.store import mailboxes, messages, pushes, sender_limits, teams
-from server.store.mailboxes import Delivery
+from server.store.mailboxes import DeliveryState
 from server.store.messages import MessageRow
 from server.store.pushes import PushTarget
 
-LEFT = "while it waited, its sender or this recipient left the teamspace that it is for"
+LEFT = "the sender or this recipient left the teamspace while the message waited"
 
 
 def let_through(ctx: Context, message: MessageRow) -> None:
-    """Put a message into its recipients' boxes, unless it is before its turn in its thread; then
-    those that waited for it. One whose number was taken while it waited gets the next that is free.
+    """Deliver a message, and then the messages that waited for it. A message that is ahead of its
+    turn in the thread goes into quarantine instead. When its number was taken while it waited, it
+    gets the next free one.
     """
     if message.sequence is not None:
         joined = thread.of(ctx, message)
         at = joined.thread
         pending = messages.pending(ctx.db, joined.id, at.sequence)
-        others = [one for one in pending if one.id != message.id]
+        others = [other for other in pending if other.id != message.id]
         message = _numbered(ctx, message, threads.number_for(message.sequence, at, others))
         if threads.place(message.type, message.sequence, at, others) == "early":
             messages.put_held(ctx.db, message.id, "quarantine", iso(ctx.stamp))
@@ -51,26 +53,26 @@ def _let_go(ctx: Context, message: MessageRow) -> None:
     meant = ACPPolicy.model_validate_json(message.policy_json)
     for_team = policy.is_for_team(meant, message.type)
     members = active_members(ctx, message.team) if for_team else None
-    for found in mailboxes.deliveries(ctx.db, message.id):
-        waits = found.box_seq is None and found.status == "pending"
+    for delivery in mailboxes.deliveries(ctx.db, message.id):
+        waits = delivery.box_seq is None and delivery.status == "pending"
         if not waits:
             continue
-        if for_team and not authority.may_reach(members, sender, found.recipient):
-            advance(ctx, messages.find(ctx.db, message.id) or message, found, "failed", LEFT)
+        if for_team and not authority.may_reach(members, sender, delivery.recipient):
+            advance(ctx, messages.find(ctx.db, message.id) or message, delivery, "failed", LEFT)
             if is_audited(message):
-                audit(ctx, "failed", message.id, recipient=found.recipient, reason=LEFT)
+                audit(ctx, "failed", message.id, recipient=delivery.recipient, reason=LEFT)
             continue
         reached = True
-        thread.heard(ctx, thread_id, message, found.recipient)
-        if route.let_go(ctx, message.id, found.recipient, now):
-            announce(ctx, message, found.recipient)
+        thread.heard(ctx, thread_id, message, delivery.recipient)
+        if route.let_go(ctx, message.id, delivery.recipient, now):
+            announce(ctx, message, delivery.recipient)
     if reached:
         log_for_team(ctx, message)
 
 
 def log_for_team(ctx: Context, message: MessageRow) -> None:
-    """Enter what is delivered now into its teamspace's log, which all members read (§8.2); not what
-    is for its recipients alone."""
+    """Append a delivered message to its teamspace's log, which all members read (§8.2). Private
+    messages are left out."""
     if message.team is None or teams.find(ctx.db, message.team) is None:
         return
     if ACPPolicy.model_validate_json(message.policy_json).visibility == "team":
@@ -78,26 +80,26 @@ def log_for_team(ctx: Context, message: MessageRow) -> None:
 
 
 def active_members(ctx: Context, team: str | None) -> Collection[str] | None:
-    """The members of an active teamspace; None where there is none."""
-    found = teams.find(ctx.db, team) if team is not None else None
-    active = found is not None and found.status == "active"
+    """The members of a teamspace; None when there is no active one of that name."""
+    teamspace = teams.find(ctx.db, team) if team is not None else None
+    active = teamspace is not None and teamspace.status == "active"
     return teams.members(ctx.db, str(team)) if active else None
 
 
 def take_turn(ctx: Context, message: MessageRow) -> None:
-    """A message with a sequence has had its turn: its number is taken, and the next may follow."""
+    """Mark the number of a message as taken, and deliver the messages that follow it."""
     if message.sequence is not None:
         _follow(ctx, message, message.sequence)
 
 
 def _follow(ctx: Context, message: MessageRow, taken: int) -> None:
-    """Let through what has its turn in a message's thread once this number is taken, one after the
-    other."""
+    """Deliver, one after the other, the messages of the thread whose turn comes once `taken` is
+    taken."""
     joined = thread.of(ctx, message)
     at = threads.take(joined.thread, taken, ctx.node.acp.bounds)
     pending = messages.pending(ctx.db, joined.id, at.sequence)
     while (first := threads.turn(at, pending)) is not None:
-        pending = [one for one in pending if one.id != first.id]
+        pending = [other for other in pending if other.id != first.id]
         at = at._replace(sequence=first.sequence)
         following = messages.find(ctx.db, first.id)
         if following is not None:
@@ -106,8 +108,7 @@ def _follow(ctx: Context, message: MessageRow, taken: int) -> None:
 
 
 def announce(ctx: Context, message: MessageRow, address: str) -> None:
-    """Have a message that has come into a box pushed on the channels that its priority takes, as
-    far as its recipient has them (§10.2)."""
+    """Queue pushes of a message on the channels of its priority that the recipient has (§10.2)."""
     rules = ctx.node.acp
     for channel in rules.routes[cast(ACPPriority, message.priority)]:
         if channel == "inbox" or (channel == "wake" and address not in rules.wakes):
@@ -120,13 +121,14 @@ def announce(ctx: Context, message: MessageRow, address: str) -> None:
 def advance(
     ctx: Context,
     message: MessageRow,
-    delivery: Delivery,
+    delivery: DeliveryState,
     to: ACPMessageStatus,
     error: str | None = None,
     at: str | None = None,
 ) -> bool:
-    """Bring a message further with one recipient, now or `at` the time when its home did; False,
-    and nothing done, when it can't go there (§4.1). The envelope's status follows."""
+    """Change a message's status for one recipient, as of now or of `at`, the time at which the
+    recipient's home node did so. The envelope's status follows from it. Returns False, and changes
+    nothing, when the new status can't follow the current one (§4.1)."""
     if not status.path(delivery.status, to):
         return False
     now = iso(ctx.stamp)
@@ -136,7 +138,7 @@ def advance(
     if delivery.box_seq is not None and to in ("read", "expired", "failed"):
         mailboxes.count(ctx.db, delivery.recipient, **{to: 1})
     route.report(ctx, message.id)
-    whole = status.whole(one.status for one in mailboxes.deliveries(ctx.db, message.id))
+    whole = status.whole(each.status for each in mailboxes.deliveries(ctx.db, message.id))
     messages.put_status(ctx.db, message.id, whole, now)
     if whole != message.status:
         ctx.record("message", message.id, None, whole)
@@ -146,15 +148,15 @@ def advance(
 def give_up(
     ctx: Context, message: MessageRow, to: ACPMessageStatus, why: str, *, final: bool = False
 ) -> int:
-    """End a message, as expired or failed, for each recipient that has not read it; how many these
-    were. What was sent to another node is that node's to end, unless this is `final`."""
+    """End a message, as expired or failed, for each recipient that has not read it; returns how
+    many. A message that was sent to another node is ended by that node, except when `final`."""
     ended = 0
-    for found in mailboxes.deliveries(ctx.db, message.id):
-        if not final and route.is_out_of_hand(ctx, message.id, found.recipient):
+    for delivery in mailboxes.deliveries(ctx.db, message.id):
+        if not final and route.is_out_of_hand(ctx, message.id, delivery.recipient):
             continue
         current = messages.find(ctx.db, message.id)
         if current is not None:
-            ended += advance(ctx, current, found, to, why)
+            ended += advance(ctx, current, delivery, to, why)
     if message.held is not None:
         messages.put_held(ctx.db, message.id, None, iso(ctx.stamp))
         if message.sequence is not None:
@@ -163,7 +165,7 @@ def give_up(
 
 
 def audit(ctx: Context, outcome: str, message_id: str | None, **detail: Any) -> None:
-    """Append an audit event for what the caller did to a message (§12.8)."""
+    """Append an audit event about the caller's step with a message (§12.8)."""
     sender_limits.audit(
         ctx.db,
         at=iso(ctx.stamp),
@@ -175,10 +177,10 @@ def audit(ctx: Context, outcome: str, message_id: str | None, **detail: Any) -> 
     )
 
 
-def illegal(message: MessageRow, what: str) -> IllegalTransition:
-    """The refusal of a step that a message's status has no place for."""
+def illegal(message: MessageRow, problem: str) -> IllegalTransition:
+    """The refusal of a step that the message's status does not allow."""
     now = message.held or message.status
-    return IllegalTransition(f"{what}; it is {now}", **{"from": now})
+    return IllegalTransition(f"{problem}; it is {now}", **{"from": now})
 
 
 def is_audited(message: MessageRow) -> bool:

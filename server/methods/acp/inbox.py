@@ -1,6 +1,6 @@
-"""acp/inbox and acp/ack: what came for the caller (acp-canonical §11, §12.5).
+"""acp/inbox and acp/ack: the caller's mail (acp-canonical §11, §12.5).
 
-Reading never removes anything: a message is listed until its recipient acknowledges it.
+Reading removes nothing: a message stays listed until its recipient acknowledges it.
 """
 
 import asyncio
@@ -17,23 +17,23 @@ from server.domain.errors import InvalidInput, Unavailable
 from server.domain.untrusted import Author
 from server.methods.acp import delivery
 from server.methods.acp.refusals import LOOKING
-from server.methods.base import Context, Session, waits, writes
+from server.methods.base import CallSession, Context, waits, writes
 from server.store import changes, mail_outbox, mailboxes, messages
-from server.store.mailboxes import Box, InboxEntry
+from server.store.mailboxes import InboxEntry, Mailbox
 
 
 class InboxPage:
-    """What a caller is shown of its box."""
+    """A page of the caller's mailbox."""
 
     def __init__(self, ctx: Context, params: InboxParams) -> None:
         self.address = delivery.address_of(ctx)
         self.epoch = changes.epoch(ctx.db)
         self.after, self.restarted = _after(params.cursor, self.epoch)
-        self.box = mailboxes.box(ctx.db, self.address) or Box()
+        self.box = mailboxes.box(ctx.db, self.address) or Mailbox()
         if self.after > self.box.high_water:
-            # A power cut may have taken back what an older durability had not kept.
+            # After a power cut, durability NORMAL may have lost the newest messages.
             self.after, self.restarted = 0, True
-        # The box alone tells that there is nothing new, which is all that who waits asks.
+        # A waiting caller only needs to know whether anything is new, which the box alone tells.
         self.letters: list[InboxEntry] = []
         if self.after < self.box.high_water:
             self.letters = _letters(ctx, params, self.address, self.after)
@@ -42,7 +42,7 @@ class InboxPage:
 
     @property
     def has_new(self) -> bool:
-        """Whether any of it was never shown before."""
+        """Whether any of the messages has not been shown before."""
         return any(letter.status == "pending" for letter in self.letters)
 
     def result(self, ctx: Context, params: InboxParams) -> dict[str, Any]:
@@ -77,12 +77,12 @@ class InboxPage:
 
 
 @waits("acp/inbox", InboxParams, InboxResult, access="write", guard=LOOKING)
-async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
-    """What came for the caller: all that it has not acknowledged, oldest first, or all with
-    `show: all`. `wait` seconds for something to come; `ack` acknowledges before it looks, and
-    `acked` says what became of each id.
+async def inbox(session: CallSession, params: InboxParams) -> dict[str, Any]:
+    """List the caller's mail, oldest first: all that it has not acknowledged, or everything with
+    `show: all`. `wait` is how many seconds to wait for mail. `ack` acknowledges messages before the
+    list is made, and `acked` has the outcome for each id.
 
-    Listing marks a message as delivered, which its sender sees; it goes on being listed.
+    Listing marks a message as delivered, which its sender sees; the message stays listed.
     """
     acked = []
     if params.ack:
@@ -95,41 +95,41 @@ async def inbox(session: Session, params: InboxParams) -> dict[str, Any]:
         if page.letters or left <= 0 or session.stopping.is_set():
             break
         await _until_more(session, page, next_commit, until)
-        session.check_still()
+        session.recheck_access()
     if page.has_new:
         try:
             shown = await session.write(partial(_shown, params=params))
             return shown | {"acked": acked}
         except Unavailable:
-            # What can't be noted can still be read; it is noted when it is listed again.
+            # The mail can be read though this can't be noted now; the next listing notes it.
             pass
     return session.read(lambda ctx: page.result(ctx, params)) | {"acked": acked}
 
 
 async def _until_more(
-    session: Session, page: InboxPage, next_commit: asyncio.Event, until: float
+    session: CallSession, page: InboxPage, next_commit: asyncio.Event, until: float
 ) -> None:
-    """Wait until more has come into the box, the time is over, or the node stops.
+    """Wait until the box has new mail, the time is over, or the node stops.
 
-    Every commit wakes all who wait: that nothing came for one is told by one look at its box.
+    Every commit wakes all waiting callers; one look at its box tells each whether it has mail.
     """
     while (left := until - time.monotonic()) > 0 and not session.stopping.is_set():
         await session.until(next_commit, left)
         next_commit = session.database.next_commit
-        if session.read(lambda ctx: mailboxes.box(ctx.db, page.address) or Box()) != page.box:
+        if session.read(lambda ctx: mailboxes.box(ctx.db, page.address) or Mailbox()) != page.box:
             break
 
 
 @writes("acp/ack", AckParams, AckResult, guard=LOOKING)
 def ack(ctx: Context, params: AckParams) -> dict[str, Any]:
-    """Acknowledge messages: they are read, their senders see it, and they are not listed any more.
-    Each id has its own outcome; one that is `unknown` keeps no other from being acknowledged. Doing
-    so again changes nothing."""
+    """Acknowledge messages: they become read, which their senders see, and are no longer listed.
+    Each id has its own outcome; an `unknown` id does not affect the others. A repeated call changes
+    nothing."""
     return {"acked": acknowledge(ctx, params.message_ids)}
 
 
 def acknowledge(ctx: Context, message_ids: list[str]) -> list[dict[str, str]]:
-    """Mark messages as read, and enter them as processed (§12.5); the Acked of each."""
+    """Mark messages as read and as processed (§12.5); returns an Acked object for each."""
     address = delivery.address_of(ctx)
     return [
         {"messageId": message_id, "outcome": _acknowledged(ctx, address, message_id)}
@@ -140,13 +140,13 @@ def acknowledge(ctx: Context, message_ids: list[str]) -> list[dict[str, str]]:
 def _acknowledged(ctx: Context, address: str, message_id: str) -> str:
     if mailboxes.is_processed(ctx.db, address, message_id):
         return "already"
-    found = mailboxes.delivery(ctx.db, message_id, address)
+    received = mailboxes.delivery(ctx.db, message_id, address)
     message = messages.find(ctx.db, message_id)
-    if found is None or message is None or found.box_seq is None:
+    if received is None or message is None or received.box_seq is None:
         return "unknown"
-    if found.status in ("expired", "failed"):
-        return found.status
-    delivery.advance(ctx, message, found, "read")
+    if received.status in ("expired", "failed"):
+        return received.status
+    delivery.advance(ctx, message, received, "read")
     mailboxes.put_processed(ctx.db, address, message.id, iso(ctx.stamp))
     if delivery.is_audited(message):
         delivery.audit(ctx, "read", message.id)
@@ -154,12 +154,12 @@ def _acknowledged(ctx: Context, address: str, message_id: str) -> str:
 
 
 def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:
-    """Mark what is listed as delivered; the InboxResult."""
+    """Mark the listed messages as delivered; returns the InboxResult."""
     for letter in InboxPage(ctx, params).letters:
         if letter.status == "pending":
-            found = mailboxes.delivery(ctx.db, letter.message.id, delivery.address_of(ctx))
-            if found is not None:
-                delivery.advance(ctx, letter.message, found, "delivered")
+            received = mailboxes.delivery(ctx.db, letter.message.id, delivery.address_of(ctx))
+            if received is not None:
+                delivery.advance(ctx, letter.message, received, "delivered")
     return InboxPage(ctx, params).result(ctx, params)
 
 
@@ -171,27 +171,27 @@ def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> lis
 
 
 def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:
-    """The number to go on after, and whether the cursor is of another database."""
+    """The number after which to list, and whether the cursor comes from another database."""
     if cursor is None:
         return 0, False
     known, colon, text = cursor.rpartition(":")
     if not colon or not (text.isascii() and text.isdigit() and len(text) < 19):
         raise InvalidInput(
-            "cursor: not one that acp/inbox gave", reason="schema_invalid", path="cursor"
+            "cursor: must be a cursor of acp/inbox", reason="schema_invalid", path="cursor"
         )
     return (int(text), False) if known == epoch else (0, True)
 
 
 def markdown(
-    ctx: Context, envelopes: list[dict[str, Any]], sources: list[str | None], box: Box
+    ctx: Context, envelopes: list[dict[str, Any]], sources: list[str | None], box: Mailbox
 ) -> str:
-    """Envelopes as an agent reads them, each with the node that vouches for it if it is another,
-    and what its box holds."""
+    """Envelopes as text for an agent, each with the other node that vouches for it, and the counts
+    of the box."""
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
-    # Who sends here has proved with its key to be who it is; its node vouches for who sends there.
+    # Senders on this node have proved who they are by their key; other nodes vouch for theirs.
     authors = [
-        Author(one["from"], node or ctx.node.agent_id, "peer" if node else "verified")
-        for one, node in zip(plain, sources, strict=True)
+        Author(envelope["from"], node or ctx.node.agent_id, "peer" if node else "verified")
+        for envelope, node in zip(plain, sources, strict=True)
     ]
     counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
     return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."

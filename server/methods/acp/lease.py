@@ -1,4 +1,4 @@
-"""acp/claim: mail for a session that runs, each message once (acp-canonical §10, session)."""
+"""acp/claim: mail for a running session, each message once (acp-canonical §10, session)."""
 
 from functools import partial
 from typing import Any
@@ -9,23 +9,24 @@ from server.domain.untrusted import inline
 from server.methods.acp import delivery, push
 from server.methods.acp.inbox import markdown
 from server.methods.acp.refusals import LOOKING
-from server.methods.base import Context, Session, waits
+from server.methods.base import CallSession, Context, waits
 from server.store import mail_outbox, mailboxes, messages, pushes
-from server.store.mailboxes import Box
+from server.store.mailboxes import Mailbox
 from server.store.pushes import DuePush, PushTarget
 
 HOW_TO_ACK = (
-    "Acknowledge what you have dealt with: `ack` of the tool `acp_inbox`, or `cacp inbox --ack "
-    "ID`. What is not acknowledged is shown again later."
+    "Acknowledge the messages that you have dealt with: `ack` of the tool `acp_inbox`, or `cacp "
+    "inbox --ack ID`. Others are shown again later."
 )
 
 
 @waits("acp/claim", ClaimParams, ClaimResult, access="write", guard=LOOKING)
-async def claim(session: Session, params: ClaimParams) -> dict[str, Any]:
-    """Take what is to be shown to a session of the caller now: what came by the session channel
-    and no session has been shown, and what was shown but not acknowledged before its lease ended.
+async def claim(session: CallSession, params: ClaimParams) -> dict[str, Any]:
+    """Take the mail to show to a session of the caller now: messages on the session channel that no
+    session was shown, and messages whose lease ended before they were acknowledged.
 
-    What is answered is leased to this session, and marked as delivered. The inbox lists it as ever.
+    The messages in the answer are leased to this session and marked as delivered. They stay in the
+    inbox.
     """
     if session.read(partial(_is_due, params=params)):
         return await session.write(partial(_claimed, params=params))
@@ -57,10 +58,10 @@ def _claimed(ctx: Context, params: ClaimParams) -> dict[str, Any]:
 
 
 def _fitting(ctx: Context, params: ClaimParams, ready: list[DuePush]) -> int:
-    """How many of the first messages `text` has room for; one in any case."""
+    """How many of the first messages fit into `text`; at least one."""
     if params.format == "json" or not ready:
         return len(ready)
-    envelopes = [messages.envelope(one.message) for one in ready]
+    envelopes = [messages.envelope(due.message) for due in ready]
     if len(_text(ctx, envelopes)) <= params.size:
         return len(ready)
     count = 1
@@ -72,7 +73,7 @@ def _fitting(ctx: Context, params: ClaimParams, ready: list[DuePush]) -> int:
 def _result(ctx: Context, params: ClaimParams, shown: list[DuePush]) -> dict[str, Any]:
     address = delivery.address_of(ctx)
     envelopes = [
-        messages.envelope(messages.find(ctx.db, one.message.id) or one.message) for one in shown
+        messages.envelope(messages.find(ctx.db, due.message.id) or due.message) for due in shown
     ]
     text = None
     if params.format == "markdown" and shown:
@@ -93,12 +94,12 @@ def _result(ctx: Context, params: ClaimParams, shown: list[DuePush]) -> dict[str
 
 
 def _text(ctx: Context, envelopes: list[dict[str, Any]]) -> str:
-    sources = [mail_outbox.source(ctx.db, one["id"]) for one in envelopes]
+    sources = [mail_outbox.source(ctx.db, envelope["id"]) for envelope in envelopes]
     return f"{markdown(ctx, envelopes, sources, _box(ctx))}\n\n{HOW_TO_ACK}"
 
 
 def _named(envelope: dict[str, Any]) -> str:
-    """A message that is too long to be shown here."""
+    """The text in place of a message that is too long for `size`."""
     return (
         f"A message of priority {envelope['priority']} from {inline(envelope['from'])} waits, too "
         f"long to be shown here: read {inline(envelope['id'])} with the tool `acp_inbox` or "
@@ -106,5 +107,5 @@ def _named(envelope: dict[str, Any]) -> str:
     )
 
 
-def _box(ctx: Context) -> Box:
-    return mailboxes.box(ctx.db, delivery.address_of(ctx)) or Box()
+def _box(ctx: Context) -> Mailbox:
+    return mailboxes.box(ctx.db, delivery.address_of(ctx)) or Mailbox()

@@ -1,8 +1,8 @@
-"""The steps of a push, each a transaction: it is claimed, made by who can, and settled
+"""The steps of a push, each in its own transaction: claim, then a worker's push, then settle
 (acp-canonical §10, §12.4).
 
-What is claimed is leased on disk before anything leaves the node, so that a push whose node is
-killed comes back when its lease ends. Nothing here takes a message out of its inbox.
+A claim leases pushes on disk before anything leaves the node, so that the push of a killed node is
+repeated when its lease ends. No step removes a message from its inbox.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from server.store import mailboxes, messages, pushes, sender_limits
 from server.store.pushes import DuePush, PushTarget
 
 TOGETHER = 500
-"""Messages that one run of a waking command stands for, at most."""
+"""The most messages that one run of a wake command covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What is pushed now. `envelope` is that of the first of `due`, `unread` counts the box."""
+    """One push. `envelope` is that of the first message of `due`; `unread` counts the box."""
 
     target: PushTarget
     due: tuple[DuePush, ...]
@@ -36,18 +36,19 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What a push led to. `given_up` counts messages that are not pushed again."""
+class PushOutcome:
+    """The outcome of a push: whether its breaker `opened`, and how many messages are given up."""
 
     opened: bool = False
     given_up: int = 0
 
 
 def claim(ctx: Context, target: PushTarget, patience: int) -> Parcel | None:
-    """What is due to a webhook or a waking command, leased for `patience` (microseconds).
+    """The messages that are due for a webhook or a wake command, leased for `patience`
+    (microseconds).
 
-    A webhook is given one message at a time, in the order in which they came; a command all at
-    once. None when there is nothing, or while the target's breaker is open.
+    A webhook gets one message at a time, in the order of their arrival; a command gets all at once.
+    None when nothing is due, or while the target's breaker is open.
     """
     now = iso(ctx.now)
     gate = sender_limits.breaker(ctx.db, breaker_name(target))
@@ -59,15 +60,15 @@ def claim(ctx: Context, target: PushTarget, patience: int) -> Parcel | None:
     if gone:
         pushes.drop(ctx.db, target)
         return None
-    found = pushes.due(ctx.db, target, now, 1 if webhook else TOGETHER)
-    ready = tuple(one for one in found if not _over(ctx, one, target))
+    candidates = pushes.due(ctx.db, target, now, 1 if webhook else TOGETHER)
+    ready = tuple(candidate for candidate in candidates if not _end_expired(ctx, candidate, target))
     if not ready:
         return None
     begun = []
-    for one in ready:
-        push = domain.started(one.push, ctx.now, patience)
-        pushes.put(ctx.db, one.id, push, now=now)
-        begun.append(one._replace(push=push))
+    for candidate in ready:
+        push = domain.started(candidate.push, ctx.now, patience)
+        pushes.put(ctx.db, candidate.id, push, now=now)
+        begun.append(candidate._replace(push=push))
     return Parcel(
         target=target,
         due=tuple(begun),
@@ -78,28 +79,28 @@ def claim(ctx: Context, target: PushTarget, patience: int) -> Parcel | None:
     )
 
 
-def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Settled:
-    """Note what became of a push: None, or what went wrong, in words that its sender may read.
+def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> PushOutcome:
+    """Record the outcome of a push. `error` is None, or a text that the sender may read.
 
     `chance`, between 0 and 1, spreads the next attempts.
     """
     terms, now, given_up = ctx.node.acp.pushes, iso(ctx.now), 0
     name = breaker_name(parcel.target)
     before = sender_limits.breaker(ctx.db, name)
-    for one in parcel.due:
+    for due in parcel.due:
         if error is None:
-            push = domain.taken(one.push, parcel.target.channel, ctx.now, terms)
+            push = domain.taken(due.push, parcel.target.channel, ctx.now, terms)
         else:
-            push = domain.failed(one.push, ctx.now, terms, chance)
+            push = domain.failed(due.push, ctx.now, terms, chance)
             given_up += push.due is None
-        pushes.put(ctx.db, one.id, push, now=now, error=error)
+        pushes.put(ctx.db, due.id, push, now=now, error=error)
         if error is None and parcel.target.channel == "channel":
-            _delivered(ctx, one, parcel.target.address)
+            _delivered(ctx, due, parcel.target.address)
         if push.status == "failed":
             delivery.audit(
                 ctx,
                 "push_failed",
-                one.message.id,
+                due.message.id,
                 recipient=parcel.target.address,
                 channel=parcel.target.channel,
                 error=error,
@@ -110,7 +111,7 @@ def settle(ctx: Context, parcel: Parcel, error: str | None, chance: float) -> Se
         after = breaker.after_failure(before, ctx.now, terms.trip)
     if after != before:
         sender_limits.put_breaker(ctx.db, name, after)
-    return Settled(after.open_until > before.open_until, given_up)
+    return PushOutcome(after.open_until > before.open_until, given_up)
 
 
 def show(
@@ -122,43 +123,43 @@ def show(
     urgent: bool = False,
     fitting: Callable[[list[DuePush]], int] = len,
 ) -> list[DuePush]:
-    """What is to be shown to a session of an agent now, oldest first, leased to it: as many of the
-    first as are `fitting`."""
+    """The messages to show to an agent's session now, oldest first, leased to it. `fitting` says
+    how many of the first to take."""
     target, now = PushTarget("session", address), iso(ctx.now)
-    found = pushes.due(ctx.db, target, now, limit, urgent=urgent)
-    ready = [one for one in found if not _over(ctx, one, target)]
+    candidates = pushes.due(ctx.db, target, now, limit, urgent=urgent)
+    ready = [candidate for candidate in candidates if not _end_expired(ctx, candidate, target)]
     shown = ready[: fitting(ready)]
-    for one in shown:
-        push = domain.taken(one.push, "session", ctx.now, ctx.node.acp.pushes)
-        pushes.put(ctx.db, one.id, push, now=now, holder=holder)
-        _delivered(ctx, one, address)
+    for due in shown:
+        push = domain.taken(due.push, "session", ctx.now, ctx.node.acp.pushes)
+        pushes.put(ctx.db, due.id, push, now=now, holder=holder)
+        _delivered(ctx, due, address)
     return shown
 
 
 def unread(ctx: Context, address: str) -> int:
-    """How many messages an agent has not acknowledged."""
+    """How many messages the agent has not acknowledged."""
     box = mailboxes.box(ctx.db, address)
     return box.counts()["unread"] if box else 0
 
 
 def breaker_name(target: PushTarget) -> str:
-    """The name of the circuit breaker of a channel of a recipient."""
+    """The name of the circuit breaker for a recipient's channel."""
     return f"{target.channel}:{target.address}"
 
 
-def _over(ctx: Context, one: DuePush, target: PushTarget) -> bool:
-    """Whether the message is no more to be pushed; then it isn't."""
-    expires_at = one.message.expires_at
+def _end_expired(ctx: Context, due: DuePush, target: PushTarget) -> bool:
+    """Whether the message has expired; if so, its push is ended."""
+    expires_at = due.message.expires_at
     if expires_at is None or stamp_of(expires_at) > ctx.sure:
         return False
-    pushes.end(ctx.db, one.message.id, target.address, "expired")
+    pushes.end(ctx.db, due.message.id, target.address, "expired")
     return True
 
 
-def _delivered(ctx: Context, one: DuePush, address: str) -> None:
-    """The recipient has the message: the inbox, and so its sender, know."""
-    if one.box_status == "pending":
-        found = mailboxes.delivery(ctx.db, one.message.id, address)
-        message = messages.find(ctx.db, one.message.id)
-        if found is not None and message is not None:
-            delivery.advance(ctx, message, found, "delivered")
+def _delivered(ctx: Context, due: DuePush, address: str) -> None:
+    """Mark the message as delivered in the inbox, so that its sender learns of it."""
+    if due.box_status == "pending":
+        received = mailboxes.delivery(ctx.db, due.message.id, address)
+        message = messages.find(ctx.db, due.message.id)
+        if received is not None and message is not None:
+            delivery.advance(ctx, message, received, "delivered")

@@ -7,17 +7,17 @@ from schemas.base import iso, present, stamp_of
 from server.domain.agents import identity
 from server.methods.acp.delivery import address_of
 from server.methods.acp.refusals import LOOKING
-from server.methods.base import Context, reads
+from server.methods.base import Context, page_of, reads
 from server.store import mail_outbox, mailboxes, messages
 from server.store.messages import MessageRow
 
 
 @reads("acp/query", QueryParams, QueryResult, access="write", wide=True, guard=LOOKING)
 def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
-    """Messages that the caller sent or was sent, newest first, by agent, thread, type, status,
-    topic or time; each with its receipts, which tell delivered from read. A human's key sees also
-    what is critical, gated or for human audit."""
-    rows = messages.found(
+    """List messages that the caller sent or received, newest first, by agent, thread, type, status,
+    topic or time; each with its receipts, which tell delivered from read. A human's key also sees
+    critical, gated and human-audit messages."""
+    rows = messages.search(
         ctx.db,
         address=address_of(ctx),
         human=ctx.caller.human,
@@ -34,20 +34,18 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
         until=_time(params.until),
         limit=params.limit + 1,
     )
-    result: dict[str, Any] = {"messages": [_found(ctx, row) for row in rows[: params.limit]]}
-    if len(rows) > params.limit:
-        result["nextCursor"] = rows[params.limit - 1].id
-    return result
+    page, more = page_of(rows, params.limit, lambda row: row.id)
+    return {"messages": [_with_receipts(ctx, row) for row in page], **more}
 
 
-def _found(ctx: Context, message: MessageRow) -> dict[str, Any]:
-    found = {
+def _with_receipts(ctx: Context, message: MessageRow) -> dict[str, Any]:
+    shown = {
         "message": messages.envelope(message),
         "receipts": mailboxes.receipts(ctx.db, message.id),
         "held": message.held,
         "vouchedBy": mail_outbox.source(ctx.db, message.id),
     }
-    return present(found)
+    return present(shown)
 
 
 def _time(text: str | None) -> str | None:

@@ -1,9 +1,9 @@
-"""What `acp/*` does with what it refuses: typed, counted, audited, and calm when the disk is not
+"""How `acp/*` treats refusals: typed, counted, audited, and marked as degraded when the disk fails
 (acp-canonical §12.2, §12.4, §12.6)."""
 
 from dataclasses import dataclass
 
-from server.domain.acp import breaker, rates
+from server.domain.acp import breaker, message_rate
 from server.domain.acp.abuse import is_abuse
 from server.domain.errors import Busy, NodeAway, Refusal, Unavailable
 from server.methods.acp.delivery import address_of, audit, sender_breaker
@@ -15,7 +15,7 @@ REASON_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class AcpGuard:
-    """`sending`: what is refused is audited, and abuse counts for the sender's circuit breaker."""
+    """`sending`: refusals are audited, and abuse counts towards the sender's circuit breaker."""
 
     sending: bool
     reason: str = "schema_invalid"
@@ -24,8 +24,8 @@ class AcpGuard:
         if not isinstance(refusal, Unavailable) or isinstance(refusal, NodeAway | Busy):
             return refusal
         return Unavailable(
-            f"{refusal.message}. ACP is degraded: nothing was changed. Go on with your work, and "
-            "try again later",
+            f"{refusal.message}. ACP messages are degraded: nothing was changed. Go on with your "
+            "work, and try again later",
             **refusal.data | {"degraded": True},
         )
 
@@ -33,8 +33,8 @@ class AcpGuard:
         return self.sending and not isinstance(refusal, Unavailable)
 
     def note(self, ctx: Context, refusal: Refusal) -> None:
-        """Audit the refusal, and count it if it is abuse. Nothing more is written of a sender whose
-        breaker is open, or who makes more mistakes in a minute than are audited."""
+        """Audit the refusal, and count it if it is abuse. Nothing is written for a sender whose
+        breaker is open, or whose audited mistakes have reached the limit for a minute."""
         sender, reason = address_of(ctx), refusal.data["reason"]
         name = sender_breaker(sender)
         before = after = sender_limits.breaker(ctx.db, name)
@@ -45,16 +45,16 @@ class AcpGuard:
             sender_limits.put_breaker(ctx.db, name, after)
         elif not _has_room(ctx, sender):
             return
-        told = {"reason": reason, "message": refusal.message[:REASON_MAX]}
-        audit(ctx, "refused", None, **told)
+        detail = {"reason": reason, "message": refusal.message[:REASON_MAX]}
+        audit(ctx, "refused", None, **detail)
         if breaker.wait(after, ctx.stamp) is not None:
-            audit(ctx, "circuit_opened", None, **told)
+            audit(ctx, "circuit_opened", None, **detail)
 
 
 def _has_room(ctx: Context, sender: str) -> bool:
-    """Count one more mistake, if it is still to be audited."""
+    """Count one more mistake. False when the limit of audited mistakes is reached."""
     noted = sender_limits.stamps(ctx.db, sender, "refused")
-    kept, full = rates.allow(noted, ctx.stamp, rates.REFUSED)
+    kept, full = message_rate.allow(noted, ctx.stamp, message_rate.REFUSED)
     if full is None:
         sender_limits.put_stamps(ctx.db, sender, "refused", kept)
     return full is None

@@ -1,8 +1,9 @@
-"""acp/sync/*: mail from other nodes, and what became of ours there (acp-canonical §10, §12.1).
+"""acp/sync/*: mail from other nodes, and their receipts for this node's mail (acp-canonical §10,
+§12.1).
 
-The sender's node vouches for the sender: it signs each message for the node that it goes to, and
-must be the peer that brings it and the sender's home. What it checked is checked again here, but
-for limits and authority, which are counted where a message is sent.
+The sender's node vouches for the sender: it signs each message for the receiving node, and it must
+be both the calling peer and the sender's home. This node repeats its checks, except for limits and
+authority, which count where a message is sent.
 """
 
 from collections.abc import Collection
@@ -24,13 +25,14 @@ from schemas.acp_mesh import (
 from schemas.acp_payloads import HandoffInitiatePayload
 from schemas.base import iso, stamp_of
 from server.domain.acp import letters, policy, threads
+from server.domain.acp.drafts import checked_payload
 from server.domain.acp.handoff import ENDED
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, Refusal
 from server.domain.invalid import invalid_input
 from server.methods.acp import delivery, thread
-from server.methods.acp.mail import checked_payload, new_row
-from server.methods.acp.thread import Joined
+from server.methods.acp.mail import new_row
+from server.methods.acp.thread import JoinedThread
 from server.methods.base import Context, writes
 from server.methods.sync import agent_homes
 from server.methods.sync.digest import check_source
@@ -39,12 +41,12 @@ from server.store.messages import MessageRow
 from server.util.log_once import name_once
 
 REASON_MAX = 500
-GONE = "its node has no such agent"
+GONE = "the recipient's node has no such agent"
 
 
 @writes("acp/sync/agents", AgentsParams, AgentsResult, access="sync", large=True)
 def agents(ctx: Context, params: AgentsParams) -> dict[str, Any]:
-    """Take a peer's signed list of who is at home there, and answer with this node's own."""
+    """Take a peer's signed directory of its agents, and answer with this node's."""
     check_source(ctx, params.source_agent)
     source = ctx.caller.agent_id
     agent_homes.take(ctx, source, params.listed)
@@ -61,8 +63,8 @@ def agents(ctx: Context, params: AgentsParams) -> dict[str, Any]:
     weight=lambda params: len(params.messages) + len(params.receipts),
 )
 def mail(ctx: Context, params: MailParams) -> dict[str, Any]:
-    """Take messages for agents here from the node of their senders, and receipts from the node of
-    their recipients. What came before changes nothing; the answer says how far each message is."""
+    """Take messages for agents here from their senders' node, and receipts from their recipients'
+    node. Repeated messages change nothing; the answer has the status of each."""
     check_source(ctx, params.source_agent)
     ctx = replace(ctx, origin=ctx.caller.agent_id)
     refused: list[str] = []
@@ -78,7 +80,7 @@ def mail(ctx: Context, params: MailParams) -> dict[str, Any]:
 
 
 def _answer(ctx: Context, carried: Carried, refused: list[str]) -> dict[str, Any]:
-    """What became of one message. One that is refused has written nothing."""
+    """The outcome of one message. A refused message has written nothing."""
     try:
         return {"reached": _take(ctx, _opened(ctx, carried))}
     except Refusal as refusal:
@@ -87,7 +89,7 @@ def _answer(ctx: Context, carried: Carried, refused: list[str]) -> dict[str, Any
 
 
 def _opened(ctx: Context, carried: Carried) -> Letter:
-    """The letter, if the peer that brings it has signed it for this node and is its sender's home.
+    """The letter, if the calling peer has signed it for this node and is the sender's home.
 
     Raises Forbidden or InvalidInput.
     """
@@ -103,71 +105,97 @@ def _opened(ctx: Context, carried: Carried) -> Letter:
     sender = letter.message.from_
     if agent_homes.home_of(ctx, sender) not in (None, identity(peer)):
         raise Forbidden(
-            f"{peer} is not the home of {sender}, and does not speak for it",
+            f"{peer} is not the home node of {sender} and may not send for it",
             reason="not_its_home",
         )
     return letter
 
 
 def _take(ctx: Context, letter: Letter) -> list[dict[str, Any]]:
-    """Put a message into its recipients' boxes; how far it is with each. Raises Refusal."""
+    """Put a message into its recipients' boxes; returns its status for each. Raises Refusal."""
     message_id = letter.message.id
-    source = identity(ctx.caller.agent_id)
     known = messages.find(ctx.db, message_id)
-    if known is not None and (
-        mail_outbox.source(ctx.db, message_id) != source
-        or not same_agent(known.from_agent, letter.message.from_)
-    ):
-        raise Conflict("id: it is that of another message here", reason="id_taken")
-    wanted = dict.fromkeys(map(identity, letter.recipients))
-    kept = messages.archived(ctx.db, message_id) if known is None else None
-    if kept is not None:
-        return _archived(letter, kept, wanted)
-    have = {one.recipient for one in mailboxes.deliveries(ctx.db, message_id)} if known else set()
-    new = [one for one in wanted if one not in have and _lives_here(ctx, one)]
-    row = known
-    if row is None:
+    recipients = dict.fromkeys(map(identity, letter.recipients))
+    if known is None:
+        archived_message = messages.archived(ctx.db, message_id)
+        if archived_message is not None:
+            return _archived(letter, archived_message, recipients)
         row, joined = _checked(ctx, letter)
         if letters.is_over(letter, ctx.sure, ctx.node.acp.retention):
-            return [_end(one, "expired", "its time was over before it came") for one in wanted]
-        if new:
+            return [
+                _end(address, "expired", "it expired before it arrived") for address in recipients
+            ]
+        new_recipients = [address for address in recipients if _lives_here(ctx, address)]
+        if new_recipients:
             _enter(ctx, row, joined, letter)
-    for address in new:
-        mailboxes.put(ctx.db, message_id, address, iso(ctx.stamp))
-        delivery.announce(ctx, row, address)
-        thread.heard(ctx, messages.thread_of(ctx.db, message_id), row, address)
-        _note_handoff(ctx, letter, address)
-    if known is None and new:
-        delivery.take_turn(ctx, row)
-    there = [one for one in mailboxes.deliveries(ctx.db, message_id) if one.recipient in wanted]
-    found = {one.recipient: mailboxes.reached(one) for one in there}
-    return [found.get(one) or _end(one, "failed", GONE) for one in wanted]
-
-
-def _archived(
-    letter: Letter, kept: dict[str, Any], wanted: Collection[str]
-) -> list[dict[str, Any]]:
-    """How far a message came that is in the archive by now."""
-    if not same_agent(kept["message"]["from"], letter.message.from_):
-        raise Conflict("id: it is that of another message here", reason="id_taken")
+            _put_in_boxes(ctx, row, letter, new_recipients)
+            delivery.take_turn(ctx, row)
+    else:
+        _check_same(ctx, known, letter)
+        delivered_to = {state.recipient for state in mailboxes.deliveries(ctx.db, message_id)}
+        _put_in_boxes(
+            ctx,
+            known,
+            letter,
+            [
+                address
+                for address in recipients
+                if address not in delivered_to and _lives_here(ctx, address)
+            ],
+        )
+    stored_deliveries = {
+        state.recipient: mailboxes.reached(state)
+        for state in mailboxes.deliveries(ctx.db, message_id)
+    }
     return [
-        {
-            "recipient": one["recipient"],
-            "status": one["status"],
-            "delivered_at": one.get("deliveredAt"),
-            "read_at": one.get("readAt"),
-            "error": one.get("error"),
-        }
-        for one in kept["receipts"]
-        if one["recipient"] in wanted
+        stored_deliveries.get(address) or _end(address, "failed", GONE) for address in recipients
     ]
 
 
-def _checked(ctx: Context, letter: Letter) -> tuple[MessageRow, Joined]:
-    """The row of a new message and the thread that it is of, after all that can be refused of it.
+def _check_same(ctx: Context, known: MessageRow, letter: Letter) -> None:
+    """Raises Conflict (`id_taken`) unless the known message has the letter's source and sender."""
+    source = identity(ctx.caller.agent_id)
+    if mail_outbox.source(ctx.db, known.id) != source or not same_agent(
+        known.from_agent, letter.message.from_
+    ):
+        raise Conflict("id: is used by another message here", reason="id_taken")
 
-    A node sees those messages of a thread that are for its agents: a number may be skipped here,
-    but none that is lower is taken after it (§12.5).
+
+def _put_in_boxes(
+    ctx: Context, row: MessageRow, letter: Letter, recipients: Collection[str]
+) -> None:
+    """Deliver a stored message to recipients on this node."""
+    for address in recipients:
+        mailboxes.put(ctx.db, row.id, address, iso(ctx.stamp))
+        delivery.announce(ctx, row, address)
+        thread.heard(ctx, messages.thread_of(ctx.db, row.id), row, address)
+        _note_handoff(ctx, letter, address)
+
+
+def _archived(
+    letter: Letter, archived_message: dict[str, Any], recipients: Collection[str]
+) -> list[dict[str, Any]]:
+    """The status of an archived message for each recipient."""
+    if not same_agent(archived_message["message"]["from"], letter.message.from_):
+        raise Conflict("id: is used by another message here", reason="id_taken")
+    return [
+        {
+            "recipient": receipt["recipient"],
+            "status": receipt["status"],
+            "delivered_at": receipt.get("deliveredAt"),
+            "read_at": receipt.get("readAt"),
+            "error": receipt.get("error"),
+        }
+        for receipt in archived_message["receipts"]
+        if receipt["recipient"] in recipients
+    ]
+
+
+def _checked(ctx: Context, letter: Letter) -> tuple[MessageRow, JoinedThread]:
+    """The row of a new message and its thread, after all checks.
+
+    A node sees only those messages of a thread that are for its agents: numbers may be skipped
+    here, but no lower number is accepted afterwards (§12.5).
 
     Raises Refusal.
     """
@@ -176,7 +204,7 @@ def _checked(ctx: Context, letter: Letter) -> tuple[MessageRow, Joined]:
     payload = checked_payload(message.type, message.version, message.payload)
     sender = identity(message.from_)
     to = policy.named(message.to)
-    # What a peer says that it answers gives it no part in a thread; what was sent to it does.
+    # A claimed reply makes nobody a party to a thread; a message that was sent to it does.
     joined = thread.joined(ctx, message.thread_id or message.id, message.id, sender, to)
     party = messages.party(ctx.db, joined.id, sender)
     hop = max(letter.hop, threads.hop_of(party))
@@ -197,8 +225,8 @@ def _checked(ctx: Context, letter: Letter) -> tuple[MessageRow, Joined]:
     return row, joined
 
 
-def _enter(ctx: Context, row: MessageRow, joined: Joined, letter: Letter) -> None:
-    """Write a message from elsewhere."""
+def _enter(ctx: Context, row: MessageRow, joined: JoinedThread, letter: Letter) -> None:
+    """Write a message of another node."""
     messages.insert(ctx.db, row, len(row.payload_json.encode()), joined.id)
     mail_outbox.put_source(ctx.db, row.id, ctx.caller.agent_id)
     if agent_homes.home_of(ctx, row.from_agent) is None:
@@ -210,8 +238,8 @@ def _enter(ctx: Context, row: MessageRow, joined: Joined, letter: Letter) -> Non
 
 
 def _note_handoff(ctx: Context, letter: Letter, address: str) -> None:
-    """Remember which node holds a handoff, past the message that offers it; and that it has ended,
-    when that node says so."""
+    """Remember which node holds a handoff that a message offers, and note its end when that node
+    reports it."""
     node, payload = identity(ctx.caller.agent_id), letter.message.payload
     if letter.message.type == "handoff.initiate":
         offer = HandoffInitiatePayload.model_validate(payload)
@@ -241,33 +269,33 @@ def _end(address: str, status: str, error: str) -> dict[str, Any]:
 
 
 def _apply(ctx: Context, receipts: Receipts, refused: list[str]) -> None:
-    """Bring a message further with those recipients whose home says so."""
+    """Apply receipts to a message, for the recipients whose home is the calling peer."""
     message = messages.find(ctx.db, receipts.message_id)
     if message is None:
         return
-    for one in receipts.reached:
-        address = identity(one.recipient)
+    for receipt in receipts.reached:
+        address = identity(receipt.recipient)
         route = mail_outbox.route(ctx.db, message.id, address)
         if route is None or route.node != identity(ctx.caller.agent_id):
-            refused.append(f"A receipt of {address}, whose home is another node")
+            refused.append(f"A receipt for {address}, whose home is another node")
         elif not route.offered:
-            refused.append("A receipt of a message that was not sent to it")
+            refused.append("A receipt for a message that was not sent to this peer")
         else:
-            _advance(ctx, message, address, one)
+            _advance(ctx, message, address, receipt)
 
 
-def _advance(ctx: Context, message: MessageRow, address: str, said: Reached) -> None:
-    steps = {"delivered": said.delivered_at, "read": said.read_at}
-    if said.status == "expired":
-        steps = {"delivered": said.delivered_at} if said.delivered_at else {}
-    elif said.status in ("pending", "failed"):
+def _advance(ctx: Context, message: MessageRow, address: str, receipt: Reached) -> None:
+    steps = {"delivered": receipt.delivered_at, "read": receipt.read_at}
+    if receipt.status == "expired":
+        steps = {"delivered": receipt.delivered_at} if receipt.delivered_at else {}
+    elif receipt.status in ("pending", "failed"):
         steps = {}
     for status, at in steps.items():
         _step(ctx, message.id, address, status, at)
-        if status == said.status:
+        if status == receipt.status:
             return
-    if said.status != "pending":
-        _step(ctx, message.id, address, said.status, None, said.error)
+    if receipt.status != "pending":
+        _step(ctx, message.id, address, receipt.status, None, receipt.error)
 
 
 def _step(
@@ -285,7 +313,7 @@ def _step(
 
 
 def _audit(ctx: Context, refused: list[str]) -> None:
-    """Audit what a peer was refused in one call, and name each reason in the log once."""
+    """Audit the refusals of one call of a peer, and log each reason once."""
     for reason in refused:
         name_once("mail_refused", peer=ctx.caller.agent_id, reason=reason)
     delivery.audit(ctx, "refused", None, refused=len(refused), first=refused[0])

@@ -1,6 +1,7 @@
-"""What time does to messages: they expire, and move to the archive (acp-canonical §4.1, §12.7).
+"""Expiry and retention of messages (acp-canonical §4.1, §12.7).
 
-All of it goes by the time that is sure (`Context.sure`): what a wrong clock ended stays ended."""
+Both go by the sure time (`Context.sure`), because a message that a wrong clock ended stays ended.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,14 +17,14 @@ from server.store import mail_outbox, mailboxes, messages
 from server.store.messages import MessageRow
 
 DAY = 24 * 3600 * 1_000_000
-"""How long before it is purged a message expires that nobody has read (microseconds): as long, the
-nodes that have to do with it can be told."""
-OLD = "it was as old as messages are kept"
+"""How long before its purge an unread message expires (microseconds), so that the nodes involved
+can learn of it."""
+OLD = "it reached the end of its retention"
 
 
 class Ageing(NamedTuple):
-    """What time does to messages: `find` names some whose time has come, so many at most; `end`
-    sees to one of them and says for how many recipients it is a dead letter now."""
+    """A sweep of messages by age. `find` returns the ids of messages that are due, up to a limit;
+    `end` handles one and returns for how many recipients it became a dead letter."""
 
     name: str
     find: Callable[[Context, int], list[str]]
@@ -44,8 +45,8 @@ def _old(ctx: Context, limit: int) -> list[str]:
 
 
 def _retire(ctx: Context, message_id: str) -> int:
-    """Move a message to the archive. What did not arrive is a dead letter still, and can be
-    replayed from there."""
+    """Move a message to the archive; returns for how many recipients it became a dead letter. Dead
+    letters can be replayed from the archive."""
     dead = _expire(ctx, message_id, OLD, final=True)
     message = messages.find(ctx.db, message_id)
     if message is not None:
@@ -54,7 +55,7 @@ def _retire(ctx: Context, message_id: str) -> int:
 
 
 def forget(ctx: Context) -> None:
-    """Forget what is kept beside messages, for as long as these."""
+    """Forget client ids and processed marks that are older than the retention of messages."""
     messages.forget(ctx.db, _kept_since(ctx))
 
 
@@ -64,7 +65,7 @@ def _kept_since(ctx: Context) -> str:
 
 def _archive(ctx: Context, message: MessageRow) -> None:
     meant = ACPPolicy.model_validate_json(message.policy_json)
-    # The dead letters of a message from elsewhere are kept where it was sent.
+    # Dead letters belong to the node where the message was sent.
     sent_here = mail_outbox.source(ctx.db, message.id) is None
     messages.archive(
         ctx.db,
@@ -77,7 +78,7 @@ def _archive(ctx: Context, message: MessageRow) -> None:
 
 
 def _expire(ctx: Context, message_id: str, why: str, *, final: bool = False) -> int:
-    """For how many recipients the message has expired now."""
+    """Expire a message; returns for how many recipients it did now."""
     message = messages.find(ctx.db, message_id)
     if message is None:
         return 0
@@ -87,7 +88,7 @@ def _expire(ctx: Context, message_id: str, why: str, *, final: bool = False) -> 
     return ended
 
 
-EXPIRE = Ageing("expired", _due, partial(_expire, why="its time was over"))
+EXPIRE = Ageing("expired", _due, partial(_expire, why="its expires_at passed"))
 LAPSE = Ageing("lapsed", _about_to_be_purged, partial(_expire, why=OLD, final=True))
-"""Those that nobody has read."""
+"""Expires unread messages shortly before their purge."""
 RETAIN = Ageing("archived", _old, _retire)

@@ -1,8 +1,8 @@
-"""Where a message goes: into a box here, or to the node that its recipient is at home at
-(acp-canonical §10; design §7).
+"""The route of a message: a box here, or the home node of its recipient (acp-canonical §10; design
+§7).
 
-A message for an agent elsewhere is owed to its home until that node has confirmed it. It goes there
-only, never through a node between.
+A message for an agent of another node stays in the outbox until that node has confirmed it. It goes
+there directly, never through a third node.
 """
 
 from server.domain.acp import policy
@@ -16,58 +16,58 @@ from server.store import mail_outbox, mailboxes, peers
 def places(
     ctx: Context, recipients: list[str], sender: str, *, known_only: bool = True
 ) -> dict[str, str | None]:
-    """The address of each recipient, and the node that is its home; None for this one.
+    """The address of each recipient, and its home node; None for this node.
 
-    Everyone (§10.3) is who holds a key or a repo here, the node's own agent, and all who are at
-    home on this node's peers, but not the sender. With `known_only`, raises NotFound
+    `*` (§10.3) stands for the holders of keys and repos here, the node's own agent, and the agents
+    of this node's peers, except the sender. With `known_only`, raises NotFound
     (`unknown_recipient`, `no_mailbox`).
     """
     if recipients == [policy.EVERYONE]:
-        found = _everyone(ctx) | {identity(ctx.node.agent_id): None}
-        found.pop(sender, None)
-        if not found:
-            raise NotFound("to: this node knows nobody else yet", reason="unknown_recipient")
-        return dict(sorted(found.items()))
+        everyone = _everyone(ctx) | {identity(ctx.node.agent_id): None}
+        everyone.pop(sender, None)
+        if not everyone:
+            raise NotFound("to: this node knows no other agent yet", reason="unknown_recipient")
+        return dict(sorted(everyone.items()))
     addresses = [identity(agent_id) for agent_id in recipients]
     if not known_only:
-        return {one: _home_elsewhere(ctx, one) for one in addresses}
-    return {one: _place(ctx, one, sender, place) for place, one in enumerate(addresses)}
+        return {address: _home_elsewhere(ctx, address) for address in addresses}
+    return {address: _place(ctx, address, sender, place) for place, address in enumerate(addresses)}
 
 
 def hold(ctx: Context, message_id: str, address: str, node: str | None) -> None:
-    """Note that a message is for a recipient, without letting it go there yet."""
+    """Enter a recipient of a message that must not be delivered yet."""
     mailboxes.hold(ctx.db, message_id, address)
     if node is not None:
         mail_outbox.put_route(ctx.db, message_id, address, node)
 
 
 def let_go(ctx: Context, message_id: str, address: str, now: str) -> bool:
-    """Let a message that was held go where it belongs; whether that is a box here."""
+    """Deliver a message that was held. True when its recipient's box is here."""
     route = mail_outbox.route(ctx.db, message_id, address)
     if route is None:
         mailboxes.put_held(ctx.db, message_id, address, now)
     else:
-        mail_outbox.owe(ctx.db, route.node, "message", message_id)
+        mail_outbox.enqueue(ctx.db, route.node, "message", message_id)
     return route is None
 
 
 def is_out_of_hand(ctx: Context, message_id: str, address: str) -> bool:
-    """Whether the message was sent to another node, which says what becomes of it."""
+    """Whether the message was sent to another node, which now decides its status."""
     route = mail_outbox.route(ctx.db, message_id, address)
     return route is not None and route.offered
 
 
 def report(ctx: Context, message_id: str) -> None:
-    """Have the node that a message came from told how far it is."""
+    """Queue a receipt for the node that a message came from."""
     source = mail_outbox.source(ctx.db, message_id)
     if source is not None:
-        mail_outbox.owe(ctx.db, source, "receipts", message_id)
+        mail_outbox.enqueue(ctx.db, source, "receipts", message_id)
 
 
 def _everyone(ctx: Context) -> dict[str, str | None]:
     reachable = _reachable(ctx)
     homes = mail_outbox.elsewhere(ctx.db, ctx.node.agent_id)
-    found: dict[str, str | None] = {
+    everyone: dict[str, str | None] = {
         address: node for address, node in homes.items() if node in reachable
     }
     unkeyed = {identity(peer.agent_id) for peer in peers.every(ctx.db) if peer.trust == "unkeyed"}
@@ -75,8 +75,8 @@ def _everyone(ctx: Context) -> dict[str, str | None]:
     own = identity(ctx.node.agent_id)
     for address in mailboxes.everyone(ctx.db):
         if address not in foreign and home_of(ctx, address) in (None, own):
-            found[address] = None
-    return found
+            everyone[address] = None
+    return everyone
 
 
 def _home_elsewhere(ctx: Context, address: str) -> str | None:
@@ -91,8 +91,8 @@ def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:
     if home is not None:
         if home not in _reachable(ctx):
             raise NotFound(
-                f"to.{place}: {address} is at home on {home}, which takes no mail from this node; "
-                "an operator makes the two peers with `cacp join`",
+                f"to.{place}: {address} belongs to node {home}, which does not accept mail from "
+                "this node; an operator makes the two nodes peers with `cacp join`",
                 reason="no_mailbox",
                 path=f"to.{place}",
                 home=home,
@@ -100,11 +100,11 @@ def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:
         return home
     if mailboxes.box(ctx.db, address) is not None:
         return None
-    registered = any(identity(one.agent_id) == address for one in peers.every(ctx.db))
+    registered = any(identity(peer.agent_id) == address for peer in peers.every(ctx.db))
     if registered and address not in mail_outbox.keyed(ctx.db):
         raise NotFound(
-            f"to.{place}: {address} is a peer that takes no ACP mail; share what it should know "
-            "with cacp/context/share",
+            f"to.{place}: {address} is a peer that does not support ACP messages; share "
+            "information with it by cacp/context/share",
             reason="no_mailbox",
             path=f"to.{place}",
         )
@@ -119,7 +119,7 @@ def _place(ctx: Context, address: str, sender: str, place: int) -> str | None:
 
 
 def _reachable(ctx: Context) -> set[str]:
-    """The nodes that take mail from this one: peers that have said who is at home there."""
+    """The nodes that accept mail from this one: peers that have sent their directory."""
     return {
         node
         for peer in peers.every(ctx.db)

@@ -1,29 +1,29 @@
-"""acp/send, acp/respond and acp/status: what writes messages (acp-canonical §11)."""
+"""acp/send, acp/respond and acp/status: sending messages (acp-canonical §11)."""
 
 from typing import Any, cast
 
 import orjson
 
 from schemas.acp import CONTEXT_MAX, ACPContext, ACPGivenContext, ACPMessageType, ACPPolicy
-from schemas.acp_calls import Common, RespondParams, SendParams, SendResult, StatusParams
+from schemas.acp_calls import ACPRespondParams, Common, SendParams, SendResult, StatusParams
 from schemas.base import present
 from server.domain.acp import policy
+from server.domain.acp.drafts import DEFAULT_POLICY, Draft
 from server.domain.agents import identity
 from server.domain.errors import InvalidInput, Refusal, TooLarge
 from server.methods.acp import mail
 from server.methods.acp.delivery import address_of
-from server.methods.acp.mail import Draft
 from server.methods.acp.refusals import SENDING
 from server.methods.base import Context, writes
 from server.store import mailboxes, messages
-from server.store.mailboxes import Delivery
+from server.store.mailboxes import DeliveryState
 from server.store.messages import MessageRow
 
 
 @writes("acp/send", SendParams, SendResult, guard=SENDING)
 def send(ctx: Context, params: SendParams) -> dict[str, Any]:
-    """Send a message to agents, or to everyone with `*`. It waits in their inboxes until they have
-    acknowledged it, also while they are away."""
+    """Send a message to agents, or to everyone with `*`. It stays in their inboxes until they
+    acknowledge it, also while they are offline."""
     _refuse_steps(params.type)
     draft = Draft(
         type=cast(ACPMessageType, params.type),
@@ -37,10 +37,10 @@ def send(ctx: Context, params: SendParams) -> dict[str, Any]:
     return posted(ctx, draft)
 
 
-@writes("acp/respond", RespondParams, SendResult, guard=SENDING)
-def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
-    """Answer a message, in its thread, with its topic, team and confidentiality. An answer to one's
-    own message goes to those that it went to."""
+@writes("acp/respond", ACPRespondParams, SendResult, guard=SENDING)
+def respond(ctx: Context, params: ACPRespondParams) -> dict[str, Any]:
+    """Answer a message in its thread, with its topic, team and confidentiality. An answer to the
+    caller's own message goes to that message's recipients."""
     _refuse_steps(params.type)
     parent = mail.seen(ctx, params.message_id)
     to = _answered(ctx, parent, to_all=params.to_all)
@@ -57,16 +57,16 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
 
 @writes("acp/status", StatusParams, SendResult, guard=SENDING)
 def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
-    """Tell agents how the work goes on: a message of type status.update, status.blocked or
+    """Report progress to agents: a message of type status.update, status.blocked or
     status.complete."""
-    said = params.model_dump(
+    payload = params.model_dump(
         include={"summary", "details", "blocked_on", "needs", "percent_complete", "next_step"},
         exclude_none=True,
     )
     draft = Draft(
         type=cast(ACPMessageType, f"status.{params.state}"),
         to=params.to,
-        payload=said,
+        payload=payload,
         team=params.team,
         thread_id=params.thread_id,
         **_common(params),
@@ -75,18 +75,18 @@ def status(ctx: Context, params: StatusParams) -> dict[str, Any]:
 
 
 def posted(ctx: Context, draft: Draft) -> dict[str, Any]:
-    """Write a message; its SendResult. Raises as `mail.prepare` does."""
+    """Write a message; returns its SendResult. Raises as `mail.prepare` does."""
     ready = mail.prepare(ctx, draft)
     envelope = mail.deliver(ctx, ready)
     if ready.duplicate:
         return sent_before(ctx, ready.message)
-    # What is new is pending with everyone.
-    fresh = [Delivery(address) for address in ready.places]
+    # A new message is pending for every recipient.
+    fresh = [DeliveryState(address) for address in ready.places]
     return _sent(ctx, ready.message, envelope, fresh, duplicate=False)
 
 
 def sent_before(ctx: Context, message: MessageRow) -> dict[str, Any]:
-    """The SendResult of a message that was there already."""
+    """The SendResult of a message that was sent before."""
     known = mailboxes.deliveries(ctx.db, message.id)
     return _sent(ctx, message, messages.envelope(message), known, duplicate=True)
 
@@ -95,13 +95,13 @@ def _sent(
     ctx: Context,
     message: MessageRow,
     envelope: mail.Envelope,
-    deliveries: list[Delivery],
+    deliveries: list[DeliveryState],
     *,
     duplicate: bool,
 ) -> dict[str, Any]:
     result = {
         "message": envelope,
-        "receipts": [mailboxes.receipt(one) for one in deliveries],
+        "receipts": [mailboxes.receipt(delivery) for delivery in deliveries],
         "duplicate": duplicate,
         "held": message.held,
         "capabilities": ctx.node.acp.capabilities,
@@ -116,30 +116,30 @@ def _common(params: Common) -> dict[str, Any]:
         "priority": params.priority,
         "sequence": params.sequence,
         "expires_at": params.expires_at,
-        "policy": params.policy.whole() if params.policy else mail.DEFAULT_POLICY,
+        "policy": params.policy.whole() if params.policy else DEFAULT_POLICY,
         "context": None if params.context is None else _context(params.context),
         "client_id": params.client_id,
     }
 
 
 def _refuse_steps(type: str) -> None:
-    """A message of a handoff's step comes with the step: nobody reads of one that wasn't taken."""
+    """Only acp/handoff sends messages about a step, so that none reports a step nobody took."""
     if type.startswith("handoff."):
         raise InvalidInput(
-            f"type: {type} is what acp/handoff sends with the step itself; take the step there",
+            f"type: acp/handoff sends {type} when the step is taken; call acp/handoff",
             reason="policy_violation",
             path="type",
         )
 
 
 def _context(given: ACPGivenContext) -> ACPContext:
-    """The context as it is kept, which is bounded as the payload is (§2.9)."""
+    """The context to store. Raises TooLarge beyond CONTEXT_MAX bytes (§2.9)."""
     members = given.model_dump(exclude_none=True)
     size = len(orjson.dumps(members))
     if size > CONTEXT_MAX:
         raise TooLarge(
-            f"context: {size} bytes as JSON, and {CONTEXT_MAX} are allowed. Put what is large into "
-            "a file, and name that in context.artifacts",
+            f"context: {size} bytes as JSON, and {CONTEXT_MAX} are allowed. Put large content into "
+            "a file, and name it in context.artifacts",
             reason="context_too_large",
             path="context",
             limit=CONTEXT_MAX,
@@ -149,7 +149,7 @@ def _context(given: ACPGivenContext) -> ACPContext:
 
 
 def _inherited(
-    ctx: Context, params: RespondParams, parent: MessageRow, to: list[str]
+    ctx: Context, params: ACPRespondParams, parent: MessageRow, to: list[str]
 ) -> dict[str, Any]:
     inherited: dict[str, Any] = {"topic": params.topic or parent.topic}
     if params.policy is None:
@@ -161,8 +161,8 @@ def _inherited(
 
 
 def _visibility(ctx: Context, given: ACPPolicy, parent: MessageRow, to: list[str]) -> str:
-    """That of the answered message; private where it is of a teamspace of another node, or that
-    not both are in any more."""
+    """The visibility of the answered message; private when its teamspace is on another node or no
+    longer has both agents as members."""
     if given.visibility == "team":
         try:
             mail.check_audience(ctx, str(parent.team), to)
@@ -172,12 +172,16 @@ def _visibility(ctx: Context, given: ACPPolicy, parent: MessageRow, to: list[str
 
 
 def _answered(ctx: Context, parent: MessageRow, *, to_all: bool) -> list[str]:
-    """Whom an answer goes to."""
+    """The recipients of an answer."""
     own = address_of(ctx)
     named: list[str] = orjson.loads(parent.to_agents_json)
     if named == [policy.EVERYONE]:
-        named = [one.recipient for one in mailboxes.deliveries(ctx.db, parent.id)]
-    others = [one for one in named if identity(one) not in (own, identity(parent.from_agent))]
+        named = [delivery.recipient for delivery in mailboxes.deliveries(ctx.db, parent.id)]
+    others = [
+        agent_id
+        for agent_id in named
+        if identity(agent_id) not in (own, identity(parent.from_agent))
+    ]
     if identity(parent.from_agent) == own:
         return others or [parent.from_agent]
     return [parent.from_agent, *others] if to_all else [parent.from_agent]

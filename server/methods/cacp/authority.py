@@ -1,9 +1,8 @@
-"""Whose word counts about a project, its repos and its contracts: that of its members, of who holds
-a repo, and of who made it (design §7)."""
-
-import orjson
+"""Which node's statement about a project, its repos and its contracts counts: the founder's, a repo
+holder's, a member's (design §7)."""
 
 from server.domain.agents import same_agent
+from server.domain.authorship import signer_of
 from server.domain.contract import Facts, versions_of
 from server.domain.errors import Forbidden
 from server.domain.identifiers import is_beginner, is_founder, names_beginner
@@ -14,60 +13,61 @@ from server.store.projects import ProjectHeader
 
 
 def has_standing(ctx: Context, project_id: str, node: str) -> bool:
-    """Whether a node made the project, or has signed a claim on a repo of it."""
+    """Whether a node founded the project or has signed a claim on one of its repos."""
     return is_founder(project_id, node) or claims.is_signed_by(
         ctx.db, project_id, node, ctx.node.agent_id
     )
 
 
 def counts(ctx: Context, header: ProjectHeader) -> bool:
-    """Whether a header was signed by a node that may say it."""
+    """Whether a header was signed by a node with standing in the project."""
     node = signer(ctx, header.signature)
     return node is not None and has_standing(ctx, header.project_id, node)
 
 
-def signer(ctx: Context, kept: str | None) -> str | None:
-    """The node that has signed, by a signature as the store keeps it; None for nobody."""
-    if kept == "":
-        return None
-    return ctx.node.agent_id if kept is None else str(orjson.loads(kept)["node"])
+def signer(ctx: Context, signature: str | None) -> str | None:
+    """The node that a stored signature names; None for "", which nobody signed."""
+    return None if signature == "" else signer_of(signature, ctx.node.agent_id)
 
 
-def weight_of_repo(ctx: Context, project_id: str, repo_id: str, kept: str | None) -> Weight:
-    """How much the word of who has signed what a repo is counts."""
+def weight_of_repo(ctx: Context, project_id: str, repo_id: str, signature: str | None) -> Weight:
+    """The weight of the node that signed a repo's description (`signature`)."""
     held = claims.holder(ctx.db, project_id, repo_id)
     return weight_on_repo(
         project_id,
-        signer(ctx, kept),
+        signer(ctx, signature),
         None if held is None else signer(ctx, held.signature),
         claims.signers(ctx.db, project_id, ctx.node.agent_id),
     )
 
 
 def weight_of_contract(
-    ctx: Context, project_id: str, contract_id: str, facts: Facts, kept: str | None
+    ctx: Context, project_id: str, contract_id: str, facts: Facts, signature: str | None
 ) -> Weight:
-    """How much the word of who has signed what a contract is called counts: that of the node which
-    has begun it, as its id says, and no other's. Where the id names nobody, it is that of one which
-    has signed the version that it begins with."""
-    node, versions = signer(ctx, kept), versions_of(facts)
+    """The weight of the node that signed a contract's header (`signature`). Only the node that
+    began the contract counts: the one that its id names or, where the id names none, a signer of
+    the contract's first version."""
+    node, versions = signer(ctx, signature), versions_of(facts)
     if node is not None and names_beginner(contract_id):
         begins = is_beginner(contract_id, project_id, node)
         return Weight.FOUNDER if begins else Weight.OTHERS
     if node is None or not versions:
         return Weight.OTHERS
-    begun = [one for one in versions if one.version == versions[0].version]
-    signed = (contracts.signature_of(ctx.db, contract_id, (one.kind, one.key)) for one in begun)
-    has_begun = any(same_agent(str(signer(ctx, one)), node) for one in signed)
+    begun = [fact for fact in versions if fact.version == versions[0].version]
+    signatures = (
+        contracts.signature_of(ctx.db, contract_id, (fact.kind, fact.key)) for fact in begun
+    )
+    has_begun = any(same_agent(str(signer(ctx, signed)), node) for signed in signatures)
     return Weight.FOUNDER if has_begun else Weight.OTHERS
 
 
 def check_own(ctx: Context, header: ProjectHeader) -> None:
-    """Raises Forbidden when no other node would believe this one: they would end differently."""
+    """Raises Forbidden when the other nodes would not accept a header by this node, and so would
+    keep a different one."""
     if counts(ctx, header) and not has_standing(ctx, header.project_id, ctx.node.agent_id):
         raise Forbidden(
-            "This node has neither made the project nor does anybody hold a repo of it here, so "
-            "that the other nodes would not believe it: join the project first",
+            "You cannot change this project from this node: no local agent has joined it. Call "
+            "cacp/project/join first",
             reason="no_standing",
             projectId=header.project_id,
         )

@@ -1,4 +1,4 @@
-"""cacp/context/*: what agents tell each other (CACP 2.0, Context Methods)."""
+"""cacp/context/*: context that agents share (CACP 2.0, Context Methods)."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ from server.store import context_packets, contracts
 
 @writes("cacp/context/share", ShareParams, ShareResult)
 def share(ctx: Context, params: ShareParams) -> dict[str, Any]:
-    """Share something with the project: code, a type, a spec, an answer."""
+    """Share code, a type, a spec or an answer with the project."""
     check_sendable(params.content)
     return send(ctx, params, params.type, params.content)
 
 
 @writes("cacp/context/askQuestion", AskQuestionParams, ShareResult)
 def ask_question(ctx: Context, params: AskQuestionParams) -> dict[str, Any]:
-    """Ask the project a question; shared as a packet of type question."""
+    """Ask the project a question; it is shared as a packet of type question."""
     content = {
         "question": params.question,
         "options": params.options,
@@ -41,7 +41,7 @@ def ask_question(ctx: Context, params: AskQuestionParams) -> dict[str, Any]:
 
 @writes("cacp/context/recordDecision", RecordDecisionParams, ShareResult)
 def record_decision(ctx: Context, params: RecordDecisionParams) -> dict[str, Any]:
-    """Record a technical decision; shared as a packet of type decision."""
+    """Record a technical decision; it is shared as a packet of type decision."""
     content = {
         "decision": params.decision,
         "chosen": params.chosen,
@@ -53,13 +53,13 @@ def record_decision(ctx: Context, params: RecordDecisionParams) -> dict[str, Any
 
 @reads("cacp/context/list", ListContextParams, ListContextResult, wide=True)
 def list_(ctx: Context, params: ListContextParams) -> dict[str, Any]:
-    """The newest packets of a project, oldest first; by type, contract or time. They are ordered by
-    when they were written (then by id), alike on every node, and `since` goes by that too: a packet
-    of another node may arrive late and stand before those that you know. `/events` tells of each as
-    it arrives.
+    """List the newest packets of a project, oldest first; by type, contract or time. Packets are
+    ordered by the time at which they were written (then by id), the same on every node, and `since`
+    refers to that time: a packet of another node may arrive late and appear before packets that you
+    know. `/events` reports each packet as it arrives.
     """
     open_project(ctx, params.project_id)
-    found = context_packets.recent(
+    packets = context_packets.recent(
         ctx.db,
         params.project_id,
         type=params.type,
@@ -67,7 +67,7 @@ def list_(ctx: Context, params: ListContextParams) -> dict[str, Any]:
         since=stamp_of(params.since) if params.since else -1,
         limit=params.limit,
     )
-    return {"packets": found}
+    return {"packets": packets}
 
 
 @reads(
@@ -78,7 +78,7 @@ def list_(ctx: Context, params: ListContextParams) -> dict[str, Any]:
     instead="cacp/context/list, with a limit",
 )
 def get_thread(ctx: Context, params: ThreadParams) -> dict[str, Any]:
-    """The whole conversation that a packet belongs to, oldest first."""
+    """Return the whole conversation that a packet belongs to, oldest first."""
     open_project(ctx, params.project_id)
     thread = context_packets.thread(ctx.db, params.project_id, params.packet_id)
     if not thread:
@@ -92,7 +92,8 @@ def send(
     type: ContextType,
     content: dict[str, Any],
 ) -> dict[str, Any]:
-    """Store a packet from the caller's repo. Raises NotFound for what it refers to."""
+    """Store a packet from the caller's repo. Raises NotFound for a contract or packet that it
+    refers to."""
     check_record(content, "content")
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
@@ -117,7 +118,7 @@ def send(
 
 
 def known_contracts(ctx: Context, project_id: str, ids: list[str] | None) -> list[str]:
-    """`relatedContracts`, each once. Raises NotFound for one that the project doesn't have."""
+    """`relatedContracts` without repetitions. Raises NotFound for an unknown contract."""
     related = list(dict.fromkeys(ids or []))
     for contract_id in related:
         if contracts.header_of(ctx.db, project_id, contract_id) is None:

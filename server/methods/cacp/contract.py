@@ -25,8 +25,10 @@ from schemas.contract import (
 )
 from schemas.facts import Fact, VersionFact
 from server.domain import contract as domain
+from server.domain import contract_steps as steps
 from server.domain.authorship import check_record, check_sendable
-from server.domain.contract import Facts, Party
+from server.domain.contract import Facts
+from server.domain.contract_steps import Party
 from server.domain.errors import InvalidInput, NotFound, TooLarge
 from server.domain.identifiers import begun_by
 from server.domain.timeline import timeline_of
@@ -34,6 +36,7 @@ from server.methods.base import (
     Context,
     free_id,
     open_project,
+    page_of,
     party,
     reads,
     writes,
@@ -43,12 +46,13 @@ from server.store.contracts import ContractHeader
 from server.store.projects import Membership
 
 HISTORY_MAX = 4_000_000
-"""Characters of former versions at which a contract takes no more: all go with each whole read."""
+"""Characters of former versions beyond which a contract accepts no update: reads of the whole
+contract carry all of them."""
 
 
 @dataclass(slots=True)
 class OpenContract:
-    """A contract loaded for a step: its facts, and the party that acts."""
+    """A contract loaded for a step, with its facts and the party that acts."""
 
     ctx: Context
     project_id: str
@@ -59,9 +63,9 @@ class OpenContract:
     facts: Facts
 
     def apply(self, more: Iterable[Fact]) -> ContractStatus:
-        """Join the facts that a step gave, record the change; the status that follows.
+        """Add a step's facts and record the change; returns the contract's status afterwards.
 
-        Of facts that are known already, which a retry gives, nothing is recorded.
+        Known facts, as a retry gives them, are not recorded again.
         """
         ctx = self.ctx
         news = [fact for fact in more if self.facts.get((fact.kind, fact.key)) != fact]
@@ -107,13 +111,13 @@ def no_contract(params: ContractParams) -> NotFound:
 
 @writes("cacp/contract/propose", ProposeParams, ProposeResult)
 def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
-    """Propose an interface contract. Its parties are those named, else all repos of the project."""
+    """Propose an interface contract. Its parties are the named repos, else all of the project."""
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
     contract_id = free_id(
         ctx,
         partial(begun_by, ctx.node.agent_id, params.project_id),
-        lambda one: contracts.project_of(ctx.db, one) is not None,
+        lambda candidate: contracts.project_of(ctx.db, candidate) is not None,
     )
     version = VersionFact(
         version=1,
@@ -134,15 +138,15 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
 
 @writes("cacp/contract/respond", RespondParams, RespondResult)
 def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
-    """Agree to the current version, ask for a change, or reject it. The answer to an agreement
-    has the status `agreed` only when the contract is agreed: while another party's request for a
-    change or rejection stands, or agreements are missing, it is recorded, and the status is that of
-    the contract. Another party may still agree to a contract that is agreed.
+    """Agree to the current version, request a change, or reject it. An agreement is always
+    recorded, but it returns the status `agreed` only when the contract is agreed; while a request
+    for a change or a rejection by another party stands, or agreements are missing, it returns the
+    contract's status. Further parties may agree to a contract that is agreed.
     """
     check_sendable(params.suggested_change, "suggestedChange")
     contract = open_contract(ctx, params)
-    domain.check_version(contract.facts, params.version)
-    response = domain.respond(
+    steps.check_version(contract.facts, params.version)
+    response = steps.respond(
         contract.facts,
         contract.who,
         params.action,
@@ -152,7 +156,7 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     )
     status = contract.apply([response])
     return {
-        "status": domain.outcome_of(params.action, status),
+        "status": steps.outcome_of(params.action, status),
         "version": response.version,
         "contractStatus": status,
         "contractVersion": response.version,
@@ -163,14 +167,14 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
 def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
     """Write the next version of a contract that is proposed or in negotiation."""
     contract = open_contract(ctx, params)
-    domain.check_version(contract.facts, params.version)
+    steps.check_version(contract.facts, params.version)
     if contracts.history_size(ctx.db, params.project_id, params.contract_id) > HISTORY_MAX:
         raise TooLarge(
-            f"The contract's {len(domain.versions_of(contract.facts))} versions have grown over "
+            f"The contract's {len(domain.versions_of(contract.facts))} versions exceed "
             f"{HISTORY_MAX} characters: propose a new contract",
             limit=HISTORY_MAX,
         )
-    version = domain.update(
+    version = steps.update(
         contract.facts,
         contract.who,
         params.content,
@@ -191,7 +195,7 @@ def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
     instead="it without includeHistory",
 )
 def get(ctx: Context, params: GetContractParams) -> Any:
-    """The contract as it stands; its former versions only with `includeHistory`."""
+    """Return a contract in its current state; `includeHistory` adds its former versions."""
     document = contracts.document(
         ctx.db, params.project_id, params.contract_id, history=params.include_history
     )
@@ -202,7 +206,7 @@ def get(ctx: Context, params: GetContractParams) -> Any:
 
 @reads("cacp/contract/list", ListContractsParams, ListContractsResult, wide=True)
 def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
-    """The contracts of a project in short, by status or type."""
+    """List the contracts of a project in short form, by status or type."""
     open_project(ctx, params.project_id)
     rows = contracts.summaries(
         ctx.db,
@@ -212,15 +216,13 @@ def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
         type=params.type,
         limit=params.limit + 1,
     )
-    result: dict[str, Any] = {"contracts": rows[: params.limit]}
-    if len(rows) > params.limit:
-        result["nextCursor"] = rows[params.limit - 1]["contractId"]
-    return result
+    page, more = page_of(rows, params.limit, lambda row: row["contractId"])
+    return {"contracts": page, **more}
 
 
 @reads("cacp/contract/timeline", ContractParams, TimelineResult, wide=True)
 def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
-    """Who did what to a contract, when and why; oldest first."""
+    """List the steps of a contract: who, what, when and why; oldest first."""
     if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
@@ -255,12 +257,13 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     instead="it with contractId, for one contract",
 )
 def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
-    """Versions that lost a race, each beside the current one, with both contents (design §7)."""
+    """List versions that lost a race, each with the current version and both contents (design
+    §7)."""
     open_project(ctx, params.project_id)
     ids = contracts.updated(ctx.db, params.project_id)
     if params.contract_id is not None:
-        ids = [one for one in ids if one == params.contract_id]
-    found = [
+        ids = [contract_id for contract_id in ids if contract_id == params.contract_id]
+    lost_races = [
         present(
             {
                 "contractId": contract_id,
@@ -278,11 +281,11 @@ def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
         for contract_id in ids
         for lost, current in contracts.conflicts(ctx.db, contract_id)
     ]
-    return {"conflicts": found}
+    return {"conflicts": lost_races}
 
 
 def _parties(project: Membership, named: list[str] | None) -> tuple[str, ...]:
-    """repo_ids of the parties; names and ids are both taken."""
+    """The repo ids of the parties, which may be named by repo name or id. Raises InvalidInput."""
     if named is None:
         return tuple(member.repo_id for member in project.members)
     known = {member.name: member.repo_id for member in project.members}
@@ -290,7 +293,7 @@ def _parties(project: Membership, named: list[str] | None) -> tuple[str, ...]:
     missing = [name for name in named if name not in known]
     if missing:
         raise InvalidInput(
-            f"parties: not repos of the project: {', '.join(missing)}",
+            f"parties: the project has no repos {', '.join(missing)}",
             path="parties",
             repos=[member.name for member in project.members],
         )

@@ -1,8 +1,7 @@
-"""cacp/file/*: files that agents hand to each other (design §5, §7).
+"""cacp/file/*: files that agents share (design §5, §7).
 
-What files there are and which are asked for, every node of the mesh knows; the content stays on the
-node where a file was shared, and comes to others when it is asked for there
-(`server.mesh.file_fetcher`).
+Every node of the mesh knows which files exist and which are requested. A file's content stays on
+the node where it was shared; other nodes fetch it on demand (`server.mesh.file_fetcher`).
 """
 
 import asyncio
@@ -42,11 +41,12 @@ from server.domain.errors import (
     Unavailable,
 )
 from server.methods.base import (
+    CallSession,
     Context,
-    Session,
     cursor_after,
     new_id,
     open_project,
+    page_of,
     parse_cursor,
     party,
     reads,
@@ -56,15 +56,15 @@ from server.methods.base import (
 from server.methods.cacp import file_content
 from server.methods.cacp.context import known_contracts
 from server.store import files
-from server.store.files import File, FileContent, FileRequest
+from server.store.files import File, FileContent, FileRequestRow
 
 TOUCH_MICROSECONDS = 60_000_000
-"""A copy that is asked for again and again is noted as used once in this time."""
+"""How often the last use of a copy is recorded."""
 
 
 @writes("cacp/file/share", ShareFileParams, ShareFileResult, large=True)
 def share(ctx: Context, params: ShareFileParams) -> dict[str, Any]:
-    """Share a file of at most 10 MB, inline as base64. Every node of the mesh lists it; this one
+    """Share a file of at most 10 MB, inline as base64. Every node of the mesh lists it; this node
     holds its content."""
     file = _store(
         ctx, params.project_id, params.file, params.purpose, params.related_contracts or []
@@ -79,10 +79,10 @@ def share(ctx: Context, params: ShareFileParams) -> dict[str, Any]:
 
 @writes("cacp/file/request", RequestFileParams, RequestFileResult)
 def request(ctx: Context, params: RequestFileParams) -> dict[str, Any]:
-    """Ask the project's other agents for a file, on every node."""
+    """Request a file from the project's other agents, on every node."""
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
-    asked = FileRequest(
+    asked = FileRequestRow(
         request_id=new_id(),
         requested_by=who.repo_id,
         from_agent=who.agent_id,
@@ -97,15 +97,14 @@ def request(ctx: Context, params: RequestFileParams) -> dict[str, Any]:
 
 @reads("cacp/file/listRequests", ListFileRequestsParams, ListFileRequestsResult, wide=True)
 def list_requests(ctx: Context, params: ListFileRequestsParams) -> dict[str, Any]:
-    """The requests of a project that nobody has fulfilled yet, oldest first."""
+    """List the open file requests of a project, oldest first."""
     open_project(ctx, params.project_id)
     after = parse_cursor(params.cursor)
-    found = files.open_requests(ctx.db, params.project_id, *after, params.limit + 1)
-    page = found[: params.limit]
-    result: dict[str, Any] = {"requests": [_shown(params.project_id, one) for one in page]}
-    if len(found) > params.limit:
-        result["nextCursor"] = cursor_after(page[-1].stamp, page[-1].request_id)
-    return result
+    requests = files.open_requests(ctx.db, params.project_id, *after, params.limit + 1)
+    page, more = page_of(
+        requests, params.limit, lambda asked: cursor_after(asked.stamp, asked.request_id)
+    )
+    return {"requests": [_shown(params.project_id, asked) for asked in page], **more}
 
 
 @writes(
@@ -116,8 +115,8 @@ def list_requests(ctx: Context, params: ListFileRequestsParams) -> dict[str, Any
     reach="own",
 )
 def fulfill_request(ctx: Context, params: FulfillFileRequestParams) -> dict[str, Any]:
-    """Share a file that was asked for, and close the request. Of two agents that do so on nodes
-    apart the first has fulfilled it; both files stay."""
+    """Share a requested file, and close the request. When two agents do so on different nodes, the
+    first one has fulfilled the request; both files stay."""
     request_id = params.request_id
     if params.project_id is not None:
         check_project(ctx.caller.projects, params.project_id)
@@ -131,7 +130,7 @@ def fulfill_request(ctx: Context, params: FulfillFileRequestParams) -> dict[str,
     fulfilled_by = files.fulfilled_by(ctx.db, project_id, request_id)
     if fulfilled_by is not None:
         raise Conflict(
-            f"File request {request_id} is fulfilled already",
+            f"File request {request_id} is already fulfilled",
             reason="already_fulfilled",
             fileId=fulfilled_by,
         )
@@ -149,25 +148,22 @@ def fulfill_request(ctx: Context, params: FulfillFileRequestParams) -> dict[str,
 
 @reads("cacp/file/list", ListFilesParams, ListFilesResult, wide=True)
 def list_(ctx: Context, params: ListFilesParams) -> dict[str, Any]:
-    """The files of a project, oldest first, without their contents. `holder` is the node that has a
-    file's content."""
+    """List the files of a project, oldest first, without their contents. `holder` is the node that
+    has a file's content."""
     open_project(ctx, params.project_id)
     after = parse_cursor(params.cursor)
-    found = files.after(ctx.db, params.project_id, *after, params.limit + 1)
-    page = found[: params.limit]
-    own = ctx.node.agent_id
-    result: dict[str, Any] = {"files": [files.summary(file, own) for file in page]}
-    if len(found) > params.limit:
-        result["nextCursor"] = cursor_after(page[-1].stamp, page[-1].file_id)
-    return result
+    listed = files.after(ctx.db, params.project_id, *after, params.limit + 1)
+    page, more = page_of(listed, params.limit, lambda file: cursor_after(file.stamp, file.file_id))
+    return {"files": [files.summary(file, ctx.node.agent_id) for file in page], **more}
 
 
 @waits("cacp/file/get", GetFileParams, GetFileResult, access="read")
-async def get(session: Session, params: GetFileParams) -> bytes:
-    """A file with its content, as base64. The content of another node's file is fetched from there,
-    or from a node that has a copy; when nobody gives it, the refusal's reason is `node_away` (try
-    again later), `being_fetched` (try again soon), `content_mismatch`, `content_lost`, or
-    `content_corrupt`: what this node itself holds is damaged, and nobody has a copy.
+async def get(session: CallSession, params: GetFileParams) -> bytes:
+    """Return a file with its content as base64. The content of another node's file is fetched from
+    that node, or from a node that has a copy. When no node provides it, the refusal's reason is
+    `node_away` (try again later), `being_fetched` (try again soon), `content_mismatch`,
+    `content_lost`, or `content_corrupt` (the content on this node is damaged, and no node has a
+    copy).
     """
     project_id = params.project_id
 
@@ -182,20 +178,20 @@ async def get(session: Session, params: GetFileParams) -> bytes:
             return file, None, None
         return file, kept.used_at, _whole(file, ctx.node.agent_id, kept.data)
 
-    file, used_at, found = await session.read_wide(look)
-    if found is None or isinstance(found, Damaged):
-        data = await _elsewhere(session, project_id, file, found)
+    file, used_at, content = await session.read_wide(look)
+    if content is None or isinstance(content, Damaged):
+        data = await _elsewhere(session, project_id, file, content)
         return await asyncio.to_thread(_whole, file, session.node.agent_id, data)
     if used_at is not None and session.database.now() - used_at > TOUCH_MICROSECONDS:
         with suppress(Unavailable):
             await session.write(lambda ctx: files.touch(ctx.db, project_id, file, ctx.now))
-    return found
+    return content
 
 
 async def _elsewhere(
-    session: Session, project_id: str, file: File, damaged: Damaged | None
+    session: CallSession, project_id: str, file: File, damaged: Damaged | None
 ) -> bytes:
-    """The content from another node. What is damaged here is mended by that."""
+    """The content, fetched from another node. That also replaces a damaged copy here."""
     assert session.fetch is not None
     if damaged is not None:
         await file_content.note(session, project_id, file)
@@ -216,11 +212,11 @@ def known_file(ctx: Context, project_id: str, file_id: str) -> File:
 
 
 def _whole(file: File, own: str, content: bytes) -> bytes:
-    """The answer as JSON: it may be megabytes, and is made off the event loop."""
+    """The GetFileResult as JSON. It may be megabytes; call this off the event loop."""
     return orjson.dumps(files.summary(file, own) | {"content": base64.b64encode(content).decode()})
 
 
-def _shown(project_id: str, asked: FileRequest) -> dict[str, Any]:
+def _shown(project_id: str, asked: FileRequestRow) -> dict[str, Any]:
     return present(
         {
             "requestId": asked.request_id,
@@ -265,12 +261,20 @@ def _store(
 
 
 def _decode(text: str) -> bytes:
-    if len(text) * 3 // 4 > FILE_MAX + 2:
-        raise TooLarge("file.content: files may be 10 MB at most", path="file.content")
+    size = len(text) * 3 // 4
+    if size > FILE_MAX + 2:
+        raise _too_large(size)
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidInput("file.content: not base64", path="file.content") from None
+        raise InvalidInput("file.content: is not base64", path="file.content") from None
     if len(content) > FILE_MAX:
-        raise TooLarge("file.content: files may be 10 MB at most", path="file.content")
+        raise _too_large(len(content))
     return content
+
+
+def _too_large(size: int) -> TooLarge:
+    return TooLarge(
+        f"file.content: has about {size:,} bytes; the limit is {FILE_MAX:,} (10 MiB)",
+        path="file.content",
+    )

@@ -1,4 +1,5 @@
-"""cacp/implementation/*: who builds what, and whether it fits (Implementation Methods)."""
+"""cacp/implementation/*: implementing and verifying contracts (CACP 2.0, Implementation
+Methods)."""
 
 from typing import Any
 
@@ -18,7 +19,8 @@ from schemas.implementation import (
     VerifyResult,
 )
 from server.domain import contract as domain
-from server.domain import report as reports
+from server.domain import contract_steps as steps
+from server.domain import report_status
 from server.domain.authorship import check_sendable
 from server.domain.errors import InvalidInput
 from server.methods.base import Context, reads, writes
@@ -31,9 +33,9 @@ OUTCOMES = {"success": "verified", "failure": "failed", "partial": "partial"}
 
 @writes("cacp/implementation/start", StartParams, StartResult)
 def start(ctx: Context, params: StartParams) -> dict[str, Any]:
-    """Say that you start to implement an agreed contract."""
+    """Report that you start to implement an agreed contract."""
     contract = open_contract(ctx, params)
-    work = domain.implement(
+    work = steps.implement(
         contract.facts,
         contract.who,
         "in_progress",
@@ -50,9 +52,10 @@ def start(ctx: Context, params: StartParams) -> dict[str, Any]:
 
 @writes("cacp/implementation/complete", CompleteParams, CompleteResult)
 def complete(ctx: Context, params: CompleteParams) -> dict[str, Any]:
-    """Say that your implementation is complete; when every party's is, the contract is."""
+    """Report that your implementation is complete; the contract is implemented when every party's
+    is."""
     contract = open_contract(ctx, params)
-    work = domain.implement(
+    work = steps.implement(
         contract.facts,
         contract.who,
         "complete",
@@ -66,10 +69,10 @@ def complete(ctx: Context, params: CompleteParams) -> dict[str, Any]:
 
 @writes("cacp/implementation/verify", VerifyParams, VerifyResult)
 def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
-    """Say whether the implementations work together; a failure opens a new round."""
+    """Report whether the implementations work together; a failure opens a new round."""
     check_sendable(params.failure_details, "failureDetails")
     contract = open_contract(ctx, params)
-    found = domain.verify(
+    facts = steps.verify(
         contract.facts,
         contract.who,
         params.result,
@@ -77,12 +80,12 @@ def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
         notes=params.notes,
         details=params.failure_details,
     )
-    return {"status": OUTCOMES[params.result], "contractStatus": contract.apply(found)}
+    return {"status": OUTCOMES[params.result], "contractStatus": contract.apply(facts)}
 
 
 @reads("cacp/implementation/getStatus", ContractParams, GetStatusResult, wide=True)
 def get_status(ctx: Context, params: ContractParams) -> dict[str, Any]:
-    """Who has implemented what of a contract's current version."""
+    """Return each party's implementation of a contract's current version."""
     if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
@@ -108,13 +111,13 @@ def get_status(ctx: Context, params: ContractParams) -> dict[str, Any]:
 @writes("cacp/implementation/report", ReportParams, ReportResult)
 def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
     """Take an agent's compact result text (`STATUS:ok …`) and make the call that it stands for.
-    With TESTS:fail or BUILD:fail, STATUS:ok is needs_revision. The warnings say so, and what was
-    read though it isn't as it should be; what can be misread is refused.
+    With TESTS:fail or BUILD:fail, STATUS:ok becomes needs_revision. The warnings mention that, and
+    every irregularity that was accepted; ambiguous text is refused.
     """
-    found, warnings = _parse(params.report)
+    parsed, warnings = _parse(params.report)
     contract = open_contract(ctx, params)
-    step = reports.step_for(found)
-    work = domain.implement(
+    step = report_status.step_for(parsed)
+    work = steps.implement(
         contract.facts,
         contract.who,
         step.status,
@@ -125,8 +128,8 @@ def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
     result: dict[str, Any] = {
         "status": "started" if step.status == "in_progress" else step.status,
         "contractStatus": contract.apply([work]),
-        "report": _told(found),
-        "warnings": [present(one.model_dump()) for one in warnings],
+        "report": _report_fields(parsed),
+        "warnings": [present(warning.model_dump()) for warning in warnings],
     }
     if step.question is not None:
         question = AskQuestionParams.model_construct(
@@ -142,23 +145,25 @@ def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
     return result
 
 
-def _parse(text: str) -> wire.Parsed[wire.Report]:
+def _parse(text: str) -> wire.ParsedMessage[wire.Report]:
     try:
-        found = wire.parse_report(text)
+        parsed = wire.parse_report(text)
     except wire.WireError as error:
         raise InvalidInput(f"report: {error}", path="report") from None
-    if found is None:
+    if parsed is None:
         raise InvalidInput(
-            "report: there is no STATUS line in it; `cacp wire prompt` shows the format",
+            "report: has no STATUS line; `cacp wire prompt` shows the format",
             path="report",
         )
-    return found
+    return parsed
 
 
-def _told(found: wire.Report) -> dict[str, Any]:
-    """The report's fields that there are, as JSON."""
-    fields = wire.to_fields(found).items()
-    return present({name: present(one) if isinstance(one, dict) else one for name, one in fields})
+def _report_fields(parsed: wire.Report) -> dict[str, Any]:
+    """The fields that the report has, as JSON."""
+    fields = wire.to_fields(parsed).items()
+    return present(
+        {name: present(value) if isinstance(value, dict) else value for name, value in fields}
+    )
 
 
 def _files(files: list[str] | None) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""cacp/project/*: projects, their repos and who holds them (CACP 2.0, Project Methods)."""
+"""cacp/project/*: projects, their repos and the repos' holders (CACP 2.0, Project Methods)."""
 
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from server.methods.base import (
     check_member,
     cursor_after,
     free_id,
+    no_project,
     open_project,
     parse_cursor,
     reads,
@@ -43,21 +44,21 @@ from server.store.metered import metered
 from server.store.projects import ProjectHeader, Repo
 
 PAGE_BYTES = 4 * 1024 * 1024
-"""A page of whole projects ends early once it holds this much."""
+"""Bytes at which a page of whole projects ends early."""
 WHOLE_LIMIT = 500
 SUMMARY_LIMIT = 50
 OUTLINE_LIMIT = 500
 NEWEST = (2**63 - 1, "")
-"""Where a list begins: before any project that there is."""
+"""Where a list begins: a position before every project."""
 
 
 @writes("cacp/project/create", CreateProjectParams, CreateProjectResult)
 def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
-    """Create a project; the repo whose name is the caller's own is claimed at once."""
+    """Create a project; the caller claims the repo of its name at once."""
     names = [repo.name for repo in params.repos]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InvalidInput(f"repos: named twice: {', '.join(twice)}", path="repos")
+        raise InvalidInput(f"repos: named more than once: {', '.join(twice)}", path="repos")
     project_id = _fresh_id(ctx)
     header = ProjectHeader(
         project_id=project_id,
@@ -84,28 +85,31 @@ def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
 def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
     """Join a project and claim a repository: the caller's own, or any free one as the node itself.
 
-    Of a repo that another agent holds it is refused (-32004). Joining again renews the
-    endpoint; without one it stays. From then on this node stands by what the repo is.
+    It is refused (-32004) when another agent holds the repo. Joining again renews the endpoint;
+    without one, the endpoint stays. From then on this node signs the repo's description.
     """
     project = open_project(ctx, params.project_id)
-    member = next((one for one in project.members if one.name == params.repo_name), None)
+    member = next(
+        (candidate for candidate in project.members if candidate.name == params.repo_name), None
+    )
     if member is None:
         raise NotFound(
             f"Project {params.project_id} has no repo {params.repo_name}: "
             "add it with cacp/project/addRepo",
             kind="repo",
-            repos=[one.name for one in project.members],
+            repos=[candidate.name for candidate in project.members],
         )
     caller = ctx.caller
     if caller.via != "local" and params.repo_name != caller.repo:
         raise Forbidden(
-            f"Your key is for {caller.repo or 'no repo'}, not for {params.repo_name}",
+            _other_repo(caller.repo, params.repo_name),
             reason="other_repo",
             repo=caller.repo,
         )
     if member.agent_id is not None and not same_agent(member.agent_id, caller.agent_id):
         raise Conflict(
-            f"Repo {params.repo_name} is held by another agent",
+            f"Repo {params.repo_name} is held by {member.agent_id}: join with that agent's key, or "
+            "add a repo of your own with cacp/project/addRepo",
             reason="repo_taken",
             heldBy=member.agent_id,
         )
@@ -119,9 +123,14 @@ def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
         params.agent_endpoint,
         ctx.stamp,
     )
-    _vouch(ctx, params.project_id, member.repo_id)
+    _sign_description(ctx, params.project_id, member.repo_id)
     ctx.record("repo", member.repo_id, params.project_id, "joined")
     return {"repoId": member.repo_id, "status": "joined", "projectName": project.name}
+
+
+def _other_repo(own: str | None, wanted: str) -> str:
+    key = f"Your key is for repo {own}" if own else "Your key is not bound to a repo"
+    return f"{key}; to join as {wanted}, use a key made by `cacp keys create --repo {wanted}`"
 
 
 @reads(
@@ -129,12 +138,12 @@ def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
     ProjectParams,
     Project | ProjectOutline,
     wide=True,
-    instead="cacp/project/get with summary: true for it in short, cacp/contract/get for one "
+    instead="cacp/project/get with summary: true for a short form, cacp/contract/get for one "
     "contract, cacp/context/list for its context",
 )
 def get(ctx: Context, params: ProjectParams) -> dict[str, Any]:
-    """The whole project: repos, contracts with their history, and context; `summary` for it in
-    short, with 500 contracts at a time.
+    """Return the whole project: repos, contracts with their history, and context. `summary` returns
+    a short form with 500 contracts at a time.
     """
     header = _header(ctx, params.project_id)
     if not params.summary:
@@ -149,13 +158,13 @@ def get(ctx: Context, params: ProjectParams) -> dict[str, Any]:
     ListProjectsResult,
     wide=True,
     reach="own",
-    instead="cacp/project/list with summary: true, or with cursor: data.nextCursor for those "
-    "behind it",
+    instead="cacp/project/list with summary: true, or with cursor: data.nextCursor for the "
+    "projects after it",
 )
 def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
-    """Whole projects, the newest first, as many as fit into 4 MB; `summary` for short ones, 50 at
-    a time. `total` is how many there are: when they are not all here, `nextCursor` is the `cursor`
-    to go on with, and `more` says so in words.
+    """List whole projects, the newest first, as many as fit into 4 MB; `summary` lists short forms,
+    50 at a time. `total` is the number of all projects. When more follow, `nextCursor` is the
+    `cursor` of the next page, and `more` says so in words.
     """
     limit = params.limit or (SUMMARY_LIMIT if params.summary else WHOLE_LIMIT)
     before = parse_cursor(params.cursor, NEWEST)
@@ -164,9 +173,9 @@ def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
         headers = projects.headers_before(ctx.db, *before, limit + 1)
         total = projects.count(ctx.db)
     else:
-        theirs = projects.headers_of(ctx.db, own)
-        headers = [one for one in theirs if (one.created_at, one.project_id) < before]
-        total = len(theirs)
+        allowed = projects.headers_of(ctx.db, own)
+        headers = [header for header in allowed if (header.created_at, header.project_id) < before]
+        total = len(allowed)
     page: list[Any] = []
     size = 0
     for header in headers[:limit]:
@@ -194,7 +203,7 @@ def _cursor_after(header: ProjectHeader) -> str:
 
 
 def _first(ctx: Context, header: ProjectHeader) -> bytes:
-    """The first project of a page, however large. Raises TooLarge, with where to go on."""
+    """The first project of a page, however large. Raises TooLarge with the next page's cursor."""
     try:
         return orjson.dumps(projects.whole(ctx.db, header))
     except TooLarge as refusal:
@@ -203,7 +212,7 @@ def _first(ctx: Context, header: ProjectHeader) -> bytes:
 
 
 def _within(ctx: Context, header: ProjectHeader, room: int) -> bytes | None:
-    """A further project of a page, or None when it has no room there."""
+    """A further project of a page; None when it is larger than `room` bytes."""
     left = room
 
     def count(size: int) -> None:
@@ -225,24 +234,24 @@ class _Full(Exception):
 
 @writes("cacp/project/updateStatus", UpdateProjectStatusParams, UpdateProjectStatusResult)
 def update_status(ctx: Context, params: UpdateProjectStatusParams) -> dict[str, Any]:
-    """Say how far the project is: planning, implementing, integrating or complete."""
+    """Set the project's status: planning, implementing, integrating or complete."""
     check_member(ctx, params.project_id, open_project(ctx, params.project_id))
     header = _header(ctx, params.project_id)
     check_own(ctx, header)
-    said = header._replace(status=params.status, stamp=ctx.after(header.stamp), signature=None)
-    projects.update_header(ctx.db, said)
+    updated = header._replace(status=params.status, stamp=ctx.after(header.stamp), signature=None)
+    projects.update_header(ctx.db, updated)
     ctx.record("project", params.project_id, params.project_id, params.status)
     return {"projectId": params.project_id, "status": params.status}
 
 
 @writes("cacp/project/addRepo", AddRepoParams, AddRepoResult)
 def add_repo(ctx: Context, params: AddRepoParams) -> dict[str, Any]:
-    """Add a repository to a project; contracts proposed from now on bind it too."""
+    """Add a repository to a project; contracts proposed from now on bind it too by default."""
     project = open_project(ctx, params.project_id)
     check_member(ctx, params.project_id, project)
     if any(member.name == params.repo.name for member in project.members):
         raise Conflict(
-            f"Project {params.project_id} has a repo {params.repo.name} already",
+            f"Project {params.project_id} already has a repo {params.repo.name}",
             reason="repo_exists",
         )
     repo = _repo(ctx, params.project_id, params.repo, ctx.stamp, claim=False)
@@ -252,7 +261,7 @@ def add_repo(ctx: Context, params: AddRepoParams) -> dict[str, Any]:
 
 
 def _repo(ctx: Context, project_id: str, repo: RepoParams, stamp: int, *, claim: bool) -> Repo:
-    """A new repo. Those of one call are stamped a microsecond apart, which keeps their order."""
+    """A new repo. Repos of one call get stamps a microsecond apart, which keeps their order."""
     check_record(repo.relevant_paths, "relevantPaths")
     claimed = claim and repo.name == ctx.caller.repo
     return Repo(
@@ -268,13 +277,17 @@ def _repo(ctx: Context, project_id: str, repo: RepoParams, stamp: int, *, claim:
     )
 
 
-def _vouch(ctx: Context, project_id: str, repo_id: str) -> None:
-    """Have this node stand by what a repo that is held here is, unless the project's founder does:
-    then nobody else's word of it counts."""
-    [repo] = [one for one in projects.repos(ctx.db, project_id) if one.repo_id == repo_id]
+def _sign_description(ctx: Context, project_id: str, repo_id: str) -> None:
+    """Have this node sign the description of a repo that is held here, unless the founder has
+    signed it: no other node's description would count."""
+    [repo] = [
+        candidate
+        for candidate in projects.repos(ctx.db, project_id)
+        if candidate.repo_id == repo_id
+    ]
     if weight_of_repo(ctx, project_id, repo_id, repo.signature) < Weight.HOLDER:
-        said = repo._replace(stamp=ctx.after(repo.stamp), signature=None)
-        projects.update_repo(ctx.db, project_id, said)
+        signed = repo._replace(stamp=ctx.after(repo.stamp), signature=None)
+        projects.update_repo(ctx.db, project_id, signed)
 
 
 def _fresh_id(ctx: Context) -> str:
@@ -288,5 +301,5 @@ def _fresh_id(ctx: Context) -> str:
 def _header(ctx: Context, project_id: str) -> ProjectHeader:
     header = projects.header(ctx.db, project_id)
     if header is None:
-        raise NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
+        raise no_project(project_id)
     return header

@@ -1,4 +1,4 @@
-"""acp/handoff: work that changes hands (acp-canonical §7, §11)."""
+"""acp/handoff: handing work from one agent to another (acp-canonical §7, §11)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from schemas.handoff import HandoffParams, HandoffResult
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
-from server.domain.acp.handoff import Role, Step
+from server.domain.acp.handoff import HeldElsewhere, Role, Step
 from server.domain.agents import same_agent
 from server.domain.errors import Conflict, Forbidden
 from server.methods.acp.delivery import audit
@@ -14,9 +14,9 @@ from server.methods.acp.refusals import SENDING
 from server.methods.base import Context, writes
 from server.methods.handoff.notify import tell
 from server.methods.handoff.offer import check_may_work, initiate, propose
-from server.methods.handoff.ownership import REFUSED, check_held_here
+from server.methods.handoff.ownership import REFUSED, call_held_elsewhere
 from server.methods.handoff.transitions import (
-    Transition,
+    HandoffCase,
     case_of,
     decide,
     give_back,
@@ -34,11 +34,11 @@ from server.store.handoffs import Handoff
 
 
 @writes("acp/handoff", HandoffParams, HandoffResult, guard=SENDING)
-def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """Hand work on: initiate, propose, accept, reject, activate, complete, close, approve, revoke;
-    get, list and history. What another node has offered is asked of that node."""
-    check_held_here(ctx, params)
-    return ACTIONS[params.action](ctx, params)
+def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any] | HeldElsewhere:
+    """Hand work to another agent: initiate, propose, accept, reject, activate, complete, close,
+    approve, revoke; get, list and history. A call about a handoff of another node is forwarded to
+    that node."""
+    return call_held_elsewhere(ctx, params) or ACTIONS[params.action](ctx, params)
 
 
 # --- the receiver -------------------------------------------------------------------------------
@@ -46,68 +46,71 @@ def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 
 def _accept(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
-    found = case.handoff
-    if found.status in ("validating", "accepted") and same_agent(
-        ctx.caller.agent_id, found.to_agent
+    handoff = case.handoff
+    if handoff.status in ("validating", "accepted") and same_agent(
+        ctx.caller.agent_id, handoff.to_agent
     ):
         return answer(ctx, case)
     after, role = decide(ctx, case, "accept")
-    if params.package_hash not in (None, found.package_hash):
+    if params.package_hash not in (None, handoff.package_hash):
         raise Conflict(
-            "package_hash: not that of this handoff's package; read it again with action 'get'",
+            "package_hash: differs from this handoff's package; fetch the handoff with action "
+            "'get'",
             reason="hash_mismatch",
-            packageHash=found.package_hash,
+            packageHash=handoff.package_hash,
         )
     if case.members:
-        task = teams.task(ctx.db, found.task_id)
+        task = teams.task(ctx.db, handoff.task_id)
         check_may_work(
-            authority.role_of(case.members, found.to_agent), task.kind if task else "execution"
+            authority.role_of(case.members, handoff.to_agent), task.kind if task else "execution"
         )
-    said = f"{found.title}: {found.to_agent} accepts the handoff"
-    tell(ctx, case.package, found.team, "handoff.accept", said, to=(found.from_agent,))
+    text = f"{handoff.title}: {handoff.to_agent} accepts the handoff"
+    tell(ctx, case.package, handoff.team, "handoff.accept", text, to=(handoff.from_agent,))
     if params.session_key is not None:
-        handoffs.put_session(ctx.db, found.handoff_id, params.session_key)
+        handoffs.put_session(ctx.db, handoff.handoff_id, params.session_key)
     case = write(ctx, case, "accept", after, role)
-    reasons = {one["artifact_id"]: _unchecked(ctx, one["ref"]) for one in _artifacts(case)}
+    reasons = {
+        artifact["artifact_id"]: _unchecked(ctx, artifact["ref"]) for artifact in _artifacts(case)
+    }
     if None not in reasons.values():
         unchecked = [
             {"artifactId": artifact_id, "outcome": "unchecked", "detail": str(why)}
             for artifact_id, why in reasons.items()
         ]
-        handoffs.put_artifacts(ctx.db, found.handoff_id, unchecked)
-    return answer(ctx, settle(ctx, case_of(ctx, found.handoff_id), tell_receiver=False))
+        handoffs.put_artifacts(ctx.db, handoff.handoff_id, unchecked)
+    return answer(ctx, settle(ctx, case_of(ctx, handoff.handoff_id), tell_receiver=False))
 
 
-def _artifacts(case: Transition) -> list[dict[str, Any]]:
+def _artifacts(case: HandoffCase) -> list[dict[str, Any]]:
     artifacts: list[dict[str, Any]] = case.package["artifacts"]
     return artifacts
 
 
 def _unchecked(ctx: Context, ref: dict[str, Any]) -> str | None:
-    """Why an artifact is not looked for here; None for one that is."""
+    """Why this node does not check an artifact; None when it does."""
     why = domain.why_unchecked(ref)
     if why is None and not ctx.node.handoffs.checks_files:
-        return "this node checks no files (CACP_ARTIFACT_ROOTS)"
+        return "this node does not check files (CACP_ARTIFACT_ROOTS)"
     return why
 
 
 def _activate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     after, role = decide(ctx, case, "activate")
-    said = f"{found.title}: {found.to_agent} has begun"
-    tell(ctx, case.package, found.team, "status.update", said, to=(found.from_agent,))
+    text = f"{handoff.title}: {handoff.to_agent} has begun"
+    tell(ctx, case.package, handoff.team, "status.update", text, to=(handoff.from_agent,))
     return answer(ctx, write(ctx, case, "activate", after, role))
 
 
 def _complete(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """From `accepted` too: the step to `activated` is written then as well."""
+    """Complete the work; from `accepted`, the step to `activated` is recorded first."""
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     roles = roles_of(ctx, case)
-    step: Step = "activate" if found.status == "accepted" else "complete"
-    after, role = domain.move(found.status, step, roles)
-    task = teams.task(ctx.db, found.task_id)
+    step: Step = "activate" if handoff.status == "accepted" else "complete"
+    after, role = domain.move(handoff.status, step, roles)
+    task = teams.task(ctx.db, handoff.task_id)
     if task is not None and task.status == "blocked":
         raise Conflict(
             f"The task is blocked ({task.block_code}): {task.block_detail}",
@@ -117,95 +120,95 @@ def _complete(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     tell(
         ctx,
         case.package,
-        found.team,
+        handoff.team,
         "handoff.complete",
-        f"{found.title}: {params.summary}",
-        to=found.chain,
+        f"{handoff.title}: {params.summary}",
+        to=handoff.chain,
     )
     if step == "activate":
         case = write(ctx, case, "activate", after, role)
         after, role = domain.move(case.status, "complete", roles)
     case = write(ctx, case, "complete", after, role, detail=params.summary)
-    handoffs.put_due(ctx.db, found.handoff_id, None)
-    teams.put_task_status(ctx.db, found.task_id, "completed")
-    return answer(ctx, case_of(ctx, found.handoff_id))
+    handoffs.put_due(ctx.db, handoff.handoff_id, None)
+    teams.put_task_status(ctx.db, handoff.task_id, "completed")
+    return answer(ctx, case_of(ctx, handoff.handoff_id))
 
 
-# --- either, and who watches over them ----------------------------------------------------------
+# --- both parties and coordinators ----------------------------------------------------------
 
 
 def _reject(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """By the receiver or the coordinator; by the sender it is a withdrawal."""
+    """Reject, as the receiver, the coordinator or a human; the sender withdraws the offer so."""
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     after, role = decide(ctx, case, "reject")
     assert params.code is not None
-    if found.status != "draft":
-        said = f"{found.title}: " + (
+    if handoff.status != "draft":
+        text = f"{handoff.title}: " + (
             "the sender withdraws the handoff" if role == "sender" else "the handoff is rejected"
         )
         tell(
             ctx,
             case.package,
-            found.team,
+            handoff.team,
             "handoff.reject",
-            said,
-            to=_others(ctx, found),
+            text,
+            to=_others(ctx, handoff),
             reason=params.code,
             detail=str(params.detail),
             ended=after,
         )
     case = write(ctx, case, "reject", after, role, code=params.code, detail=params.detail)
-    restore_previous(ctx, found)
+    restore_previous(ctx, handoff)
     return answer(ctx, case)
 
 
 def _revoke(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     after, role = decide(ctx, case, "revoke")
-    said = f"{found.title}: the coordinator takes the task back: {params.detail}"
-    others = _others(ctx, found)
-    tell(ctx, case.package, found.team, "status.update", said, to=others, ended=after)
+    text = f"{handoff.title}: the coordinator takes the task back: {params.detail}"
+    others = _others(ctx, handoff)
+    tell(ctx, case.package, handoff.team, "status.update", text, to=others, ended=after)
     write(ctx, case, "revoke", after, role, detail=params.detail)
-    give_back(ctx, found)
-    return answer(ctx, case_of(ctx, found.handoff_id))
+    give_back(ctx, handoff)
+    return answer(ctx, case_of(ctx, handoff.handoff_id))
 
 
 def _close(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     roles: tuple[Role, ...] = roles_of(ctx, case)
     member = authority.role_of(case.members, ctx.caller.agent_id)
     if authority.may("close_high_risk", member):
         roles = (*roles, "approver")
-    elif found.team is not None and _is_high_risk(ctx, case) and roles:
+    elif handoff.team is not None and _is_high_risk(ctx, case) and roles:
         authority.check("close_high_risk", member)
-    after, role = domain.move(found.status, "close", roles)
-    said = f"{found.title}: the work is taken, the handoff is closed"
-    others = _others(ctx, found)
-    tell(ctx, case.package, found.team, "status.complete", said, to=others, ended=after)
+    after, role = domain.move(handoff.status, "close", roles)
+    text = f"{handoff.title}: the work is accepted, the handoff is closed"
+    others = _others(ctx, handoff)
+    tell(ctx, case.package, handoff.team, "status.complete", text, to=others, ended=after)
     case = write(ctx, case, "close", after, role, detail=params.summary)
-    settle_owner(ctx, found.task_id)
+    settle_owner(ctx, handoff.task_id)
     return answer(ctx, case)
 
 
-def _is_high_risk(ctx: Context, case: Transition) -> bool:
+def _is_high_risk(ctx: Context, case: HandoffCase) -> bool:
     task = teams.task(ctx.db, case.handoff.task_id)
     urgent = case.package["task"]["priority"] == "critical"
     return case.restricted or urgent or bool(task and task.high_risk)
 
 
 def _approve(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """By a human's key what the package requires a human for; by a member of the teamspace what
-    comes into it from outside (§8.4)."""
+    """Approve, with a human's key where the package requires human approval, else as a member of
+    the teamspace that the handoff enters from outside (§8.4)."""
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     if "human" in roles_of(ctx, case):
         return answer(ctx, approve(ctx, case, human=True, detail=params.detail))
-    if not found.team_gate:
+    if not handoff.team_gate:
         raise Forbidden(
-            "This handoff waits for no member of a teamspace; only a human's key may approve it",
+            "This handoff needs no approval from a teamspace; only a human's key may approve it",
             reason="human_needed",
         )
     member = authority.role_of(case.members, ctx.caller.agent_id)
@@ -216,10 +219,10 @@ def _approve(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 def decided_by_human(
     ctx: Context, handoff_id: str, *, approved: bool, detail: str | None
 ) -> dict[str, Any] | None:
-    """The HandoffSummary after a human has approved or refused; None when there is no such handoff
-    that a human has a say in. The caller's key is a human's (`acp/approve`)."""
-    found = handoffs.find(ctx.db, handoff_id)
-    if found is None or "human" not in roles_of(ctx, case_of(ctx, handoff_id)):
+    """The HandoffSummary after a human's decision on a handoff; None when there is no such handoff
+    that a human decides on. The caller's key is a human's (`acp/approve`)."""
+    handoff = handoffs.find(ctx.db, handoff_id)
+    if handoff is None or "human" not in roles_of(ctx, case_of(ctx, handoff_id)):
         return None
     if approved:
         return summary(approve(ctx, case_of(ctx, handoff_id), human=True, detail=detail).handoff)
@@ -231,30 +234,30 @@ def decided_by_human(
 
 
 def approve(
-    ctx: Context, case: Transition, *, human: bool, detail: str | None = None
-) -> Transition:
-    """Approve a handoff as the caller, who has been found to be entitled to it."""
-    found = case.handoff
-    if found.status not in ("proposed", "validating"):
+    ctx: Context, case: HandoffCase, *, human: bool, detail: str | None = None
+) -> HandoffCase:
+    """Approve a handoff as the caller, whose authority has been checked."""
+    handoff = case.handoff
+    if handoff.status not in ("proposed", "validating"):
         raise Conflict(
-            f"The handoff is {found.status}: nothing is to be approved",
+            f"The handoff is {handoff.status} and is not awaiting approval",
             reason="not_waiting",
-            status=found.status,
+            status=handoff.status,
         )
     gate = "human_approval" if human else "team_approval"
-    if gate not in waits_for(found):
+    if gate not in waits_for(handoff):
         return case
-    handoffs.put_approval(ctx.db, found.handoff_id, ctx.caller.agent_id, human=human)
+    handoffs.put_approval(ctx.db, handoff.handoff_id, ctx.caller.agent_id, human=human)
     role = "human" if human else "approver"
-    record(ctx, found, gate, found.status, role, before=found.status, detail=detail)
-    audit(ctx, "approved", found.handoff_id, gate=gate)
-    return settle(ctx, case_of(ctx, found.handoff_id))
+    record(ctx, handoff, gate, handoff.status, role, before=handoff.status, detail=detail)
+    audit(ctx, "approved", handoff.handoff_id, gate=gate)
+    return settle(ctx, case_of(ctx, handoff.handoff_id))
 
 
-def _others(ctx: Context, found: Handoff) -> tuple[str, ...]:
-    """Both parties, but for the one who acts."""
-    both = (found.from_agent, found.to_agent)
-    return tuple(one for one in both if not same_agent(one, ctx.caller.agent_id))
+def _others(ctx: Context, handoff: Handoff) -> tuple[str, ...]:
+    """The parties other than the caller."""
+    both = (handoff.from_agent, handoff.to_agent)
+    return tuple(agent_id for agent_id in both if not same_agent(agent_id, ctx.caller.agent_id))
 
 
 ACTIONS: dict[str, Callable[[Context, HandoffParams], dict[str, Any]]] = {

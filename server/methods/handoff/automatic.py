@@ -1,7 +1,6 @@
 """Steps of handoffs that the node takes by itself (acp-canonical §7.2, §10.4).
 
-Each is one transaction, decides by what it finds there, and may come twice: the second time it
-finds nothing to do.
+Each is one transaction, decides by what is stored, and is idempotent.
 """
 
 from schemas.base import iso
@@ -17,41 +16,41 @@ from server.store.handoffs import Handoff, Intent
 
 
 def escalate(ctx: Context, handoff_id: str) -> bool:
-    """Tell the coordinator of a handoff that was accepted and is not completed in time; whether
-    that was due (§7.2 rule 5)."""
+    """Tell the coordinators of an accepted handoff that it is overdue (§7.2 rule 5). False when it
+    is not, or they were told before."""
     case = case_of(ctx, handoff_id)
-    found = case.handoff
-    due = found.status in domain.UNDER_SLA and _is_over(ctx, found)
-    if not due or found.escalated_at is not None:
+    handoff = case.handoff
+    due = handoff.status in domain.UNDER_SLA and _is_over(ctx, handoff)
+    if not due or handoff.escalated_at is not None:
         return False
     hours = ctx.node.handoffs.sla_seconds / 3600
-    detail = f"accepted by {found.to_agent} and not completed within {hours:g} h"
+    detail = f"accepted by {handoff.to_agent} and not completed within {hours:g} h"
     message = tell(
         ctx,
         case.package,
-        found.team,
+        handoff.team,
         "status.blocked",
-        f"{found.title}: the handoff is overdue. Ask {found.to_agent}, or revoke it",
+        f"{handoff.title}: the handoff is overdue. Ask {handoff.to_agent}, or revoke it",
         to=case.parties.coordinators,
         detail=f"handoff {handoff_id}: {detail}",
         urgent=True,
     )
     handoffs.put_escalated(ctx.db, handoff_id, ctx.stamp)
-    record(ctx, found, "escalate", found.status, "node", before=found.status, detail=detail)
+    record(ctx, handoff, "escalate", handoff.status, "node", before=handoff.status, detail=detail)
     _audit(ctx, "escalated", handoff_id, message, detail)
     return True
 
 
 def expire(ctx: Context, handoff_id: str) -> bool:
-    """End an offer that nobody has accepted in time, and tell both sides; whether that was due.
-    The task is free again, or its sender's as before."""
+    """End an offer that was not accepted in time, and tell both parties. The task is free again, or
+    belongs to the sender as before. False when the offer is not due."""
     case = case_of(ctx, handoff_id)
-    found = case.handoff
-    if found.status not in domain.OFFERED or not _is_over(ctx, found):
+    handoff = case.handoff
+    if handoff.status not in domain.OFFERED or not _is_over(ctx, handoff):
         return False
     detail = f"not accepted within {ctx.node.handoffs.offer_seconds / 3600:g} h"
-    said = "the offer has expired; its sender may offer the task again"
-    message = reject(ctx, case, "expire", said, HandoffProblem("timeout_risk", detail))
+    text = "the offer has expired; its sender may offer the task again"
+    message = reject(ctx, case, "expire", text, HandoffProblem("timeout_risk", detail))
     _audit(ctx, "expired", handoff_id, message, detail)
     return True
 
@@ -63,21 +62,21 @@ def _audit(
     audit(ctx, outcome, about, handoff_id=handoff_id, detail=detail)
 
 
-def _is_over(ctx: Context, found: Handoff) -> bool:
-    return found.due_at is not None and found.due_at <= ctx.sure
+def _is_over(ctx: Context, handoff: Handoff) -> bool:
+    return handoff.due_at is not None and handoff.due_at <= ctx.sure
 
 
 def settle_checked(ctx: Context, handoff_id: str, checks: list[dict[str, str]]) -> None:
-    """Take in what came of a handoff's artifacts, and go on from there (§7.2 rule 4)."""
-    found = case_of(ctx, handoff_id).handoff
-    if found.status != "validating" or found.artifacts is not None:
+    """Store the results of checking a handoff's artifacts, and settle it (§7.2 rule 4)."""
+    handoff = case_of(ctx, handoff_id).handoff
+    if handoff.status != "validating" or handoff.artifacts is not None:
         return
     handoffs.put_artifacts(ctx.db, handoff_id, checks)
     settle(ctx, case_of(ctx, handoff_id))
 
 
 def workq_moved(ctx: Context, intent: Intent) -> None:
-    """The gateway has taken a call; after the last of them ownership is moved."""
+    """Record that the gateway took a call; after the last one, the items have moved."""
     if not handoffs.intent_done(ctx.db, intent):
         return
     handoffs.put_workq(ctx.db, intent.handoff_id, "transferred")
@@ -85,11 +84,11 @@ def workq_moved(ctx: Context, intent: Intent) -> None:
 
 
 def workq_given_up(ctx: Context, intent: Intent, problem: str) -> None:
-    """Leave the item's ownership to be moved by hand (§10.4)."""
+    """Record that a person must move the item by hand (§10.4)."""
     handoffs.give_up_intents(ctx.db, intent, problem)
     _note(ctx, intent, "workq_manual", f"{intent.method} {intent.item}: {problem}")
 
 
 def _note(ctx: Context, intent: Intent, step: str, detail: str) -> None:
-    found = case_of(ctx, intent.handoff_id).handoff
-    record(ctx, found, step, found.status, "node", before=found.status, detail=detail)
+    handoff = case_of(ctx, intent.handoff_id).handoff
+    record(ctx, handoff, step, handoff.status, "node", before=handoff.status, detail=detail)

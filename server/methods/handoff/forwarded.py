@@ -1,9 +1,9 @@
-"""acp/sync/handoff: steps by agents of other nodes, for handoffs that this node holds
+"""acp/sync/handoff: steps of agents of other nodes, for handoffs that this node holds
 (acp-canonical §7.2; design §6).
 
-The agent's home vouches for it. The step is the same, with the same checks, as if the agent had
-called here; it is never forwarded again. Whose key is a human's is that node's word alone: it
-counts where the operator of this node has named that node (docs/acp-mesh.md).
+The agent's home node vouches for it. The step has the same checks as if the agent had called here,
+and it is never forwarded again. Only the home node knows whether the agent's key is a human's; this
+node believes it if its operator has named that node (docs/acp-mesh.md).
 """
 
 from dataclasses import replace
@@ -23,23 +23,23 @@ from server.methods.sync.digest import check_source
 
 READS = ("get", "history")
 NEEDS_HUMAN = ("human_needed", "not_found")
-"""Why one is refused who is no human to this node."""
+"""Reasons of refusal that an unbelieved claim to be human may have caused."""
 
 
 @writes("acp/sync/handoff", HandoffCallParams, HandoffCallResult, access="sync", guard=SENDING)
 def forwarded(ctx: Context, params: HandoffCallParams) -> dict[str, Any]:
-    """Take a step of a handoff that this node holds, or read it, for an agent at home at the peer
-    that calls. A refusal of the step is an answer."""
+    """Take a step of a handoff that this node holds, or read it, for an agent whose home is the
+    calling peer. A refusal of the step is returned as the answer."""
     check_source(ctx, params.source_agent)
     agent, call = params.agent, params.call
     if not same_agent(home_of(ctx, agent) or "", ctx.caller.agent_id):
         raise Forbidden(
-            f"{ctx.caller.agent_id} is not the home of {agent}, and does not speak for it",
+            f"{ctx.caller.agent_id} is not the home node of {agent} and may not call for it",
             reason="not_its_home",
         )
     if call.handoff_id is None:
         raise InvalidInput(
-            f"call.action: '{call.action}' is for the agent's own node",
+            f"call.action: '{call.action}' must be called on the agent's own node",
             path="call.action",
         )
     believed = identity(ctx.caller.agent_id) in ctx.node.acp.human_nodes
@@ -50,7 +50,7 @@ def forwarded(ctx: Context, params: HandoffCallParams) -> dict[str, Any]:
         answer = ACTIONS[call.action](acting, call)
     except Refusal as error:
         if isinstance(error, Unavailable) or ctx.db.total_changes != changes:
-            # What has written may not be committed: the writer rolls back what raises.
+            # What was written must not be committed: the writer rolls back when this raises.
             raise
         unheard = params.human and not believed and error.data["reason"] in NEEDS_HUMAN
         refusal = _not_believed(ctx, agent) if unheard else error
@@ -63,11 +63,11 @@ def forwarded(ctx: Context, params: HandoffCallParams) -> dict[str, Any]:
 
 
 def _not_believed(ctx: Context, agent: str) -> Forbidden:
-    """Says the same whether there is such a handoff or not."""
+    """The refusal is the same whether the handoff exists or not."""
     own, peer = identity(ctx.node.agent_id), identity(ctx.caller.agent_id)
     return Forbidden(
-        f"{own} doesn't take the word of {peer} that {identity(agent)} is a human. Approve at "
-        f"{own}, by a key of `cacp keys create --human` there; or its operator names {peer} in "
+        f"{own} does not believe {peer} that {identity(agent)} is a human. Approve at {own}, with "
+        f"a key of `cacp keys create --human` there; or have its operator add {peer} to "
         "CACP_ACP_HUMAN_NODES",
         reason="human_elsewhere",
         node=own,

@@ -1,10 +1,11 @@
-"""What a handoff tells its parties: a message of its thread for each step (acp-canonical §5.1)."""
+"""Messages to the parties of a handoff, one for each step, in its thread (acp-canonical §5.1)."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from schemas.acp import ACPPolicy, ACPSupportedType, HandoffRejectReason
+from schemas.acp import ACPPolicy, ACPPriority, ACPSupportedType, HandoffRejectReason
 from schemas.handoff import HandoffStatus
+from server.domain.acp.drafts import Draft
 from server.domain.acp.routing import PRIORITIES, reaches
 from server.methods.acp import mail
 from server.methods.acp.mail import Envelope
@@ -12,7 +13,7 @@ from server.methods.base import Context
 
 SUMMARY_MAX = 500
 DETAIL_MAX = 500
-"""Characters: a message points to the handoff, which has the whole."""
+"""Characters: a message refers to the handoff, which has the full text."""
 
 
 def tell(
@@ -29,16 +30,43 @@ def tell(
     charged: bool = False,
     urgent: bool = False,
 ) -> Envelope | None:
-    """Post a message about a handoff in the caller's name, in the handoff's thread. It has the
-    task's priority; what is `urgent` has `high` at least. `ended` is the state that the step ends
-    it in: a receiver's node has no other word of that.
+    """Send a message about a handoff in the caller's name, in the handoff's thread. None when `to`
+    is empty.
 
-    Only what offers work counts for the sender's limits (`charged`): every other step answers one
-    of these, and the state machine bounds them. None when there is nobody to tell.
+    It has the task's priority, and at least `high` when `urgent`. `ended` is the state in which the
+    step ends the handoff: the receiver's node learns that from this message only.
+
+    Only an offer of work is `charged` to the sender's limits: every other step follows an offer,
+    and the state machine bounds their number.
     """
     if not to:
         return None
-    payload: dict[str, Any] = {"summary": shortened(summary, SUMMARY_MAX)}
+    restricted = package["policy"]["classification"] == "restricted"
+    draft = Draft(
+        type=type,
+        to=to,
+        payload={
+            "summary": shortened(summary, SUMMARY_MAX),
+            **_reference(type, package, ended),
+            **_explanation(type, reason, shortened(detail or "", DETAIL_MAX)),
+        },
+        policy=ACPPolicy(
+            visibility="team" if team is not None and not restricted else "private",
+            sensitivity="high" if restricted else "low",
+            human_gate="none",
+        ),
+        priority=_priority(package, urgent),
+        team=team,
+        thread_id=package["thread_id"],
+        topic=f"handoff {package['task']['task_id']}"[:200],
+    )
+    return mail.post(ctx, draft, charged=charged)
+
+
+def _reference(
+    type: ACPSupportedType, package: dict[str, Any], ended: HandoffStatus | None
+) -> dict[str, Any]:
+    """The members of a payload that say which handoff it is about, where its type has them."""
     about = {
         "handoff_id": package["handoff_id"],
         "task_id": package["task"]["task_id"],
@@ -47,40 +75,31 @@ def tell(
     if ended is not None:
         about["status"] = ended
     if type == "handoff.initiate":
-        payload |= about
-    elif type.startswith("handoff."):
-        payload |= {"handoff_id": package["handoff_id"], "details": about}
-    else:
-        payload["details"] = about
+        return about
+    if type.startswith("handoff."):
+        return {"handoff_id": package["handoff_id"], "details": about}
+    return {"details": about}
+
+
+def _explanation(
+    type: ACPSupportedType, reason: HandoffRejectReason | None, detail: str
+) -> dict[str, Any]:
+    """The members of a payload that say why, where its type has them."""
     if type == "handoff.reject":
-        payload |= {"reason": reason, "detail": shortened(detail or "", DETAIL_MAX)}
-    if type == "status.blocked":
-        payload["blocked_on"] = shortened(detail or "", DETAIL_MAX)
-    # A package that was damaged is told of, too.
+        return {"reason": reason, "detail": detail}
+    return {"blocked_on": detail} if type == "status.blocked" else {}
+
+
+def _priority(package: dict[str, Any], urgent: bool) -> ACPPriority:
+    """The task's priority, raised to `high` if `urgent`; `normal` for a damaged package, whose
+    rejection is sent too."""
     priority = package["task"]["priority"]
     if priority not in PRIORITIES:
         priority = "normal"
     if urgent and not reaches(priority, "high"):
-        priority = "high"
-    restricted = package["policy"]["classification"] == "restricted"
-    return mail.post(
-        ctx,
-        mail.Draft(
-            type=type,
-            to=to,
-            payload=payload,
-            policy=ACPPolicy(
-                visibility="team" if team is not None and not restricted else "private",
-                sensitivity="high" if restricted else "low",
-                human_gate="none",
-            ),
-            priority=priority,
-            team=team,
-            thread_id=package["thread_id"],
-            topic=f"handoff {package['task']['task_id']}"[:200],
-        ),
-        charged=charged,
-    )
+        return "high"
+    known: ACPPriority = priority
+    return known
 
 
 def shortened(text: str, most: int) -> str:

@@ -15,7 +15,7 @@ from server.methods.acp import mail
 from server.methods.base import Context, new_id
 from server.methods.handoff.notify import tell
 from server.methods.handoff.transitions import (
-    Transition,
+    HandoffCase,
     case_of,
     coordinators_of,
     decide,
@@ -26,13 +26,13 @@ from server.methods.handoff.transitions import (
 from server.methods.handoff.view import answer, may_see, visible
 from server.store import handoffs, peers, teams
 from server.store.handoffs import Handoff
-from server.store.teams import TeamTask
+from server.store.teams import TaskRow
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What an offer amounts to: who has owned the task, which handoff it takes the place of, which
-    teamspace it is in, and whether one there must approve it."""
+    """What an offer implies: the chain of the task's owners, the active handoff that it replaces,
+    its teamspace, and whether a member must approve it (`gated`)."""
 
     chain: tuple[str, ...]
     active: Handoff | None
@@ -41,7 +41,7 @@ class _Plan:
 
 
 def initiate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """Offer work to another agent, or with `draft` only keep the offer."""
+    """Offer work to another agent; with `draft`, only store the offer."""
     draft = params.package
     assert draft is not None
     sender, receiver = identity(ctx.caller.agent_id), identity(str(params.to))
@@ -78,29 +78,29 @@ def initiate(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = case_of(ctx, package["handoff_id"])
     record(ctx, case.handoff, "draft", "draft", "sender", before=None)
     if not params.draft:
-        _stand(ctx, case.handoff)
+        _start_offer_timer(ctx, case.handoff)
         record(ctx, case.handoff, "propose", "proposed", "sender", before="draft")
     return answer(ctx, case_of(ctx, case.handoff.handoff_id))
 
 
 def propose(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """Send a draft: what has changed about the task since is seen to."""
+    """Send a draft, with a new plan, as the task may have changed since."""
     case = visible(ctx, params)
-    found = case.handoff
+    handoff = case.handoff
     after, role = decide(ctx, case, "propose")
-    plan = _plan(ctx, found.task_id, found.from_agent, found.to_agent, found.team)
+    plan = _plan(ctx, handoff.task_id, handoff.from_agent, handoff.to_agent, handoff.team)
     package = case.package
     package["provenance"]["handoff_chain"] = list(plan.chain)
     package["verification"]["package_hash"] = domain.package_hash(package)
-    _offer(ctx, package, plan, found.to_agent, found.reason)
+    _offer(ctx, package, plan, handoff.to_agent, handoff.reason)
     previous = plan.active.handoff_id if plan.active else None
     handoffs.put_package(ctx.db, package, previous, team_gate=plan.gated)
-    _stand(ctx, found)
+    _start_offer_timer(ctx, handoff)
     return answer(ctx, write(ctx, case, "propose", after, role))
 
 
 def _repeated(ctx: Context, known: Handoff, sender: str, digest: str) -> dict[str, Any]:
-    """The same offer under the same id, sent again, is answered as it stands."""
+    """The current state, for a retry of the same offer. Raises Conflict for a different one."""
     if known.draft_digest != digest or known.from_agent != sender:
         raise Conflict(
             f"The handoff_id {known.handoff_id} is taken by another handoff",
@@ -110,18 +110,18 @@ def _repeated(ctx: Context, known: Handoff, sender: str, digest: str) -> dict[st
 
 
 def _offer(ctx: Context, package: dict[str, Any], plan: _Plan, receiver: str, reason: str) -> None:
-    """Tell the receiver, and make room for the new handoff."""
+    """Send the offer, and close the handoff that it replaces."""
     if package["policy"]["requires_human_approval"]:
         check_waiting(handoffs.unapproved_count(ctx.db, identity(ctx.caller.agent_id)), "handoffs")
-    said = f"{package['task']['title']}: {reason}"
-    tell(ctx, package, plan.team, "handoff.initiate", said, to=(receiver,), charged=True)
+    text = f"{package['task']['title']}: {reason}"
+    tell(ctx, package, plan.team, "handoff.initiate", text, to=(receiver,), charged=True)
     _hand_on(ctx, plan.active)
 
 
-def _stand(ctx: Context, found: Handoff) -> None:
-    """Begin the time within which the offer is to be accepted."""
+def _start_offer_timer(ctx: Context, handoff: Handoff) -> None:
+    """Start the timer within which the offer must be accepted."""
     due = domain.due(ctx.stamp, ctx.node.handoffs.offer_seconds)
-    handoffs.put_due(ctx.db, found.handoff_id, due)
+    handoffs.put_due(ctx.db, handoff.handoff_id, due)
 
 
 def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | None) -> _Plan:
@@ -129,9 +129,9 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
     `team_closed`), Forbidden (`role_authority`, `capability_mismatch`), InvalidInput and
     NotFound."""
     if receiver == EVERYONE:
-        raise InvalidInput("to: work is handed to one agent, not to everyone", path="to")
+        raise InvalidInput("to: must name one agent, not everyone", path="to")
     if same_agent(sender, receiver):
-        raise InvalidInput("to: you can't hand work on to yourself", path="to")
+        raise InvalidInput("to: sender and receiver must differ", path="to")
     task = standing_task(ctx, task_id)
     if task is None:
         _check_not_elsewhere(ctx, task_id, sender)
@@ -139,8 +139,8 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
     if not _has_part(ctx, task, active, sender):
         asked = coordinators_of(ctx, None, {})
         raise Conflict(
-            "package.task.task_id: others have a task of this id on this node; take another, or "
-            f"ask {', '.join(asked)}, who may end an offer that nobody answers",
+            "package.task.task_id: is already used by other agents on this node; choose another "
+            f"id, or ask {', '.join(asked)}, who may end an offer that stays unanswered",
             reason="ownership_conflict",
             path="package.task.task_id",
             ask=list(asked),
@@ -148,7 +148,7 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
     if active is not None and not (active.to_agent == sender and active.status in domain.UNDER_SLA):
         raise Conflict(
             f"Handoff {active.handoff_id} of this task is {active.status}; "
-            "a task has one at a time",
+            "a task has one active handoff at a time",
             reason="ownership_conflict",
             handoffId=active.handoff_id,
             status=active.status,
@@ -159,30 +159,28 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
 
 
 def _check_not_elsewhere(ctx: Context, task_id: str, agent: str) -> None:
-    """Raise Conflict for a task that a peer has offered to the agent, by a handoff that is not
-    known to have ended."""
-    nodes = {identity(one.agent_id) for one in peers.every(ctx.db)}
-    for one in handoffs.task_elsewhere(ctx.db, task_id, agent):
-        if one.node in nodes:
+    """Raises Conflict for a task that a peer has offered to the agent by a handoff that has not
+    ended, as far as this node knows."""
+    nodes = {identity(peer.agent_id) for peer in peers.every(ctx.db)}
+    for offered in handoffs.task_elsewhere(ctx.db, task_id, agent):
+        if offered.node in nodes:
             raise Conflict(
-                f"package.task.task_id: {one.node} holds this task, and sees to it that it has one "
-                f"owner; from here it can't be handed on. Complete or reject {one.handoff_id}, the "
-                "handoff that it came by; if that has ended, 'get' it, and this node knows. For "
-                "other work take another task_id",
+                f"package.task.task_id: node {offered.node} holds this task, so this node cannot "
+                f"hand it over. Complete or reject handoff {offered.handoff_id}. If that handoff "
+                "has ended, fetch it with action 'get'. For other work choose another task_id",
                 reason="task_elsewhere",
-                node=one.node,
-                handoffId=one.handoff_id,
+                node=offered.node,
+                handoffId=offered.handoff_id,
             )
 
 
-def _has_part(ctx: Context, task: TeamTask | None, active: Handoff | None, agent: str) -> bool:
-    """Whether the agent may know what becomes of a task: who has owned it since its chain began,
-    its teamspace, and who sees the handoff that is under way. Nobody else could hand it on. One
-    that nobody has is for everyone."""
+def _has_part(ctx: Context, task: TaskRow | None, active: Handoff | None, agent: str) -> bool:
+    """Whether the agent may hand on a task: its owners since the chain began, the members of its
+    teamspace, and whoever may see its active handoff. A task that nobody has is open to all."""
     if task is None and active is None:
         return True
     if task is not None:
-        if task.owned is not None and any(same_agent(agent, one) for one in task.owned.chain):
+        if task.owned is not None and any(same_agent(agent, owner) for owner in task.owned.chain):
             return True
         if task.team is not None and authority.role_of(teams.members(ctx.db, task.team), agent):
             return True
@@ -190,40 +188,42 @@ def _has_part(ctx: Context, task: TeamTask | None, active: Handoff | None, agent
 
 
 def _scope(
-    ctx: Context, task: TeamTask | None, sender: str, receiver: str, team: str | None
+    ctx: Context, task: TaskRow | None, sender: str, receiver: str, team: str | None
 ) -> tuple[str | None, bool]:
-    """The teamspace that the handoff is in, and whether one there must approve it (§8.4)."""
-    theirs = task.team if task is not None else None
-    if None not in (team, theirs) and team != theirs:
-        raise Conflict(f"team: the task is of teamspace {theirs}", reason="other_team", team=theirs)
-    team = theirs or team
+    """The handoff's teamspace, and whether a member of it must approve the handoff (§8.4)."""
+    task_team = task.team if task is not None else None
+    if None not in (team, task_team) and team != task_team:
+        raise Conflict(
+            f"team: the task belongs to teamspace {task_team}", reason="other_team", team=task_team
+        )
+    team = task_team or team
     if team is None:
         return None, False
     members = check_active(ctx, team)
     role = authority.role_of(members, sender)
-    if theirs is None and role is not None:
+    if task_team is None and role is not None:
         authority.check("create_task", role)
-    if task is not None and theirs is not None and task.owned is None:
+    if task is not None and task_team is not None and task.owned is None:
         authority.check("assign_owner", role, kind=task.kind)
     check_may_work(authority.role_of(members, receiver), task.kind if task else "execution")
     return team, role is None
 
 
 def check_active(ctx: Context, team: str) -> dict[str, TeamRole]:
-    """The members of a teamspace that is not closed. Raises NotFound or Conflict."""
-    found = teams.find(ctx.db, team)
-    if found is None:
+    """The members of an active teamspace. Raises NotFound, or Conflict when it is closed."""
+    teamspace = teams.find(ctx.db, team)
+    if teamspace is None:
         raise NotFound(f"There is no teamspace {team}", kind="teamspace", team=team)
-    if found.status != "active":
+    if teamspace.status != "active":
         raise Conflict(f"The teamspace {team} is closed", reason="team_closed", team=team)
     return teams.members(ctx.db, team)
 
 
 def check_may_work(role: TeamRole | None, kind: TaskKind) -> None:
-    """Who takes over work that is executed must be one who may (§8.4, Accept execution task)."""
+    """Raises Forbidden unless this role may take over such work (§8.4, Accept execution task)."""
     if role is None:
         raise Forbidden(
-            "to: the receiver is no member of the teamspace; its coordinator adds members",
+            "to: the receiver is not a member of the teamspace; its coordinator can add it",
             reason="capability_mismatch",
         )
     if kind in ("execution", "merge") and not authority.may("accept_task", role):
@@ -234,8 +234,8 @@ def check_may_work(role: TeamRole | None, kind: TaskKind) -> None:
         )
 
 
-def _hand_on(ctx: Context, active: Handoff | None) -> Transition | None:
-    """Close the handoff by which the sender owns the task, for the next one takes its place."""
+def _hand_on(ctx: Context, active: Handoff | None) -> HandoffCase | None:
+    """Close the handoff by which the sender owns the task; the new one replaces it."""
     if active is None:
         return None
     case = case_of(ctx, active.handoff_id)
@@ -243,11 +243,11 @@ def _hand_on(ctx: Context, active: Handoff | None) -> Transition | None:
         after, role = decide(ctx, case, "activate")
         case = write(ctx, case, "activate", after, role)
     after, role = decide(ctx, case, "hand_on")
-    return write(ctx, case, "hand_on", after, role, detail="The receiver hands the task on")
+    return write(ctx, case, "hand_on", after, role, detail="The receiver hands the task over")
 
 
 def _whole(handoff_id: str, given: dict[str, Any], chain: tuple[str, ...]) -> dict[str, Any]:
-    """The package of §7.1: what was given, with what the node fills in."""
+    """The package of §7.1: the given members and those that the node fills in."""
     package = given | {
         "protocol": "acp",
         "version": "1.0.0",
@@ -266,7 +266,7 @@ def _check_hash(draft: HandoffDraft, given: dict[str, Any]) -> None:
     expected = domain.package_hash(given)
     if draft.verification.package_hash != expected:
         raise InvalidInput(
-            "package.verification.package_hash: not that of the package as it was sent; "
+            "package.verification.package_hash: differs from the hash of the package as sent; "
             "leave verification out, and the node fills it in",
             reason="hash_mismatch",
             path="package.verification.package_hash",

@@ -1,63 +1,64 @@
-"""Which node holds a handoff, and is to be asked (acp-canonical §7.2 rule 3).
+"""Which node holds a handoff and answers calls about it (acp-canonical §7.2 rule 3).
 
-The node where a handoff was initiated alone keeps its state, so that one index holds that a task
-has one active owner. What it has offered to an agent here is known from its mail.
+The node where a handoff was initiated alone keeps its state, so that one index enforces that a task
+has one active owner. This node knows from its mail what another one has offered to an agent here.
 """
 
 from typing import Any
 
 from schemas.handoff import HandoffParams
+from server.domain.acp.handoff import HeldElsewhere
 from server.domain.agents import identity
-from server.domain.errors import Conflict, HeldElsewhere
+from server.domain.errors import Conflict
 from server.methods.base import Context
 from server.store import handoffs
 
 REFUSED = "refused by a human"
 
 
-def check_held_here(ctx: Context, params: HandoffParams) -> None:
-    """Raises HeldElsewhere for a handoff that another node holds: the one that `params` name, or
-    that has offered it. Raises Conflict as `held_at` does."""
+def call_held_elsewhere(ctx: Context, params: HandoffParams) -> HeldElsewhere | None:
+    """The call to forward when another node holds the handoff: the node that `params` names, or the
+    one that has offered the handoff. None when this node answers. Raises Conflict as `held_at`
+    does."""
     if params.handoff_id is None:
-        return
+        return None
     named = None if params.node is None else identity(params.node)
     node = named or held_at(ctx, params.handoff_id)
-    if node not in (None, identity(ctx.node.agent_id)):
-        call = params.model_dump(
-            mode="json", exclude={"node"}, exclude_unset=True, exclude_none=True
-        )
-        raise _elsewhere(ctx, params.handoff_id, str(node), call)
+    if node is None or node == identity(ctx.node.agent_id):
+        return None
+    call = params.model_dump(mode="json", exclude={"node"}, exclude_unset=True, exclude_none=True)
+    return HeldElsewhere(params.handoff_id, node, ctx.caller.agent_id, call, ctx.caller.human)
 
 
-def check_decided_here(
+def decision_held_elsewhere(
     ctx: Context, handoff_id: str, *, approved: bool, detail: str | None
-) -> None:
-    """Raises HeldElsewhere for a handoff that a human decides on here by `acp/approve`, and another
-    node holds. Raises Conflict as `held_at` does."""
+) -> HeldElsewhere | None:
+    """The call to forward when a human decides here, by `acp/approve`, on a handoff that another
+    node holds. None when this node decides. Raises Conflict as `held_at` does."""
     node = held_at(ctx, handoff_id)
     if node is None:
-        return
+        return None
     call: dict[str, Any] = {"action": "approve", "handoff_id": handoff_id}
     if not approved:
         call |= {"action": "reject", "code": "other"}
         detail = detail or REFUSED
     if detail is not None:
         call["detail"] = detail
-    found = _elsewhere(ctx, handoff_id, node, call)
-    outcome = "approved" if approved else "refused"
-    found.result = lambda answer: {
-        "handoff": answer.get("handoff"),
-        "receipts": [],
-        "outcome": outcome,
-    }
-    raise found
+    return HeldElsewhere(
+        handoff_id,
+        node,
+        ctx.caller.agent_id,
+        call,
+        ctx.caller.human,
+        outcome="approved" if approved else "refused",
+    )
 
 
 def held_at(ctx: Context, handoff_id: str) -> str | None:
-    """The node that has offered a handoff to the caller; to a human, to anybody here. None for one
-    that is held here, and for one that is not known.
+    """The node that has offered a handoff to the caller, or to anybody here when the caller is a
+    human. None when this node holds the handoff, or when no node has offered it.
 
-    Raises Conflict when a human can't tell which is meant.
+    Raises Conflict when several nodes have offered it, so that a human's call is ambiguous.
     """
     if handoffs.find(ctx.db, handoff_id) is not None:
         return None
@@ -67,19 +68,9 @@ def held_at(ctx: Context, handoff_id: str) -> str | None:
     nodes = handoffs.nodes_offering(ctx.db, handoff_id)
     if len(nodes) > 1:
         raise Conflict(
-            f"Several nodes have offered a handoff {handoff_id}: {', '.join(nodes)}. "
-            "Name the one that you mean: acp/handoff with 'node'",
+            f"Handoff {handoff_id} exists on several nodes ({', '.join(nodes)}). "
+            "Call acp/handoff with 'node'",
             reason="held_at_several",
             nodes=nodes,
         )
     return nodes[0] if nodes else None
-
-
-def _elsewhere(ctx: Context, handoff_id: str, node: str, call: dict[str, Any]) -> HeldElsewhere:
-    return HeldElsewhere(
-        f"Handoff {handoff_id} is held by {node}",
-        node=node,
-        agent=ctx.caller.agent_id,
-        human=ctx.caller.human,
-        call=call,
-    )

@@ -11,16 +11,16 @@ from server.domain.acp import teams as authority
 from server.domain.agents import identity
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from server.methods.acp.refusals import SENDING
-from server.methods.base import Context, writes
+from server.methods.base import Context, page_of, writes
 from server.methods.handoff.offer import check_active, check_may_work
 from server.methods.handoff.transitions import standing_task
 from server.store import handoffs, teams
-from server.store.teams import TeamTask
+from server.store.teams import TaskRow
 
 
 @writes("acp/team", TeamParams, TeamResult, guard=SENDING)
 def team(ctx: Context, params: TeamParams) -> dict[str, Any]:
-    """Work with teamspaces: create, close, addMember, removeMember, changeRole; createTask, assign,
+    """Manage teamspaces: create, close, addMember, removeMember, changeRole; createTask, assign,
     block, unblock, completeTask; decide, registerArtifact; get, list and log."""
     return ACTIONS[params.action](ctx, params)
 
@@ -29,7 +29,7 @@ def team(ctx: Context, params: TeamParams) -> dict[str, Any]:
 
 
 def _create(ctx: Context, params: TeamParams) -> dict[str, Any]:
-    """Who creates a teamspace is its first coordinator."""
+    """Create a teamspace with the caller as its first coordinator."""
     name = str(params.team)
     if teams.find(ctx.db, name) is not None:
         raise Conflict(f"There is a teamspace {name} already", reason="team_exists", team=name)
@@ -38,10 +38,10 @@ def _create(ctx: Context, params: TeamParams) -> dict[str, Any]:
     for member in params.members or []:
         address = identity(member.agent_id)
         if address in members:
-            raise InvalidInput(f"members: {address} is there twice", path="members")
+            raise InvalidInput(f"members: {address} is listed twice", path="members")
         members[address] = member.role
     if len(members) > MEMBERS_MAX:
-        raise InvalidInput(f"members: {MEMBERS_MAX} at most, with you", path="members")
+        raise InvalidInput(f"members: {MEMBERS_MAX} at most, including you", path="members")
     teams.insert(ctx.db, name, str(params.name), params.purpose or "", creator, ctx.stamp)
     _log(ctx, name, "roles", "create", agent_id=creator, role="coordinator")
     for address, role in members.items():
@@ -130,8 +130,8 @@ def _create_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
 
 
 def _assign(ctx: Context, params: TeamParams) -> dict[str, Any]:
-    """Make a member the task's owner. A new chain of owners begins: this is the coordinator's way
-    out of a circle (§7.2 rule 6)."""
+    """Make a member the task's owner, and start a new chain of owners. This is how a coordinator
+    resolves a cycle (§7.2 rule 6)."""
     name, members, task = _task(ctx, params)
     authority.check("assign_owner", _role(ctx, members), kind=task.kind)
     active = handoffs.active(ctx.db, task.task_id)
@@ -171,8 +171,8 @@ def _unblock(ctx: Context, params: TeamParams) -> dict[str, Any]:
 
 
 def _complete_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
-    """By the task's owner, who has it without a handoff; one of high risk by those whom §8.4
-    names."""
+    """Complete a task without a handoff: as its owner, or for a task of high risk as a role that
+    §8.4 names."""
     name, members, task = _task(ctx, params)
     role = _role(ctx, members)
     owned = task.owned
@@ -187,7 +187,7 @@ def _complete_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
     active = handoffs.active(ctx.db, task.task_id)
     if active is not None:
         raise Conflict(
-            f"The task is under handoff {active.handoff_id}: complete that",
+            f"The task is under handoff {active.handoff_id}: complete the handoff instead",
             reason="ownership_conflict",
             handoffId=active.handoff_id,
             status=active.status,
@@ -197,7 +197,7 @@ def _complete_task(ctx: Context, params: TeamParams) -> dict[str, Any]:
     return _task_done(ctx, name, params)
 
 
-def _check_status(task: TeamTask, *wanted: str) -> None:
+def _check_status(task: TaskRow, *wanted: str) -> None:
     if task.status not in wanted:
         raise Conflict(
             f"The task is {task.status}; this needs one that is {' or '.join(wanted)}",
@@ -215,7 +215,7 @@ def _decide(ctx: Context, params: TeamParams) -> dict[str, Any]:
 
 
 def _register_artifact(ctx: Context, params: TeamParams) -> dict[str, Any]:
-    """Enter an artifact into the registry; any member may."""
+    """Register an artifact; any member may."""
     assert params.ref is not None
     ref = params.ref.model_dump(exclude_none=True)
     return _noted(
@@ -236,17 +236,17 @@ def _noted(ctx: Context, params: TeamParams, log: str, **line: Any) -> dict[str,
 
 def _get(ctx: Context, params: TeamParams) -> dict[str, Any]:
     name = _seen(ctx, params)
-    found = [_task_shown(task) for task in teams.tasks(ctx.db, name)]
-    return _shown(ctx, name) | {"tasks": found}
+    tasks = [_task_shown(task) for task in teams.tasks(ctx.db, name)]
+    return _shown(ctx, name) | {"tasks": tasks}
 
 
 def _list(ctx: Context, params: TeamParams) -> dict[str, Any]:
     """The teamspaces that the caller is a member of."""
-    found = teams.of_agent(ctx.db, identity(ctx.caller.agent_id))
+    memberships = teams.of_agent(ctx.db, identity(ctx.caller.agent_id))
     return {
         "teams": [
             {"team": team, "name": name, "status": status, "role": role}
-            for team, name, status, role in found
+            for team, name, status, role in memberships
             if params.status in (None, status)
         ]
     }
@@ -256,14 +256,9 @@ def _log_lines(ctx: Context, params: TeamParams) -> dict[str, Any]:
     """Lines of a log of §8.2, oldest first."""
     name = _seen(ctx, params)
     after = params.cursor or 0
-    found = teams.log_after(ctx.db, name, str(params.log), after, params.limit + 1)
-    shown = found[: params.limit]
-    result: dict[str, Any] = {
-        "lines": [{"seq": seq, "line": orjson.loads(line)} for seq, line in shown]
-    }
-    if len(found) > params.limit:
-        result["nextCursor"] = shown[-1][0]
-    return result
+    entries = teams.log_after(ctx.db, name, str(params.log), after, params.limit + 1)
+    page, more = page_of(entries, params.limit, lambda entry: entry[0])
+    return {"lines": [{"seq": seq, "line": orjson.loads(line)} for seq, line in page], **more}
 
 
 # --- what they share ----------------------------------------------------------------------------
@@ -272,28 +267,29 @@ def _log_lines(ctx: Context, params: TeamParams) -> dict[str, Any]:
 def _entitled(
     ctx: Context, params: TeamParams, action: authority.Authority
 ) -> tuple[str, dict[str, TeamRole]]:
-    """An active teamspace in which the caller may do that, and its members."""
+    """The name and members of an active teamspace. Raises Forbidden unless the caller may do
+    `action` there."""
     name = _seen(ctx, params)
     members = check_active(ctx, name)
     authority.check(action, _role(ctx, members))
     return name, members
 
 
-def _task(ctx: Context, params: TeamParams) -> tuple[str, dict[str, TeamRole], TeamTask]:
+def _task(ctx: Context, params: TeamParams) -> tuple[str, dict[str, TeamRole], TaskRow]:
     name = _seen(ctx, params)
     members = check_active(ctx, name)
-    found = teams.task(ctx.db, str(params.task_id))
-    if found is None or found.team != name:
+    task = teams.task(ctx.db, str(params.task_id))
+    if task is None or task.team != name:
         raise NotFound(
             f"There is no task {params.task_id} in the teamspace",
             kind="task",
             taskId=params.task_id,
         )
-    return name, members, found
+    return name, members, task
 
 
 def _seen(ctx: Context, params: TeamParams) -> str:
-    """A teamspace that the caller is a member of; for others it is as if there were none."""
+    """The name of a teamspace that the caller is a member of. Raises NotFound for any other."""
     name = str(params.team)
     if _role(ctx, teams.members(ctx.db, name)) is None:
         raise _no_team(name)
@@ -312,13 +308,13 @@ def _member(members: Mapping[str, TeamRole], params: TeamParams) -> str:
     address = identity(str(params.agent_id))
     if address not in members:
         raise NotFound(
-            f"{address} is no member of the teamspace", kind="member", agentId=params.agent_id
+            f"{address} is not a member of the teamspace", kind="member", agentId=params.agent_id
         )
     return address
 
 
 def _task_done(ctx: Context, name: str, params: TeamParams, **line: Any) -> dict[str, Any]:
-    """Log what was done to a task, and show it."""
+    """Log the step on a task, and return the teamspace with the task."""
     _log(
         ctx,
         name,
@@ -328,9 +324,9 @@ def _task_done(ctx: Context, name: str, params: TeamParams, **line: Any) -> dict
         detail=params.detail,
         **line,
     )
-    found = teams.task(ctx.db, str(params.task_id))
-    assert found is not None
-    return _shown(ctx, name) | {"task": _task_shown(found)}
+    task = teams.task(ctx.db, str(params.task_id))
+    assert task is not None
+    return _shown(ctx, name) | {"task": _task_shown(task)}
 
 
 def _log(ctx: Context, name: str, log: str, event: str, **line: Any) -> None:
@@ -340,27 +336,27 @@ def _log(ctx: Context, name: str, log: str, event: str, **line: Any) -> None:
 
 
 def _shown(ctx: Context, name: str) -> dict[str, Any]:
-    found = teams.find(ctx.db, name)
-    assert found is not None
+    teamspace = teams.find(ctx.db, name)
+    assert teamspace is not None
     manifest = {
         "protocol": "acp",
         "version": "1.0.0",
-        "teamspace_id": found.team,
-        "name": found.name,
-        "purpose": found.purpose,
-        "status": found.status,
-        "created_by": found.created_by,
-        "created_at": iso(found.created_at),
+        "teamspace_id": teamspace.team,
+        "name": teamspace.name,
+        "purpose": teamspace.purpose,
+        "status": teamspace.status,
+        "created_by": teamspace.created_by,
+        "created_at": iso(teamspace.created_at),
         "members": [
             {"agent_id": agent, "role": role} for agent, role in teams.members(ctx.db, name).items()
         ],
     }
-    if found.closed_at is not None:
-        manifest["closed_at"] = iso(found.closed_at)
+    if teamspace.closed_at is not None:
+        manifest["closed_at"] = iso(teamspace.closed_at)
     return {"manifest": manifest}
 
 
-def _task_shown(task: TeamTask) -> dict[str, Any]:
+def _task_shown(task: TaskRow) -> dict[str, Any]:
     owned = task.owned
     shown = {
         "taskId": task.task_id,

@@ -12,23 +12,23 @@ from server.domain.agents import identity, same_agent
 from server.domain.errors import Forbidden, NotFound
 from server.methods.base import Context
 from server.methods.handoff.transitions import (
-    Transition,
+    HandoffCase,
     case_of,
     coordinators_of,
     roles_of,
     waits_for,
 )
 from server.store import handoffs, teams
-from server.store.handoffs import Elsewhere, Handoff, HandoffEvent
+from server.store.handoffs import Elsewhere, Handoff, HandoffHistoryRow
 
 NEWEST = "g"
-"""After every id."""
+"""An id that sorts after every other."""
 
 HINTS = {"activate": "activate or complete", "hand_on": "initiate (to hand the task on)"}
-"""How a step is asked for, where that is not its name."""
+"""The action to call for a step, where its name differs."""
 
 WITHDRAWS = {"reject": "reject (to withdraw it)"}
-"""What the same step is to a sender."""
+"""The same for a sender."""
 
 
 def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
@@ -44,11 +44,11 @@ def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
     shown = answer(ctx, case)
-    shown["history"] = [_event(one) for one in handoffs.events(ctx.db, case.handoff.handoff_id)]
+    shown["history"] = [_event(event) for event in handoffs.events(ctx.db, case.handoff.handoff_id)]
     return shown
 
 
-def _event(event: HandoffEvent) -> dict[str, Any]:
+def _event(event: HandoffHistoryRow) -> dict[str, Any]:
     shown = {
         "seq": event.seq,
         "step": event.step,
@@ -64,17 +64,16 @@ def _event(event: HandoffEvent) -> dict[str, Any]:
 
 
 def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
-    """The caller's handoffs, or all of a teamspace that it is in; the newest first. What other
-    nodes have offered it is beside them: these alone know its status and its team. With the role
-    `coordinator`, for who coordinates here, what is of no teamspace; for humans, of that the offers
-    that stand."""
+    """The caller's handoffs, or all of a teamspace that it is in; the newest first. `elsewhere` has
+    the offers of other nodes, which alone know their status and team. The role `coordinator` lists
+    handoffs outside teamspaces: all of them for coordinators, open offers for humans."""
     agent = identity(ctx.caller.agent_id)
     if params.role == "coordinator":
         _check_oversees(ctx)
     everything = False
     if params.team is not None:
         everything = authority.role_of(teams.members(ctx.db, params.team), agent) is not None
-    found = handoffs.listed(
+    held_here = handoffs.listed(
         ctx.db,
         agent,
         as_sender=params.role in (None, "sender"),
@@ -96,44 +95,47 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
             before=params.cursor or NEWEST,
             limit=params.limit + 1,
         )
-    ids = [one.handoff_id for one in found] + [one.handoff_id for one in away]
+    ids = [handoff.handoff_id for handoff in held_here] + [entry.handoff_id for entry in away]
     ids.sort(reverse=True)
     page = set(ids[: params.limit])
     shown = [
         case
-        for one in found
-        if one.handoff_id in page and _may_list(ctx, case := case_of(ctx, one.handoff_id), params)
+        for handoff in held_here
+        if handoff.handoff_id in page
+        and _may_list(ctx, case := case_of(ctx, handoff.handoff_id), params)
     ]
     result: dict[str, Any] = {"handoffs": [summary(case.handoff) for case in shown]}
     if away:
         result["elsewhere"] = [
-            present({"handoffId": one.handoff_id, "taskId": one.task_id, "node": one.node})
-            for one in away
-            if one.handoff_id in page
+            present({"handoffId": entry.handoff_id, "taskId": entry.task_id, "node": entry.node})
+            for entry in away
+            if entry.handoff_id in page
         ]
     if len(ids) > params.limit:
         result["nextCursor"] = ids[params.limit - 1]
     return result
 
 
-def _may_list(ctx: Context, case: Transition, params: HandoffParams) -> bool:
+def _may_list(ctx: Context, case: HandoffCase, params: HandoffParams) -> bool:
     overseen = params.role == "coordinator" and ctx.caller.human and case.is_open_offer
     return overseen or may_see(ctx, case)
 
 
 def _check_oversees(ctx: Context) -> None:
     agent = ctx.caller.agent_id
-    coordinates = any(same_agent(agent, one) for one in coordinators_of(ctx, None, {}))
+    coordinates = any(
+        same_agent(agent, coordinator) for coordinator in coordinators_of(ctx, None, {})
+    )
     if not (ctx.caller.human or coordinates):
         raise Forbidden(
-            "role: 'coordinator' is for who coordinates here (CACP_ACP_COORDINATORS, else the "
-            "node's own agent) and for a human's key; leave it out to list your own",
+            "role: 'coordinator' is for coordinators (CACP_ACP_COORDINATORS, else the node's own "
+            "agent) and for a human's key; leave it out to list your own handoffs",
             reason="role_authority",
         )
 
 
-def visible(ctx: Context, params: HandoffParams) -> Transition:
-    """The handoff, when the caller may see it; else it is as if there were none."""
+def visible(ctx: Context, params: HandoffParams) -> HandoffCase:
+    """The handoff. Raises NotFound when there is none or the caller may not see it."""
     case = case_of(ctx, str(params.handoff_id))
     if not may_see(ctx, case):
         raise NotFound(
@@ -144,13 +146,14 @@ def visible(ctx: Context, params: HandoffParams) -> Transition:
     return case
 
 
-def may_see(ctx: Context, case: Transition) -> bool:
-    """The parties, whoever owned the task before, its coordinators; members of its teamspace,
-    unless it is restricted and they could not approve it. A draft is its sender's alone."""
+def may_see(ctx: Context, case: HandoffCase) -> bool:
+    """Whether the caller may see the handoff: its parties, former owners of the task, coordinators,
+    and members of its teamspace. Of a restricted one, only members who may approve it; of a draft,
+    only its sender."""
     agent = ctx.caller.agent_id
     if case.status == "draft":
         return same_agent(agent, case.handoff.from_agent)
-    if roles_of(ctx, case) or any(same_agent(agent, one) for one in case.handoff.chain):
+    if roles_of(ctx, case) or any(same_agent(agent, owner) for owner in case.handoff.chain):
         return True
     member = authority.role_of(case.members, agent)
     if case.restricted:
@@ -158,40 +161,41 @@ def may_see(ctx: Context, case: Transition) -> bool:
     return member is not None
 
 
-def summary(found: Handoff) -> dict[str, Any]:
+def summary(handoff: Handoff) -> dict[str, Any]:
     """The HandoffSummary object."""
     shown = {
-        "handoffId": found.handoff_id,
-        "threadId": found.thread_id,
-        "taskId": found.task_id,
-        "fromAgent": found.from_agent,
-        "toAgent": found.to_agent,
-        "title": found.title,
-        "reason": found.reason,
-        "status": found.status,
-        "team": found.team,
-        "handedOnFrom": found.previous,
-        "waitsFor": waits_for(found),
-        "workq": found.workq,
-        "packageHash": found.package_hash,
-        "initiatedAt": found.initiated_at,
-        "dueAt": None if found.due_at is None else iso(found.due_at),
-        "escalatedAt": None if found.escalated_at is None else iso(found.escalated_at),
-        "resolvedAt": found.resolved_at,
-        "resolutionNotes": found.resolution_notes,
+        "handoffId": handoff.handoff_id,
+        "threadId": handoff.thread_id,
+        "taskId": handoff.task_id,
+        "fromAgent": handoff.from_agent,
+        "toAgent": handoff.to_agent,
+        "title": handoff.title,
+        "reason": handoff.reason,
+        "status": handoff.status,
+        "team": handoff.team,
+        "handedOnFrom": handoff.previous,
+        "waitsFor": waits_for(handoff),
+        "workq": handoff.workq,
+        "packageHash": handoff.package_hash,
+        "initiatedAt": handoff.initiated_at,
+        "dueAt": None if handoff.due_at is None else iso(handoff.due_at),
+        "escalatedAt": None if handoff.escalated_at is None else iso(handoff.escalated_at),
+        "resolvedAt": handoff.resolved_at,
+        "resolutionNotes": handoff.resolution_notes,
     }
     return present(shown)
 
 
-def answer(ctx: Context, case: Transition) -> dict[str, Any]:
-    found = case.handoff
+def answer(ctx: Context, case: HandoffCase) -> dict[str, Any]:
+    """The HandoffResult: the handoff and what the caller may do next."""
+    handoff = case.handoff
     roles = roles_of(ctx, case)
     hints = HINTS | WITHDRAWS if roles == ("sender",) else HINTS
-    may = [hints.get(one, one) for one in domain.may_do(case.status, roles)]
-    waits = waits_for(found)
-    said = f"You may now: {', '.join(may)}." if may else ""
-    if waits and found.status != "draft":
-        said = f"{said} It waits for: {', '.join(waits)}.".strip()
-    if found.workq == "manual":
-        said = f"{said} Move its workq items by hand: the node can't.".strip()
-    return {"handoff": summary(found), "nextStep": said or "Nothing is yours to do."}
+    may = [hints.get(step, step) for step in domain.may_do(case.status, roles)]
+    waits = waits_for(handoff)
+    next_step = f"You may now: {', '.join(may)}." if may else ""
+    if waits and handoff.status != "draft":
+        next_step = f"{next_step} It waits for: {', '.join(waits)}.".strip()
+    if handoff.workq == "manual":
+        next_step = f"{next_step} Move its workq items by hand: the node can't do it.".strip()
+    return {"handoff": summary(handoff), "nextStep": next_step or "There is nothing for you to do."}

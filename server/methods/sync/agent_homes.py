@@ -1,10 +1,10 @@
-"""Which node an agent is at home at: the one whose word counts for what it says, and that its mail
-goes to (design §7; acp-canonical §12.1).
+"""Which node is an agent's home: the one that signs for it and receives its mail (design §7;
+acp-canonical §12.1).
 
-A node is the home of its own agent and of those who hold its keys, and says so to its peers in a
-directory that it signs. An agent that two nodes name is at home at the one that was heard first:
-the stamp of a claim is the claimer's own word, so the earliest would be whoever lies best. At the
-other it is a visitor, who may read. It is at home there once the first names it no more.
+A node is the home of its own agent and of the agents that hold its keys, and lists them for its
+peers in a directory that it signs. An agent that two nodes list has its home at the one that was
+heard first, not at the one with the earliest stamp: a node can set any stamp. At the other node it
+is a visitor, which may read. That node becomes its home once the first no longer lists it.
 """
 
 from collections.abc import Mapping
@@ -20,37 +20,37 @@ from server.domain.authorship import statement
 from server.domain.errors import Forbidden
 from server.methods.base import Context
 from server.store import changes, keys, mail_outbox, mesh
-from server.store.mail_outbox import OutboxMessage
+from server.store.mail_outbox import StoredDirectory
 from server.util.log_once import name_once
 
 
 def home_of(ctx: Context, agent_id: str) -> str | None:
-    """The node that speaks for an agent, without its version; None when none was heard to."""
+    """The node that speaks for an agent, without its version; None if no node is known to."""
     address, own = identity(agent_id), identity(ctx.node.agent_id)
     if address == own:
         return own
-    found = mail_outbox.speaker(ctx.db, address)
-    if found is None and keys.is_keyed(ctx.db, address):
+    home = mail_outbox.speaker(ctx.db, address)
+    if home is None and keys.is_keyed(ctx.db, address):
         return own
-    return found
+    return home
 
 
 def key_of(
     ctx: Context, node: str, known: mesh.NodeKey | None, introduced: Mapping[str, str]
 ) -> str | None:
-    """The public key of a node: the one that is `known` here, or that a peer introduces."""
+    """The public key of a node: the one `known` here, or the one that a peer introduces."""
     if same_agent(node, ctx.node.agent_id):
         return ctx.node.key.public
     if known is not None:
         return known.public_key
-    # An agent that is at home somewhere is no node, whoever introduces a key of its name.
+    # An agent that has a home is not a node, even if a peer introduces a key for its name.
     return None if home_of(ctx, node) else introduced.get(node)
 
 
 def is_signed(
     ctx: Context, node: str, kind: str, place: str, body: dict[str, Any], by: Signature
 ) -> bool:
-    """Whether a peer has signed something for an agent or node, with the key that is known here."""
+    """Whether a node has signed `body` with the key that is known here."""
     known = mesh.node_key(ctx.db, node)
     return (
         known is not None
@@ -60,13 +60,13 @@ def is_signed(
 
 
 def own_directory(ctx: Context) -> SignedDirectory | None:
-    """What this node last said of itself."""
+    """The directory that this node last published."""
     kept = mail_outbox.directory(ctx.db, ctx.node.agent_id)
     return None if kept is None else SignedDirectory.model_validate_json(kept.document)
 
 
 def publish(ctx: Context) -> None:
-    """Sign anew who is at home here."""
+    """Sign a new directory of the agents whose home is this node."""
     agents = sorted(at_home(ctx))
     kept = mail_outbox.directory(ctx.db, ctx.node.agent_id)
     stamp = ctx.stamp if kept is None else ctx.after(kept.stamp)
@@ -77,27 +77,27 @@ def publish(ctx: Context) -> None:
 
 
 def at_home(ctx: Context) -> set[str]:
-    """The addresses of who is at home here: this node's agent, and who holds a key and has no home
-    elsewhere."""
+    """The addresses of the agents whose home is this node: its own, and those that hold a key here
+    and have no home elsewhere."""
     own = identity(ctx.node.agent_id)
-    return {one for one in mail_outbox.keyed(ctx.db) | {own} if _may_be_home(ctx, one, own)}
+    return {agent for agent in mail_outbox.keyed(ctx.db) | {own} if _may_be_home(ctx, agent, own)}
 
 
 def is_stale(ctx: Context) -> bool:
-    """Whether somebody has come or gone since this node last said who is here, or a backup was
+    """Whether an agent has come or gone since the directory was published, or a backup was
     restored."""
     own = identity(ctx.node.agent_id)
     kept = mail_outbox.directory(ctx.db, own)
     if kept is None or kept.epoch != changes.epoch(ctx.db):
         return True
     listed, held = mail_outbox.listed(ctx.db, own), mail_outbox.keyed(ctx.db) | {own}
-    return bool(listed - held) or any(_may_be_home(ctx, one, own) for one in held - listed)
+    return bool(listed - held) or any(_may_be_home(ctx, agent, own) for agent in held - listed)
 
 
 def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
-    """Take a peer's directory; False for one that is no newer than the one that is kept.
+    """Take a peer's directory. Returns False if it is not newer than the stored one.
 
-    Raises Forbidden when the peer has not signed it.
+    Raises Forbidden if the peer has not signed it.
     """
     if not is_signed(ctx, node, "directory", node, signed.directory.model_dump(), signed.signature):
         raise Forbidden(
@@ -108,19 +108,21 @@ def take(ctx: Context, node: str, signed: SignedDirectory) -> bool:
         return False
     _keep(ctx, node, signed)
     if kept is not None and kept.epoch != signed.directory.epoch:
-        # It came back from a backup, and may lack what it had confirmed.
-        mail_outbox.owe_again(ctx.db, node)
+        # The peer was restored from a backup, and may lack what it had confirmed.
+        mail_outbox.enqueue_again(ctx.db, node)
     return True
 
 
 def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
-    """Keep a directory; who is named in it for the first time finds a home, who is named no more
-    goes to the next that names it."""
-    said = signed.directory
+    """Keep a directory. An agent that it lists for the first time gets a home; one that it no
+    longer lists moves to the next node that lists it."""
+    directory = signed.directory
     document = orjson.dumps(signed.model_dump()).decode()
-    mail_outbox.put_directory(ctx.db, node, OutboxMessage(said.stamp, said.epoch, document))
+    mail_outbox.put_directory(
+        ctx.db, node, StoredDirectory(directory.stamp, directory.epoch, document)
+    )
     before = mail_outbox.listed(ctx.db, node)
-    now = {identity(agent) for agent in said.agents}
+    now = {identity(agent) for agent in directory.agents}
     for agent in sorted(before - now):
         mail_outbox.unlist_agent(ctx.db, agent, node)
         following = mail_outbox.first_to_list(ctx.db, agent)
@@ -143,8 +145,8 @@ def _keep(ctx: Context, node: str, signed: SignedDirectory) -> None:
 
 
 def _may_be_home(ctx: Context, agent: str, node: str) -> bool:
-    """Whether an agent is at home at this node, nowhere yet, or at one that has given it up: its
-    directory is known, and names the agent no more."""
+    """Whether the home of an agent is this node, none yet, or a node that has given it up: the
+    directory of that node is known, and no longer lists the agent."""
     home = home_of(ctx, agent)
     if home is None or home == node:
         return True

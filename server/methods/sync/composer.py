@@ -1,8 +1,8 @@
-"""What this node sends to mesh peers: the specified calls, with what vouches beside.
+"""Makes the messages for mesh peers: the specified calls, with facts, registers and signatures.
 
-One message for each entity, made from what the store holds when it is sent, once for all peers. A
-large project or contract goes in several, of which each can be taken alone, as a merge is a join.
-What can't be made is told with the reason, and holds up nothing else.
+An entity is one message, made from what the store holds when it is sent, once for all peers. A
+large project or contract is several messages, each of which can be merged alone. An entity whose
+messages can't be made is reported with the reason, and holds up no other.
 """
 
 import asyncio
@@ -20,25 +20,25 @@ from server.domain.registers import RepoClaim
 from server.node import Node
 from server.store import changes, claims, context_packets, contracts, files, mesh, peers, projects
 from server.store.database import Database
-from server.util.log_once import LogOnce
+from server.util.log_once import RateLimitedLog
 
 MADE_BYTES = 2 * 1024 * 1024
-"""Of messages that are made at once, about."""
+"""Of all messages that are made at once, about."""
 PIECE_BYTES = 512 * 1024
-"""Of one message, about, unless a single fact is larger: far below what any node takes."""
+"""Of one message, about, unless a single fact is larger: far below the limit of any node."""
 BESIDE = 1_000
-"""Bytes of the names and signatures of a fact or repo, about: so a message has some hundreds."""
+"""Bytes of a fact's or repo's names and signatures, about, so that a message has some hundreds."""
 KEPT_BYTES = 8 * 1024 * 1024
-"""Of messages that were made and may be sent to another peer, at most."""
+"""Of messages that are kept for the other peers, at most."""
 
-_notices = LogOnce()
+_notices = RateLimitedLog()
 T = TypeVar("T")
 Message = dict[str, Any]
 """{method, params} of a `*/sync` call."""
 
 
 class BuiltMessages(NamedTuple):
-    """The messages that carry an entity, as JSON: none for what is not there, or can't be sent."""
+    """The messages of an entity, as JSON; none if it doesn't exist or can't be sent."""
 
     texts: tuple[bytes, ...]
     problem: str | None = None
@@ -46,7 +46,7 @@ class BuiltMessages(NamedTuple):
 
 
 class CachedMessages(NamedTuple):
-    """What was made, and the newest change then."""
+    """The messages of an entity, and the newest change when they were made."""
 
     made: BuiltMessages
     as_of: int
@@ -57,8 +57,7 @@ class CachedMessages(NamedTuple):
 
 
 class Composer:
-    """Makes each message once, however many peers it goes to: what one sender has had made, the
-    others find here."""
+    """Makes each message once, and keeps it for the senders to the other peers."""
 
     def __init__(self, database: Database, node: Node) -> None:
         self._database = database
@@ -67,12 +66,12 @@ class Composer:
         self._bytes = 0
         self._one_at_a_time = asyncio.Lock()
         self.made = 0
-        """For how many entities messages were made."""
+        """The number of entities for which messages were made."""
 
     async def messages(self, names: Mapping[Name, int | None]) -> list[tuple[Name, BuiltMessages]]:
-        """The calls that carry the first of these entities, as many as fit into a few megabytes.
+        """The messages of the first of these entities, as many as fit into a few megabytes.
 
-        Each is as it was after the change of that number, or later; as it is now for None.
+        Each entity is as it was after the change of its number or later; for None, as it is now.
         """
         async with self._one_at_a_time:
             missing = [name for name, seq in names.items() if not self._has(name, seq)]
@@ -80,26 +79,26 @@ class Composer:
             if missing:
                 made = await self._database.read_wide(partial(_made, self._node, missing))
                 self.made += len(made)
-            found: list[tuple[Name, BuiltMessages]] = []
+            result: list[tuple[Name, BuiltMessages]] = []
             for name, seq in names.items():
-                one = made.get(name) or (self._kept[name] if self._has(name, seq) else None)
-                if one is None:
+                cached = made.get(name) or (self._kept[name] if self._has(name, seq) else None)
+                if cached is None:
                     break
-                found.append((name, one.made))
-            for name, one in made.items():
-                self._keep(name, one)
-            return found
+                result.append((name, cached.made))
+            for name, cached in made.items():
+                self._keep(name, cached)
+            return result
 
     def _has(self, name: Name, seq: int | None) -> bool:
         known = self._kept.get(name)
         return known is not None and seq is not None and known.as_of >= seq
 
-    def _keep(self, name: Name, one: CachedMessages) -> None:
-        """Keep messages, the oldest ones making room. What can't be made is tried each time."""
-        if one.made.problem is not None:
+    def _keep(self, name: Name, messages: CachedMessages) -> None:
+        """Keep messages, dropping the oldest ones for them. A problem is not kept."""
+        if messages.made.problem is not None:
             return
-        self._bytes += one.size - (self._kept.pop(name).size if name in self._kept else 0)
-        self._kept[name] = one
+        self._bytes += messages.size - (self._kept.pop(name).size if name in self._kept else 0)
+        self._kept[name] = messages
         while self._bytes > KEPT_BYTES:
             oldest = next(iter(self._kept))
             self._bytes -= self._kept.pop(oldest).size
@@ -108,11 +107,11 @@ class Composer:
 def _made(node: Node, names: list[Name], db: sqlite3.Connection) -> dict[Name, CachedMessages]:
     as_of = changes.newest(db)
     made = MessageBuilder(db, node).messages(names, MADE_BYTES)
-    return {name: CachedMessages(one, as_of) for name, one in made}
+    return {name: CachedMessages(messages, as_of) for name, messages in made}
 
 
 class MessageBuilder:
-    """Makes messages on one connection, and remembers whose keys they need."""
+    """Makes messages on one connection, and collects which keys they need."""
 
     def __init__(self, db: sqlite3.Connection, node: Node) -> None:
         self._db = db
@@ -122,10 +121,8 @@ class MessageBuilder:
         self._size = 0
 
     def messages(self, names: Iterable[Name], bytes_max: int) -> list[tuple[Name, BuiltMessages]]:
-        """The calls that carry the first of these entities, as JSON, signed together.
-
-        Those of one at least, and no more once they hold about `bytes_max`.
-        """
+        """The messages of the first of these entities, as JSON, signed together: of at least one
+        entity, and of no more once they have about `bytes_max`."""
         made: list[tuple[Name, list[Message], str | None]] = []
         size = 0
         for name in names:
@@ -140,7 +137,7 @@ class MessageBuilder:
             size += self._size
             if size >= bytes_max:
                 break
-        signed = self._node.key.sign_all([said for said, _ in self._unsigned])
+        signed = self._node.key.sign_all([statement for statement, _ in self._unsigned])
         for (_, signature), by in zip(self._unsigned, signed, strict=True):
             signature |= by._asdict()
         self._unsigned = []
@@ -150,7 +147,7 @@ class MessageBuilder:
         ]
 
     def _messages(self, name: Name) -> list[Message]:
-        """The calls that carry an entity, yet to be signed; none when it is not there."""
+        """The messages of an entity, yet to be signed; none if it doesn't exist."""
         self._signers, self._size = set(), 0
         make = {
             "project": self._project,
@@ -161,8 +158,8 @@ class MessageBuilder:
         }
         made = make[name.entity](name)
         by = {"source_agent": self._node.agent_id, "keys": self._keys()}
-        for one in made:
-            one["params"] |= by
+        for message in made:
+            message["params"] |= by
         return made
 
     def _project(self, name: Name) -> list[Message]:
@@ -170,7 +167,7 @@ class MessageBuilder:
         if header is None:
             return []
         repos = projects.repos(self._db, name.project_id)
-        # A repo stands in the project as well as in its registers.
+        # A repo is listed in the project as well as in its registers.
         sized = [(repo, BESIDE + 2 * len(repo.relevant_paths)) for repo in repos]
         self._size = sum(size for _, size in sized)
         return [self._part_of_project(header, part) for part in _parts(sized)]
@@ -178,10 +175,10 @@ class MessageBuilder:
     def _part_of_project(
         self, header: projects.ProjectHeader, repos: list[projects.Repo]
     ) -> Message:
-        said, project_id, kept = header.body(), header.project_id, header.signature
-        signature = self._said("header", project_id, said, None, kept)
+        body, project_id, kept = header.body(), header.project_id, header.signature
+        signature = self._said("header", project_id, body, None, kept)
         every = [self._repo(project_id, repo) for repo in repos]
-        registers = {**said, "signature": signature, "repos": every}
+        registers = {**body, "signature": signature, "repos": every}
         return {
             "method": "cacp/project/sync",
             "params": {"project": projects.bare(header, repos), "registers": registers},
@@ -222,13 +219,13 @@ class MessageBuilder:
                 begun[body["version"]] = body["agent_id"]
             (versions if body["kind"] == "version" else others).append((fact, BESIDE + len(text)))
             self._size += len(text)
-        # A contract that was heard of a foreign peer is called what that one calls it.
+        # A foreign peer's contract has the name that the peer gave it, so it counts as the author.
         _, author = min(begun.items(), default=(0, None))
         by = self._said("contract", name.entity_id, header.body(), author, header.signature)
-        # What is said of a version comes after it.
+        # A version comes before the facts about it.
         parts = list(_parts(versions + others))
-        said = contracts.document if len(parts) == 1 else contracts.outline
-        document = said(self._db, name.project_id, name.entity_id)
+        load = contracts.document if len(parts) == 1 else contracts.outline
+        document = load(self._db, name.project_id, name.entity_id)
         return [
             {
                 "method": "cacp/contract/sync",
@@ -244,11 +241,11 @@ class MessageBuilder:
         ]
 
     def _context(self, name: Name) -> list[Message]:
-        found = context_packets.signed(self._db, name.project_id, name.entity_id)
-        if found is None:
+        packet = context_packets.signed(self._db, name.project_id, name.entity_id)
+        if packet is None:
             return []
-        text, kept = found
-        # What is signed names each member of a packet, absent or not.
+        text, kept = packet
+        # The signature covers every member of a packet, even an absent one.
         body = {"reply_to": None, **orjson.loads(text)}
         self._size += len(text)
         signature = self._signature("packet", name.project_id, body, body["from_agent"], kept)
@@ -260,25 +257,25 @@ class MessageBuilder:
         return [{"method": "cacp/context/sync", "params": params}]
 
     def _file(self, name: Name) -> list[Message]:
-        """What a file is; its content is fetched when somebody asks for it."""
-        found = files.find(self._db, name.project_id, name.entity_id)
-        if found is None:
+        """A file without its content, which is fetched when a caller asks for it."""
+        file = files.find(self._db, name.project_id, name.entity_id)
+        if file is None:
             return []
-        return self._signed_file("cacp/file/sync", "file", name, found)
+        return self._signed_file("cacp/file/sync", "file", name, file)
 
     def _file_request(self, name: Name) -> list[Message]:
-        found = files.request(self._db, name.project_id, name.entity_id)
-        if found is None:
+        request = files.request(self._db, name.project_id, name.entity_id)
+        if request is None:
             return []
-        return self._signed_file("cacp/file/syncRequest", "request", name, found)
+        return self._signed_file("cacp/file/syncRequest", "request", name, request)
 
     def _signed_file(
-        self, method: str, member: str, name: Name, found: files.File | files.FileRequest
+        self, method: str, member: str, name: Name, file: files.File | files.FileRequestRow
     ) -> list[Message]:
-        body = found.fact().model_dump()
+        body = file.fact().model_dump()
         self._size += len(orjson.dumps(body))
         signature = self._signature(
-            name.entity, name.project_id, body, found.from_agent, found.signature
+            name.entity, name.project_id, body, file.from_agent, file.signature
         )
         params = {"projectId": name.project_id, member: body, "signature": signature}
         return [{"method": method, "params": params}]
@@ -286,7 +283,7 @@ class MessageBuilder:
     def _signature(
         self, kind: str, place: str, body: dict[str, Any], author: str | None, kept: str | None
     ) -> dict[str, Any]:
-        """The signature that came with it, or a place for this node's own (design §7)."""
+        """The signature that `body` came with, or a place for this node's own (design §7)."""
         if kept is not None:
             given: dict[str, Any] = orjson.loads(kept)
             self._signers.add(given["node"])
@@ -301,34 +298,34 @@ class MessageBuilder:
     def _said(
         self, kind: str, place: str, body: dict[str, Any], author: str | None, kept: str | None
     ) -> dict[str, Any] | None:
-        """The signature of a register; None where nobody has signed it."""
+        """The signature of a register; None if no node has signed it."""
         return None if kept == "" else self._signature(kind, place, body, author, kept)
 
     def _keys(self) -> dict[str, str]:
-        """The keys of the other nodes that signed: who gets this may not know them yet."""
-        found = {}
+        """The keys of the other nodes that signed: the recipient may not know them yet."""
+        keys = {}
         for signer in sorted(self._signers - {self._node.agent_id}):
             key = mesh.node_key(self._db, signer)
             if key is not None:
-                found[signer] = key.public_key
-        return found
+                keys[signer] = key.public_key
+        return keys
 
 
 def _parts(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
-    """What goes into one message each; a single empty part for nothing."""
+    """The items of each message; a single empty part if there are none."""
     part: list[T] = []
     size = 0
-    for one, bytes_ in sized:
+    for item, bytes_ in sized:
         if part and size + bytes_ > PIECE_BYTES:
             yield part
             part, size = [], 0
-        part.append(one)
+        part.append(item)
         size += bytes_
     yield part
 
 
 def _problem(name: Name, error: Exception) -> str:
-    """Why an entity can't be sent, in words; the log has what they leave out."""
+    """Why an entity can't be sent; the log has the details."""
     if isinstance(error, Refusal):
         return f"can't be signed: {error.message}"
     about = {"entity": name.entity, "id": name.entity_id}

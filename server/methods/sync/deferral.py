@@ -1,4 +1,4 @@
-"""Defers what a peer sends and can't be taken in yet, within the bounds of its peer (design §7)."""
+"""Defers messages that can't be merged yet, within the limits of each peer (design §7)."""
 
 from typing import Any
 
@@ -28,19 +28,19 @@ SUBJECTS = {
     "request": "request_id",
     "project": "project_id",
 }
-"""What a message of a mesh node carries, and the id of that."""
+"""The member of a message that has its entity, and the entity's id."""
 
 
 def subject(params: BaseModel) -> str:
-    """The id of what a message carries."""
-    [found] = [
+    """The id of the entity in a message."""
+    [id_of] = [
         getattr(getattr(params, what), id) for what, id in SUBJECTS.items() if hasattr(params, what)
     ]
-    return str(found)
+    return str(id_of)
 
 
 def signed_message(source: str, method: str, params: BaseModel) -> deferred.DeferredMessage:
-    """A message of a mesh node. It is the same when it comes signed anew."""
+    """A message of a mesh peer. With new signatures it counts as the same message."""
     unsigned = params.model_dump_json(exclude=_SIGNED)
     return deferred.DeferredMessage(source, method, params.model_dump_json(by_alias=True), unsigned)
 
@@ -54,14 +54,17 @@ def defer(
     due: int,
     why: str = "",
 ) -> bool:
-    """Keep a message until `due`, or until what it waits `about` is here; False when its peer has
-    as many deferred as it may: it is lost, and comes again by a comparison. `why` is logged."""
-    found = deferred.put(ctx.db, message, reason, about, due=due, now=ctx.now)
-    if found == "full":
+    """Keep a message until `due`, or until the entity `about` which it waits is here.
+
+    Returns False if its peer has as many deferred as it may: then it is dropped, and comes again by
+    a comparison. `why` is logged.
+    """
+    outcome = deferred.put(ctx.db, message, reason, about, due=due, now=ctx.now)
+    if outcome == "full":
         ctx.node.deferred_dropped["full"] += 1
         name_once("deferred_full", peer=message.source, method=message.method)
-    elif found == "deferred" and reason != "project":
+    elif outcome == "deferred" and reason != "project":
         log.warning(
             "deferred", peer=message.source, method=message.method, about=about or None, why=why
         )
-    return found != "full"
+    return outcome != "full"

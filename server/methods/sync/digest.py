@@ -1,4 +1,4 @@
-"""cacp/sync/*: what mesh nodes hold, compared and fetched (design §7)."""
+"""cacp/sync/digest and cacp/sync/pull: mesh peers compare and fetch entities (design §7)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from peers.digest import Name
 from schemas.mesh import DigestParams, DigestResult, PullParams, PullResult
 from server.domain.agents import same_agent
 from server.domain.errors import Forbidden
-from server.methods.base import Context, Session, waits, writes
+from server.methods.base import CallSession, Context, waits, writes
 from server.methods.sync.composer import MessageBuilder
-from server.store import digests, peers, undelivered, untaken
+from server.store import digests, peers, undelivered, unreceived_changes
 
 PULL_BYTES = 2 * 1024 * 1024
-"""An answer ends once it holds this much; what is left is asked for again."""
+"""A result ends once it has this much; the peer asks again for the rest."""
 
 
 @writes("cacp/sync/digest", DigestParams, DigestResult, access="sync")
 def compare(ctx: Context, params: DigestParams) -> dict[str, Any]:
-    """Digests of what this node holds, by place, for a peer that looks for differences."""
+    """Digests of what this node holds, by place, for a peer to find differences."""
     check_source(ctx, params.source_agent)
     done = digests.catch_up(ctx.db)
     sums: dict[str, str] = {}
@@ -29,33 +29,37 @@ def compare(ctx: Context, params: DigestParams) -> dict[str, Any]:
         if len(prefix) < digest.DEPTH:
             sums |= digests.sums_below(ctx.db, prefix)
         else:
-            found = digests.leaves_at(ctx.db, prefix)
+            own_leaves = digests.leaves_at(ctx.db, prefix)
             leaves += [
-                name._asdict() | {"digest": one}
-                for name, one in found.items()
+                name._asdict() | {"digest": leaf}
+                for name, leaf in own_leaves.items()
                 if name.entity in params.kinds
             ]
     assert ctx.transaction is not None
     clock = ctx.transaction.clock
-    # What may yet be stamped anew is not asked for.
-    behind = not done or (not clock.sends and untaken.is_any(ctx.db, ctx.node.agent_id))
-    told = {"time": clock.own(), "behind": behind}
-    return told | {"sums": sums, "leaves": leaves}
+    # Entities that may still be restamped must not be fetched.
+    behind = not done or (
+        not clock.sends and unreceived_changes.has_unreceived(ctx.db, ctx.node.agent_id)
+    )
+    status = {"time": clock.own(), "behind": behind}
+    return status | {"sums": sums, "leaves": leaves}
 
 
 @waits("cacp/sync/pull", PullParams, PullResult, access="sync")
-async def pull(session: Session, params: PullParams) -> Any:
+async def pull(session: CallSession, params: PullParams) -> Any:
     """The sync calls that carry these entities, as many as fit into one answer. What can't be sent
     is left out, and noted as not delivered to the caller.
     """
 
     def look(ctx: Context) -> tuple[orjson.Fragment, dict[Name, str]]:
         check_source(ctx, params.source_agent)
-        names = [Name(one.entity, one.project_id, one.entity_id) for one in params.entities]
+        names = [
+            Name(entity.entity, entity.project_id, entity.entity_id) for entity in params.entities
+        ]
         made = MessageBuilder(ctx.db, ctx.node).messages(names, PULL_BYTES)
-        answer = _answer([one.texts for _, one in made], params.piece)
+        answer = _answer([built.texts for _, built in made], params.piece)
         answer["rest"] += len(names) - len(made)
-        problems = {name: one.problem for name, one in made if one.problem is not None}
+        problems = {name: built.problem for name, built in made if built.problem is not None}
         return orjson.Fragment(orjson.dumps(answer)), problems
 
     answer, problems = await session.read_wide(look)
@@ -66,10 +70,10 @@ async def pull(session: Session, params: PullParams) -> Any:
 
 
 def _answer(made: Sequence[Sequence[bytes]], piece: int | None) -> dict[str, Any]:
-    """As many messages as fit, of each entity in its turn; of the first those after `piece`.
+    """As many messages as fit, entity by entity; of the first entity those after `piece`.
 
-    Who gives no `piece` is of a release that can't go on within an entity: it is told that it has
-    all of one of which it has the first part, and asks again when it next compares.
+    A peer that gives no `piece` is of a release that can't go on within an entity: an entity counts
+    as given once its first part is, and the peer asks again at its next comparison.
     """
     messages: list[orjson.Fragment] = []
     size = 0
@@ -87,7 +91,7 @@ def _answer(made: Sequence[Sequence[bytes]], piece: int | None) -> dict[str, Any
 
 
 def check_source(ctx: Context, source_agent: str) -> None:
-    """Raises Forbidden unless a mesh node calls, in its own name (design §6)."""
+    """Raises Forbidden unless a mesh peer calls in its own name (design §6)."""
     peer = peers.find(ctx.db, ctx.caller.agent_id)
     if peer is None or peer.secret is None or not same_agent(source_agent, peer.agent_id):
         raise Forbidden(

@@ -1,4 +1,4 @@
-"""What mesh peers tell of files, and the content that they ask for (design §6, §7)."""
+"""cacp/file/sync and cacp/sync/file: files of mesh peers, and their content (design §6, §7)."""
 
 import base64
 from typing import Any
@@ -12,35 +12,36 @@ from schemas.file_mesh import (
 )
 from schemas.sync import SyncResult
 from server.domain.errors import Damaged, NotFound
-from server.methods.base import Context, Session, open_project, waits, writes
+from server.methods.base import CallSession, Context, open_project, waits, writes
 from server.methods.cacp import file_content
 from server.methods.cacp.file import known_file
 from server.methods.sync.digest import check_source
-from server.methods.sync.foreign import result_of
-from server.methods.sync.merge_once import ImmutableMerge
+from server.methods.sync.entity_sync import result_of
+from server.methods.sync.merge_immutable import ImmutableMerge
+from server.methods.sync.peer_message import PeerMessage
 from server.store.files import File
 
 
 @writes("cacp/file/sync", FileSyncParams, SyncResult, access="sync", large=True)
 def sync(ctx: Context, params: FileSyncParams) -> dict[str, Any]:
-    """Take from a peer what a file is; its content is asked for by itself."""
+    """Take a file from a peer, without its content, which is fetched separately."""
     check_source(ctx, params.source_agent)
-    inbox = ImmutableMerge(ctx, ctx.caller.agent_id, params.keys)
-    return result_of(inbox.skipped, *inbox.file(params))
+    message = PeerMessage(ctx, ctx.caller.agent_id, params.keys)
+    return result_of(message.skipped, *ImmutableMerge(message).file(params))
 
 
 @writes("cacp/file/syncRequest", FileRequestSyncParams, SyncResult, access="sync")
 def sync_request(ctx: Context, params: FileRequestSyncParams) -> dict[str, Any]:
     """Take a request for a file from a peer."""
     check_source(ctx, params.source_agent)
-    inbox = ImmutableMerge(ctx, ctx.caller.agent_id, params.keys)
-    return result_of(inbox.skipped, *inbox.file_request(params))
+    message = PeerMessage(ctx, ctx.caller.agent_id, params.keys)
+    return result_of(message.skipped, *ImmutableMerge(message).file_request(params))
 
 
 @waits("cacp/sync/file", FileContentParams, FileContentResult, access="sync")
-async def content(session: Session, params: FileContentParams) -> dict[str, Any]:
-    """A piece of a file's content, for a peer. With `relay`, what is not here is fetched from its
-    holder first; nobody is asked beyond that, so that no request goes in a circle."""
+async def content(session: CallSession, params: FileContentParams) -> dict[str, Any]:
+    """A piece of a file's content, for a peer. With `relay`, content that is not here is fetched
+    from its holder first; no other node is asked, so that no request goes in a circle."""
 
     def look(ctx: Context) -> tuple[File, str | Damaged | None]:
         check_source(ctx, params.source_agent)

@@ -7,14 +7,14 @@ from schemas.sync import AnnounceParams, AnnounceResult
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden
-from server.domain.places import check_place
-from server.methods.base import Context, Session, waits
+from server.domain.peer_limits import check_peer_limit
+from server.methods.base import CallSession, Context, waits
 from server.store import bans, mesh, peers
 
 
 @waits("cacp/peer/announce", AnnounceParams, AnnounceResult, access="sync")
-async def announce(session: Session, params: AnnounceParams) -> dict[str, Any]:
-    """Tell this node who you are and where you listen; it answers with who it is.
+async def announce(session: CallSession, params: AnnounceParams) -> dict[str, Any]:
+    """Tell this node who you are and where you listen; it answers with its own agent and repo.
 
     An agent whose card there names another major version of CACP is refused (-32602).
     """
@@ -26,7 +26,7 @@ async def announce(session: Session, params: AnnounceParams) -> dict[str, Any]:
     }
 
 
-async def register(session: Session, params: AnnounceParams) -> dict[str, Any]:
+async def register(session: CallSession, params: AnnounceParams) -> dict[str, Any]:
     """Body of POST /peers/register."""
     await _enter(session, params)
     return {
@@ -37,15 +37,15 @@ async def register(session: Session, params: AnnounceParams) -> dict[str, Any]:
     }
 
 
-async def _enter(session: Session, params: AnnounceParams) -> None:
-    """Who may not register has nothing asked of the endpoint that it names."""
+async def _enter(session: CallSession, params: AnnounceParams) -> None:
+    """Check the caller before anything is asked of the endpoint that it names."""
     session.read(lambda ctx: check_entry(ctx, params))
     await session.node.check_card(params.endpoint)
     await session.write(lambda ctx: enter(ctx, params))
 
 
 def enter(ctx: Context, params: AnnounceParams) -> None:
-    """Enter a peer, or renew its endpoint."""
+    """Add a peer, or renew its endpoint."""
     check_entry(ctx, params)
     trust = "verified" if ctx.caller.via == "key" else "unkeyed"
     peers.put(ctx.db, params.agent_id, params.endpoint, params.repo_name, trust, ctx.stamp)
@@ -55,7 +55,7 @@ def enter(ctx: Context, params: AnnounceParams) -> None:
 
 
 def check_entry(ctx: Context, params: AnnounceParams) -> None:
-    """Refuses who may not enter this peer. An agent that has a key needs it for that."""
+    """Raises Forbidden if the caller may not register this peer; an agent with a key needs it."""
     caller = ctx.caller
     if caller.via != "local" and not same_agent(caller.agent_id, params.agent_id):
         raise Forbidden(
@@ -72,10 +72,10 @@ def check_entry(ctx: Context, params: AnnounceParams) -> None:
     if caller.via != "key":
         check_canonical(params.agent_id, "agentId")
         check_unlike(params.agent_id, [ctx.node.agent_id, *mesh.known_agents(ctx.db)])
-    bans.check(ctx.db, ctx.node.heeds, params.agent_id)
+    bans.check(ctx.db, ctx.node.trusted_bans, params.agent_id)
     check_endpoint(params.endpoint, loopback_allowed=ctx.node.loopback)
     if peers.find(ctx.db, params.agent_id) is None:
-        check_place(peers.count_by_way(ctx.db), "operator")
+        check_peer_limit(peers.count_by_way(ctx.db), "operator")
 
 
 def describe(peer: peers.Peer) -> dict[str, Any]:

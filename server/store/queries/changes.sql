@@ -34,16 +34,16 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 -- name: conflicts_by_origin()
 SELECT origin, count(*) FROM changes WHERE entity = 'conflict' GROUP BY origin;
 
--- name: reach_of_untaken(given, origin, now)^
+-- name: reach_of_unreceived(given, origin, now)^
 SELECT max(CASE WHEN at > :now THEN at END), max(CASE WHEN at <= :now THEN at END)
 FROM changes WHERE seq > :given AND origin = :origin;
 
--- name: untaken_ahead(given, origin, now)
+-- name: unreceived_ahead(given, origin, now)
 SELECT DISTINCT entity, entity_id, project_id FROM changes
 WHERE seq > :given AND origin = :origin AND at > :now AND project_id IS NOT NULL
   AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
 
--- name: taken_ahead(given, origin, now)
+-- name: received_ahead(given, origin, now)
 SELECT DISTINCT entity, entity_id, project_id FROM changes
 WHERE (seq <= :given OR origin <> :origin) AND at > :now AND project_id IS NOT NULL
   AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
@@ -51,7 +51,7 @@ WHERE (seq <= :given OR origin <> :origin) AND at > :now AND project_id IS NOT N
 -- name: put_back_changes(given, origin, now)!
 UPDATE changes SET at = :now WHERE seq > :given AND origin = :origin AND at > :now;
 
--- name: is_untaken(given, origin)$
+-- name: has_unreceived(given, origin)$
 SELECT EXISTS (
     SELECT 1 FROM changes WHERE seq > :given AND origin = :origin AND project_id IS NOT NULL
       AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')

@@ -1,5 +1,5 @@
 -- name: contract_document(project_id, contract_id, with_history)^
--- A history may be megabytes: it is not read unless it is asked for.
+-- A history may be megabytes, so it is read only on request.
 SELECT document, CASE WHEN :with_history THEN history END FROM contracts
 WHERE project_id = :project_id AND contract_id = :contract_id;
 

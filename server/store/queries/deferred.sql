@@ -15,8 +15,8 @@ ORDER BY due LIMIT :limit;
 -- name: postpone_deferred(digest, due)!
 UPDATE set_aside SET due = :due WHERE digest = :digest;
 
--- name: wake_deferred(about)!
-UPDATE set_aside SET due = 0 WHERE about = :about AND reason = 'predecessor' AND due > 0;
+-- name: wake_deferred(about, now)!
+UPDATE set_aside SET due = :now WHERE about = :about AND reason = 'predecessor' AND due > :now;
 
 -- name: drop_deferred(digest, due)!
 DELETE FROM set_aside WHERE digest = :digest AND due = :due;

@@ -34,8 +34,8 @@ FROM repos WHERE project_id = :project_id;
 SELECT 'lost', repo_id, agent_id, agent_endpoint, claimed_at, coalesce(renewed_at, claimed_at)
 FROM claim_conflicts WHERE project_id = :project_id;
 
--- A version's key goes without its parties, which the body has: so a node of a release whose keys had
--- none counts the same.
+-- The parties in a version's key are left out, as its body has them. So nodes of older releases, whose
+-- keys had no parties, count the same.
 -- name: fact_states(project_id, entity_id)
 SELECT kind, CASE kind WHEN 'version' THEN substr(key, 1, length(key) - 65) ELSE key END, body
 FROM facts WHERE contract_id = :entity_id
@@ -52,9 +52,9 @@ FROM files WHERE project_id = :project_id AND file_id = :entity_id;
 SELECT 'request', requested_by, from_agent, description, suggested_format, stamp
 FROM file_requests WHERE project_id = :project_id AND request_id = :entity_id;
 
--- What lost a race is told by the facts, so that nodes which hold the same count the same: versions
--- that are neither current nor an ancestor of it (server.domain.contract.conflicts_of), and claims.
--- Of versions with one content the earliest is shown (versions_of).
+-- Conflicts follow from the facts, so that nodes with the same facts count the same: versions that
+-- are neither current nor an ancestor of it (server.domain.contract.conflicts_of), and lost claims.
+-- Of versions with the same content the earliest counts (versions_of).
 -- name: held_counts()^
 WITH RECURSIVE
 versions AS (

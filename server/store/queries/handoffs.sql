@@ -33,7 +33,7 @@ SELECT id FROM handoffs
 WHERE task_id = :task_id AND status IN ('proposed', 'validating', 'accepted', 'activated');
 
 -- name: grants_of_task(task_id)
--- Acceptances since a coordinator last assigned the task, the newest first, and how each ended.
+-- Acceptances since the last assignment of the task, the newest first, and the step that ended each.
 SELECT h.provenance_json, h.to_agent,
        (SELECT e.step FROM handoff_history AS e
         WHERE e.handoff_id = h.id AND e.step IN ('close', 'revoke'))
@@ -110,7 +110,7 @@ INSERT INTO workq_intents
 VALUES (:handoff_id, :method, :item, :agent_id, :session_key, :status, 0, 0);
 
 -- name: open_workq_intents(now)
--- The first of each handoff only: what is released first is claimed afterwards.
+-- Only the first call of each handoff: items must be released before they are claimed.
 SELECT seq, handoff_id, method, item, agent_id, session_key, attempts FROM workq_intents AS one
 WHERE status = 'pending' AND not_before <= :now
   AND NOT EXISTS (SELECT 1 FROM workq_intents AS other

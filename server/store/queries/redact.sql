@@ -1,4 +1,4 @@
--- What lets somebody in, or speaks in the node's name.
+-- Credentials of callers, and the node's own secrets.
 
 -- name: redact_key_projects()!
 DELETE FROM key_projects;
@@ -16,11 +16,11 @@ DELETE FROM invites;
 DELETE FROM wanted_peers;
 
 -- name: redact_peers()!
--- Whole: without the key that it is called with, a row would read as a foreign peer's.
+-- The whole row: without its key, it would look like a foreign peer's.
 DELETE FROM peers;
 
 -- name: redact_undelivered()!
--- Of those peers.
+-- Entities undelivered to those peers.
 DELETE FROM undelivered;
 
 -- name: redact_answers()!

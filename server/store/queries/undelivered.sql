@@ -1,10 +1,12 @@
--- A peer that was removed meanwhile is told nothing more.
+-- Nothing is stored for a peer that has been removed, nor for an entity that an operator has dropped
+-- while it was being tried: only a later change of it counts again.
 -- name: put_undelivered(peer, entity, project_id, entity_id, seq, tries, reason)!
 INSERT INTO undelivered (peer, entity, project_id, entity_id, seq, tries, reason)
 SELECT agent_id, :entity, :project_id, :entity_id, :seq, :tries, :reason
 FROM peers WHERE agent_id = :peer
 ON CONFLICT DO UPDATE SET seq = excluded.seq, tries = excluded.tries, reason = excluded.reason,
-                          dropped = 0;
+                          dropped = 0
+WHERE NOT dropped OR excluded.seq > seq;
 
 -- name: note_undelivered(peer, entity, project_id, entity_id, reason)!
 INSERT INTO undelivered (peer, entity, project_id, entity_id, seq, tries, reason)

@@ -2,23 +2,23 @@
 
 from typing import Any
 
-from comply.model.conversation import Answer, Asked, Call, Format, Tool
+from comply.model.conversation import Format, ModelAnswer, ModelRequest, OfferedTool, ToolCall
 
-TEXT = Answer("Hello to you", wait=1)
-TOOL = Tool("read", {}, "files")
-CALL = Answer(call=Call("call_1", TOOL, {"path": "a"}))
+TEXT = ModelAnswer("Hello to you", wait=1)
+TOOL = OfferedTool("read", {}, "files")
+CALL = ModelAnswer(call=ToolCall("call_1", TOOL, {"path": "a"}))
 
 
-def data(format: Format, asked: Asked, answer: Answer) -> list[Any]:
+def data(format: Format, asked: ModelRequest, answer: ModelAnswer) -> list[Any]:
     """The data of each event."""
     return [event[1] for event in format.events(asked, answer, "1") if event is not None]
 
 
-def names(format: Format, asked: Asked, answer: Answer) -> list[str]:
+def names(format: Format, asked: ModelRequest, answer: ModelAnswer) -> list[str]:
     return [event[0] for event in format.events(asked, answer, "1") if event is not None]
 
 
-def waits_after(format: Format, asked: Asked) -> int:
+def waits_after(format: Format, asked: ModelRequest) -> int:
     """How many events come before the stream waits: some text must be among them."""
     events = list(format.events(asked, TEXT, "1"))
     assert "Hello" in str(events[: events.index(None)])

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 from comply.model import anthropic
-from comply.model.conversation import Asked, Tool, Turn
+from comply.model.conversation import ModelRequest, OfferedTool, Turn
 from tests.comply.model.streams import CALL, TEXT, data, names, waits_after
 
-ASKED = Asked("m", (Turn("user", "Say hello."),), stream=True)
+ASKED = ModelRequest("m", (Turn("user", "Say hello."),), stream=True)
 
 
-def read(**body: Any) -> Asked:
+def read(**body: Any) -> ModelRequest:
     return anthropic.asked(json.dumps({"model": "m", "messages": [], **body}).encode())
 
 
@@ -41,7 +41,7 @@ def test_a_conversation_is_read() -> None:
 def test_tools_are_those_that_the_agent_runs() -> None:
     search = {"type": "web_search_20250305", "name": "web_search"}
     asked = read(tools=[{"name": "Read", "input_schema": {"type": "object"}}, search])
-    assert asked.tools == (Tool("Read", {"type": "object"}),)
+    assert asked.tools == (OfferedTool("Read", {"type": "object"}),)
 
 
 def test_a_shape_stands_in_either_place() -> None:

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 from comply.model import chat
-from comply.model.conversation import Asked, Tool, Turn
+from comply.model.conversation import ModelRequest, OfferedTool, Turn
 from tests.comply.model.streams import CALL, TEXT, data, waits_after
 
-ASKED = Asked("m", (Turn("user", "Say hello."),), stream=True)
+ASKED = ModelRequest("m", (Turn("user", "Say hello."),), stream=True)
 
 
-def read(**body: Any) -> Asked:
+def read(**body: Any) -> ModelRequest:
     return chat.asked(json.dumps({"model": "m", "messages": [], **body}).encode())
 
 
@@ -41,7 +41,10 @@ def test_tools_and_a_shape_are_read() -> None:
     tools = [{"type": "function", "function": function}, {"type": "web_search"}]
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
     asked = read(tools=tools, response_format=form)
-    assert (asked.tools, asked.shape) == ((Tool("read", {"type": "object"}),), {"type": "object"})
+    assert (asked.tools, asked.shape) == (
+        (OfferedTool("read", {"type": "object"}),),
+        {"type": "object"},
+    )
     assert read(tools=None, response_format={"type": "text"}).shape is None
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from comply.model.conversation import (
-    Asked,
     BadRequest,
-    Body,
+    ModelRequest,
+    RequestPart,
     Text,
     Turn,
     parsed,
@@ -15,7 +15,7 @@ from comply.model.conversation import (
 )
 
 
-class Said(Body):
+class Said(RequestPart):
     content: Text = []
 
 
@@ -55,4 +55,4 @@ def test_the_pieces_of_a_text_are_the_text(text: str) -> None:
 
 def test_sizes_are_never_none() -> None:
     assert (size(""), size("a b")) == (1, 3)
-    assert Asked("m", (Turn("user", "a b"), Turn("assistant", ""))).size == 4
+    assert ModelRequest("m", (Turn("user", "a b"), Turn("assistant", ""))).size == 4

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 from comply.model import gemini
-from comply.model.conversation import Asked, Tool, Turn
+from comply.model.conversation import ModelRequest, OfferedTool, Turn
 from tests.comply.model.streams import CALL, TEXT, data, waits_after
 
-ASKED = Asked("m", (Turn("user", "Say hello."),), stream=True)
+ASKED = ModelRequest("m", (Turn("user", "Say hello."),), stream=True)
 
 
-def read(contents: Any = (), **body: Any) -> Asked:
+def read(contents: Any = (), **body: Any) -> ModelRequest:
     return gemini.asked(json.dumps({"contents": contents, **body}).encode())
 
 
@@ -42,7 +42,10 @@ def test_tools_and_a_shape_are_read() -> None:
     tools = [{"functionDeclarations": [one, other]}, {"googleSearch": {}}]
     form = {"responseMimeType": "application/json", "responseSchema": {"type": "OBJECT"}}
     asked = read(tools=tools, generationConfig=form)
-    assert asked.tools == (Tool("a", {"type": "OBJECT"}), Tool("b", {"type": "object"}))
+    assert asked.tools == (
+        OfferedTool("a", {"type": "OBJECT"}),
+        OfferedTool("b", {"type": "object"}),
+    )
     assert asked.shape == {"type": "OBJECT"}
     assert read(generationConfig={"temperature": 0}).shape is None
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from comply.model import responses
-from comply.model.conversation import Asked, BadRequest, Tool, Turn
+from comply.model.conversation import BadRequest, ModelRequest, OfferedTool, Turn
 from tests.comply.model.streams import CALL, TEXT, data, names, waits_after
 
-ASKED = Asked("m", (Turn("user", "Say hello."),), stream=True)
+ASKED = ModelRequest("m", (Turn("user", "Say hello."),), stream=True)
 
 
-def read(input: Any = "", **body: Any) -> Asked:
+def read(input: Any = "", **body: Any) -> ModelRequest:
     return responses.asked(json.dumps({"model": "m", "input": input, **body}).encode())
 
 
@@ -51,7 +51,10 @@ def test_tools_stand_in_namespaces_too() -> None:
         {"type": "web_search"},
     ]
     asked = read(tools=tools)
-    assert asked.tools == (Tool("exec"), Tool("word", {"type": "object"}, "mcp__comply"))
+    assert asked.tools == (
+        OfferedTool("exec"),
+        OfferedTool("word", {"type": "object"}, "mcp__comply"),
+    )
     assert [tool.called for tool in asked.tools] == ["exec", "mcp__comply__word"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from comply.files import SUITES, load
-from comply.model.conversation import Asked, Kind, Tool, Turn
+from comply.model.conversation import Kind, ModelRequest, OfferedTool, Turn
 from comply.model.script import SHIPPED, BadScript, answer, folder, read
 from comply.source import SUFFIX
 
@@ -16,9 +16,11 @@ FILE: Any = {"type": "object", "properties": {"file_path": {"type": "string"}}}
 COMMAND: Any = {"type": "object", "properties": {"cmd": {"type": "string"}}}
 
 
-def asked(*turns: tuple[Kind, str], tools: tuple[Tool, ...] = (), shape: Any = None) -> Asked:
+def asked(
+    *turns: tuple[Kind, str], tools: tuple[OfferedTool, ...] = (), shape: Any = None
+) -> ModelRequest:
     said = tuple(Turn(kind, text) for kind, text in turns)
-    return Asked("m", said, tools=tools, shape=shape)
+    return ModelRequest("m", said, tools=tools, shape=shape)
 
 
 def prompts() -> list[str]:
@@ -40,7 +42,7 @@ def test_the_shipped_script_has_a_rule_for_what_the_suites_ask(prompt: str) -> N
 
 
 def test_a_tool_is_called_and_then_what_it_gave_is_said() -> None:
-    offered = (Tool("Bash", COMMAND), Tool("Read", FILE))
+    offered = (OfferedTool("Bash", COMMAND), OfferedTool("Read", FILE))
     system: tuple[Kind, str] = ("system", "Primary working directory: /srv/x\n - Platform: linux")
     first = answer(SCRIPT, asked(system, ("user", READ), tools=offered))
     assert first.call is not None
@@ -51,7 +53,7 @@ def test_a_tool_is_called_and_then_what_it_gave_is_said() -> None:
 
 
 def test_another_way_is_taken_where_the_preferred_tool_is_not_offered() -> None:
-    said = answer(SCRIPT, asked(("user", READ), tools=(Tool("exec_command", COMMAND),)))
+    said = answer(SCRIPT, asked(("user", READ), tools=(OfferedTool("exec_command", COMMAND),)))
     assert said.call is not None
     assert said.call.arguments == {"cmd": "cat greeting.txt"}
     without = answer(SCRIPT, asked(("user", READ)))
@@ -63,8 +65,11 @@ def test_a_tool_of_an_mcp_server_is_found_under_the_agents_name_for_it() -> None
     prompt = (
         "Call the tool secret_word of the MCP server comply and tell me the word that it gives."
     )
-    for tool in (Tool("mcp__comply__secret_word"), Tool("secret_word", {}, "mcp__comply")):
-        said = answer(SCRIPT, asked(("user", prompt), tools=(Tool("word"), tool)))
+    for tool in (
+        OfferedTool("mcp__comply__secret_word"),
+        OfferedTool("secret_word", {}, "mcp__comply"),
+    ):
+        said = answer(SCRIPT, asked(("user", prompt), tools=(OfferedTool("word"), tool)))
         assert said.call is not None
         assert said.call.tool is tool
 
@@ -76,7 +81,7 @@ def test_an_optional_step_is_left_out_where_its_tool_is_not_offered() -> None:
 
     def said(calls: int, *names: str) -> str:
         done: list[tuple[Kind, str]] = [("call", ""), ("result", "")] * calls
-        offered = tuple(Tool(name) for name in names)
+        offered = tuple(OfferedTool(name) for name in names)
         found = answer(own, asked(("user", "x"), *done, tools=offered))
         return found.call.tool.name if found.call else found.text
 
@@ -131,7 +136,7 @@ def script(**changes: Any) -> str:
 
 
 def test_a_script_is_data() -> None:
-    tool = Tool("run", {"type": "object", "properties": {"c": {"type": "string"}}})
+    tool = OfferedTool("run", {"type": "object", "properties": {"c": {"type": "string"}}})
     said = answer(read(script()), asked(("user", "q"), tools=(tool,)))
     assert said.call is not None
     assert said.call.arguments == {"c": "q"}
@@ -143,12 +148,12 @@ def test_a_script_is_data() -> None:
         ("{", "the script: is not JSON"),
         ("{}", "rules: required"),
         (script(extra=1), "extra: is not known here"),
-        (script(rules=[{"when": "(", "do": [{"say": "x"}]}]), "rules.0.when: is no regex"),
+        (script(rules=[{"when": "(", "do": [{"say": "x"}]}]), "rules.0.when: is not a regex"),
         (script(folder=["cwd: /.*"]), "folder.0: should have a group"),
-        (script(tools={"run": [{"name": "${x}("}]}), "tools.run.0.name: is no regex"),
+        (script(tools={"run": [{"name": "${x}("}]}), "tools.run.0.name: is not a regex"),
         (
             script(tools={"run": [{"name": "r", "arguments": {"a": [{"(": "b"}]}}]}),
-            "tools.run.0.arguments: is no regex",
+            "tools.run.0.arguments: is not a regex",
         ),
         (script(rules=[{"when": "x", "do": []}]), "rules.0.do: should have at least 1 item"),
         (script(otherwise={}), "otherwise: a step has exactly one of say and call"),

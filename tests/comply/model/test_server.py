@@ -12,8 +12,8 @@ import pytest
 
 from comply.model import server
 from tests.cli.run import environment_of
-from tests.nursery import Process
-from tests.waiting import PATIENCE, eventually
+from tests.support.forkserver import ForkedProcess
+from tests.support.waiting import PATIENCE, eventually
 
 HELLO = "Hello! This is a scripted model."
 SAY: list[Any] = [{"role": "user", "content": "Say hello."}]
@@ -25,7 +25,7 @@ class Running:
     def __init__(self, folder: Path) -> None:
         self.log, self.said, self.errors = (folder / name for name in ("log", "said", "errors"))
         command = ["comply", "model", "--port", "0", "--log", str(self.log), "--bodies"]
-        self.process = Process(command, environment_of(), self.said, self.errors)
+        self.process = ForkedProcess(command, environment_of(), self.said, self.errors)
         eventually(lambda: self.said.read_text().endswith("\n"))
         self.url = self.said.read_text().strip()
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
@@ -160,7 +160,10 @@ def test_what_it_does_not_understand_is_refused_and_logged(
 def test_who_takes_it_for_a_proxy_is_refused_and_named(model: Running) -> None:
     plain = model.client.get("/x", headers={"host": "api.example"})
     assert plain.status_code == 403
-    assert "no proxy: api.example is not reached" in plain.json()["error"]["message"]
+    assert (
+        "not a proxy: it does not forward requests to api.example"
+        in plain.json()["error"]["message"]
+    )
     host, port = model.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as raw:
         raw.sendall(b"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443\r\n\r\n")

@@ -46,6 +46,6 @@ def test_a_report_of_nothing_has_a_title() -> None:
 
 
 def test_it_says_how_what_was_tested_was_tested() -> None:
-    assert "a folder of its own" in methodology(report_of("acp"))
+    assert "its own process, session and folder" in methodology(report_of("acp"))
     node = methodology(report_of("cacp-2.0", transport="http"))
-    assert ("folder" in node, "made requests" in node) == (False, True)
+    assert ("folder" in node, "made its own requests" in node) == (False, True)

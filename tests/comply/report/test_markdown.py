@@ -26,7 +26,7 @@ def test_it_is_as_in_the_sample() -> None:
         "## agent-one Summary\n\n- Required: 1 of 2 pass, 1 fail\n"
         "- Tests: 1 PASS, 1 FAIL, 1 NA\n- Time: 3 tests in 0.0 s\n" in text
     )
-    assert "- Lines on stdout that are no messages, in: cancel\n- Modes: not advertised" in text
+    assert "- Lines on stdout that are not messages, in: cancel\n- Modes: not advertised" in text
     assert "- Not tested: modes is not offered (1)\n- Links: https://example.com/cancel" in text
 
 

@@ -19,7 +19,7 @@ from server.auth.authenticator import Authenticator, Caller, issue_token
 from server.domain.errors import Forbidden, Refusal, Unauthenticated
 from server.settings import Settings
 from server.store import keys, peers, tokens
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import Unauthenticated
 from server.settings import Settings
 from server.store import mesh
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 from tests.server.auth.test_authenticator import HOST, Node, refused
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.settings import Settings
 from server.store import keys
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_open_to_others_is_refused(
 
 @pytest.mark.parametrize("content", ["", "\n", "secret", "cacp_sk_short", "a\nb", "x" * 5_000])
 def test_a_file_without_a_key_is_refused(db: sqlite3.Connection, file: Path, content: str) -> None:
-    with pytest.raises(ValueError, match="holds no key") as refusal:
+    with pytest.raises(ValueError, match="does not contain a key") as refusal:
         register_key_file(db, settings(written(file, content)), 1)
     assert "secret" not in str(refusal.value).replace(str(file), "")
 

@@ -11,8 +11,8 @@ import structlog.testing
 from server.auth.mismatch_audit import CALLERS_MAX, MOST, MismatchAudit
 from server.store.database import Database
 from server.store.migrate import prepare
-from tests.node import Node, bearer
-from tests.waiting import eventually
+from tests.support.node import Node, bearer
+from tests.support.waiting import eventually
 
 IMPOSTOR = "aid://example.com/impostor@1.0.0"
 QUERY = "SELECT actor, action, outcome, detail FROM acp_audit WHERE actor = ? ORDER BY seq"

@@ -13,8 +13,8 @@ import pytest
 from server.discovery.exchange import ENTRIES_MAX
 from server.domain.agents import identity
 from server.store import keys
-from server.store.database import connect
-from tests.node import AGENT, Node, bearer
+from server.store.connection import connect
+from tests.support.node import AGENT, Node, bearer
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 from server.discovery.known_agents import ASKED_PER_MINUTE, GRANT_SECONDS, GRANTS_MAX, Grants
 from server.store.keys import PATTERN, hash_of
-from tests.hostile import Answering, answer
-from tests.node import AGENT, Node, RpcError, bearer
+from tests.support.node import AGENT, Node, RpcError, bearer
+from tests.support.scripted_http import ScriptedHttp, answer
 
 READER = "aid://example.com/reader@1.0.0"
 NONCE = "n" * 40
@@ -106,7 +106,7 @@ def test_a_challenge_answered_for_another_node_or_agent_is_none(
 ) -> None:
     """A node in the middle can't pass on a nonce that was meant for itself."""
     body = json.dumps(shown).replace("HOST", host.url).encode()
-    with Answering(answer(body, status, location=host.url)) as endpoint:
+    with ScriptedHttp(answer(body, status, location=host.url)) as endpoint:
         enter(host, READER, f"{endpoint.url}/")
         assert refusal(host, READER) == (401, "challenge_failed")
         assert endpoint.asked == [f"/.well-known/cacp-challenge/{NONCE}"]
@@ -117,7 +117,7 @@ def test_a_challenge_answered_for_another_node_or_agent_is_none(
 
 def test_an_endpoint_with_a_query_is_not_called(host: Node) -> None:
     """It would turn the challenge's path into a param of any other page."""
-    with Answering(answer({"agentId": READER, "node": host.url})) as endpoint:
+    with ScriptedHttp(answer({"agentId": READER, "node": host.url})) as endpoint:
         enter(host, READER, f"{endpoint.url}/delete?all=1&x=")
         assert refusal(host, READER) == (401, "challenge_failed")
         assert endpoint.asked == []
@@ -136,7 +136,7 @@ def test_it_is_off_by_default(node: Node) -> None:
 def test_a_refusal_is_told_to_who_asked(node: Node, reader: Node) -> None:
     response = post(reader, "/adp/known", {"url": node.url})
     assert response.status_code == 403
-    assert "takes no agent without a key" in response.json()["error"]["message"]
+    assert "does not accept agents without a key" in response.json()["error"]["message"]
 
 
 def test_asking_is_limited(host: Node) -> None:

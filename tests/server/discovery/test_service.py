@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.hostile import Answering, Behaviour, answer, endless, garbage, huge, silent
-from tests.node import AGENT, Node, bearer, free_port
-from tests.waiting import eventually
+from tests.support.node import AGENT, Node, bearer, free_port
+from tests.support.scripted_http import (
+    Behaviour,
+    ScriptedHttp,
+    answer,
+    endless,
+    garbage,
+    huge,
+    silent,
+)
+from tests.support.waiting import eventually
 
 
 def made(folder: Path, name: str, **settings: object) -> Node:
@@ -89,7 +97,7 @@ def test_an_exchange_that_comes_up_late_is_registered_at_quietly(tmp_path: Path)
 )
 def test_a_hostile_exchange_harms_nobody(tmp_path: Path, behaviour: Behaviour) -> None:
     with (
-        Answering(behaviour) as hostile,
+        ScriptedHttp(behaviour) as hostile,
         made(tmp_path, "b", adp_url=hostile.url, adp_register=True) as b,
     ):
         eventually(lambda: "/v1/register/" in hostile.asked)
@@ -115,7 +123,7 @@ def test_a_node_without_an_exchange_says_so(node: Node) -> None:
 
 def test_a_node_calls_nobody_unless_told_to(tmp_path: Path) -> None:
     with (
-        Answering(answer({})) as exchange,
+        ScriptedHttp(answer({})) as exchange,
         made(tmp_path, "b", adp_url=exchange.url) as b,
     ):
         b.call("cacp/project/list")

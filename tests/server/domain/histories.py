@@ -15,9 +15,10 @@ from schemas.facts import (
     VerificationFact,
     VersionFact,
 )
-from server.domain import contract
+from server.domain import contract, contract_steps
 from server.domain.canonical import digest
-from server.domain.contract import Facts, Party
+from server.domain.contract import Facts
+from server.domain.contract_steps import Party
 from server.domain.errors import Refusal
 
 API = Party("api", "aid://example.com/api@1.0.0")
@@ -58,14 +59,14 @@ def facts_of(facts: Facts, step: Step, stamp: int) -> list[Fact]:
     """What the step would write. Raises Refusal where it is illegal."""
     who = step.who
     if step.action in ("agree", "request_change", "reject"):
-        return [contract.respond(facts, who, step.action, stamp)]  # type: ignore[arg-type]
+        return [contract_steps.respond(facts, who, step.action, stamp)]  # type: ignore[arg-type]
     if step.action == "update":
         parties = contract.current_of(facts).parties
         new = digest(step.content)
-        return [contract.update(facts, who, step.content, new, parties, stamp)]
+        return [contract_steps.update(facts, who, step.content, new, parties, stamp)]
     if step.action in ("in_progress", "complete"):
-        return [contract.implement(facts, who, step.action, stamp)]  # type: ignore[arg-type]
-    return contract.verify(facts, who, step.action, stamp)  # type: ignore[arg-type]
+        return [contract_steps.implement(facts, who, step.action, stamp)]  # type: ignore[arg-type]
+    return contract_steps.verify(facts, who, step.action, stamp)  # type: ignore[arg-type]
 
 
 ACTIONS = (

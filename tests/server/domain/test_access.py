@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from server.domain.access import GRANTS, Access, Trust, check
+from server.domain.access import GRANTS, Access, Trust, check_trust
 from server.domain.errors import Forbidden
 
 ALLOWED: list[tuple[Trust, Access]] = [
@@ -28,13 +28,13 @@ AT_HOME_ELSEWHERE: list[tuple[Trust, Access]] = [("visitor", "write"), ("visitor
 
 @pytest.mark.parametrize(("trust", "access"), ALLOWED)
 def test_grants(trust: Trust, access: Access) -> None:
-    check(trust, access)
+    check_trust(trust, access)
 
 
 @pytest.mark.parametrize(("trust", "access"), REFUSED)
 def test_refuses_and_says_what_is_missing(trust: Trust, access: Access) -> None:
     with pytest.raises(Forbidden, match="verified key") as refusal:
-        check(trust, access)
+        check_trust(trust, access)
     assert refusal.value.data == {
         "reason": "insufficient_trust",
         "trust": trust,
@@ -46,18 +46,18 @@ def test_refuses_and_says_what_is_missing(trust: Trust, access: Access) -> None:
 def test_an_agents_key_does_not_sync(trust: Trust, access: Access) -> None:
     """Design §6: `*/sync` only with a peer's key; an agent's key is none."""
     with pytest.raises(Forbidden, match="--trust peer") as refusal:
-        check(trust, access)
+        check_trust(trust, access)
     assert refusal.value.data["reason"] == "not_a_peer"
 
 
 def test_the_nodes_own_agent_carries_what_a_peer_without_a_key_sends() -> None:
-    check("verified", "sync", is_own=True)
+    check_trust("verified", "sync", is_own=True)
 
 
 @pytest.mark.parametrize(("trust", "access"), AT_HOME_ELSEWHERE)
 def test_a_visitor_is_told_where_to_write(trust: Trust, access: Access) -> None:
     with pytest.raises(Forbidden, match="Your home is another node") as refusal:
-        check(trust, access)
+        check_trust(trust, access)
     assert refusal.value.data["reason"] == "home_elsewhere"
 
 

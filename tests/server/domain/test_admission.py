@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from peers.foreign import response_behind
 from schemas.facts import ResponseFact, RoundFact, VerificationFact
 from server.domain import contract
 from server.domain.admission import admissible, news
-from server.domain.contract import Party
+from server.domain.contract_steps import Party
 from tests.server.domain.histories import IOS, WEB
-from tests.server.domain.test_contract import story_in
+from tests.server.domain.story import story_in
 
 
 def said(facts: contract.Facts, who: Party, **more: Any) -> dict[str, Any]:
@@ -58,3 +59,16 @@ def test_a_round_is_opened_by_a_failure_only() -> None:
     assert admissible(facts, [opened]) == []
     failed = VerificationFact(**said(facts, WEB, round=1, result="failure"))
     assert admissible(facts, [failed, opened]) == [failed, opened]
+
+
+@pytest.mark.parametrize("action", ["agree", "request_change", "reject"])
+def test_a_peers_status_tells_the_response_that_led_to_it(action: Any) -> None:
+    """What a response does to a status, and what a status says of a response, agree."""
+    before: Any = "negotiating" if action == "reject" else "proposed"
+    facts = story_in(before).facts
+    if action == "reject":
+        facts = {at: fact for at, fact in facts.items() if not isinstance(fact, ResponseFact)}
+    now = contract.status_of(
+        contract.join(facts, [ResponseFact(**said(facts, WEB, action=action))])
+    )
+    assert response_behind(before, now) == action

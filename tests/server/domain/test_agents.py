@@ -54,7 +54,7 @@ PLAIN = "aid://example.com/api@1.0.0"
 )
 def test_what_only_looks_like_an_id_is_refused_with_the_one_it_looks_like(odd: str) -> None:
     assert canonical(odd) == PLAIN
-    with pytest.raises(InvalidInput, match="agentId: not in canonical form") as refused:
+    with pytest.raises(InvalidInput, match="agentId: is not in canonical form") as refused:
         check_canonical(odd, "agentId")
     assert refused.value.data == {
         "reason": "agent_id_not_canonical", "path": "agentId", "canonical": PLAIN,

@@ -79,9 +79,9 @@ def test_what_is_too_large_to_be_sent_is_told_with_its_size(
     with pytest.raises(TooLarge) as error:
         check_sendable({"a": "x" * 93})
     assert error.value.message == (
-        "content has 101 bytes as it is sent to other nodes, 100 at most"
+        "content takes 101 bytes when sent to other nodes, and 100 are allowed"
     )
     assert error.value.data == {"reason": "too_large", "limit": 100, "path": "content"}
     check_record({"a": ["x" * 40] * 2}, "params")
-    with pytest.raises(TooLarge, match=r"^params has"):
+    with pytest.raises(TooLarge, match=r"^params takes"):
         check_record({"a": ["x" * 40] * 3}, "params")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from server.domain.bans import BanStatement, Heeds, deciding
+from server.domain.bans import BanStatement, TrustedBans, deciding
 
 OWN, ANN, MAL = "aid://x/own", "aid://x/ann", "aid://x/mal"
-HEEDS = Heeds.of(f"{OWN}@1.0.0", [f"{ANN}@2.0.0"])
+HEEDS = TrustedBans.of(f"{OWN}@1.0.0", [f"{ANN}@2.0.0"])
 
 
 def said(by: str, *, banned: bool = True, agent: str = MAL, stamp: int = 1) -> BanStatement:
@@ -13,8 +13,8 @@ def said(by: str, *, banned: bool = True, agent: str = MAL, stamp: int = 1) -> B
 
 
 def test_ids_are_taken_without_their_versions() -> None:
-    assert Heeds(OWN, frozenset({ANN})) == HEEDS
-    assert Heeds.of(OWN, [f"{OWN}@2.0.0"]).others == frozenset()
+    assert TrustedBans(OWN, frozenset({ANN})) == HEEDS
+    assert TrustedBans.of(OWN, [f"{OWN}@2.0.0"]).others == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_nobody_bans_the_node_itself_and_who_is_banned_here_bans_nobody() -> Non
 
 
 def test_the_first_of_several_bans_is_when_it_began() -> None:
-    heeds = Heeds.of(OWN, [ANN, "aid://x/bob"])
-    found = deciding([said(ANN, stamp=5), said("aid://x/bob", stamp=3)], heeds)
+    trusted_bans = TrustedBans.of(OWN, [ANN, "aid://x/bob"])
+    found = deciding([said(ANN, stamp=5), said("aid://x/bob", stamp=3)], trusted_bans)
     assert found is not None
     assert found.stamp == 3

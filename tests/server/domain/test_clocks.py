@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from peers.clock import AHEAD, SECOND, Interval, Verdict, reckon
+from peers.clock import AHEAD, SECOND, ClockVerdict, Interval, reckon
 from server.domain.clocks import Deferred, trouble
 
 NOW = 1_800_000_000 * SECOND
@@ -12,7 +12,7 @@ HOUR = 3_600 * SECOND
 WELL: dict[str, Any] = {"has_jumped": False, "newest": 0, "deferred": Deferred(), "now": NOW}
 
 
-def verdict(*ahead: int) -> Verdict:
+def verdict(*ahead: int) -> ClockVerdict:
     peers = {f"k{n}": Interval(one - SECOND, one + SECOND) for n, one in enumerate(ahead, 2)}
     return reckon(peers, len(peers) + 1)
 
@@ -39,9 +39,9 @@ def test_clocks_that_disagree_are_named_to_who_may_know_them() -> None:
     assert public is not None
     assert named is not None
     assert public.reason == named.reason == "clocks_disagree"
-    assert "one is 1 h ahead of it, one is 1.5 min behind it" in public.detail
-    assert "K2 is 1 h ahead of it, K3 is 1.5 min behind it" in named.detail
-    assert "nobody's is believed. Run NTP" in named.detail
+    assert "a peer is 1 h ahead of this node, a peer is 1.5 min behind this node" in public.detail
+    assert "K2 is 1 h ahead of this node, K3 is 1.5 min behind this node" in named.detail
+    assert "Run NTP on each node" in named.detail
 
 
 def test_a_clock_that_was_just_set() -> None:
@@ -55,7 +55,7 @@ def test_what_is_deferred_is_named_with_the_way_out() -> None:
     found = trouble(verdict(), **(WELL | waiting))
     assert found is not None
     assert found.reason == "deferred"
-    assert "2 messages are stamped too far ahead" in found.detail
+    assert "2 peer messages are deferred" in found.detail
     assert "`cacp clock accept`" in found.detail
 
 
@@ -64,4 +64,4 @@ def test_what_is_stored_and_stamped_ahead() -> None:
     found = trouble(verdict(), **(WELL | {"newest": NOW + 48 * HOUR}))
     assert found is not None
     assert found.reason == "stamps_ahead"
-    assert "2027-01-17T08:00:00.000000+00:00, 2 d ahead" in found.detail
+    assert "2027-01-17T08:00:00.000000+00:00, 2 d in the future" in found.detail

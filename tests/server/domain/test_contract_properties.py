@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from schemas.contract import ContractStatus
 from schemas.facts import Fact, ImplementationFact, ResponseFact
-from server.domain import contract
+from server.domain import contract, contract_steps
 from server.domain.contract import Facts, join, status_of
 from server.domain.errors import Forbidden, IllegalTransition
 from tests.server.domain.histories import (
@@ -67,10 +67,10 @@ def check_author(facts: Facts) -> None:
         for at, fact in facts.items()
         if not isinstance(fact, ResponseFact) or fact.repo_id == current.repo_id
     }
-    author = contract.Party(current.repo_id, current.agent_id)
+    author = contract_steps.Party(current.repo_id, current.agent_id)
     assert status_of(alone) in ("proposed", "negotiating")
     try:
-        said = contract.respond(alone, author, "agree", 99)
+        said = contract_steps.respond(alone, author, "agree", 99)
     except (Forbidden, IllegalTransition):
         return
     # It took a request of its own back.
@@ -146,7 +146,7 @@ def test_work_of_an_older_round_needs_revision(facts: list[Fact]) -> None:
 @FEW
 @given(histories(), st.sampled_from(list(PARTIES.values())), st.sampled_from(CONTENTS))
 def test_an_update_voids_what_went_before(
-    replicas: list[Facts], who: contract.Party, content: Any
+    replicas: list[Facts], who: contract_steps.Party, content: Any
 ) -> None:
     facts = replicas[0]
     try:

@@ -5,15 +5,17 @@ from typing import Any
 
 from schemas.facts import VersionFact
 from server.domain import contract
+from server.domain import contract_steps as steps
 from server.domain.canonical import digest
-from server.domain.contract import Party, join
+from server.domain.contract import join
+from server.domain.contract_steps import Party
 from tests.server.domain.histories import API, CONTENTS, WEB
-from tests.server.domain.test_contract import Story, story_in
+from tests.server.domain.story import Story, story_in
 
 
 def updated(story: Story, who: Party, content: Any, stamp: int) -> VersionFact:
     parties = contract.current_of(story.facts).parties
-    return contract.update(story.facts, who, content, digest(content), parties, stamp)
+    return steps.update(story.facts, who, content, digest(content), parties, stamp)
 
 
 def test_of_two_updates_made_apart_the_later_is_current_and_the_other_a_conflict() -> None:

@@ -7,25 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.adp import (
+    AdpManifest,
     CacpMetadata,
     Capability,
     Invocation,
     InvocationProtocol,
-    Manifest,
     Metadata,
 )
 from server.domain import directory
 from server.domain.directory import (
     DirectoryEntry,
     check_registrar,
-    found,
     protocols_of,
+    search,
     words,
     words_of,
 )
 from server.domain.errors import Conflict, Forbidden, Refusal
 
-FRONTEND = Manifest(
+FRONTEND = AdpManifest(
     aid="aid://example.com/frontend@1.0.0",
     name="Web Agent",
     description="Builds the shop's React app",
@@ -63,22 +63,22 @@ def test_the_specified_search_finds_the_frontend_first() -> None:
     backend = DirectoryEntry("aid://example.com/backend", "backend cacp python", "cacp")
     frontend = DirectoryEntry("aid://example.com/frontend", " ".join(words_of(FRONTEND)), "cacp")
     query = "frontend typescript react cacp"
-    assert found([backend, frontend], query, ["cacp"]) == [frontend.agent, backend.agent]
+    assert search([backend, frontend], query, ["cacp"]) == [frontend.agent, backend.agent]
 
 
 def test_the_agent_that_is_named_comes_first() -> None:
     """No other agent gets before it by saying all its words."""
     named = DirectoryEntry("aid://example.com/frontend", "frontend example com", "cacp")
     loud = DirectoryEntry("aid://a.example/a", "frontend example com 1 0", "cacp")
-    assert found([loud, named], "aid://example.com/frontend@1.0.0", [])[0] == named.agent
+    assert search([loud, named], "aid://example.com/frontend@1.0.0", [])[0] == named.agent
 
 
 @given(ENTRIES, WORDS, st.lists(st.sampled_from(["cacp", "REST", "mcp"]), max_size=2))
 def test_a_search(entries: list[DirectoryEntry], query: list[str], protocols: list[str]) -> None:
     by_agent = {entry.agent: entry for entry in entries}
-    agents = found(entries, " ".join(query), protocols)
+    agents = search(entries, " ".join(query), protocols)
     assert len(set(agents)) == len(agents)
-    assert found(reversed(entries), " ".join(reversed(query)), protocols) == agents
+    assert search(reversed(entries), " ".join(reversed(query)), protocols) == agents
     hits = [len(set(query) & set(by_agent[agent].words.split())) for agent in agents]
     assert hits == sorted(hits, reverse=True)
     spoken = {one.lower() for one in protocols}

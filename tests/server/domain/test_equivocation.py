@@ -8,27 +8,28 @@ import pytest
 
 from schemas.mesh import Signature, SignedFact
 from server.domain import contract
-from server.domain.equivocation import at_one_time, is_two_faced, proves
+from server.domain import contract_steps as steps
+from server.domain.equivocation import at_one_time, contradict, proves
 from server.domain.identifiers import repo_id_for
 from tests.server.domain.histories import API, WEB, propose
 
 
 @pytest.mark.parametrize("kind", ["packet", "file", "file_request"])
 def test_what_is_written_once_has_one_text(kind: str) -> None:
-    assert is_two_faced(kind, {"stamp": 1, "a": 1}, {"stamp": 2, "a": 2})
-    assert not is_two_faced(kind, {"stamp": 1, "a": 1}, {"a": 1, "stamp": 1})
+    assert contradict(kind, {"stamp": 1, "a": 1}, {"stamp": 2, "a": 2})
+    assert not contradict(kind, {"stamp": 1, "a": 1}, {"a": 1, "stamp": 1})
 
 
 def test_what_may_change_has_one_text_for_each_stamp() -> None:
-    assert is_two_faced("fact", {"stamp": 1, "action": "agree"}, {"stamp": 1, "action": "reject"})
-    assert not is_two_faced("fact", {"stamp": 1}, {"stamp": 2})
-    assert is_two_faced("claim", {"renewed_at": 1, "x": 1}, {"renewed_at": 1, "x": 2})
+    assert contradict("fact", {"stamp": 1, "action": "agree"}, {"stamp": 1, "action": "reject"})
+    assert not contradict("fact", {"stamp": 1}, {"stamp": 2})
+    assert contradict("claim", {"renewed_at": 1, "x": 1}, {"renewed_at": 1, "x": 2})
 
 
 def test_two_versions_of_one_content_are_one_thing_whoever_they_bind() -> None:
     facts = propose(API, WEB)
     [first] = contract.versions_of(facts)
-    asked = contract.respond(facts, WEB, "request_change", first.stamp)
+    asked = steps.respond(facts, WEB, "request_change", first.stamp)
     facts = contract.join(facts, [asked])
     later, other = (replace(first, parties=("api",), stamp=stamp) for stamp in (9, first.stamp))
     rejected = replace(asked, action="reject")
@@ -90,7 +91,7 @@ def test_an_honest_node_describes_two_repos_at_one_time() -> None:
 def test_two_facts_prove_it_only_if_they_are_of_one_thing() -> None:
     facts = propose(API, WEB)
     [first] = contract.versions_of(facts)
-    asked = contract.respond(facts, WEB, "request_change", first.stamp)
+    asked = steps.respond(facts, WEB, "request_change", first.stamp)
     rejected, other = replace(asked, action="reject"), replace(asked, repo_id="api")
     a, b, c = (orjson.loads(orjson.dumps(one)) for one in (asked, rejected, other))
     at = ("a contract", f"response {asked.key}")

@@ -14,6 +14,10 @@ def test_a_refusal_says_why_to_people_and_to_programs() -> None:
     assert refusal.data == {"reason": "not_found", "projectId": "p1"}
 
 
+def test_a_refusal_without_a_class_of_its_own_has_a_reason() -> None:
+    assert Refusal("No").data == {"reason": "refused"}
+
+
 def test_a_reason_may_be_more_precise() -> None:
     assert Conflict("Held", reason="repo_held").data == {"reason": "repo_held"}
 

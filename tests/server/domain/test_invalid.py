@@ -65,3 +65,16 @@ def test_what_is_wrong_in_many_ways_is_named_at_the_first() -> None:
         assert error.value.error_count() < 100
     found = invalid_input(error.value).data["errors"]
     assert len(found) <= 20
+
+
+def test_an_error_of_the_whole_params_is_a_sentence() -> None:
+    with pytest.raises(ValidationError) as error:
+        HandoffParams.model_validate({"action": "accept"})
+    assert invalid_input(error.value).message == "handoff_id is required for action 'accept'"
+
+
+def test_a_digest_is_described_in_words() -> None:
+    given = {"action": "accept", "handoff_id": "x", "package_hash": "ABC"}
+    with pytest.raises(ValidationError) as error:
+        HandoffParams.model_validate(given)
+    assert "package_hash should be 64 lower-case hex digits" in invalid_input(error.value).message

@@ -13,25 +13,27 @@ from hypothesis import strategies as st
 from schemas.base import ORDINAL_MAX
 from schemas.facts import Fact, ImplementationFact, RoundFact, VerificationFact, VersionFact
 from server.domain import contract
+from server.domain import contract_steps as steps
 from server.domain.canonical import digest
-from server.domain.contract import Facts, Party
+from server.domain.contract import Facts
+from server.domain.contract_steps import Party
 from server.domain.identifiers import begun_by
 from server.domain.lineage import (
     VERSION_JUMP_MAX,
-    Contract,
+    ContractRef,
     Followed,
     Sent,
     author_of,
     follow,
     is_news,
 )
-from tests.growth import grows_linearly
 from tests.server.domain.histories import API, CONTENTS, IOS, WEB, histories, propose
-from tests.server.domain.test_contract import story_in
+from tests.server.domain.story import story_in
+from tests.support.growth import grows_linearly
 
-CONTRACT = Contract("p", begun_by(API.agent_id, "p", UUID(int=7)))
+CONTRACT = ContractRef("p", begun_by(API.agent_id, "p", UUID(int=7)))
 """Begun by API's node."""
-UNNAMED = Contract("p", "019370a0-0000-7000-8000-000000000000")
+UNNAMED = ContractRef("p", "019370a0-0000-7000-8000-000000000000")
 """Of a release whose ids name nobody."""
 RELAY = "aid://example.com/relay@1.0.0"
 """A node that has heard what others did."""
@@ -41,7 +43,7 @@ def sent_by_own(fact: Fact) -> Sent:
     return Sent(fact, author_of(fact) or RELAY)
 
 
-def sort(facts: Facts, *sent: Fact, is_own: bool = True, of: Contract = CONTRACT) -> Followed:
+def sort(facts: Facts, *sent: Fact, is_own: bool = True, of: ContractRef = CONTRACT) -> Followed:
     return follow(of, facts, [sent_by_own(one) if is_own else Sent(one, RELAY) for one in sent])
 
 
@@ -118,8 +120,8 @@ def test_a_version_that_jumps_waits() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"repo_id": "ios"}, "no party of version 1"),
-        ({"repo_id": "ios", "parties": ("ios",)}, "no party of version 1"),
+        ({"repo_id": "ios"}, "not a party to version 1"),
+        ({"repo_id": "ios", "parties": ("ios",)}, "not a party to version 1"),
         ({"parties": ("api",)}, "leaves out a party"),
         ({"parent": None}, "begins with version 1"),
         ({"version": 1}, "begins with version 1"),
@@ -134,7 +136,7 @@ def test_what_a_version_may_never_be(changes: dict[str, Any], said: str) -> None
 def test_only_the_node_that_the_id_names_begins_a_contract() -> None:
     first = next(iter(propose(API, WEB).values()))
     assert sort({}, first).taken == [first]
-    elsewhere = Contract("another", CONTRACT.contract_id)
+    elsewhere = ContractRef("another", CONTRACT.contract_id)
     for facts in ({}, propose(API, WEB)):
         for content in CONTENTS[:2]:
             other = next(iter(propose(IOS, content=content, stamp=0).values()))
@@ -155,7 +157,7 @@ def test_where_the_id_names_nobody_the_first_to_come_begins_it() -> None:
     for content in CONTENTS[:2]:
         other = next(iter(propose(IOS, content=content, stamp=0).values()))
         [(_, reason)] = sort(facts, other, of=UNNAMED).waiting
-        assert "has begun otherwise" in reason
+        assert "has another first version" in reason
         assert sort({}, other, of=UNNAMED).taken == [other]
 
 
@@ -199,7 +201,7 @@ def test_who_is_no_party_does_no_work() -> None:
     found = sort(facts, work, verified, opened)
     assert [fact for fact, _ in found.refused] == [work, verified]
     assert [fact for fact, _ in found.waiting] == [opened]
-    asked = contract.respond(facts, IOS, "request_change", 100)
+    asked = steps.respond(facts, IOS, "request_change", 100)
     assert sort(facts, asked).taken == [asked]
     assert [fact for fact, _ in sort({}, asked).waiting] == [asked]
 

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from schemas.facts import Fact
 from server.domain import contract
+from server.domain import contract_steps as steps
 from server.domain.canonical import digest
-from server.domain.timeline import TimelineEntry, timeline_of
+from server.domain.timeline import ContractEvent, timeline_of
 from tests.server.domain.histories import API, CONTENTS, WEB, propose
 
 
@@ -17,19 +18,19 @@ def walked() -> dict[contract.FactKey, Fact]:
     def take(*more: Fact) -> None:
         facts.update(contract.join(facts, more))
 
-    take(contract.respond(facts, WEB, "request_change", 2, comment="b", suggested_change={"b": 1}))
+    take(steps.respond(facts, WEB, "request_change", 2, comment="b", suggested_change={"b": 1}))
     content = CONTENTS[1]
-    take(contract.update(facts, API, content, digest(content), ("api", "web"), 3, "b it is"))
-    take(contract.respond(facts, WEB, "agree", 4))
-    take(contract.implement(facts, API, "in_progress", 5, plan="soon"))
-    take(contract.implement(facts, API, "complete", 6, files=("a.py",), notes="done"))
-    take(contract.implement(facts, WEB, "complete", 7))
-    take(*contract.verify(facts, WEB, "failure", 8, notes="no", details={"test": "x"}))
-    take(contract.implement(facts, API, "needs_revision", 9, notes="how?"))
-    take(contract.implement(facts, WEB, "complete", 10))
-    take(contract.implement(facts, API, "complete", 11))
-    take(*contract.verify(facts, WEB, "partial", 12))
-    take(*contract.verify(facts, WEB, "success", 13))
+    take(steps.update(facts, API, content, digest(content), ("api", "web"), 3, "b it is"))
+    take(steps.respond(facts, WEB, "agree", 4))
+    take(steps.implement(facts, API, "in_progress", 5, plan="soon"))
+    take(steps.implement(facts, API, "complete", 6, files=("a.py",), notes="done"))
+    take(steps.implement(facts, WEB, "complete", 7))
+    take(*steps.verify(facts, WEB, "failure", 8, notes="no", details={"test": "x"}))
+    take(steps.implement(facts, API, "needs_revision", 9, notes="how?"))
+    take(steps.implement(facts, WEB, "complete", 10))
+    take(steps.implement(facts, API, "complete", 11))
+    take(*steps.verify(facts, WEB, "partial", 12))
+    take(*steps.verify(facts, WEB, "success", 13))
     return facts
 
 
@@ -60,8 +61,8 @@ def test_it_says_who_and_in_which_round() -> None:
 
 def test_a_rejection_and_work_that_must_be_revised_are_told() -> None:
     facts = propose(API, WEB)
-    facts = contract.join(facts, [contract.respond(facts, WEB, "agree", 2)])
-    work = contract.implement(facts, WEB, "needs_revision", 3, notes="why")
+    facts = contract.join(facts, [steps.respond(facts, WEB, "agree", 2)])
+    work = steps.implement(facts, WEB, "needs_revision", 3, notes="why")
     facts = contract.join(facts, [work])
     told = [(one.step, one.note) for one in timeline_of(facts)]
     assert told == [
@@ -71,7 +72,7 @@ def test_a_rejection_and_work_that_must_be_revised_are_told() -> None:
         ("needs_revision", "why"),
     ]
     facts = propose(API, WEB)
-    facts = contract.join(facts, [contract.respond(facts, WEB, "reject", 2)])
+    facts = contract.join(facts, [steps.respond(facts, WEB, "reject", 2)])
     assert [one.step for one in timeline_of(facts)] == ["proposed", "rejected"]
 
 
@@ -79,7 +80,7 @@ def test_a_rejection_and_work_that_must_be_revised_are_told() -> None:
 def test_the_order_in_which_facts_came_does_not_matter(
     facts: list[tuple[contract.FactKey, Fact]],
 ) -> None:
-    told: list[TimelineEntry] = timeline_of(dict(facts))
+    told: list[ContractEvent] = timeline_of(dict(facts))
     assert told == timeline_of(walked())
 
 
@@ -87,9 +88,9 @@ def test_steps_of_one_stamp_are_told_alike_everywhere() -> None:
     """What a foreign peer says in one call has one stamp."""
     facts = propose(API, WEB)
     for content in CONTENTS[:2]:
-        asked = contract.respond(facts, WEB, "request_change", 2)
+        asked = steps.respond(facts, WEB, "request_change", 2)
         facts = contract.join(facts, [asked])
-        made = contract.update(facts, API, content, digest(content), ("api", "web"), 2)
+        made = steps.update(facts, API, content, digest(content), ("api", "web"), 2)
         facts = contract.join(facts, [made])
     told = timeline_of(facts)
     assert [(one.version, one.step) for one in told[1:]] == [

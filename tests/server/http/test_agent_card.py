@@ -11,7 +11,7 @@ from schemas.contract import ContractType
 from schemas.mesh import MESH_VERSION
 from server.http.agent_card import card, manifest
 from server.settings import Settings
-from tests.node import AGENT, REPO, Node
+from tests.support.node import AGENT, REPO, Node
 
 
 @pytest.mark.parametrize("path", ["/.well-known/agent.json", "/.well-known/agent-card.json"])

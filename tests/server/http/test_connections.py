@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.http.connections import RESERVED, Connections, affordable
-from server.util.log_once import LogOnce
+from server.util.log_once import RateLimitedLog
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c"])), st.integers(1, 5), st.integers(0, 3))
 def test_never_more_than_the_limits(calls: list[str], most: int, most_of_one: int) -> None:
-    connections = Connections(most, most_of_one, LogOnce())
+    connections = Connections(most, most_of_one, RateLimitedLog())
     entered: list[str] = []
     for address in calls:
         refusal = connections.enter(address)
@@ -32,7 +32,7 @@ def test_never_more_than_the_limits(calls: list[str], most: int, most_of_one: in
 
 
 def test_no_limit_for_one_address() -> None:
-    connections = Connections(5, 0, LogOnce())
+    connections = Connections(5, 0, RateLimitedLog())
     assert [connections.enter("a") is None for _ in range(6)] == [True] * 5 + [False]
 
 

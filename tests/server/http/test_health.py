@@ -12,11 +12,13 @@ import pytest
 from peers.clock import Reading
 from server.http import health
 from server.http.health import HealthCheck
-from server.store.database import Database, Transaction, connect
+from server.store.connection import connect
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 from server.store.undelivered import STUCK_TRIES
-from tests.node import Node, RpcError
-from tests.waiting import eventually
+from tests.support.node import Node, RpcError
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -11,13 +11,13 @@ from server.domain.acp.pushes import Push
 from server.http.mail_stream import event
 from server.store.messages import MessageRow
 from server.store.pushes import DuePush
-from tests.mail import Agent, agent
-from tests.node import Node, bearer
-from tests.pushing import Pushing
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.node import Node, bearer
+from tests.support.pushing_node import PushingNode
 
 
 @pytest.fixture
-def post_office(pushing: Pushing) -> Pushing:
+def post_office(pushing: PushingNode) -> PushingNode:
     return pushing
 
 
@@ -37,7 +37,7 @@ def test_what_comes_back_does_not_set_the_reader_back() -> None:
 
 
 def test_mail_comes_to_its_recipient_only_and_as_it_is_sent(
-    pushing: Pushing, anna: Agent, bert: Agent
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent
 ) -> None:
     before = anna.send(bert)["message"]["id"]
     anna.send(agent(pushing, "carl"))
@@ -59,7 +59,7 @@ def test_mail_comes_to_its_recipient_only_and_as_it_is_sent(
 
 
 def test_what_was_perhaps_lost_comes_at_once_after_the_last_event_id(
-    pushing: Pushing, anna: Agent, bert: Agent
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent
 ) -> None:
     sent = [anna.send(bert)["message"]["id"] for _ in range(3)]
     with pushing.events(key=bert.key, kind="mail") as stream:
@@ -75,24 +75,28 @@ def test_what_was_perhaps_lost_comes_at_once_after_the_last_event_id(
 
 
 def test_what_is_not_acknowledged_comes_back_on_an_open_stream(
-    pushing: Pushing, anna: Agent, bert: Agent
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent
 ) -> None:
     sent = anna.send(bert)["message"]["id"]
     with pushing.events(key=bert.key, kind="mail") as stream:
         assert ids(take(stream, 1)) == [sent]
-        pushing.lapse(bert, "session")
+        pushing.expire_leases(bert, "session")
         anna.call("ack", message_ids=[bert.send(anna)["message"]["id"]])
         assert ids(take(stream, 1)) == [sent]
 
 
-def test_a_stream_and_a_hook_share_the_mail(pushing: Pushing, anna: Agent, bert: Agent) -> None:
+def test_a_stream_and_a_hook_share_the_mail(
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent
+) -> None:
     anna.send(bert)
     with pushing.events(key=bert.key, kind="mail") as stream:
         take(stream, 1)
     assert bert.call("claim", session_id="s1")["messages"] == []
 
 
-def test_a_human_watches_what_is_open_to_audit(pushing: Pushing, anna: Agent, bert: Agent) -> None:
+def test_a_human_watches_what_is_open_to_audit(
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent
+) -> None:
     """§10.2: human audit visibility. It is told what happens, not what is said."""
     human = agent(pushing, "dora", human=True)
     with pushing.events(key=human.key, kind="message") as stream:
@@ -115,7 +119,7 @@ def test_a_human_watches_what_is_open_to_audit(pushing: Pushing, anna: Agent, be
     ],
 )
 def test_what_is_wrong_is_refused(
-    pushing: Pushing, bert: Agent, query: str, status: int, reason: str
+    pushing: PushingNode, bert: MailAgent, query: str, status: int, reason: str
 ) -> None:
     answer = pushing.http.get(f"/events?{query}", headers=bearer(bert.key))
     assert answer.status_code == status, answer.text

@@ -4,8 +4,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.http.metrics import Metrics
-from tests.node import Node, RpcError
-from tests.team import Team
+from tests.support.node import Node, RpcError
+from tests.support.team import Team
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:

@@ -13,9 +13,9 @@ from typing import cast
 
 import pytest
 
-from server.http.protocol import HEAD_MAX, OnePiece
-from tests.node import Node
-from tests.waiting import PATIENCE, eventually
+from server.http.protocol import HEAD_MAX, CoalescingTransport
+from tests.support.node import Node
+from tests.support.waiting import PATIENCE, eventually
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CALL = b'{"jsonrpc":"2.0","method":"cacp/project/list","id":1}'
@@ -40,7 +40,7 @@ class Wire:
 
 async def written(*parts: bytes, then_close: bool = False) -> list[bytes]:
     wire = Wire()
-    piece = OnePiece(cast(asyncio.Transport, wire), asyncio.get_running_loop())
+    piece = CoalescingTransport(cast(asyncio.Transport, wire), asyncio.get_running_loop())
     for part in parts:
         piece.write(part)
     if then_close:
@@ -96,7 +96,7 @@ def refused(answer: bytes, status: int) -> str:
     assert head.startswith(b"HTTP/1.1 %d " % status), answer
     assert b"connection: close" in head
     error = json.loads(body)["error"]
-    assert error["code"] == -32600
+    assert (error["code"], error["data"]["reason"]) == (-32600, "invalid_request")
     return str(error["message"])
 
 

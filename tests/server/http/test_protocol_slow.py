@@ -19,9 +19,9 @@ from server.http.protocol import (
     SEND_SECONDS,
     HttpProtocol,
 )
-from server.util.log_once import LogOnce
+from server.util.log_once import RateLimitedLog
 from tests.server.http.test_protocol import CALL, HEAD, LENGTH, get, refused
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -239,11 +239,11 @@ async def asks(caller: Caller) -> float:
     # What the caller's system keeps for it comes to it, and it reads no more.
     for _ in range(1000):
         await asyncio.sleep(0)
-    return SEND_SECONDS + caller.other._one_piece.taken / SEND_RATE
+    return SEND_SECONDS + caller.other._coalescing.taken / SEND_RATE
 
 
 def test_who_does_not_take_its_answer_is_not_waited_for() -> None:
-    ended = Connections(10, 10, LogOnce())
+    ended = Connections(10, 10, RateLimitedLog())
 
     async def ask(caller: Caller) -> bytes:
         caller.other._admission = ended

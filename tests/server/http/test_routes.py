@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from server.methods import METHODS
-from tests.double import Double, card_of
-from tests.node import AGENT, REPO, Node, bearer
+from tests.support.foreign_peer import ForeignPeerDouble, card_of
+from tests.support.node import AGENT, REPO, Node, bearer
 
 PUBLIC = [
     "/.well-known/agent.json",
@@ -125,7 +125,7 @@ def test_registering_again_renews_the_endpoint(mesh: Node, peer: Peer) -> None:
 
 def test_a_peer_of_another_major_version_is_refused(mesh: Node, peer: Peer) -> None:
     """CACP 2.0, Versioning: its card is read where it says that it listens."""
-    with Double(card=card_of("3.0")) as double:
+    with ForeignPeerDouble(card=card_of("3.0")) as double:
         theirs = peer | {"agentId": "aid://example.com/later@1.0.0", "endpoint": double.url}
         answer = register(mesh, theirs)
     assert answer.status_code == 400

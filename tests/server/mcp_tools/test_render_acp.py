@@ -69,8 +69,8 @@ def test_mail_and_how_to_go_on() -> None:
     }
     text = render_acp.mail({}, result)
     assert text.startswith("# Inbox: 1 message\n\n- cursor: `e:3`\n- more: call again")
-    assert "- restarted: the cursor was of another database" in text
-    assert "give its id in ack" in text
+    assert "- restarted: the cursor belongs to another database" in text
+    assert "pass its id in ack" in text
 
 
 def test_found_messages_and_their_receipts() -> None:
@@ -120,7 +120,7 @@ def test_handoffs_in_a_list() -> None:
     assert render_acp.handoff({}, {"handoffs": []}) == "There are no such handoffs."
     away = {"handoffId": "h-`2", "taskId": "t", "node": "aid://example.com/far"}
     text = render_acp.handoff({}, {"handoffs": [], "elsewhere": [away]})
-    assert text == "- handoff_id `h-'2`, held by `aid://example.com/far`: get tells more"
+    assert text == "- handoff_id `h-'2`, held by `aid://example.com/far`: get shows it"
 
 
 def test_a_teamspace_whole() -> None:
@@ -155,6 +155,6 @@ def test_a_teamspace_whole() -> None:
 
 def test_teamspaces_in_a_list() -> None:
     one = {"name": "T", "team": "t", "status": "active", "role": "reviewer"}
-    assert render_acp.team({}, {"teams": [one]}) == "- `T`: team `t`, active, you: reviewer"
-    assert render_acp.team({}, {"teams": []}) == "You are in no teamspace."
+    assert render_acp.team({}, {"teams": [one]}) == "- `T`: team `t`, active, your role: reviewer"
+    assert render_acp.team({}, {"teams": []}) == "You are not a member of a teamspace."
     assert render_acp.team({}, {}) == "Done."

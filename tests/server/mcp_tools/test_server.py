@@ -9,8 +9,8 @@ from mcp.client.client import Client
 from server.mcp_tools import server
 from server.mcp_tools.catalog import TOOLS, Call, CallFailed, Json
 from server.mcp_tools.server import describe, make_server
-from tests.agents import Agent, Refused
-from tests.waiting import PATIENCE
+from tests.support.mcp_agent import McpAgent, Refused
+from tests.support.waiting import PATIENCE
 
 
 def client(call: Call) -> Client:
@@ -52,8 +52,8 @@ def test_an_error_is_the_tools_answer_and_an_unknown_tool_the_protocols() -> Non
         async with client(call) as one:
             for given in ({}, {"wait": 5}):
                 with pytest.raises(Refused, match=r"no node answers\. Tell your user"):
-                    await Agent(one).use("cacp_project_list", **given)
-            with pytest.raises(Exception, match="There is no tool nope"):
+                    await McpAgent(one).use("cacp_project_list", **given)
+            with pytest.raises(Exception, match="nope is not a tool"):
                 await one.call_tool("nope", {"wait": 5})
             with pytest.raises(Exception, match="no node answers"):
                 await one.list_resources()
@@ -92,7 +92,7 @@ def test_a_fault_of_our_own_is_told_by_its_id_only() -> None:
 
     async def play() -> None:
         async with client(call) as one:
-            with pytest.raises(Exception, match=r"Server error [0-9a-f]{16}: something broke"):
+            with pytest.raises(Exception, match=r"Server error [0-9a-f]{16}: an internal error"):
                 await one.call_tool("cacp_project_list", {})
 
     asyncio.run(play())

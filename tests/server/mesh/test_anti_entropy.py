@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-import pytest
-from structlog.testing import capture_logs
 
 from peers import digest
 from peers.clock import Reading
-from peers.digest import Name
-from peers.errors import CallError
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
-from server.mesh.anti_entropy import EXACTLY, Comparison
+from server.mesh.anti_entropy import Comparison
 from server.methods import METHODS
-from server.methods.base import Context, Session
+from server.methods.base import CallSession, Context
 from server.node import Node
 from server.store import changes, digests, peers
-from server.store.database import Database, Transaction, connect
+from server.store.connection import connect
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 from server.store.peers import Peer
 
@@ -43,7 +41,7 @@ class Direct:
         whole = params | (newer or {}) | {"source_agent": self._caller.agent_id}
         given = method.params.model_validate(whole)
         if method.waits:
-            session = Session(self._database, self._caller, self._node, name, asyncio.Event())
+            session = CallSession(self._database, self._caller, self._node, name, asyncio.Event())
             return orjson.loads(orjson.dumps(await method.run(session, given)))
 
         def run(one: Transaction) -> Any:
@@ -51,13 +49,6 @@ class Direct:
             return method.run(context, given)
 
         return await self._database.write(run)
-
-
-class Confused:
-    """A link to a peer that answers, but never with what was asked for."""
-
-    async def call(self, name: str, newer: Any = None, **params: Any) -> Any:
-        return {}
 
 
 class Asked(asyncio.Lock):
@@ -142,7 +133,7 @@ def compare(
             fetching,
         )
         if exactly is not None:
-            comparison.places = digest.places(exactly)
+            comparison.walk.places = digest.places(exactly)
         if other_fetches:
             async with fetching:
                 waiting = asyncio.create_task(comparison.round(heard.append))
@@ -167,27 +158,6 @@ def compare(
     return asyncio.run(run())
 
 
-def test_equal_nodes_need_one_message(tmp_path: Path) -> None:
-    calls, _ = compare(tmp_path, ENTITIES, ENTITIES)
-    assert calls == ["cacp/sync/digest"]
-
-
-def test_one_difference_needs_one_message_for_each_level(tmp_path: Path) -> None:
-    calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1)
-    assert calls == ["cacp/sync/digest"] * 4 + ["cacp/sync/pull"]
-
-
-@pytest.mark.parametrize(("before", "found"), [(0, True), (EXACTLY - 1, True), (EXACTLY, False)])
-def test_what_equal_sums_hide_is_found_when_its_place_has_its_turn(
-    tmp_path: Path, before: int, found: bool
-) -> None:
-    last = digest.place_of(Name("context", "p", f"packet {ENTITIES}"))
-    start = int(last, 16) - before
-    calls, _ = compare(tmp_path, ENTITIES, ENTITIES + 1, exactly=start % digest.PLACES)
-    assert ("cacp/sync/pull" in calls) == found
-    assert calls[0] == "cacp/sync/digest"
-
-
 def test_an_empty_node_needs_no_message_for_each_entity(tmp_path: Path) -> None:
     calls, _ = compare(tmp_path, 0, ENTITIES)
     assert len(calls) < 30
@@ -198,30 +168,3 @@ def test_much_is_fetched_from_one_peer_at_a_time(tmp_path: Path) -> None:
     """It may be the same: who waited compares anew before it fetches."""
     calls, _ = compare(tmp_path, 0, ENTITIES, other_fetches=True)
     assert calls.count("cacp/sync/pull") == ENTITIES / 500
-
-
-def test_a_peer_that_answers_otherwise_than_asked_is_named(tmp_path: Path) -> None:
-    """It is up, so that nothing else says that it is not compared with."""
-
-    async def run() -> None:
-        async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
-            return []
-
-        database = Database(tmp_path / "a.db")
-        await database.open(1)
-        link: Any = Confused()
-        peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")
-        comparison = Comparison(database, alpha, peer, link, 60, take_all, asyncio.Lock())
-        for _ in range(2):
-            with pytest.raises(CallError):
-                await comparison.round(lambda _: None)
-        await database.close()
-
-    alpha = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
-    fill(tmp_path / "a.db", alpha, BETA, 0)
-    with capture_logs() as lines:
-        asyncio.run(run())
-    named = [line for line in lines if line["event"] == "comparison_failed"]
-    assert [(line["peer"], line["reason"]) for line in named] == [
-        (BETA, "answers with what is no DigestResult")
-    ]

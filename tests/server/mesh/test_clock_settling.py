@@ -9,8 +9,8 @@ from server.mesh.clock_settling import ClockSettling
 from server.node import Node
 from server.store.database import Database
 from server.store.migrate import prepare
-from tests.node import AGENT
-from tests.waiting import PATIENCE
+from tests.support.node import AGENT
+from tests.support.waiting import PATIENCE
 
 
 def test_it_waits_for_the_clocks_and_then_ends(tmp_path: Path) -> None:

@@ -7,24 +7,25 @@ from typing import Any, cast
 
 import pytest
 
-from peers.errors import CallError, Refused, Unreachable
+from peers.errors import CallError, PeerRefused, PeerUnreachable
 from peers.signing import SigningKey
 from server.domain.errors import Forbidden, InvalidInput, RateLimited
-from server.mesh.deferred_worker import DeferredWorker, may_pass
+from server.mesh.deferred_worker import DeferredWorker, is_temporary
 from server.node import Node as Methods
 from server.store import deferred
 from server.store import peers as registered
-from server.store.database import Database, connect
+from server.store.connection import connect
+from server.store.database import Database
 from server.store.migrate import prepare
-from tests.double import AGENT, Double
-from tests.node import Node
-from tests.scenarios.mesh import holds, peers
-from tests.waiting import eventually, until
+from tests.support.foreign_peer import AGENT, ForeignPeerDouble
+from tests.support.mesh import holds, peers
+from tests.support.node import Node
+from tests.support.waiting import eventually, until
 
 
 def test_a_deferred_message_outlasts_what_may_pass(tmp_path: Path) -> None:
     """Its peer can't say what the project is: it is told once, and asked again."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         eventually(lambda: len(peers(node)) == 1)
         double.refuses["cacp/project/get"] = {"code": -32000, "message": "Server error: busy"}
         shared = unheard_of(node, double)
@@ -43,7 +44,7 @@ def test_a_deferred_message_outlasts_what_may_pass(tmp_path: Path) -> None:
 
 
 def test_a_deferred_message_is_dropped_when_it_is_refused_for_good(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         eventually(lambda: len(peers(node)) == 1)
         tell(node, double, "nowhere")
         eventually(lambda: "deferred_refused" in node.log)
@@ -55,11 +56,11 @@ def test_a_deferred_message_is_dropped_when_it_is_refused_for_good(tmp_path: Pat
 @pytest.mark.parametrize(
     ("error", "passes"),
     [
-        (Unreachable("down"), True),
-        (Refused("refuses (HTTP 503)", status=503), True),
-        (Refused("refuses: Server error", status=200, code=-32000), True),
-        (Refused("refuses: no key", status=401), True),
-        (Refused("refuses: Project p not found", status=200, code=-32602), False),
+        (PeerUnreachable("down"), True),
+        (PeerRefused("refuses (HTTP 503)", status=503), True),
+        (PeerRefused("refuses: Server error", status=200, code=-32000), True),
+        (PeerRefused("refuses: no key", status=401), True),
+        (PeerRefused("refuses: Project p not found", status=200, code=-32602), False),
         (RateLimited("Too many calls"), True),
         (InvalidInput("no"), False),
         (Forbidden("no"), False),
@@ -67,16 +68,16 @@ def test_a_deferred_message_is_dropped_when_it_is_refused_for_good(tmp_path: Pat
     ],
 )
 def test_what_may_pass(error: CallError, passes: bool) -> None:
-    assert may_pass(error) is passes
+    assert is_temporary(error) is passes
 
 
-def unheard_of(node: Node, double: Double) -> str:
+def unheard_of(node: Node, double: ForeignPeerDouble) -> str:
     """A project of the peer that this node has not heard of."""
     refused = node.url + "/nowhere"
     return double.create(refused, "alpha")
 
 
-def tell(node: Node, double: Double, project_id: str) -> None:
+def tell(node: Node, double: ForeignPeerDouble, project_id: str) -> None:
     contract = double.contract_of()
     told = double.send(node.url, "cacp/contract/sync", projectId=project_id, contract=contract)
     assert told["result"]["status"] == "skipped"
@@ -96,7 +97,7 @@ def test_a_deferred_message_that_fails_holds_up_none_behind_it(tmp_path: Path) -
         with closing(connect(node.db)) as other:
             other.execute(sql, values)
 
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         eventually(lambda: len(peers(node)) == 1)
         double.refuses["cacp/project/get"] = {"code": -32000, "message": "Server error: busy"}
         broken, shared = unheard_of(node, double), unheard_of(node, double)
@@ -115,7 +116,7 @@ def test_a_deferred_message_that_fails_holds_up_none_behind_it(tmp_path: Path) -
 
 
 def test_what_waits_long_is_shown_and_expires(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         eventually(lambda: len(peers(node)) == 1)
         double.refuses["cacp/project/get"] = {"code": -32000, "message": "Server error: busy"}
         shared = unheard_of(node, double)
@@ -125,7 +126,7 @@ def test_what_waits_long_is_shown_and_expires(tmp_path: Path) -> None:
         with closing(connect(node.db)) as other:
             other.execute("UPDATE set_aside SET deferred_at = deferred_at - 60000000")
         eventually(lambda: node.get("/health").json().get("reason") == "deferred")
-        assert "1 message waits" in node.get("/health").json()["detail"]
+        assert "1 message of a peer waits" in node.get("/health").json()["detail"]
         with closing(connect(node.db)) as other:
             other.execute("UPDATE set_aside SET deferred_at = 1")
         node.restart()
@@ -145,7 +146,7 @@ def test_a_peer_that_gives_no_answer_is_asked_once_and_holds_up_no_other(tmp_pat
             happened.append("asked")
             await until(lambda: len(happened) > 3)
             happened.append("gave up")
-            raise Unreachable("gives no answer")
+            raise PeerUnreachable("gives no answer")
 
         async def take(self, source: registered.Peer, message: Any) -> Any:
             happened.append(f"taken from {source.agent_id}")

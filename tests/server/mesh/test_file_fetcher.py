@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from peers.errors import CallError, NotConnected, Refused
+from peers.errors import CallError, NotConnected, PeerRefused
 from peers.signing import SigningKey
 from schemas.file_mesh import PIECE_MAX
 from server.domain.errors import NodeAway, NotFound, Refusal, Unavailable
@@ -86,8 +86,8 @@ def kept(database: Database, wanted: File) -> files.FileContent | None:
     return database.read(lambda db: files.content(db, "p", wanted))
 
 
-def no_content() -> Refused:
-    return Refused("refuses", status=200, code=-32602, data={"reason": "no_content"})
+def no_content() -> PeerRefused:
+    return PeerRefused("refuses", status=200, code=-32602, data={"reason": "no_content"})
 
 
 def test_it_comes_in_pieces_and_is_kept(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_only_peers_that_answer_are_asked_and_directly_none_but_the_holder(tmp_p
         with pytest.raises(NodeAway) as refused:
             fetched(tmp_path, file(), gamma=gamma, **given)
         assert gamma.asked == []
-        assert "is no peer of this node now" in refused.value.message
+        assert "is not a peer of this node now" in refused.value.message
         assert refused.value.data == {"reason": "node_away", "node": BETA, "degraded": True}
 
 
@@ -161,10 +161,10 @@ def test_only_peers_that_answer_are_asked_and_directly_none_but_the_holder(tmp_p
     [
         (NotConnected("can't be reached"), NodeAway, "node_away", "which can't be reached"),
         (CallError("\x1b[1mx" + "y" * 999), NodeAway, "node_away", "Try again later"),
-        (Refused("refuses: no", status=200, code=-32601), NodeAway, "node_away", "refuses: no"),
-        ("not base64!", NodeAway, "node_away", "no piece of a file"),
-        (no_content(), NotFound, "content_lost", "shared anew"),
-        (bytes(len(CONTENT)), NodeAway, "content_mismatch", "is not what the file's SHA-256 says"),
+        (PeerRefused("refuses: no", status=200, code=-32601), NodeAway, "node_away", "refuses: no"),
+        ("not base64!", NodeAway, "node_away", "an invalid piece of a file"),
+        (no_content(), NotFound, "content_lost", "to share the file again"),
+        (bytes(len(CONTENT)), NodeAway, "content_mismatch", "doesn't match the file's SHA-256"),
         (CONTENT[:-1], NodeAway, "content_mismatch", "not shown"),
         (b"", NodeAway, "content_mismatch", "not shown"),
     ],
@@ -224,7 +224,7 @@ def test_a_holder_that_hangs_is_given_up_and_holds_up_no_other(
         assert len(beta.asked) <= file_fetcher.AT_ONCE, "the others wait for their turn"
         for refused in await asyncio.gather(*hanging, return_exceptions=True):
             assert isinstance(refused, NodeAway)
-            assert "did not give it within 2 s" in refused.message
+            assert "did not send it within 2 s" in refused.message
 
     beta = Peer(CONTENT, asyncio.Event())
     play(tmp_path, story, beta=beta, gamma=Peer(CONTENT))

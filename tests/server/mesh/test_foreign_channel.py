@@ -8,9 +8,9 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from peers.client import Client
+from peers.client import HttpClient
 from peers.digest import Name
-from peers.errors import Refused
+from peers.errors import PeerRefused
 from peers.signing import SigningKey
 from server.domain.errors import Unavailable
 from server.mesh.foreign_channel import ForeignChannel
@@ -20,11 +20,11 @@ from server.store import projects
 from server.store.database import Database
 from server.store.migrate import prepare
 from server.store.peers import Peer
-from tests.double import AGENT, REPO, Double, card_of
-from tests.node import AGENT as OURS
-from tests.node import Node
-from tests.scenarios.mesh import holds, peers, project, propose, status
-from tests.waiting import eventually
+from tests.support.foreign_peer import AGENT, REPO, ForeignPeerDouble, card_of
+from tests.support.mesh import holds, peers, project, propose, status
+from tests.support.node import AGENT as OURS
+from tests.support.node import Node
+from tests.support.waiting import eventually
 
 
 def test_a_project_that_is_unknown_is_fetched_from_who_speaks_of_it(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_project_that_is_unknown_is_fetched_from_who_speaks_of_it(tmp_path: Pa
     claimed = repo | {"assigned_agent": AGENT}
     whole = {"project_id": "p1", "name": "Theirs", "repos": [claimed]}
     whole |= {"contracts": [], "context_history": []}
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         eventually(lambda: len(peers(node)) == 1)
         double.projects["p1"] = whole
         contract = double.contract_of(contract_id="c1", proposed_by="theirs")
@@ -45,7 +45,7 @@ def test_a_project_that_is_unknown_is_fetched_from_who_speaks_of_it(tmp_path: Pa
 
 def test_work_with_a_foreign_peer_goes_both_ways(tmp_path: Path) -> None:
     """Issue: projects, contracts, responses, context, implementations."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -67,7 +67,7 @@ def test_work_with_a_foreign_peer_goes_both_ways(tmp_path: Path) -> None:
 # --- a foreign peer that writes while it is written to ----------------------------------
 
 
-def shared_by(node: Node, double: Double) -> str:
+def shared_by(node: Node, double: ForeignPeerDouble) -> str:
     """A project in which the peer holds its repo; nothing of it is on its way to the peer."""
     eventually(lambda: len(peers(node)) == 1)
     shared = project(node)
@@ -95,7 +95,7 @@ def test_what_a_peer_was_told_of_a_project_does_not_come_back_as_its_own_change(
     tmp_path: Path,
 ) -> None:
     """Its copy, read before ours replaces it, is what we said before: no later write gives way."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         for status_ in ("implementing", "integrating", "complete"):
             node.call("cacp/project/updateStatus", projectId=shared, status=status_)
@@ -107,7 +107,7 @@ def test_what_a_peer_was_told_of_a_project_does_not_come_back_as_its_own_change(
 
 
 def test_a_header_that_a_peer_changes_while_ours_is_on_its_way_ends_alike(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         double.meanwhile["cacp/project/sync"] = lambda: double.rename(
             node.url, shared, objective="theirs"
@@ -124,7 +124,7 @@ def test_a_header_that_a_peer_changes_while_ours_is_on_its_way_ends_alike(tmp_pa
 
 def test_what_a_peer_says_while_ours_is_on_its_way_stays_its_last_word(tmp_path: Path) -> None:
     """Its next step is compared with that, not with ours, which it had left behind."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -141,7 +141,7 @@ def test_what_a_peer_says_while_ours_is_on_its_way_stays_its_last_word(tmp_path:
 
 
 def test_what_is_read_of_a_peer_before_it_says_it_is_nothing_new(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -158,7 +158,10 @@ def test_what_is_read_of_a_peer_before_it_says_it_is_nothing_new(tmp_path: Path)
 
 
 def test_a_header_reaches_a_peer_whose_clock_is_far_ahead(tmp_path: Path) -> None:
-    with Double(skew=3_600) as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with (
+        ForeignPeerDouble(skew=3_600) as double,
+        Node(tmp_path, repo="alpha", peers=double.url) as node,
+    ):
         shared = shared_by(node, double)
         contract = propose(node, shared)
         node.call("cacp/project/updateStatus", projectId=shared, status="implementing")
@@ -169,7 +172,7 @@ def test_a_header_reaches_a_peer_whose_clock_is_far_ahead(tmp_path: Path) -> Non
 
 def test_what_a_peer_could_not_tell_us_is_merged_before_it_is_replaced(tmp_path: Path) -> None:
     """Its broadcast was lost: it is read before ours goes, and both stay."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -187,8 +190,8 @@ def test_what_a_peer_could_not_tell_us_is_merged_before_it_is_replaced(tmp_path:
 
 def test_what_a_peer_said_while_this_node_was_down_is_found(tmp_path: Path) -> None:
     """It tells a change once, and counts on nothing more."""
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -200,8 +203,8 @@ def test_what_a_peer_said_while_this_node_was_down_is_found(tmp_path: Path) -> N
 
 
 def test_a_peer_that_is_gone_is_down_though_nothing_waits_for_it(tmp_path: Path) -> None:
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared_by(node, double)
         double.refuses["cacp/project/get"] = {"http": 503, "message": "later"}
         eventually(lambda: sync(node)["health"] == "down")
@@ -211,7 +214,7 @@ def test_a_peer_that_is_gone_is_down_though_nothing_waits_for_it(tmp_path: Path)
 
 def test_a_peer_that_changes_what_it_holds_between_two_calls_is_read_again(tmp_path: Path) -> None:
     """It skips what was sent, for what it holds is newer: that is merged, and ours sent above."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -229,57 +232,6 @@ def test_a_peer_that_changes_what_it_holds_between_two_calls_is_read_again(tmp_p
         eventually(lambda: waiting(node) == 0)
         sent = "cacp/contract/sync"
         assert double.calls == ["cacp/contract/get", sent, "cacp/project/get", sent]
-
-
-def test_what_only_the_peer_holds_survives_a_whole_project(tmp_path: Path) -> None:
-    """Work of a third agent, which it knows and we don't."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        shared = shared_by(node, double)
-        third = {"repo_id": "third", "name": "third", "role": "r", "language": "l"}
-        packet = {
-            "packet_id": "theirs-1",
-            "type": "question",
-            "from_repo": "third",
-            "from_agent": "third",
-            "content": {},
-            "timestamp": double.now(),
-        }
-        double.projects[shared]["context_history"].append(packet)
-        double.rename(node.url, shared, repos=[*double.repos(shared), third])
-        node.call("cacp/project/updateStatus", projectId=shared, status="implementing")
-        eventually(lambda: double.projects[shared]["status"] == "implementing")
-        assert packet in double.projects[shared]["context_history"]
-        assert [one["repo_id"] for one in double.repos(shared) if one["name"] == "third"] == [
-            "third"
-        ]
-
-
-def test_a_join_is_told_as_the_text_says(tmp_path: Path) -> None:
-    """CACP 2.0, cacp/project/join: it broadcasts cacp/repo/sync, here with the peer's own id."""
-    with Double(skew=3) as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        eventually(lambda: len(peers(node)) == 1)
-        shared = double.create(node.url, "alpha")
-        known = {one["name"]: one["repo_id"] for one in double.repos(shared)}
-        place = {"projectId": shared, "repoName": "alpha"}
-        node.call("cacp/project/join", **place, agentEndpoint="http://127.0.0.1:1")
-        eventually(lambda: "cacp/repo/sync" in double.calls)
-        eventually(lambda: waiting(node) == 0)
-        found = {one["name"]: one for one in double.repos(shared)}
-        assert {name: one["repo_id"] for name, one in found.items()} == known
-        assert found["alpha"]["assigned_agent"] == OURS
-        assert found["alpha"]["agent_endpoint"] == "http://127.0.0.1:1"
-        assert "cacp/project/sync" not in double.calls
-
-
-def test_a_peer_that_knows_no_repo_sync_is_told_of_a_join_by_the_project(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        eventually(lambda: len(peers(node)) == 1)
-        shared = double.create(node.url, "alpha")
-        double.refuses["cacp/repo/sync"] = {"code": -32601, "message": "Method not found"}
-        node.call("cacp/project/join", projectId=shared, repoName="alpha")
-        eventually(lambda: "cacp/project/sync" in double.calls and waiting(node) == 0)
-        found = {one["name"]: one["assigned_agent"] for one in double.repos(shared)}
-        assert found == {REPO: AGENT, "alpha": OURS}
 
 
 # --- what a peer does not take ------------------------------------------------------------------
@@ -303,7 +255,7 @@ def test_what_is_not_taken_is_not_delivered_and_holds_nothing_up(
 ) -> None:
     """It is counted, told once, and tried again; a try is bounded."""
     settings = {"repo": "alpha", "log_format": "json"}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         double.refuses["cacp/contract/sync"] = refusal
         contract = propose(node, shared)
@@ -324,7 +276,7 @@ def test_what_is_not_taken_is_not_delivered_and_holds_nothing_up(
 
 def test_what_is_not_taken_outlasts_a_restart(tmp_path: Path) -> None:
     """And what was taken after it is not sent again."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         double.refuses["cacp/contract/sync"] = SKIPS
         contract = propose(node, shared)
@@ -336,19 +288,6 @@ def test_what_is_not_taken_outlasts_a_restart(tmp_path: Path) -> None:
         double.refuses.clear()
         eventually(lambda: double.contract(shared, contract) is not None and waiting(node) == 0)
         assert [method for method, _ in double.taken].count("cacp/context/sync") == 1
-
-
-def test_what_is_skipped_but_shown_is_delivered(tmp_path: Path) -> None:
-    """It took it after all: what it shows says the same."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        shared = shared_by(node, double)
-        contract = propose(node, shared)
-        eventually(lambda: settled(node, contract))
-        double.meanwhile["cacp/contract/sync"] = lambda: double.refuses.update(
-            {"cacp/contract/sync": SKIPS}
-        )
-        node.call("cacp/contract/respond", projectId=shared, contractId=contract, action="reject")
-        eventually(lambda: waiting(node) == 0)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +304,7 @@ def test_a_project_that_can_not_be_read_is_not_replaced(
     tmp_path: Path, refusal: dict[str, Any]
 ) -> None:
     """Only that the peer has no such project lets ours go to it unread."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         double.refuses["cacp/project/get"] = refusal
         double.calls.clear()
@@ -379,7 +318,7 @@ def test_a_project_that_can_not_be_read_is_not_replaced(
 
 
 def test_a_peer_that_refuses_every_call_is_down(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         double.refuses["cacp/project/get"] = {"http": 503, "message": "later"}
         node.call("cacp/project/updateStatus", projectId=shared, status="implementing")
@@ -391,7 +330,7 @@ def test_a_peer_that_refuses_every_call_is_down(tmp_path: Path) -> None:
 
 def test_what_can_not_be_merged_is_not_replaced(tmp_path: Path) -> None:
     """A contract of the peer that no node takes: it stays as it is there; all else goes."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         odd, fine = propose(node, shared), propose(node, shared)
         eventually(lambda: settled(node, odd) and settled(node, fine))
@@ -418,7 +357,7 @@ def test_a_project_that_this_node_can_not_merge_now_is_not_replaced(tmp_path: Pa
 
     class Peerless:
         async def get(self, url: str, *body: Any, **who: Any) -> Any:
-            raise Refused("refuses (HTTP 404)", status=404)
+            raise PeerRefused("refuses (HTTP 404)", status=404)
 
         post = get
 
@@ -436,7 +375,7 @@ def test_a_project_that_this_node_can_not_merge_now_is_not_replaced(tmp_path: Pa
         await database.write(lambda to: projects.insert(to.connection, header, []))
         node = Self("aid://x/a@1", "a", True, True, SigningKey(bytes(32)))
         peer = Peer(AGENT, "http://127.0.0.1:1", REPO, "unkeyed", 1, 1)
-        link = ForeignChannel(cast(Client, Peerless()), database, node, peer, fails)
+        link = ForeignChannel(cast(HttpClient, Peerless()), database, node, peer, fails)
         try:
             return await link.deliver({Name("project", "p", "p"): 1})
         finally:
@@ -453,7 +392,7 @@ def test_a_project_that_this_node_can_not_merge_now_is_not_replaced(tmp_path: Pa
 def test_a_peer_is_called_in_our_name_and_with_its_key(tmp_path: Path) -> None:
     """CACP 2.0, Headers. The key goes to its endpoint, and into no log, error or answer."""
     key = "sk-" + "x" * 40
-    with Double() as double, Node(tmp_path, repo="alpha", log_format="json") as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", log_format="json") as node:
         with_key(node, lambda db: store.put_api_key(db, double.url, key))
         with_key(node, lambda db: store.put(db, AGENT, double.url + "/", REPO, "unkeyed", 1))
         shared = project(node)
@@ -469,7 +408,7 @@ def test_a_peer_is_called_in_our_name_and_with_its_key(tmp_path: Path) -> None:
 
 def test_a_peer_that_speaks_another_major_version_is_told_nothing(tmp_path: Path) -> None:
     """CACP 2.0, Versioning. Its card was another when it was registered."""
-    with Double(card=card_of("3.0")) as double, Node(tmp_path, repo="alpha") as node:
+    with ForeignPeerDouble(card=card_of("3.0")) as double, Node(tmp_path, repo="alpha") as node:
         with_key(node, lambda db: store.put(db, AGENT, double.url, REPO, "unkeyed", 1))
         eventually(lambda: bool(peers(node)) and sync(node) is not None)
         eventually(lambda: sync(node)["health"] == "down")
@@ -481,7 +420,7 @@ def test_a_peer_that_speaks_another_major_version_is_told_nothing(tmp_path: Path
 
 def with_key(node: Node, write: Callable[[Any], object]) -> None:
     """Write into the file of a running node, as the operator's commands do."""
-    from server.store.database import connect
+    from server.store.connection import connect
 
     db = connect(node.db)
     db.execute("BEGIN IMMEDIATE")

@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from peers.client import ANSWER_MAX
 from server.store import peers as store
-from tests.double import AGENT, REPO, Double
-from tests.node import AGENT as OURS
-from tests.node import Node
-from tests.scenarios.mesh import holds, project, propose, status
 from tests.server.mesh.test_foreign_channel import settled, shared_by, sync, waiting, with_key
-from tests.waiting import eventually
+from tests.support.foreign_peer import AGENT, REPO, ForeignPeerDouble
+from tests.support.mesh import holds, project, propose, status
+from tests.support.node import AGENT as OURS
+from tests.support.node import Node
+from tests.support.waiting import eventually
 
 
 def test_what_can_not_be_merged_holds_up_only_itself(tmp_path: Path) -> None:
     """It is of the peer alone, so nothing waits; the log names it."""
     settings = {"repo": "alpha", "log_format": "json"}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         odd = double.contract_of(name="x" * 300, proposed_by="theirs")
         double.projects[shared]["contracts"].append(odd)
@@ -37,35 +36,13 @@ def named(node: Node, event: str, id_: str) -> list[str]:
     return [one["entity"] for one in lines if (one["event"], one.get("id")) == (event, id_)]
 
 
-def test_a_project_that_is_too_large_to_read_is_a_fault_of_that_project(tmp_path: Path) -> None:
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
-        large = shared_by(node, double)
-        small = shared_by(node, double)
-        with double.lock:
-            double.projects[large]["x"] = "x" * ANSWER_MAX
-        for one in (large, small):
-            node.call("cacp/project/updateStatus", projectId=one, status="implementing")
-        eventually(lambda: double.projects[small]["status"] == "implementing")
-        eventually(lambda: sync(node)["undelivered"] == 1)
-        found = sync(node)
-        assert found["health"] == "up"
-        assert f"more than {ANSWER_MAX} bytes" in found["lastError"]
-        # What follows the peer reads the others as well.
-        double.projects[small] |= {"objective": "theirs", "updated_at": double.now()}
-        eventually(lambda: node.call("cacp/project/get", projectId=small)["objective"] == "theirs")
-        del double.projects[large]["x"]
-        eventually(lambda: waiting(node) == 0)
-        assert double.projects[large]["status"] == "implementing"
-
-
 # --- what a peer has forgotten ------------------------------------------------------------------
 
 
 def test_a_peer_that_has_forgotten_all_is_given_all_again(tmp_path: Path) -> None:
     """Though nothing changes here; and it is registered with, for it has forgotten us too."""
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -77,7 +54,7 @@ def test_a_peer_that_has_forgotten_all_is_given_all_again(tmp_path: Path) -> Non
 
 def test_a_peer_that_has_forgotten_us_is_registered_with_by_the_next_change(tmp_path: Path) -> None:
     """It was away too shortly to be missed."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         first = propose(node, shared)
         eventually(lambda: settled(node, first))
@@ -92,8 +69,8 @@ def test_a_peer_that_has_forgotten_us_is_registered_with_by_the_next_change(tmp_
 
 
 def test_a_project_that_a_peer_does_not_take_again_is_undelivered(tmp_path: Path) -> None:
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         double.refuses["cacp/project/sync"] = {"code": -32000, "message": "Server error: full"}
         double.forget()
@@ -105,8 +82,8 @@ def test_a_project_that_a_peer_does_not_take_again_is_undelivered(tmp_path: Path
 
 def test_a_peer_that_has_given_us_up_is_registered_with_again(tmp_path: Path) -> None:
     """At each start, and after it was down."""
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared_by(node, double)
         assert double.registry == {OURS: True}
         node.stop()
@@ -122,7 +99,7 @@ def test_a_peer_that_has_given_us_up_is_registered_with_again(tmp_path: Path) ->
 
 @pytest.mark.parametrize("status", [401, 404, 405])
 def test_a_peer_that_takes_no_registration_is_announced_to(tmp_path: Path, status: int) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha") as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha") as node:
         double.refuses["/peers/register"] = {"http": status, "message": "no"}
         with_key(node, lambda db: store.put(db, AGENT, double.url, REPO, "unkeyed", 1))
         shared = project(node)
@@ -135,13 +112,13 @@ def test_a_peer_that_takes_no_registration_is_announced_to(tmp_path: Path, statu
 
 
 def test_a_project_that_a_peer_made_before_it_met_us_is_found(tmp_path: Path) -> None:
-    with Double() as double:
+    with ForeignPeerDouble() as double:
         theirs, foreign = double.make("alpha"), double.make("alpha")
         for repo in double.repos(foreign):
             repo.pop("assigned_agent", None)
         contract = double.contract_of(proposed_by=double.own_repo(theirs)["repo_id"])
         double.projects[theirs]["contracts"].append(contract)
-        settings = {"repo": "alpha", "sync_seconds": 1}
+        settings = {"repo": "alpha", "sync_seconds": 0.2}
         with Node(tmp_path, peers=double.url, **settings) as node:
             at = contract["contract_id"]
             eventually(lambda: holds(node, theirs) and status(node, theirs, at) == "proposed")
@@ -150,8 +127,8 @@ def test_a_project_that_a_peer_made_before_it_met_us_is_found(tmp_path: Path) ->
 
 
 def test_a_peer_that_lists_no_projects_is_not_asked_again(tmp_path: Path) -> None:
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double:
         double.refuses["cacp/project/list"] = {"code": -32601, "message": "Method not found"}
         with Node(tmp_path, peers=double.url, **settings) as node:
             shared_by(node, double)
@@ -164,43 +141,12 @@ def test_a_peer_that_lists_no_projects_is_not_asked_again(tmp_path: Path) -> Non
 # --- what it costs ------------------------------------------------------------------------------
 
 
-def test_a_change_of_one_contract_reads_one_contract(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        shared = shared_by(node, double)
-        contract = propose(node, shared)
-        eventually(lambda: settled(node, contract))
-        double.projects[shared]["large"] = "x" * 1_000_000
-        double.calls.clear()
-        double.answered = 0
-        place = {"projectId": shared, "contractId": contract}
-        node.call("cacp/contract/respond", **place, action="request_change")
-        node.call("cacp/context/askQuestion", projectId=shared, question="Which path?")
-        eventually(lambda: len(double.projects[shared]["context_history"]) == 1)
-        eventually(lambda: (double.contract(shared, contract) or {})["status"] == "negotiating")
-        eventually(lambda: waiting(node) == 0)
-        assert "cacp/project/get" not in double.calls
-        assert double.answered < 10_000
-
-
-def test_a_peer_that_shows_no_single_contract_is_read_whole(tmp_path: Path) -> None:
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
-        shared = shared_by(node, double)
-        double.refuses["cacp/contract/get"] = {"code": -32601, "message": "Method not found"}
-        contract = propose(node, shared)
-        eventually(lambda: settled(node, contract))
-        place = {"projectId": shared, "contractId": contract}
-        node.call("cacp/contract/respond", **place, action="request_change")
-        eventually(lambda: (double.contract(shared, contract) or {})["status"] == "negotiating")
-        eventually(lambda: waiting(node) == 0)
-        assert double.calls.count("cacp/contract/get") == 1
-
-
 # --- a race that the peer has lost --------------------------------------------------------------
 
 
 def test_a_version_of_a_peer_that_lost_is_kept_and_both_are_told(tmp_path: Path) -> None:
     """Docs, mesh: the loser of a race is kept."""
-    with Double() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
+    with ForeignPeerDouble() as double, Node(tmp_path, repo="alpha", peers=double.url) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -229,8 +175,8 @@ def test_a_version_of_a_peer_that_lost_is_kept_and_both_are_told(tmp_path: Path)
 def test_what_a_peer_has_lost_in_a_race_of_its_own_is_sent_to_it_again(tmp_path: Path) -> None:
     """It reads its copy, takes our start, and writes its own step over both: it tells that whole,
     as ever, and nothing else would show that our start is gone from it."""
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))
@@ -243,14 +189,15 @@ def test_what_a_peer_has_lost_in_a_race_of_its_own_is_sent_to_it_again(tmp_path:
         own = double.own_repo(shared)["repo_id"]
         begun = {"repo_id": own, "agent_id": AGENT, "status": "in_progress"}
         stale = before["implementations"]
+        sent = double.calls.count("cacp/contract/sync")
         double.change(node.url, shared, contract, implementations=[*stale, begun])
-        assert workers(double, shared, contract) == 1
         eventually(lambda: workers(double, shared, contract) == 2)
+        assert double.calls.count("cacp/contract/sync") > sent, "our start was gone from it"
         ours = node.call("cacp/contract/get", **place)["implementations"]
         assert [one["status"] for one in ours] == ["in_progress", "in_progress"]
 
 
-def workers(double: Double, project_id: str, contract_id: str) -> int:
+def workers(double: ForeignPeerDouble, project_id: str, contract_id: str) -> int:
     """Of how many repos the peer knows that they have begun."""
     found = double.contract(project_id, contract_id)
     assert found is not None
@@ -261,8 +208,8 @@ def test_a_peer_that_never_shows_a_contract_as_it_is_is_not_written_to_for_ever(
     tmp_path: Path,
 ) -> None:
     """It drops what it doesn't know: that is sent once more for what it showed, then it is so."""
-    settings = {"repo": "alpha", "sync_seconds": 1}
-    with Double() as double, Node(tmp_path, peers=double.url, **settings) as node:
+    settings = {"repo": "alpha", "sync_seconds": 0.2}
+    with ForeignPeerDouble() as double, Node(tmp_path, peers=double.url, **settings) as node:
         shared = shared_by(node, double)
         contract = propose(node, shared)
         eventually(lambda: settled(node, contract))

@@ -9,28 +9,29 @@ from typing import Any
 import pytest
 
 from peers.digest import Name
-from peers.foreign import Exchange
+from peers.foreign import ContractExchange
 from peers.foreign_plan import Shown, shown_of
 from schemas.facts import VersionFact
 from schemas.sync import PeerContract
 from server.domain.canonical import digest
 from server.mesh.foreign_exchange import (
-    Ours,
-    held,
+    LocalProject,
+    differing_contracts,
     holds_repo,
-    lacking,
+    load_entities,
+    load_project,
+    local_ids,
     may_read_parts,
-    our_ids,
-    sending,
-    sent,
-    sent_whole,
-    unheard,
-    whole_held,
+    note_sending,
+    note_sent,
+    note_sent_project,
+    unmerged_messages,
     written_for,
 )
 from server.store import contracts, peers, projects
+from server.store.connection import connect
 from server.store.contracts import ContractHeader
-from server.store.database import Transaction, connect
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 from server.store.peers import Peer
 from server.store.projects import Repo
@@ -63,8 +64,8 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def ours_in(db: sqlite3.Connection) -> Ours:
-    found = held(PEER, "p", [CONTRACT], db)
+def ours_in(db: sqlite3.Connection) -> LocalProject:
+    found = load_entities(PEER, "p", [CONTRACT], db)
     assert found is not None
     return found
 
@@ -87,16 +88,16 @@ def theirs(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def exchange(db: sqlite3.Connection) -> Exchange:
+def exchange(db: sqlite3.Connection) -> ContractExchange:
     kept = peers.exchanged(db, PEER.agent_id, "c")
     assert kept is not None
-    return Exchange.model_validate_json(kept)
+    return ContractExchange.model_validate_json(kept)
 
 
 def hear(db: sqlite3.Connection, **said: Any) -> None:
     """Remember that the peer has said something of the contract."""
     with_our_ids = theirs(proposed_by="our-a") | said
-    heard = Exchange().after_hearing(PeerContract.model_validate(with_our_ids))
+    heard = ContractExchange().after_hearing(PeerContract.model_validate(with_our_ids))
     peers.put_exchanged(db, PEER.agent_id, "c", heard.model_dump_json())
 
 
@@ -108,29 +109,31 @@ def test_what_is_asked_for_is_held_or_all_of_it(db: sqlite3.Connection) -> None:
     some = ours_in(db)
     assert (some.project["contracts"], list(some.contracts)) == ([], ["c"])
     assert some.exchanged == {"c": None}
-    whole = whole_held(PEER, "p", db)
+    whole = load_project(PEER, "p", db)
     assert whole is not None
     assert whole.project["contracts"] == list(whole.contracts.values())
-    gone = held(PEER, "p", [Name("contract", "p", "?"), Name("context", "p", "?"), PROJECT], db)
+    gone = load_entities(
+        PEER, "p", [Name("contract", "p", "?"), Name("context", "p", "?"), PROJECT], db
+    )
     assert gone is not None
     assert (gone.contracts, gone.packets) == ({}, {})
-    assert held(PEER, "nowhere", [], db) is whole_held(PEER, "nowhere", db) is None
+    assert load_entities(PEER, "nowhere", [], db) is load_project(PEER, "nowhere", db) is None
 
 
 def test_ids_are_told_apart_by_the_names_of_repos(db: sqlite3.Connection) -> None:
     ours = ours_in(db)
-    assert our_ids(ours, shown()) == {"x": "our-a", "y": "our-mobile-app"}
+    assert local_ids(ours, shown()) == {"x": "our-a", "y": "our-mobile-app"}
     assert written_for(ours.contracts["c"], ours, shown())["proposed_by"] == "x"
     assert written_for(ours.contracts["c"], ours, shown(repos=[]))["proposed_by"] == "our-a"
 
 
 def test_what_was_exchanged_before_is_not_heard_again(db: sqlite3.Connection) -> None:
     found = shown(contracts=[theirs()])
-    assert list(unheard(PEER, "p", found, db)) == [PROJECT, CONTRACT]
+    assert list(unmerged_messages(PEER, "p", found, db)) == [PROJECT, CONTRACT]
     hear(db)
-    assert list(unheard(PEER, "p", found, db)) == [PROJECT]
+    assert list(unmerged_messages(PEER, "p", found, db)) == [PROJECT]
     for later in ({"updated_at": "2026-01-01T00:00:06"}, {"status": "agreed"}, {"status": "odd"}):
-        assert CONTRACT in unheard(PEER, "p", shown(contracts=[theirs(**later)]), db)
+        assert CONTRACT in unmerged_messages(PEER, "p", shown(contracts=[theirs(**later)]), db)
 
 
 def test_only_packets_of_the_peers_own_are_heard(db: sqlite3.Connection) -> None:
@@ -140,13 +143,13 @@ def test_only_packets_of_the_peers_own_are_heard(db: sqlite3.Connection) -> None
         {"packet_id": "3", "from_agent": "aid://example.com/other@1.0.0"},
         {"packet_id": "4"},
     ]
-    found = unheard(PEER, "p", shown(context_history=said), db)
+    found = unmerged_messages(PEER, "p", shown(context_history=said), db)
     assert [name.entity_id for name in found] == ["p", "1", "2"]
 
 
 def test_what_a_peer_shows_otherwise_than_it_is_held_it_lacks(db: sqlite3.Connection) -> None:
     def told(*contracts: dict[str, Any]) -> dict[Name, str]:
-        return lacking("p", shown(contracts=list(contracts)), db)
+        return differing_contracts("p", shown(contracts=list(contracts)), db)
 
     same, unknown = theirs(), theirs(contract_id="unknown")
     assert told() == told(same) == told(same, unknown) == {}
@@ -162,7 +165,7 @@ def test_what_the_peer_has_taken_is_the_last_word(db: sqlite3.Connection) -> Non
     hear(db)
     ours = ours_in(db)
     written = {"updated_at": "2026-01-01T00:00:05.000001"}
-    assert not sent(PEER, CONTRACT, ours, written, writing(db))
+    assert not note_sent(PEER, CONTRACT, ours, written, writing(db))
     last = exchange(db).last
     assert last is not None
     assert (last.proposed_by, last.updated_at) == ("our-a", written["updated_at"])
@@ -173,18 +176,18 @@ def test_what_the_peer_says_meanwhile_stays_its_last_word(db: sqlite3.Connection
     ours = ours_in(db)
     ours.contracts["c"]["status"] = "negotiating"
     hear(db, status="agreed")
-    assert sent(PEER, CONTRACT, ours, theirs(), writing(db)), "ours is another by now"
+    assert note_sent(PEER, CONTRACT, ours, theirs(), writing(db)), "ours is another by now"
     last = exchange(db).last
     assert last is not None
     assert last.status == "agreed"
     ours.contracts["c"]["status"] = "proposed"
-    assert not sent(PEER, CONTRACT, ours, theirs(), writing(db)), "ours is what was sent"
+    assert not note_sent(PEER, CONTRACT, ours, theirs(), writing(db)), "ours is what was sent"
 
 
 def test_a_whole_project_is_remembered_with_its_header(db: sqlite3.Connection) -> None:
-    whole = whole_held(PEER, "p", db)
+    whole = load_project(PEER, "p", db)
     assert whole is not None
-    assert sent_whole(PEER, whole, whole.project, writing(db)) == []
+    assert note_sent_project(PEER, whole, whole.project, writing(db)) == []
     assert peers.exchanged(db, PEER.agent_id, "p") == (
         '{"name":"ours","objective":"o","status":"planning"}'
     )
@@ -194,12 +197,12 @@ def test_a_whole_project_is_remembered_with_its_header(db: sqlite3.Connection) -
     projects.update_header(db, header._replace(status="complete"))
     hear(db, status="agreed")
     whole.contracts["c"]["status"] = "negotiating"
-    assert sent_whole(PEER, whole, whole.project, writing(db)) == [CONTRACT, PROJECT]
+    assert note_sent_project(PEER, whole, whole.project, writing(db)) == [CONTRACT, PROJECT]
 
 
 def test_of_a_part_only_contracts_are_heard(db: sqlite3.Connection) -> None:
     part = shown(name="other").part({"c": theirs(status="agreed")})
-    assert list(unheard(PEER, "p", part, db)) == [CONTRACT]
+    assert list(unmerged_messages(PEER, "p", part, db)) == [CONTRACT]
 
 
 def test_parts_are_read_of_a_project_of_the_peers_whose_repos_it_has_shown(
@@ -223,9 +226,9 @@ def test_what_is_on_its_way_is_known_before_it_is_taken(db: sqlite3.Connection) 
     ours = ours_in(db)
     written = written_for(ours.contracts["c"], ours, shown())
     to = writing(db)
-    sending(PEER, CONTRACT, ours, written, to)
+    note_sending(PEER, CONTRACT, ours, written, to)
     pending = exchange(db).pending
     assert pending is not None
     assert (pending.version, exchange(db).last) == (1, None)
-    assert not sent(PEER, CONTRACT, ours, written, to), "that it was on its way is no crossing"
+    assert not note_sent(PEER, CONTRACT, ours, written, to), "that it was on its way is no crossing"
     assert (exchange(db).pending, exchange(db).last) == (None, pending)

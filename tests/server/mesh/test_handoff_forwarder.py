@@ -5,15 +5,14 @@ from typing import Any, cast
 
 import pytest
 
-from peers.errors import CallError, NotConnected, Refused, Unreachable
-from server.domain.errors import Conflict, Forbidden, HeldElsewhere, IllegalTransition, NodeAway
+from peers.errors import CallError, NotConnected, PeerRefused, PeerUnreachable
+from server.domain.acp.handoff import HeldElsewhere
+from server.domain.errors import Conflict, Forbidden, IllegalTransition, NodeAway
 from server.mesh.handoff_forwarder import KINDS, forward
 from server.mesh.mesh_channel import MeshChannel
 
 NODE = "aid://example.com/alpha"
-CALL = HeldElsewhere(
-    "Handoff h1 is held by that node", node=NODE, agent="aid://a/ben", call={"action": "get"}
-)
+CALL = HeldElsewhere("h1", NODE, "aid://a/ben", {"action": "get"})
 
 
 class Link:
@@ -47,16 +46,10 @@ def test_the_answer_is_handed_through() -> None:
 
 
 def test_a_human_is_told_of_and_the_caller_has_its_own_result() -> None:
-    call = HeldElsewhere(
-        "Handoff h1 is held by that node",
-        node=NODE,
-        agent="aid://a/hugh",
-        call={"action": "approve"},
-        human=True,
-        result=lambda answer: ("approved", answer),
-    )
+    call = HeldElsewhere("h1", NODE, "aid://a/hugh", {"action": "approve"}, True, "approved")
     link = Link({"answer": {"nextStep": "n"}})
-    assert asyncio.run(forward(cast(MeshChannel, link), call)) == ("approved", {"nextStep": "n"})
+    approved: dict[str, Any] = {"handoff": None, "receipts": [], "outcome": "approved"}
+    assert asyncio.run(forward(cast(MeshChannel, link), call)) == approved
     asked = {"agent": "aid://a/hugh", "call": {"action": "approve"}, "human": True}
     assert link.asked == [("acp/sync/handoff", asked)]
 
@@ -86,9 +79,9 @@ def test_what_another_node_says_is_cleaned_and_bounded() -> None:
     ("answer", "sent"),
     [
         (NotConnected("can't be reached"), False),
-        (Refused("refuses", status=200, code=-32601), False),
-        (Refused("refuses", status=200, code=-32000), False),
-        (Unreachable("broke off"), True),
+        (PeerRefused("refuses", status=200, code=-32601), False),
+        (PeerRefused("refuses", status=200, code=-32000), False),
+        (PeerUnreachable("closed the connection"), True),
         ({"answer": {"what": "ever"}}, True),
         ({"refusal": {"kind": "Refusal", "message": "m", "data": {}}}, True),
         ({}, True),
@@ -105,12 +98,12 @@ def test_no_useful_answer_says_whether_the_step_may_have_been_taken(
 
 
 def test_a_node_that_is_no_peer_is_not_asked() -> None:
-    with pytest.raises(NodeAway, match="no peer"):
+    with pytest.raises(NodeAway, match="not a peer"):
         asyncio.run(forward(None, CALL))
 
 
 def test_a_node_that_does_not_take_our_word_is_named() -> None:
-    error = Refused("refuses", status=200, code=-32003, data={"reason": "not_its_home"})
+    error = PeerRefused("refuses", status=200, code=-32003, data={"reason": "not_its_home"})
     with pytest.raises(Forbidden) as refused:
         forwarded(error)
     assert refused.value.data == {"reason": "not_its_home", "node": NODE}

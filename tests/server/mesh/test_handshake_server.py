@@ -14,16 +14,17 @@ import pytest
 from peers.timekeeper import Timekeeper
 from schemas.mesh import Hello, Introduction
 from server.domain.errors import Unauthenticated
-from server.domain.places import PLACES
+from server.domain.peer_limits import PEER_LIMITS
 from server.mesh.handshake_server import HandshakeServer
 from server.settings import load
 from server.store import mesh as store
 from server.store import peers
-from server.store.database import Database, connect
+from server.store.connection import connect
+from server.store.database import Database
 from server.store.migrate import prepare
 from server.store.stamps import Stamps
-from tests.node import Node
-from tests.stranger import TOKEN, Stranger
+from tests.support.mesh_member import TOKEN, MeshMember
+from tests.support.node import Node
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +49,14 @@ def listed(node: Node) -> set[str]:
 
 def test_who_knows_the_token_becomes_a_peer(alpha: Node) -> None:
     """While the token is being changed the old one counts too."""
-    stranger = Stranger(alpha, "beta").register()
+    stranger = MeshMember(alpha, "beta").register()
     assert stranger.agent in listed(alpha)
     assert stranger.call("cacp/sync/digest", prefixes=[""])["behind"] is False
 
 
 def test_what_registered_its_name_without_a_key_has_ended(alpha: Node) -> None:
     """In whatever version: a node's word comes with its key."""
-    stranger = Stranger(alpha, "squatted")
+    stranger = MeshMember(alpha, "squatted")
     early = stranger.agent.replace("1.0.0", "0.9.0")
     given = {"agentId": early, "endpoint": "http://127.0.0.1:9"}
     assert alpha.http.post("/peers/register", json=given).status_code == 200
@@ -66,7 +67,7 @@ def test_what_registered_its_name_without_a_key_has_ended(alpha: Node) -> None:
 
 
 def test_who_does_not_know_it_does_not(alpha: Node) -> None:
-    stranger = Stranger(alpha, "guesser")
+    stranger = MeshMember(alpha, "guesser")
     assert reason(stranger.hello("a guess that is long enough")) == "unknown_secret"
     answer = stranger.hello()
     refused = stranger.confirm(answer, "a guess that is long enough")
@@ -76,7 +77,7 @@ def test_who_does_not_know_it_does_not(alpha: Node) -> None:
 
 def test_a_fisher_learns_nothing_of_the_token(alpha: Node) -> None:
     """The mesh token fished for with a false endpoint: only HMACs and public keys are sent."""
-    fisher = Stranger(alpha, "fisher", "http://192.0.2.1/collect")
+    fisher = MeshMember(alpha, "fisher", "http://192.0.2.1/collect")
     sent = fisher.hello()
     assert TOKEN not in sent.text
     assert TOKEN.encode().hex() not in sent.text
@@ -86,16 +87,16 @@ def test_who_knows_the_token_does_not_fill_every_place(tmp_path: Path) -> None:
     """One member can come under any number of names: the operators' places stay free."""
     with Node(tmp_path, repo="alpha", mesh_token=TOKEN) as node:
         with closing(connect(node.db)) as db:
-            for number in range(PLACES["token"]):
+            for number in range(PEER_LIMITS["token"]):
                 name = f"aid://x/m{number}"
                 peers.put(db, name, "http://127.0.0.1:1", "r", "verified", 1)
                 peers.put_way(db, name, "token")
-        late = Stranger(node, "late")
+        late = MeshMember(node, "late")
         refused = late.confirm(late.hello())
         assert (refused.status_code, reason(refused)) == (403, "peer_limit")
         said = refused.json()["error"]
         assert "by the mesh token" in said["message"]
-        assert said["data"]["limit"] == PLACES["token"]
+        assert said["data"]["limit"] == PEER_LIMITS["token"]
         with closing(connect(node.db)) as db:
             now = time.time_ns() // 1000
             invite_id, code = store.invite(db, now=now, expires_at=now + 60_000_000)
@@ -104,19 +105,19 @@ def test_who_knows_the_token_does_not_fill_every_place(tmp_path: Path) -> None:
         given = {"agentId": "aid://x/here", "endpoint": "http://127.0.0.1:9"}
         assert node.http.post("/peers/register", json=given).status_code == 200
         ways = dict(node.query("SELECT came_by, count(*) FROM peers GROUP BY came_by"))
-        assert ways == {"token": PLACES["token"], "invite": 1, "operator": 1}
+        assert ways == {"token": PEER_LIMITS["token"], "invite": 1, "operator": 1}
 
 
 def test_a_confirmation_is_good_once(alpha: Node) -> None:
-    stranger = Stranger(alpha, "replayer").register()
+    stranger = MeshMember(alpha, "replayer").register()
     again = alpha.http.post("/peers/confirm", json=stranger.confirmed)
     assert (again.status_code, reason(again)) == (401, "unknown_handshake")
 
 
 def test_an_agent_id_is_pinned_to_its_key(alpha: Node) -> None:
     """Another agent's id registered again, with the mesh token: still refused."""
-    Stranger(alpha, "pinned").register()
-    thief = Stranger(alpha, "pinned")
+    MeshMember(alpha, "pinned").register()
+    thief = MeshMember(alpha, "pinned")
     refused = thief.hello()
     assert (refused.status_code, reason(refused)) == (400, "key_pinned")
     with closing(connect(alpha.db)) as db:
@@ -126,7 +127,7 @@ def test_an_agent_id_is_pinned_to_its_key(alpha: Node) -> None:
 
 def test_with_its_key_an_agent_registers_again_and_both_keys_hold_for_a_while(alpha: Node) -> None:
     """Rotation without downtime."""
-    stranger = Stranger(alpha, "renewing").register()
+    stranger = MeshMember(alpha, "renewing").register()
     before = stranger.key
     stranger.register()
     for key in (before, stranger.key):
@@ -142,20 +143,20 @@ def test_with_its_key_an_agent_registers_again_and_both_keys_hold_for_a_while(al
     ["http://169.254.169.254/latest/", "http://[fe80::1]/", "file:///etc", "http://0.0.0.0/"],
 )
 def test_an_endpoint_that_must_not_be_called_is_refused(alpha: Node, endpoint: str) -> None:
-    stranger = Stranger(alpha, "metadata", endpoint)
+    stranger = MeshMember(alpha, "metadata", endpoint)
     refused = stranger.hello()
     assert refused.status_code in (400, 403)
     assert stranger.agent not in listed(alpha)
 
 
 def test_the_node_does_not_become_its_own_peer(alpha: Node) -> None:
-    impostor = Stranger(alpha, "alpha")
+    impostor = MeshMember(alpha, "alpha")
     impostor.agent = alpha.get("/health").json()["agentId"]
     assert reason(impostor.hello()) == "own_agent"
 
 
 def test_handshakes_that_are_not_finished_are_limited(alpha: Node) -> None:
-    strangers = [Stranger(alpha, f"many-{number}") for number in range(120)]
+    strangers = [MeshMember(alpha, f"many-{number}") for number in range(120)]
     statuses = [stranger.hello().status_code for stranger in strangers]
     assert set(statuses) == {200, 429}
     assert not {stranger.agent for stranger in strangers} & listed(alpha)
@@ -174,10 +175,10 @@ def test_an_invite_is_good_once(tmp_path: Path) -> None:
             revoked, _ = store.invite(db, now=1, expires_at=2**60)
             store.revoke_invite(db, revoked, now=2)
         secret = code.partition(".")[2]
-        first = Stranger(node, "beta").register(secret, invite)
+        first = MeshMember(node, "beta").register(secret, invite)
         assert first.call("cacp/sync/digest", prefixes=[""])
         for id in (invite, revoked, "inv_unknown"):
-            assert reason(Stranger(node, "gamma").hello(secret, id)) == "unknown_secret"
+            assert reason(MeshMember(node, "gamma").hello(secret, id)) == "unknown_secret"
 
 
 def test_an_invite_ends_by_the_nodes_time_not_its_machines(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from peers.errors import NotConnected, Refused, Unreachable
+from peers.errors import NotConnected, PeerRefused, PeerUnreachable
 from peers.signing import SigningKey, verify
 from server.domain.authorship import statement
 from server.mesh.mail_sender import WRONG, MailSender
@@ -16,7 +16,7 @@ from server.mesh.mesh_channel import MeshChannel
 from server.methods.sync import agent_homes
 from server.store import mail_outbox, mesh, peers
 from server.store.database import Database
-from server.store.mail_outbox import OutboxMessage
+from server.store.mail_outbox import StoredDirectory
 from server.store.peers import Peer
 from tests.server.methods.acp.office import START, Office
 
@@ -37,7 +37,7 @@ class Peering:
         peers.put(db, BETA, "http://127.0.0.1:1", "r", "verified", START)
         peers.put_keys(db, BETA, "secret", "id")
         mesh.pin(db, BETA, "key")
-        mail_outbox.put_directory(db, BETA, OutboxMessage(1, "e", "{}"))
+        mail_outbox.put_directory(db, BETA, StoredDirectory(1, "e", "{}"))
         mesh.put_home(db, "zoe", BETA)
         agent_homes.publish(office.context())
         found = cast(Peer, peers.find(db, BETA))
@@ -67,7 +67,7 @@ class Peering:
         return self.runner.run(run())
 
     def owed(self) -> list[str]:
-        return [one.message_id for one in mail_outbox.owed(self.office.db, BETA, 10)]
+        return [one.message_id for one in mail_outbox.entries(self.office.db, BETA, 10)]
 
     def offered(self) -> list[int]:
         rows = self.office.rows("SELECT offered FROM mail_routes ORDER BY message_id")
@@ -127,11 +127,11 @@ def test_what_may_have_arrived_is_the_peers_to_end(peering: Peering) -> None:
 
     def breaks(method: str, params: dict[str, Any]) -> Any:
         if is_mail(method):
-            raise Unreachable("broke off")
+            raise PeerUnreachable("closed the connection")
         return peering.takes(method, params)
 
     peering.answer = breaks
-    with pytest.raises(Unreachable):
+    with pytest.raises(PeerUnreachable):
         peering.deliver()
     assert (peering.offered(), peering.owed()) == ([1], [sent])
     peering.answer = peering.takes
@@ -146,7 +146,7 @@ def test_one_that_is_never_taken_holds_up_no_other(peering: Peering, code: int) 
 
     def picky(method: str, params: dict[str, Any]) -> Any:
         if is_mail(method) and any(bad in one["text"] for one in params["messages"]):
-            raise Refused("refuses: no", status=200, code=code)
+            raise PeerRefused("refuses: no", status=200, code=code)
         return peering.takes(method, params)
 
     peering.answer = picky
@@ -164,7 +164,7 @@ def test_a_peer_that_answers_nonsense_has_not_confirmed(peering: Peering) -> Non
         peering.answer = lambda method, params, one=nonsense: (  # type: ignore[misc]
             one if is_mail(method) else {"listed": None}
         )
-        with pytest.raises(Refused):
+        with pytest.raises(PeerRefused):
             peering.deliver()
         assert len(peering.owed()) == 1
 

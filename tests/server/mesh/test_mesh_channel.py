@@ -7,9 +7,9 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from peers.client import Client
+from peers.client import HttpClient
 from peers.digest import Name
-from peers.errors import Refused
+from peers.errors import PeerRefused
 from peers.signing import SigningKey
 from server.mesh.mesh_channel import MADE_AT_ONCE, MeshChannel
 from server.methods.sync.composer import BuiltMessages, Composer
@@ -40,7 +40,7 @@ class Taking:
     async def post(self, url: str, body: bytes, *, key: str | None) -> Any:
         requests = orjson.loads(body)
         if len(requests) > self.most or any("huge" in one["params"] for one in requests):
-            raise Refused("refuses (HTTP 413)", status=413)
+            raise PeerRefused("refuses (HTTP 413)", status=413)
         self.batches.append([one["params"] for one in requests])
         return [self._answer(one) for one in requests]
 
@@ -87,7 +87,7 @@ def untaken(names: list[str], taking: Taking, composing: Composing) -> dict[str,
     async def rejoin(peer: Peer) -> None:
         raise AssertionError
 
-    link = MeshChannel(cast(Client, taking), node, peer, cast(Composer, composing), rejoin)
+    link = MeshChannel(cast(HttpClient, taking), node, peer, cast(Composer, composing), rejoin)
     found = asyncio.run(link.deliver({Name("contract", "p", name): 1 for name in names}))
     return {name.entity_id: reason for name, reason in found.items()}
 
@@ -101,7 +101,7 @@ def test_a_peer_that_takes_smaller_batches_gets_them() -> None:
 
 def test_a_peer_of_an_older_release_is_asked_without_what_it_does_not_know() -> None:
     """And doesn't count as down for it."""
-    older = Refused("refuses", status=200, code=-32602)
+    older = PeerRefused("refuses", status=200, code=-32602)
     asked, states = [], []
 
     class Answering:
@@ -116,13 +116,15 @@ def test_a_peer_of_an_older_release_is_asked_without_what_it_does_not_know() -> 
 
     node = Self("aid://x/a@1", "a", True, True, SigningKey(bytes(32)))
     peer = Peer("aid://x/b@1", "http://x", "b", "verified", 1, 1, secret="s")
-    link = MeshChannel(cast(Client, Answering()), node, peer, cast(Composer, Composing()), rejoin)
-    link.heard = lambda: states.append("heard")
-    link.lost = lambda error: states.append("lost")
+    link = MeshChannel(
+        cast(HttpClient, Answering()), node, peer, cast(Composer, Composing()), rejoin
+    )
+    link.on_contact = lambda: states.append("heard")
+    link.on_failure = lambda error: states.append("lost")
     assert asyncio.run(link.call("m", {"kinds": []}, prefixes=[])) == "answer"
     assert asked == [{"prefixes", "kinds"}, {"prefixes"}]
-    older = Refused("refuses", status=200, code=-32003)
-    with pytest.raises(Refused):
+    older = PeerRefused("refuses", status=200, code=-32003)
+    with pytest.raises(PeerRefused):
         asyncio.run(link.call("m", {"kinds": []}, prefixes=[]))
     assert (asked[2:], states) == ([{"prefixes", "kinds"}], ["heard", "lost"])
 
@@ -148,7 +150,7 @@ def test_what_is_refused_for_good_is_told_and_the_others_are_taken() -> None:
     assert untaken(names, taking, Composing()) == {
         "wrong": "refuses: no",
         "huge": "refuses (HTTP 413)",
-        "breaks": "something breaks in the peer when it takes this; its log says what",
+        "breaks": "an internal error of the peer; its log has the details",
         "unsendable": "can't be signed",
         "orphan": "refuses: no claim",
     }
@@ -158,5 +160,5 @@ def test_what_is_refused_for_good_is_told_and_the_others_are_taken() -> None:
 
 
 def test_what_is_the_fault_of_the_peers_disk_is_sent_again_with_all_after_it() -> None:
-    with pytest.raises(Refused, match="no room"):
+    with pytest.raises(PeerRefused, match="no room"):
         untaken(["a", "full", "b"], Taking(100, set()), Composing())

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from peers.digest import Name
-from peers.sender import Held, Sender
-from server.mesh.send_progress import SHOWN, SendProgress, told_of
+from peers.sender import Sender, UndeliveredEntity
+from server.mesh.send_progress import SHOWN, SendProgress, undelivered_of
 from server.store import peers, undelivered
 from server.store.database import Database
 from server.store.migrate import prepare
@@ -55,7 +55,10 @@ def begun(database: Database, cursor: int = 0) -> tuple[SendProgress, Sender]:
 def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) -> None:
     async def story(database: Database) -> None:
         progress, one = begun(database)
-        one.cursor, one.held = 9, {ONE: Held(4, "why", 2, due=5.0), OTHER: Held(7, "no", 1)}
+        one.cursor, one.undelivered = (
+            9,
+            {ONE: UndeliveredEntity(4, "why", 2, due=5.0), OTHER: UndeliveredEntity(7, "no", 1)},
+        )
         await progress.keep({BETA: one})
         commits = database.commits
         await progress.keep({BETA: one})
@@ -63,11 +66,14 @@ def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) 
         [peer] = database.read(peers.every)
         assert peer.cursor == 9
         _, again = begun(database, peer.cursor)
-        assert again.held == {ONE: Held(4, "why", 2), OTHER: Held(7, "no", 1)}
+        assert again.undelivered == {
+            ONE: UndeliveredEntity(4, "why", 2),
+            OTHER: UndeliveredEntity(7, "no", 1),
+        }
         assert again.confirmed == 3, "since then the first of it waits"
-        one.held = {OTHER: Held(7, "no", 2)}
+        one.undelivered = {OTHER: UndeliveredEntity(7, "no", 2)}
         await progress.keep({BETA: one})
-        assert database.read(undelivered.every) == {BETA: {OTHER: Held(7, "no", 2)}}
+        assert database.read(undelivered.every) == {BETA: {OTHER: UndeliveredEntity(7, "no", 2)}}
 
     on_disk(tmp_path / "node.db", story)
 
@@ -75,14 +81,40 @@ def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) 
 def test_what_an_operator_drops_is_tried_no_more(tmp_path: Path) -> None:
     async def story(database: Database) -> None:
         progress, one = begun(database)
-        one.held = {ONE: Held(4, "why", 2), OTHER: Held(7, "no", 1)}
+        one.undelivered = {
+            ONE: UndeliveredEntity(4, "why", 2),
+            OTHER: UndeliveredEntity(7, "no", 1),
+        }
         await progress.keep({BETA: one})
         await database.write(lambda to: undelivered.drop(to.connection, BETA, "one"))
         await progress.keep({BETA: one})
-        assert set(one.held) == {OTHER}
-        one.held = {**one.held, ONE: Held(11, "why", 1)}
+        assert set(one.undelivered) == {OTHER}
+        one.undelivered = {
+            **one.undelivered,
+            ONE: UndeliveredEntity(11, "why", 1),
+        }
         await progress.keep({BETA: one})
         assert set(database.read(undelivered.every)[BETA]) == {ONE, OTHER}, "it has changed"
+
+    on_disk(tmp_path / "node.db", story)
+
+
+def test_what_is_dropped_while_it_is_tried_stays_dropped(tmp_path: Path) -> None:
+    """The try ends after the drop, and before the sender has heard of it."""
+
+    async def story(database: Database) -> None:
+        progress, one = begun(database)
+        one.undelivered = {ONE: UndeliveredEntity(4, "why", 2)}
+        await progress.keep({BETA: one})
+        again = {ONE: UndeliveredEntity(4, "why", 3)}
+        await database.write(lambda to: undelivered.drop(to.connection, BETA, "one"))
+        await database.write(lambda to: undelivered.put(to.connection, BETA, again))
+        assert database.read(undelivered.every) == {}
+        await progress.keep({BETA: one})
+        one.undelivered = again
+        await progress.keep({BETA: one})
+        await progress.keep({BETA: one})
+        assert (one.undelivered, database.read(undelivered.every)) == ({}, {})
 
     on_disk(tmp_path / "node.db", story)
 
@@ -93,16 +125,18 @@ def test_what_a_peer_asked_for_in_vain_is_held(tmp_path: Path) -> None:
         noted = {ONE: "can't be signed"}
         await database.write(lambda to: undelivered.note(to.connection, BETA, noted))
         await progress.keep({BETA: one})
-        assert one.held == {ONE: Held(6, "can't be signed")}
-        [told] = told_of(one)
-        assert told == {
+        assert one.undelivered == {ONE: UndeliveredEntity(6, "can't be signed")}
+        [shown] = undelivered_of(one)
+        assert shown == {
             "entity": "contract",
             "projectId": "p",
             "entityId": "one",
             "reason": "can't be signed",
             "tries": 0,
         }
-        one.held = {Name("contract", "p", str(at)): Held(1, "") for at in range(SHOWN + 1)}
-        assert len(told_of(one)) == SHOWN
+        one.undelivered = {
+            Name("contract", "p", str(at)): UndeliveredEntity(1, "") for at in range(SHOWN + 1)
+        }
+        assert len(undelivered_of(one)) == SHOWN
 
     on_disk(tmp_path / "node.db", story)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from peers.digest import Name
-from peers.sender import Held, Sender
+from peers.sender import Sender, UndeliveredEntity
 from peers.signing import SigningKey
-from server.domain.places import PEERS_MAX
+from server.domain.peer_limits import PEERS_MAX
 from server.mesh.supervisor import Supervisor
 from server.node import Node as Methods
 from server.settings import Settings
@@ -20,41 +20,15 @@ from server.store import peers as registered
 from server.store.database import Database
 from server.store.migrate import prepare
 from server.util.loops import Loops
-from tests.node import Node, free_port
-from tests.scenarios.mesh import Meshed, agent_of, equal, peers, project
-from tests.stranger import TOKEN, Stranger
-from tests.waiting import eventually
-
-
-def test_a_peer_says_how_its_exchange_goes(mesh: Meshed) -> None:
-    """GET /peers: health, lag, backlog, last contact, last error."""
-    alpha = mesh.add("alpha")
-    beta = mesh.add("beta", alpha)
-    eventually(lambda: bool(peers(beta)) and peers(beta)[0].get("sync", {}).get("health") == "up")
-    [found] = peers(beta)
-    assert (found["agentId"], found["trust"]) == (agent_of("alpha"), "verified")
-    assert found["sync"] | {"lastContact": None, "digestRounds": 0} == {
-        "health": "up",
-        "backlog": 0,
-        "undelivered": 0,
-        "mail": 0,
-        "lagSeconds": 0.0,
-        "lastContact": None,
-        "retries": 0,
-        "digestRounds": 0,
-    }
-    eventually(lambda: peers(beta)[0].get("clockAheadSeconds") == 0)
-    project(beta)
-    eventually(lambda: equal(alpha, beta))
-    metrics = beta.get("/metrics").text
-    names = ("up", "backlog", "undelivered", "lag_seconds", "retries_total", "conflicts_total")
-    for name in (*names, "digest_rounds_total"):
-        assert f'cacp_peer_{name}{{peer="{agent_of("alpha")}"}}' in metrics
+from tests.support.mesh import Mesh, agent_of, equal, peers, project
+from tests.support.mesh_member import TOKEN, MeshMember
+from tests.support.node import Node, free_port
+from tests.support.waiting import eventually
 
 
 def test_a_peer_that_is_gone_for_good_costs_nothing(tmp_path: Path) -> None:
     with Node(tmp_path, repo="alpha", mesh_token=TOKEN, log_format="json") as node:
-        Stranger(node, "gone").register()
+        MeshMember(node, "gone").register()
         eventually(lambda: '"peer_down"' in node.log)
         for _ in range(20):
             project(node)
@@ -64,7 +38,7 @@ def test_a_peer_that_is_gone_for_good_costs_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in node.log
 
 
-def test_who_registers_again_is_found_at_its_new_endpoint(mesh: Meshed) -> None:
+def test_who_registers_again_is_found_at_its_new_endpoint(mesh: Mesh) -> None:
     alpha = mesh.add("alpha")
     beta = mesh.add("beta", alpha)
     eventually(lambda: equal(alpha, beta) and len(peers(alpha)) == 1)
@@ -112,7 +86,7 @@ def flood(node: Node, numbers: Iterable[int]) -> Counter[int]:
 
 def strangers(node: Node, count: int) -> Counter[int]:
     """The same, of nodes that don't know the mesh token, each with a key of its own."""
-    answers = (Stranger(node, f"s{number}").hello("not the token") for number in range(count))
+    answers = (MeshMember(node, f"s{number}").hello("not the token") for number in range(count))
     return Counter(answer.status_code for answer in answers)
 
 
@@ -154,18 +128,24 @@ def test_who_moves_forgets_nothing_that_was_not_taken(tmp_path: Path) -> None:
         node = Methods(agent_of("alpha"), "alpha", True, True, SigningKey(b"k" * 32))
         mesh = Supervisor(settings, database, node, Loops())
         await register("http://127.0.0.1:1")
-        await mesh._match()
-        running, keep = mesh._tasks[beta], mesh._progress.keep
+        await mesh._match_peers()
+        before, keep = mesh._peers[beta], mesh._progress.keep
+        running = list(before.running)
 
         async def keep_while_it_goes_on(senders: Mapping[str, Sender]) -> None:
             await keep(senders)
             if not all(task.done() for task in running):
-                senders[beta].cursor, senders[beta].held = 9, {refused: Held(9, "no")}
+                senders[beta].cursor, senders[beta].undelivered = (
+                    9,
+                    {refused: UndeliveredEntity(9, "no")},
+                )
 
         mesh._progress.keep = keep_while_it_goes_on  # type: ignore[method-assign]
         await register("http://127.0.0.1:2")
-        await mesh._match()
-        assert mesh.senders[beta].cursor < 9 or refused in mesh.senders[beta].held
+        await mesh._match_peers()
+        after = mesh._peers[beta]
+        assert after is not before
+        assert after.sender.cursor < 9 or refused in after.sender.undelivered
         await mesh.stop()
         await database.close()
 

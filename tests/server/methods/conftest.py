@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.desk import Desk
-from tests.mail import Agent, agent
-from tests.node import Node
-from tests.stranger import ALPHA, GUS, TOKEN, Stranger
+from tests.support.in_process_node import InProcessNode
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.mesh_member import ALPHA, GUS, TOKEN, MeshMember
+from tests.support.node import Node
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +23,21 @@ def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 @pytest.fixture(scope="module")
-def gamma(alpha: Node) -> Stranger:
+def gamma(alpha: Node) -> MeshMember:
     """A peer at which Gus is at home."""
-    gamma = Stranger(alpha, "gamma").register()
+    gamma = MeshMember(alpha, "gamma").register()
     gamma.lists(gamma.agent, GUS)
     return gamma
 
 
 @pytest.fixture(scope="module")
-def beta(alpha: Node) -> Stranger:
+def beta(alpha: Node) -> MeshMember:
     """A peer that says what a test has it say."""
-    return Stranger(alpha, "beta").register()
+    return MeshMember(alpha, "beta").register()
 
 
 @pytest.fixture
-def shared(alpha: Node, beta: Stranger) -> str:
+def shared(alpha: Node, beta: MeshMember) -> str:
     """A project that beta told of, and that alpha has joined."""
     project_id = str(uuid4())
     beta.project(project_id)
@@ -48,11 +48,11 @@ def shared(alpha: Node, beta: Stranger) -> str:
 
 
 @pytest.fixture
-def ann(alpha: Node) -> Agent:
+def ann(alpha: Node) -> MailAgent:
     return agent(alpha, "ann")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with Desk(tmp_path) as desk:
+def desk(tmp_path: Path) -> Iterator[InProcessNode]:
+    with InProcessNode(tmp_path) as desk:
         yield desk

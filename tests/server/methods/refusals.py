@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.node import RpcError
+from tests.support.node import RpcError
 
 
 @contextmanager

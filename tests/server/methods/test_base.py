@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from server.methods import METHODS
-from server.methods.base import Session, new_id
-from tests.node import bearer, error_of
+from server.methods.base import CallSession, new_id
 from tests.server.methods.refusals import refused
-from tests.team import Team
-from tests.waiting import PATIENCE
+from tests.support.node import bearer, error_of
+from tests.support.team import Team
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_session_waits_for_what_comes_first(first: str) -> None:
     async def wait() -> None:
         event, stopping = asyncio.Event(), asyncio.Event()
         nothing: Any = None
-        session = Session(nothing, nothing, nothing, "acp/inbox", stopping)
+        session = CallSession(nothing, nothing, nothing, "acp/inbox", stopping)
         until = session.until(event, 0.01 if first == "time" else 10 * PATIENCE)
         waiting = asyncio.create_task(until)
         await asyncio.sleep(0)

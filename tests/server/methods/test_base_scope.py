@@ -25,13 +25,13 @@ from server.methods.base import Reach
 from server.serve import admission
 from server.settings import Settings
 from server.store import changes, contracts
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 from tests.cli.run import cacp
-from tests.node import AGENT, Node, bearer
 from tests.server.mcp_tools.test_endpoint import answer_of, post, using
-from tests.sharing import inline
-from tests.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
+from tests.support.node import AGENT, Node, bearer
+from tests.support.shared_files import inline
+from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
 
 Json = dict[str, Any]
 

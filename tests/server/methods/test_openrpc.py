@@ -12,7 +12,7 @@ from schemas.base import SAFE_INTEGER
 from schemas.errors import ErrorCode
 from server.methods import METHODS
 from server.methods.openrpc import document, verbose
-from tests.team import CONTENT, Team
+from tests.support.team import CONTENT, Team
 
 
 @cache

@@ -1,6 +1,6 @@
 """rpc.discover (OpenRPC, Service Discovery Method)."""
 
-from tests.node import Node
+from tests.support.node import Node
 
 
 def test_discover_gives_the_published_document(node: Node) -> None:

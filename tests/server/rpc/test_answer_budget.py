@@ -89,7 +89,7 @@ def test_the_members_of_a_batch_share_a_limit() -> None:
         with pytest.raises(TooLarge):
             await made(share, 3 * MIB)
         assert share.held == 6 * MIB
-        share.change(2 * MIB)
+        share.add_unchecked(2 * MIB)
         with pytest.raises(TooLarge):
             share.check()
 
@@ -216,7 +216,7 @@ def test_what_another_member_of_a_batch_takes_while_one_waits_is_kept() -> None:
         waiting = asyncio.ensure_future(made(batch, 5 * MIB))
         while not budget.waiting:
             await asyncio.sleep(0)
-        batch.change(MIB)
+        batch.add_unchecked(MIB)
         first.release()
         await waiting
         assert (batch.held, budget.taken) == (6 * MIB, 6 * MIB)
@@ -231,7 +231,7 @@ def test_small_answers_beside_it_keep_no_answer_from_its_turn() -> None:
             first, batches = budget.share("a"), [budget.share("a") for _ in range(3)]
             await made(first, 6 * MIB)
             for batch in batches:
-                batch.change(1000)
+                batch.add_unchecked(1000)
             waiting = [asyncio.ensure_future(made(batch, 6 * MIB)) for batch in batches]
             while budget.waiting < len(batches):
                 await asyncio.sleep(0)
@@ -282,7 +282,7 @@ def test_what_is_still_made_of_a_released_answer_is_broken_off_and_given_back_on
             assert budget.taken == 0
             going_on.set()
             await asyncio.gather(making, return_exceptions=True)
-            share.change(MIB)
+            share.add_unchecked(MIB)
             assert (budget.taken, share.held, budget.waiting) == (0, 0, 0)
             assert not budget._of_caller
 
@@ -293,7 +293,7 @@ def test_callers_who_hold_nothing_are_not_remembered() -> None:
     budget = AnswerBudget(LIMIT, TOTAL)
     for name in range(1000):
         share = budget.share(str(name))
-        share.change(MIB)
+        share.add_unchecked(MIB)
         budget.check(str(name))
         share.release()
     assert not budget._of_caller

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from server.methods import METHODS
-from server.store.database import connect
-from tests.node import Node, RpcError, bearer, check_result, error_of
-from tests.team import CONTENT, FRONTEND, REPO, Team
+from server.store.connection import connect
+from tests.support.node import Node, RpcError, bearer, check_result, error_of
+from tests.support.team import CONTENT, FRONTEND, REPO, Team
 
 LIST = {"jsonrpc": "2.0", "method": "cacp/project/list", "params": {"limit": 1}}
 
@@ -21,6 +21,10 @@ def answer(node: Node, request: Any, headers: dict[str, str] | None = None) -> A
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     return response.json()
+
+
+def reason(answer: Any) -> Any:
+    return answer["error"]["data"]["reason"]
 
 
 def code(response: Any) -> int:
@@ -50,6 +54,7 @@ def test_what_is_no_json_is_a_parse_error_with_id_null(node: Node, body: str) ->
     response = node.raw(body)
     assert response.status_code == 200
     assert (code(response.json()), response.json()["id"]) == (-32700, None)
+    assert reason(response.json()) == "parse_error"
 
 
 def test_a_body_that_is_no_utf8_is_a_parse_error(node: Node) -> None:
@@ -91,7 +96,8 @@ def test_params_too_deep_to_be_written_back_are_refused_alone(team: Team, depth:
 
 @pytest.mark.parametrize("request_", [1, "a", None, True, {}, {"id": 1}, {"jsonrpc": "2.0"}])
 def test_what_is_no_request_is_invalid(node: Node, request_: Any) -> None:
-    assert code(answer(node, request_)) == -32600
+    given = answer(node, request_)
+    assert (code(given), reason(given)) == (-32600, "invalid_request")
 
 
 def test_an_invalid_request_echoes_the_id_where_it_can_be_told(node: Node) -> None:
@@ -101,7 +107,7 @@ def test_an_invalid_request_echoes_the_id_where_it_can_be_told(node: Node) -> No
 
 def test_an_unknown_method_is_not_found(node: Node) -> None:
     given = answer(node, {"jsonrpc": "2.0", "method": "cacp/project/creat", "id": 1})
-    assert code(given) == -32601
+    assert (code(given), reason(given)) == (-32601, "method_not_found")
     assert "/methods" in given["error"]["message"]
 
 
@@ -145,6 +151,7 @@ def test_a_notification_gets_no_answer_to_its_errors_either(node: Node, request_
 def test_an_empty_batch_is_an_invalid_request(node: Node) -> None:
     given = answer(node, [])
     assert (code(given), given["id"]) == (-32600, None)
+    assert reason(given) == "invalid_request"
 
 
 def test_a_batch_of_nonsense_is_answered_member_by_member(node: Node) -> None:
@@ -206,10 +213,10 @@ def refused(node: Node, method: str, key: str | None = None, **params: Any) -> R
 
 
 def test_missing_and_unknown_params_are_named(node: Node) -> None:
-    """CACP 2.0, Response Format: "Invalid params: projectId required"."""
+    """CACP 2.0, Response Format: "Invalid params: projectId is required"."""
     error = refused(node, "cacp/project/get", project_id="x", why=1)
     assert error.code == -32602
-    assert error.message.startswith("Invalid params: projectId required")
+    assert error.message.startswith("Invalid params: projectId is required")
     assert error.reason == "invalid_params"
     assert {"path": "projectId", "problem": "required"} in error.data["errors"]
     assert {"path": "why", "problem": "is not a param of this method"} in error.data["errors"]

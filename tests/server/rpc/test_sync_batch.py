@@ -19,12 +19,14 @@ from server.methods.base import Context, Method
 from server.node import Node
 from server.rpc.sync_batch import SyncIntake, is_fault
 from server.store import changes, peers, projects
-from server.store.database import Database, Transaction, connect
+from server.store.connection import connect
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 from server.store.peers import Peer
-from tests.node import Node as Running
-from tests.node import bearer
-from tests.stranger import ALPHA, SOME_TIME, TOKEN, Stranger
+from tests.support.mesh_member import ALPHA, SOME_TIME, TOKEN, MeshMember
+from tests.support.node import Node as Running
+from tests.support.node import bearer
 
 BETA = "aid://example.com/beta@1.0.0"
 
@@ -154,21 +156,21 @@ def test_a_fault_of_our_own_is_told_from_what_is_refused_and_the_others_are_take
 
 
 @pytest.fixture(scope="module")
-def beta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stranger]:
+def beta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshMember]:
     """A peer of a node of its own."""
     settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN}
     with Running(tmp_path_factory.mktemp("alpha"), **settings) as node:
-        yield Stranger(node, "beta").register()
+        yield MeshMember(node, "beta").register()
         assert "Traceback" not in node.log
 
 
-def pushed(beta: Stranger, calls: list[Any]) -> Any:
+def pushed(beta: MeshMember, calls: list[Any]) -> Any:
     """The answers to calls in one batch, numbered from 0."""
     batch = [{"jsonrpc": "2.0", "id": number} | call for number, call in enumerate(calls)]
     return beta.node.raw(json.dumps(batch), bearer(beta.key)).json()
 
 
-def test_a_batch_is_answered_member_by_member(beta: Stranger) -> None:
+def test_a_batch_is_answered_member_by_member(beta: MeshMember) -> None:
     """Design §5: errors in one batch member don't touch the others."""
     calls = [project() for _ in range(60)]
     made = [one["params"]["project"]["project_id"] for one in calls]
@@ -186,7 +188,7 @@ def test_a_batch_is_answered_member_by_member(beta: Stranger) -> None:
     assert held == {one for number, one in enumerate(made) if number not in refused}
 
 
-def test_a_batch_may_hold_other_calls_and_notifications(beta: Stranger) -> None:
+def test_a_batch_may_hold_other_calls_and_notifications(beta: MeshMember) -> None:
     told, silently = project(), project()
     batch = [
         {"jsonrpc": "2.0", "id": 1} | told,
@@ -205,7 +207,7 @@ def test_a_batch_may_hold_other_calls_and_notifications(beta: Stranger) -> None:
 
 def test_what_breaks_the_node_fails_alone_and_is_in_the_log(tmp_path: Path) -> None:
     with Running(tmp_path, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as node:
-        beta = Stranger(node, "beta").register()
+        beta = MeshMember(node, "beta").register()
         damaged = project()
         assert pushed(beta, [damaged])[0]["result"] == {"status": "created"}
         with closing(connect(node.db)) as db:

@@ -10,7 +10,7 @@ import pytest
 
 from server.domain.identifiers import repo_id_for
 from server.store import projects
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 from server.store.projects import ProjectHeader, Repo
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from server.domain.bans import BanStatement, Heeds
+from server.domain.bans import BanStatement, TrustedBans
 from server.domain.errors import Forbidden
 from server.store import bans, keys, mesh, peers
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 OWN, ANN = "aid://x/own", "aid://x/ann"
 MAL = "aid://x/mal@1.0.0"
-HEEDS = Heeds.of(OWN, [ANN])
+HEEDS = TrustedBans.of(OWN, [ANN])
 BAN = BanStatement(OWN, "aid://x/mal", "their key", True, 5, "it lies")
 
 
@@ -39,7 +39,7 @@ def peer(db: sqlite3.Connection, agent_id: str, public_key: str) -> str:
 
 def test_a_word_takes_the_place_of_the_one_before(db: sqlite3.Connection) -> None:
     bans.put(db, BAN)
-    assert bans.every(db) == bans.said_by(db, f"{OWN}@3.0.0") == [BAN]
+    assert bans.every(db) == bans.statements_by(db, f"{OWN}@3.0.0") == [BAN]
     bans.put(db, BAN._replace(banned=False, stamp=6))
     assert bans.find(db, HEEDS, MAL) is None
 

@@ -11,8 +11,10 @@ from pydantic import TypeAdapter
 from schemas.contract import Contract
 from schemas.facts import Fact, VersionFact
 from server.domain import contract as domain
+from server.domain import contract_steps
 from server.domain.canonical import digest
-from server.domain.contract import Facts, Party
+from server.domain.contract import Facts
+from server.domain.contract_steps import Party
 from server.store import contracts
 from server.store.contracts import ContractHeader
 from server.store.projects import ProjectHeader as Project
@@ -86,7 +88,7 @@ def test_facts_come_back_as_they_were_added(
     db: sqlite3.Connection, project: Project, contract: str
 ) -> None:
     facts = contracts.facts_of(db, contract)
-    response = domain.respond(facts, FRONTEND, "agree", 2_000, comment="ü")
+    response = contract_steps.respond(facts, FRONTEND, "agree", 2_000, comment="ü")
     add(db, project, contract, response)
     assert contracts.facts_of(db, contract) == domain.join(facts, [response])
 
@@ -96,11 +98,11 @@ def test_the_copy_is_what_the_facts_say(
 ) -> None:
     """Design §7: the status is a pure function of the facts; the store keeps a copy."""
     steps: list[Callable[[Facts], Fact]] = [
-        lambda facts: domain.respond(facts, FRONTEND, "agree", 2_000),
-        lambda facts: domain.implement(facts, BACKEND, "complete", 3_000, files=("a",)),
-        lambda facts: domain.implement(facts, FRONTEND, "complete", 4_000),
-        lambda facts: domain.respond(facts, FRONTEND, "request_change", 5_000),
-        lambda facts: domain.update(
+        lambda facts: contract_steps.respond(facts, FRONTEND, "agree", 2_000),
+        lambda facts: contract_steps.implement(facts, BACKEND, "complete", 3_000, files=("a",)),
+        lambda facts: contract_steps.implement(facts, FRONTEND, "complete", 4_000),
+        lambda facts: contract_steps.respond(facts, FRONTEND, "request_change", 5_000),
+        lambda facts: contract_steps.update(
             facts, FRONTEND, SECOND, digest(SECOND), ("backend", "frontend"), 6_000, "note"
         ),
     ]
@@ -132,11 +134,16 @@ def test_only_a_new_version_writes_the_history(
     statements: list[str] = []
     db.set_trace_callback(statements.append)
     parties = (BACKEND.repo_id, FRONTEND.repo_id)
-    second = domain.update(
+    second = contract_steps.update(
         contracts.facts_of(db, contract), BACKEND, SECOND, digest(SECOND), parties, 2_000
     )
     for fact, writes in (
-        (domain.respond(contracts.facts_of(db, contract), FRONTEND, "request_change", 1_500), 0),
+        (
+            contract_steps.respond(
+                contracts.facts_of(db, contract), FRONTEND, "request_change", 1_500
+            ),
+            0,
+        ),
         (second, 1),
     ):
         statements.clear()
@@ -149,7 +156,7 @@ def test_only_a_new_version_writes_the_history(
 def test_facts_that_are_known_are_not_written_again(
     db: sqlite3.Connection, project: Project, contract: str
 ) -> None:
-    response = domain.respond(contracts.facts_of(db, contract), FRONTEND, "agree", 2_000)
+    response = contract_steps.respond(contracts.facts_of(db, contract), FRONTEND, "agree", 2_000)
     add(db, project, contract, response)
     before = db.total_changes
     add(db, project, contract, response)
@@ -160,8 +167,8 @@ def test_an_older_fact_does_not_replace_a_newer_one(
     db: sqlite3.Connection, project: Project, contract: str
 ) -> None:
     facts = contracts.facts_of(db, contract)
-    add(db, project, contract, domain.respond(facts, FRONTEND, "agree", 3_000))
-    add(db, project, contract, domain.respond(facts, FRONTEND, "reject", 2_000))
+    add(db, project, contract, contract_steps.respond(facts, FRONTEND, "agree", 3_000))
+    add(db, project, contract, contract_steps.respond(facts, FRONTEND, "reject", 2_000))
     assert read(db, project, contract, history=False)["status"] == "agreed"
 
 

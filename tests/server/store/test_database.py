@@ -13,12 +13,14 @@ import pytest
 
 from server.domain.clocks import Deferred
 from server.domain.errors import Conflict, Unavailable
-from server.store import changes, database
-from server.store.database import Database, Transaction, WriteFunction, connect
+from server.store import changes, connection, database
+from server.store.connection import Durability, connect
+from server.store.database import Database
+from server.store.group_commit import GROUP_SECONDS, Transaction, WriteFunction
 from server.store.migrate import prepare
 from tests.faults import shim
 from tests.faults.shim import Call, Fault
-from tests.waiting import PATIENCE, until
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +88,7 @@ async def test_a_write_is_on_disk_when_it_returns(path: Path) -> None:
 
 @pytest.mark.parametrize(("durability", "pragma"), [("FULL", 2), ("NORMAL", 1)])
 async def test_durability_is_full_unless_set_otherwise(
-    path: Path, durability: database.Durability, pragma: int
+    path: Path, durability: Durability, pragma: int
 ) -> None:
     def synchronous(transaction: Transaction) -> Any:
         return transaction.connection.execute("PRAGMA synchronous").fetchone()[0]
@@ -96,13 +98,6 @@ async def test_durability_is_full_unless_set_otherwise(
     assert await db.write(synchronous) == pragma
     await db.close()
     assert Database(path).durability == "FULL"
-
-
-def test_a_connection_is_as_design_4_says(path: Path) -> None:
-    with closing(connect(path)) as db:
-        pragmas = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
-        found = [db.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
-    assert found == ["wal", 1, 5000, 2]
 
 
 # --- group commit -------------------------------------------------------------------------------
@@ -212,7 +207,7 @@ async def test_a_slow_group_lets_the_rest_wait_for_the_next(path: Path) -> None:
     pause = threading.Event()
 
     def slow(transaction: Transaction) -> None:
-        pause.wait(database.GROUP_SECONDS * 2)
+        pause.wait(GROUP_SECONDS * 2)
 
     async with opened(path) as db:
         await gather(db, slow, put("a"), put("b"))
@@ -383,8 +378,8 @@ async def test_the_write_ahead_log_stays_bounded(
 ) -> None:
     monkeypatch.setattr(database, "WAL_CHECKPOINT", 1024 * 1024)
     copied: list[None] = []
-    checkpoint = database._checkpoint
-    monkeypatch.setattr(database, "_checkpoint", lambda on: copied.append(checkpoint(on)))
+    checkpoint = connection.checkpoint
+    monkeypatch.setattr(database, "checkpoint", lambda on: copied.append(checkpoint(on)))
     async with opened(path) as db:
         for number in range(40):
             before = len(copied)

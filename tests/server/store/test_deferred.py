@@ -37,8 +37,19 @@ def test_what_waits_for_a_predecessor_is_woken(db: sqlite3.Connection) -> None:
     deferred.put(db, message(1), "predecessor", "c1", due=10, now=0)
     deferred.put(db, message(2), "predecessor", "c2", due=10, now=0)
     deferred.put(db, message(3), "stamp", "c1", due=10, now=0)
-    deferred.wake(db, "c1")
-    assert [one.digest for one in deferred.due(db, 0)] == [message(1).digest]
+    deferred.wake(db, "c1", now=5)
+    assert [one.digest for one in deferred.due(db, 5)] == [message(1).digest]
+
+
+def test_what_is_woken_while_it_is_tried_stays(db: sqlite3.Connection) -> None:
+    """Its predecessor arrives between the try and the drop: the next try must find it."""
+    deferred.put(db, message(), "predecessor", "c1", due=1, now=1)
+    deferred.wake(db, "c1", now=1)
+    [tried] = deferred.due(db, 2)
+    deferred.put(db, message(), "predecessor", "c1", due=3, now=3)
+    deferred.wake(db, "c1", now=4)
+    deferred.drop(db, tried)
+    assert [again.digest for again in deferred.due(db, 4)] == [tried.digest]
 
 
 def test_a_peer_has_so_many_deferred_and_no_more(

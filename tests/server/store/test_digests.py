@@ -21,13 +21,13 @@ from schemas.facts import ResponseFact, VersionFact
 from server.domain import contract as domain
 from server.domain.registers import RepoClaim
 from server.store import changes, claims, context_packets, contracts, digests, files, projects
-from server.store.database import connect
-from server.store.files import File, FileRequest
+from server.store.connection import connect
+from server.store.files import File, FileRequestRow
 from server.store.projects import ProjectHeader
 from server.store.sql import SQL
-from tests.growth import grows_linearly
 from tests.server.domain.histories import versions
 from tests.server.store.conftest import PROJECT, repo
+from tests.support.growth import grows_linearly
 
 AGENT = "aid://example.com/a@1.0.0"
 NAME = Name("project", PROJECT, PROJECT)
@@ -111,7 +111,7 @@ def test_what_is_not_synchronised_does_not_count(
 def test_what_is_held_is_one_digest_and_counts(
     db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
-    assert digests.held(db) == digests.Held(digest.NOTHING, 1, 0, 0, 0, 0, 0)
+    assert digests.held(db) == digests.HoldingsSummary(digest.NOTHING, 1, 0, 0, 0, 0, 0)
     changed(db, "project", PROJECT)
     changed(db, "conflict", "c")
     digests.catch_up(db)
@@ -221,7 +221,7 @@ def a_file(number: int, word: str, content: dict[str, Any], chance: Random) -> W
         text = orjson.dumps(sorted(content)).decode()
         said = File(f"f{number}", word, "t", 1, "ab", text, "[]", "r", "a", None, 5)
         files.put(db, PROJECT, said)
-        files.put_request(db, PROJECT, FileRequest(f"q{number}", "r", "a", word, None, 6))
+        files.put_request(db, PROJECT, FileRequestRow(f"q{number}", "r", "a", word, None, 6))
         changed(db, "file", f"f{number}")
         changed(db, "file_request", f"q{number}")
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from schemas.adp import Capability, Invocation, InvocationProtocol, Manifest
+from schemas.adp import AdpManifest, Capability, Invocation, InvocationProtocol
 from server.domain.directory import DirectoryEntry
 from server.store import directory
 from server.store.directory import KEPT, Registered
@@ -12,8 +12,8 @@ from server.store.directory import KEPT, Registered
 AGENT = "aid://example.com/frontend"
 
 
-def manifest(version: str = "1.0.0", name: str = "Web Agent") -> Manifest:
-    return Manifest(
+def manifest(version: str = "1.0.0", name: str = "Web Agent") -> AdpManifest:
+    return AdpManifest(
         aid=f"{AGENT}@{version}",
         name=name,
         capabilities=[Capability(id="ui")],

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from server.store import files, peers
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.export import ENTITIES, lines, snapshot
-from server.store.files import File, FileContent, FileRequest
+from server.store.files import File, FileContent, FileRequestRow
 from server.store.projects import ProjectHeader
 from tests.server.store.conftest import PROJECT
 
@@ -66,7 +66,7 @@ def test_times_are_readable_and_stamps_exact(
 def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: ProjectHeader) -> None:
     file = File("f1", "a", "text/plain", 3, "ab", None, '["c1"]', "backend", "agent", "r1", 1)
     files.put(db, PROJECT, file)
-    files.put_request(db, PROJECT, FileRequest("r1", "frontend", "agent", "Logo", None, 1))
+    files.put_request(db, PROJECT, FileRequestRow("r1", "frontend", "agent", "Logo", None, 1))
     [one] = exported(db, "files")
     assert one["content"] is None, "it is on another node"
     files.put_content(db, PROJECT, file, FileContent(b"\x00\xff!", None))

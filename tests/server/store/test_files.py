@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from server.store import alarms, files
-from server.store.files import File, FileContent, FileRequest
+from server.store.files import File, FileContent, FileRequestRow
 from server.store.projects import ProjectHeader
 from server.store.sql import SQL
 from tests.server.store.conftest import PROJECT
@@ -32,8 +32,8 @@ def file(file_id: str, stamp: int = 1, **more: Any) -> File:
     return made._replace(**more)
 
 
-def request(request_id: str, stamp: int) -> FileRequest:
-    return FileRequest(request_id, "frontend", "agent", "Logo", "png", stamp)
+def request(request_id: str, stamp: int) -> FileRequestRow:
+    return FileRequestRow(request_id, "frontend", "agent", "Logo", "png", stamp)
 
 
 def test_a_file_and_its_content_come_back_as_they_were(
@@ -105,7 +105,7 @@ def test_a_summary_says_all_but_the_content() -> None:
 def test_what_is_signed_is_all_but_the_signature() -> None:
     one, asked = file("f1", signature=SIGNED), request("r1", 1)
     assert File.of(one.fact(), SIGNED) == one
-    assert FileRequest.of(asked.fact(), None) == asked
+    assert FileRequestRow.of(asked.fact(), None) == asked
     assert "signature" not in one.fact().model_dump()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.store import handoffs
-from tests.desk import ANA, BEN, package
+from tests.support.in_process_node import ANA, BEN, package
 
 
 def insert(db: sqlite3.Connection, one: str, task: str = "t", status: str = "proposed") -> None:

@@ -3,7 +3,7 @@
 import sqlite3
 
 from server.store import mail_outbox, mesh
-from server.store.mail_outbox import OutboxMessage, Owed
+from server.store.mail_outbox import OutboxEntry, StoredDirectory
 
 BETA = "aid://example.com/beta@1.0.0"
 GAMMA = "aid://example.com/gamma"
@@ -18,8 +18,10 @@ def message(db: sqlite3.Connection, message_id: str) -> None:
 
 
 def test_of_the_nodes_that_list_an_agent_the_first_is_known(db: sqlite3.Connection) -> None:
-    mail_outbox.put_directory(db, BETA, OutboxMessage(1, "e", "{}"))
-    assert mail_outbox.directory(db, "aid://example.com/beta@2.0.0") == OutboxMessage(1, "e", "{}")
+    mail_outbox.put_directory(db, BETA, StoredDirectory(1, "e", "{}"))
+    assert mail_outbox.directory(db, "aid://example.com/beta@2.0.0") == StoredDirectory(
+        1, "e", "{}"
+    )
     for node in (BETA, GAMMA, BETA):
         mail_outbox.list_agent(db, "zoe", node)
     assert mail_outbox.first_to_list(db, "zoe") == "aid://example.com/beta"
@@ -46,14 +48,14 @@ def test_a_node_speaks_for_itself_before_all_others(db: sqlite3.Connection) -> N
 def test_what_is_owed_is_said_in_order_and_once(db: sqlite3.Connection) -> None:
     for message_id in ("m1", "m2"):
         message(db, message_id)
-        mail_outbox.owe(db, GAMMA, "message", message_id)
-    first = mail_outbox.owed(db, GAMMA, 10)
+        mail_outbox.enqueue(db, GAMMA, "message", message_id)
+    first = mail_outbox.entries(db, GAMMA, 10)
     assert [one.message_id for one in first] == ["m1", "m2"]
     # What has changed while it was under way is owed anew, behind the others.
-    mail_outbox.owe(db, GAMMA, "message", "m1")
-    mail_outbox.said(db, first)
-    assert mail_outbox.owed(db, GAMMA, 10) == [Owed(first[-1].seq + 1, "message", "m1")]
-    assert (mail_outbox.count_owed(db, GAMMA), mail_outbox.count_owed(db, BETA)) == (1, 0)
+    mail_outbox.enqueue(db, GAMMA, "message", "m1")
+    mail_outbox.confirm(db, first)
+    assert mail_outbox.entries(db, GAMMA, 10) == [OutboxEntry(first[-1].seq + 1, "message", "m1")]
+    assert (mail_outbox.count_entries(db, GAMMA), mail_outbox.count_entries(db, BETA)) == (1, 0)
 
 
 def test_a_route_is_offered_until_it_is_taken_back(db: sqlite3.Connection) -> None:

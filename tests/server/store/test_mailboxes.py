@@ -5,7 +5,7 @@ import sqlite3
 import orjson
 
 from server.store import keys, mailboxes, messages
-from server.store.mailboxes import Box
+from server.store.mailboxes import Mailbox
 from server.store.sql import SQL
 from tests.server.store.test_messages import AT, LATER, MESSAGE
 
@@ -22,7 +22,7 @@ def test_a_box_numbers_what_comes_in_without_gaps(db: sqlite3.Connection) -> Non
     fill(db, 3)
     letters = mailboxes.all_(db, BERT, 0, 10)
     assert [letter.seq for letter in letters] == [1, 2, 3]
-    assert mailboxes.box(db, BERT) == Box(3)
+    assert mailboxes.box(db, BERT) == Mailbox(3)
     assert mailboxes.box(db, ANNA) is None
 
 
@@ -43,7 +43,7 @@ def test_what_is_read_is_listed_no_more(db: sqlite3.Connection) -> None:
     assert found is not None
     assert (found.status, found.delivered_at, found.read_at) == ("read", AT, LATER)
     assert [one.seq for one in mailboxes.unread(db, BERT, 0, AT, 10)] == [2]
-    assert Box(2, read=1).counts()["unread"] == 1
+    assert Mailbox(2, read=1).counts()["unread"] == 1
 
 
 def test_a_page_of_a_large_box_is_found_by_its_index(db: sqlite3.Connection) -> None:

@@ -12,9 +12,9 @@ import pytest
 from server.domain.errors import Unavailable
 from server.store import migrate
 from server.store import schema as schemas
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import copy, pending, prepare
-from server.store.schema import Damaged, migrations
+from server.store.schema import SchemaDamaged, migrations
 
 NEXT = """
 -- A note; with a semicolon.
@@ -148,7 +148,7 @@ def test_a_database_with_a_part_of_a_migration_is_refused(tmp_path: Path) -> Non
     with closing(connect(old)) as db:
         db.execute("DROP TABLE delivery_log")
     before = elements(old)
-    with pytest.raises(Damaged, match="only a part of acp: table delivery_log and"):
+    with pytest.raises(SchemaDamaged, match="only a part of migration acp: table delivery_log and"):
         prepare(old)
     assert elements(old) == before
 
@@ -156,9 +156,9 @@ def test_a_database_with_a_part_of_a_migration_is_refused(tmp_path: Path) -> Non
 def test_a_database_that_lost_a_table_is_refused_at_start(path: Path) -> None:
     with closing(connect(path)) as db:
         db.execute("DROP INDEX packets_by_time")
-        with pytest.raises(Damaged, match="lacks index packets_by_time, which initial made"):
+        with pytest.raises(SchemaDamaged, match="lacks index packets_by_time, which initial made"):
             pending(db)
-    with pytest.raises(Damaged, match="lacks index packets_by_time, which initial made"):
+    with pytest.raises(SchemaDamaged, match="lacks index packets_by_time, which initial made"):
         prepare(path)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from server.store import digests, files, keys
-from server.store.files import File, FileRequest
+from server.store.files import File, FileRequestRow
 from server.store.schema import migrations
 
 
@@ -56,9 +56,9 @@ def test_files_from_before_are_whole_and_known_to_all(tmp_path: Path) -> None:
         assert files.find(db, "p", "f") == file
         assert files.content(db, "p", file) == (b"\x00\xff", None)
         assert files.fulfilled_by(db, "p", "r1") == "f"
-        assert files.request(db, "p", "r1") == FileRequest("r1", "web", "ann", "x", None, 4)
+        assert files.request(db, "p", "r1") == FileRequestRow("r1", "web", "ann", "x", None, 4)
         waiting = files.open_requests(db, "p", 0, "", 9)
-        assert waiting == [FileRequest("r2", "web", "bob", "y", "png", 6)]
+        assert waiting == [FileRequestRow("r2", "web", "bob", "y", "png", 6)]
         assert digests.is_behind(db)
         assert digests.catch_up(db)
         counted = db.execute("SELECT entity, entity_id FROM digests ORDER BY 2").fetchall()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from server.store.database import connect
-from server.store.presence import Lost, Presence
+from server.store.connection import connect
+from server.store.presence import LostFile, Presence
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ def test_a_file_that_is_moved_or_replaced_is_named(path: Path, suffix: str, what
         assert presence.lost() is None
         one, away = path.with_name(path.name + suffix), path.with_name("away")
         one.rename(away)
-        assert presence.lost() == Lost(what, one)
+        assert presence.lost() == LostFile(what, one)
         one.write_bytes(away.read_bytes())
-        assert presence.lost() == Lost(what, one), "another file in its place"
+        assert presence.lost() == LostFile(what, one), "another file in its place"
         away.replace(one)
         assert presence.lost() is None

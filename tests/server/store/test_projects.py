@@ -4,7 +4,7 @@ import sqlite3
 
 from server.domain.identifiers import repo_id_for
 from server.store import context_packets, projects
-from server.store.projects import Member, ProjectHeader
+from server.store.projects import ProjectHeader, RepoMember
 from tests.server.store.conftest import PROJECT, repo
 
 
@@ -21,11 +21,11 @@ def test_membership_names_the_repos_and_who_holds_them(
 ) -> None:
     backend = repo_id_for(PROJECT, "backend-api")
     found = projects.membership(db, PROJECT)
-    assert found == ("User Auth", "any", (Member(backend, "backend-api", None),))
+    assert found == ("User Auth", "any", (RepoMember(backend, "backend-api", None),))
     projects.update_claim(db, PROJECT, backend, "agent", "http://127.0.0.1:1", 3_000)
     found = projects.membership(db, PROJECT)
     assert found is not None
-    assert found.members == (Member(backend, "backend-api", "agent"),)
+    assert found.members == (RepoMember(backend, "backend-api", "agent"),)
     assert projects.membership(db, "nothing") is None
 
 

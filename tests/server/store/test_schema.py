@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from server.store.schema import (
-    Damaged,
     Migration,
+    SchemaDamaged,
     check,
     deduce,
     elements,
@@ -53,12 +53,14 @@ def test_what_a_database_has_had_is_told_by_what_is_there() -> None:
 
 
 def test_a_part_of_a_migration_is_damage() -> None:
-    with pytest.raises(Damaged, match="only a part of second: table b and 1 more missing"):
+    with pytest.raises(
+        SchemaDamaged, match="only a part of migration second: table b and 1 more missing"
+    ):
         deduce(FIRST | {"column a.z"}, KNOWN)
 
 
 def test_what_is_lacking_is_named_tables_first() -> None:
-    with pytest.raises(Damaged, match="lacks table b and 2 more, which second made"):
+    with pytest.raises(SchemaDamaged, match="lacks table b and 2 more, which second made"):
         check(FIRST, KNOWN)
     check(FIRST | SECOND | {"index mine"}, KNOWN)
 

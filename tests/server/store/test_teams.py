@@ -6,7 +6,7 @@ import pytest
 
 from server.domain.acp.handoff import Ownership
 from server.store import teams
-from tests.desk import ANA, BEN
+from tests.support.in_process_node import ANA, BEN
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.store import tokens
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
 
 AGENT = "aid://example.com/backend@1.0.0"

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from server.util.log_once import CAUSES_MAX, QUIET_SECONDS, LogOnce, name_once
+from server.util.log_once import CAUSES_MAX, QUIET_SECONDS, RateLimitedLog, name_once
 
 
 class Clock:
@@ -13,7 +13,7 @@ class Clock:
 
 
 def test_a_storm_is_one_line_for_each_cause() -> None:
-    notices = LogOnce(Clock())
+    notices = RateLimitedLog(Clock())
     with capture_logs() as lines:
         for number in range(10_000):
             notices.refused("refused", ("limit", "1.2.3.4"), agent=f"peer-{number}")
@@ -26,7 +26,7 @@ def test_a_storm_is_one_line_for_each_cause() -> None:
 
 def test_what_goes_on_is_named_again_with_how_much_was_left_out() -> None:
     clock = Clock()
-    notices = LogOnce(clock)
+    notices = RateLimitedLog(clock)
     with capture_logs() as lines:
         for _ in range(3):
             notices.refused("refused", ("limit",))
@@ -36,7 +36,7 @@ def test_what_goes_on_is_named_again_with_how_much_was_left_out() -> None:
 
 
 def test_causes_are_bounded() -> None:
-    notices = LogOnce(Clock())
+    notices = RateLimitedLog(Clock())
     with capture_logs() as lines:
         for number in [*range(CAUSES_MAX + 1), 0, CAUSES_MAX]:
             notices.refused("refused", (number,))

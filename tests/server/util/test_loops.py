@@ -12,12 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from server.domain.errors import NodeAway, Unavailable
-from server.store.database import unavailable
-from server.util.loops import Ended, Loops, Turns, cancel, each, storage_is_away, together
+from server.store.connection import unavailable
+from server.util.loops import Ended, Loops, Turns, cancel, grouped, run_each, storage_is_away
 from tests.cli.run import cacp
-from tests.mail import agent, soon
-from tests.node import Node
-from tests.waiting import PATIENCE, eventually
+from tests.support.mail_agent import agent, soon
+from tests.support.node import Node
+from tests.support.waiting import PATIENCE, eventually
 
 
 def watched(loop: Callable[[], Turns], until: Callable[[Loops], bool], **how: Any) -> list[Any]:
@@ -93,16 +93,16 @@ def test_what_fails_for_one_item_fails_for_no_other() -> None:
             raise ValueError(item)
 
     async def play() -> Exception | None:
-        assert await each([], act) is None
-        assert await each([2, 4], act) is None
-        return await each([1, 2, 3, 4], act)
+        assert await run_each([], act) is None
+        assert await run_each([2, 4], act) is None
+        return await run_each([1, 2, 3, 4], act)
 
     failed = asyncio.run(play())
     assert seen == [2, 4, 1, 2, 3, 4]
     assert isinstance(failed, ExceptionGroup)
     assert [str(one) for one in failed.exceptions] == ["1", "3"]
-    assert together([]) is None
-    both = together([failed, KeyError("k")])
+    assert grouped([]) is None
+    both = grouped([failed, KeyError("k")])
     assert isinstance(both, ExceptionGroup)
     assert len(both.exceptions) == 3
 
@@ -113,7 +113,7 @@ def test_what_concerns_all_items_ends_the_turn(error: Exception) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        asyncio.run(each([1, 2], act, stops=(KeyError,)))
+        asyncio.run(run_each([1, 2], act, stops=(KeyError,)))
 
 
 def test_a_database_that_is_away_is_told_from_a_row_that_is_wrong() -> None:

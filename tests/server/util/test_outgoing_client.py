@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from peers.errors import Unreachable
+from peers.errors import PeerUnreachable
 from server.domain.errors import InvalidInput
 from server.util.outgoing_client import CardCheck, make_client
-from tests.hostile import Answering, answer
-from tests.waiting import PATIENCE
+from tests.support.scripted_http import ScriptedHttp, answer
+from tests.support.waiting import PATIENCE
 
 
 def get(url: str, **rules: bool) -> object:
@@ -20,20 +20,20 @@ def get(url: str, **rules: bool) -> object:
 
 
 def test_loopback_only_when_allowed() -> None:
-    with Answering(answer({"a": 1})) as server:
+    with ScriptedHttp(answer({"a": 1})) as server:
         assert get(server.url) == {"a": 1}
-        with pytest.raises(Unreachable, match="loopback"):
+        with pytest.raises(PeerUnreachable, match="loopback"):
             get(server.url, loopback_allowed=False)
 
 
 @pytest.mark.parametrize("url", ["http://169.254.169.254/", "http://0.0.0.0/", "file:///x"])
 def test_some_places_never(url: str) -> None:
-    with pytest.raises(Unreachable, match="may not be called"):
+    with pytest.raises(PeerUnreachable, match="may not be called"):
         get(url)
 
 
 def test_private_networks_only_when_allowed() -> None:
-    with pytest.raises(Unreachable, match=r"may not be called: .* private network"):
+    with pytest.raises(PeerUnreachable, match=r"may not be called: .* private network"):
         get("http://10.0.0.1:1/", private_allowed=False)
 
 
@@ -53,7 +53,7 @@ def check_card(url: str) -> None:
 
 def test_an_agent_that_speaks_another_major_version_is_refused() -> None:
     """CACP 2.0, Versioning."""
-    with Answering(answer({"protocols": {"cacp": "3.0"}})) as server:
+    with ScriptedHttp(answer({"protocols": {"cacp": "3.0"}})) as server:
         with pytest.raises(
             InvalidInput, match=r"speaks CACP '3\.0', and this node 2\.0"
         ) as refused:
@@ -62,6 +62,6 @@ def test_an_agent_that_speaks_another_major_version_is_refused() -> None:
 
 
 def test_who_shows_no_card_is_not() -> None:
-    with Answering(answer({"protocols": {"cacp": "2.1"}})) as server:
+    with ScriptedHttp(answer({"protocols": {"cacp": "2.1"}})) as server:
         check_card(server.url + "/")
     check_card(server.url)

@@ -5,7 +5,7 @@ import asyncio
 import anyio
 
 from server.util.wait_first import first
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 def test_it_returns_with_the_first_and_leaves_no_task_behind() -> None:

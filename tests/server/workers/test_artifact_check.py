@@ -96,14 +96,14 @@ def test_what_is_required_is_looked_for_without_a_hash_too(root: Path) -> None:
     ):
         found = tuple(outcome(one | {"required": required}, root) for one in (there, gone, outside))
         assert found == outcomes
-    assert "it is there" in check(there | {"required": True}, [root], SIZE_MAX).detail
+    assert "the file exists" in check(there | {"required": True}, [root], SIZE_MAX).detail
     assert outcome(there | {"required": True, "size_bytes": 6}, root) == "hash_mismatch"
 
 
 def test_what_is_not_required_may_be_missing_and_not_be_wrong(root: Path) -> None:
     optional = ref(root / "deep" / "none", required=False)
     found = check(optional, [root], SIZE_MAX)
-    assert found == ("unchecked", "there is no such file, and it is not required")
+    assert found == ("unchecked", "the file does not exist, and is not required")
     assert outcome(ref(root / "deep" / "a.txt", b"other", required=False), root) == "hash_mismatch"
     assert outcome(ref(root.parent / "outside" / "x", required=False), root) == "policy_violation"
 

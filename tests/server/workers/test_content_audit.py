@@ -11,7 +11,9 @@ import pytest
 from schemas.facts import VersionFact
 from server.domain.canonical import digest
 from server.store import alarms, changes, context_packets, contracts, digests, projects
-from server.store.database import Database, Transaction, connect
+from server.store.connection import connect
+from server.store.database import Database
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 from server.util.loops import Loops
 from server.workers.content_audit import ContentAudit

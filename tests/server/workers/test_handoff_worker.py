@@ -16,15 +16,16 @@ from structlog.testing import capture_logs
 from peers.signing import SigningKey
 from server.node import Node as Own
 from server.settings import Settings
-from server.store.database import Database, connect
+from server.store.connection import connect
+from server.store.database import Database
 from server.store.migrate import prepare
 from server.util.loops import Loops
 from server.workers.handoff_worker import HandoffWorker
-from tests.desk import package
-from tests.mail import Agent, agent
-from tests.node import AGENT, Node
-from tests.scenarios.mesh import project
-from tests.waiting import eventually, until
+from tests.support.in_process_node import package
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.mesh import project
+from tests.support.node import AGENT, Node
+from tests.support.waiting import eventually, until
 
 
 class Workq:
@@ -84,17 +85,17 @@ def busy(tmp_path_factory: pytest.TempPathFactory, workq: Workq) -> Iterator[Nod
         assert "Traceback" not in node.log, node.log[-4000:]
 
 
-def offer(sender: Agent, receiver: Agent, **changes: Any) -> str:
+def offer(sender: MailAgent, receiver: MailAgent, **changes: Any) -> str:
     given = package(f"task-{sender.id}", **changes)
     made = sender.call("handoff", action="initiate", to=receiver.id, reason="r", package=given)
     return str(made["handoff"]["handoffId"])
 
 
-def state(who: Agent, handoff_id: str) -> Any:
+def state(who: MailAgent, handoff_id: str) -> Any:
     return who.call("handoff", action="get", handoff_id=handoff_id)["handoff"]
 
 
-def steps(who: Agent, handoff_id: str) -> list[str]:
+def steps(who: MailAgent, handoff_id: str) -> list[str]:
     found = who.call("handoff", action="history", handoff_id=handoff_id)["history"]
     return [one["step"] for one in found]
 
@@ -146,7 +147,7 @@ def test_a_required_file_is_looked_for_without_a_hash(
     two.call("handoff", action="accept", handoff_id=handoff_id)
     eventually(lambda: state(one, handoff_id)["status"] == status)
     notes = state(one, handoff_id).get("resolutionNotes")
-    assert notes == ("missing_artifact: notes: there is no such file" if required else None)
+    assert notes == ("missing_artifact: notes: the file does not exist" if required else None)
 
 
 def test_an_overdue_handoff_is_escalated_once_whatever_happens(busy: Node) -> None:
@@ -238,7 +239,8 @@ def test_the_logs_are_written(busy: Node) -> None:
     path = busy.folder / "teams" / name / "decisions" / "decisions.jsonl"
     eventually(lambda: path.exists() and path.read_bytes().count(b"\n") >= 5)
     assert [orjson.loads(line) for line in path.read_bytes().splitlines()] == expected
-    assert (busy.folder / "teams" / name / "roles" / "ledger.jsonl").exists()
+    # Each log is written in a step of its own.
+    eventually((busy.folder / "teams" / name / "roles" / "ledger.jsonl").exists)
 
 
 def test_a_duty_that_fails_is_named(tmp_path: Path) -> None:
@@ -250,7 +252,7 @@ def test_a_duty_that_fails_is_named(tmp_path: Path) -> None:
         await database.open(prepare(path).last_stamp)
         await database.close()
         duties = HandoffWorker(Settings(db=path), database, own, Loops())
-        duties.start()
+        await duties.start()
         await until(lambda: {line.get("loop") for line in lines} >= {"escalate", "verify"})
         await duties.stop()
 

@@ -10,16 +10,16 @@ import pytest
 from peers.signing import SigningKey
 from schemas.base import iso
 from server.auth.authenticator import Caller
+from server.domain.acp.drafts import Draft
 from server.methods.acp import mail, retention
-from server.methods.acp.mail import Draft
-from server.methods.base import Session
+from server.methods.base import CallSession
 from server.node import Node
 from server.store import messages
 from server.store.database import Database
 from server.store.migrate import prepare
 from server.util.loops import Loops
 from server.workers.mail_sweeper import MailSweeper
-from tests.waiting import until
+from tests.support.waiting import until
 
 AGENT = "aid://example.com/anna@1.0.0"
 NODE = Node(AGENT, "mail", True, True, SigningKey(bytes(32)))
@@ -33,7 +33,7 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
     database = Database(path)
     await database.open(prepared.last_stamp)
     caller = Caller(AGENT, "mail", "verified", "local")
-    session = Session(database, caller, NODE, "acp/send", asyncio.Event())
+    session = CallSession(database, caller, NODE, "acp/send", asyncio.Event())
     if send:
         for _ in range(3):
             await session.write(
@@ -49,11 +49,11 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
             )
     else:
         mail_sweeper = MailSweeper(database, NODE, Loops())
-        mail_sweeper.start()
+        await mail_sweeper.start()
         await until(lambda: session.read(lambda ctx: messages.next_expiry(ctx.db)) is None)
         await mail_sweeper.stop()
     found = session.read(
-        lambda ctx: messages.found(
+        lambda ctx: messages.search(
             ctx.db, address="aid://example.com/anna", human=False, before=None,
             **dict.fromkeys(
                 ("id", "thread_id", "type", "status", "topic", "team", "held", "agent", "since",
@@ -86,7 +86,7 @@ def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> No
         await database.open(prepare(path).last_stamp)
         loops = Loops()
         mail_sweeper = MailSweeper(database, NODE, loops)
-        mail_sweeper.start()
+        await mail_sweeper.start()
 
         def left() -> list[str]:
             found = database.read(lambda db: db.execute(PENDING).fetchall())
@@ -117,7 +117,7 @@ def test_messages_that_stay_as_they_are_are_no_endless_work(
         await database.open(prepare(path).last_stamp)
         loops = Loops()
         mail_sweeper = MailSweeper(database, NODE, loops)
-        mail_sweeper.start()
+        await mail_sweeper.start()
         await until(lambda: loops.failing == ["mail_sweeper"])
         await mail_sweeper.stop()
         await database.close()

@@ -9,13 +9,13 @@ import pytest
 
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
+from server.domain.acp.drafts import Draft
 from server.domain.acp.pushes import Terms
 from server.domain.acp.routing import CHANNELS, capabilities
 from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
-from server.methods.acp.mail import Draft
 from server.methods.acp.push import Parcel
-from server.methods.base import Session
+from server.methods.base import CallSession
 from server.node import Node
 from server.store import pushes
 from server.store.database import Database
@@ -23,7 +23,7 @@ from server.store.migrate import prepare
 from server.store.pushes import Webhook
 from server.util.loops import Loops
 from server.workers.push_worker import PushWorker
-from tests.waiting import PATIENCE, until
+from tests.support.waiting import PATIENCE, until
 
 AGENT = "aid://example.com/anna@1.0.0"
 ANNA = "aid://example.com/anna"
@@ -59,20 +59,20 @@ class Hand:
 async def run(
     path: Path,
     hand: Hand,
-    play: Callable[[Session, PushWorker], Awaitable[None]],
+    play: Callable[[CallSession, PushWorker], Awaitable[None]],
     node: Node = NODE,
 ) -> None:
     prepared = prepare(path)
     database = Database(path)
     await database.open(prepared.last_stamp)
-    session = Session(
+    session = CallSession(
         database, Caller(AGENT, "mail", "verified", "local"), node, "acp/send", asyncio.Event()
     )
     await session.write(
         lambda ctx: pushes.put_webhook(ctx.db, ANNA, Webhook("w", "http://a.example", "2026"))
     )
     push_worker = PushWorker(database, node, Loops(), {"channel": hand})
-    push_worker.start()
+    await push_worker.start()
     try:
         async with asyncio.timeout(PATIENCE):
             await play(session, push_worker)
@@ -81,7 +81,7 @@ async def run(
         await database.close()
 
 
-async def post(session: Session) -> str:
+async def post(session: CallSession) -> str:
     draft = Draft(type="knowledge.push", to=[AGENT], payload={"summary": "s"}, priority="high")
     return str((await session.write(lambda ctx: mail.post(ctx, draft)))["id"])
 
@@ -89,7 +89,7 @@ async def post(session: Session) -> str:
 def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:
     hand, sent = Hand(lambda count: None), []
 
-    async def play(session: Session, push_worker: PushWorker) -> None:
+    async def play(session: CallSession, push_worker: PushWorker) -> None:
         sent.extend([await post(session) for _ in range(5)])
         await until(lambda: push_worker.taken["channel"] == 5)
 
@@ -102,7 +102,7 @@ def test_a_target_is_pushed_to_one_by_one(tmp_path: Path) -> None:
 def test_what_fails_is_tried_again_in_its_turn(tmp_path: Path) -> None:
     hand = Hand(lambda count: "no" if count < 4 else None)
 
-    async def play(session: Session, push_worker: PushWorker) -> None:
+    async def play(session: CallSession, push_worker: PushWorker) -> None:
         await post(session)
         await until(lambda: push_worker.taken["channel"] == 1)
         assert push_worker.failed["channel"] == 3
@@ -126,7 +126,7 @@ def test_a_carrier_that_breaks_breaks_no_courier(
     hand = Hand(answer)
     hand.seconds = 0.1
 
-    async def play(session: Session, push_worker: PushWorker) -> None:
+    async def play(session: CallSession, push_worker: PushWorker) -> None:
         await post(session)
         await until(lambda: push_worker.taken["channel"] == 1)
 
@@ -137,11 +137,11 @@ def test_a_carrier_that_breaks_breaks_no_courier(
 def test_it_goes_on_after_a_start_where_it_was(tmp_path: Path) -> None:
     sent: list[str] = []
 
-    async def only_send(session: Session, push_worker: PushWorker) -> None:
+    async def only_send(session: CallSession, push_worker: PushWorker) -> None:
         await push_worker.stop()
         sent.append(await post(session))
 
-    async def wait(session: Session, push_worker: PushWorker) -> None:
+    async def wait(session: CallSession, push_worker: PushWorker) -> None:
         await until(lambda: push_worker.taken["channel"] == 1)
 
     asyncio.run(run(tmp_path / "cacp.db", Hand(lambda count: None), only_send))
@@ -154,7 +154,7 @@ def test_who_has_no_carrier_waits_and_holds_up_nobody(tmp_path: Path) -> None:
     node = replace(NODE, acp=replace(RULES, wakes=frozenset({ANNA})))
     hand = Hand(lambda count: None)
 
-    async def play(session: Session, push_worker: PushWorker) -> None:
+    async def play(session: CallSession, push_worker: PushWorker) -> None:
         await post(session)
         await until(lambda: push_worker.taken["channel"] == 1)
         assert push_worker.taken["wake"] == 0

@@ -8,13 +8,13 @@ import pytest
 
 from peers.clock import GAP, PROVING, SECOND, STRIDE, Reading, Sure
 from peers.timekeeper import JUMP_KEPT, Timekeeper
-from server.store import stamps, untaken
+from server.store import stamps, unreceived_changes
 from server.store.database import Database
 from server.store.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loops
 from server.workers.sure_time import SureTime
-from tests.server.store.test_untaken import HOUR, NODE, write
+from tests.server.store.test_unreceived_changes import HOUR, NODE, write
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +43,8 @@ class Machine:
         kept.clock = keeper
         self.database = Database(self.path, stamps=kept)
         await self.database.open(last_stamp)
-        self.certainty = SureTime(self.database, Loops())
-        await self.certainty.start(last_stamp)
+        self.certainty = SureTime(self.database, Loops(), last_stamp)
+        await self.certainty.start()
 
     async def stop(self) -> None:
         await self.certainty.stop()
@@ -147,14 +147,16 @@ async def test_an_operator_stamps_anew_while_the_node_runs(machine: Machine) -> 
     assert trouble is not None
     assert trouble.reason == "stamps_ahead"
     given: dict[str, Any] = {"node": NODE, "now": machine.time}
-    assert await machine.database.write(lambda to: untaken.repair(to.connection, **given))
+    assert await machine.database.write(
+        lambda to: unreceived_changes.correct_by_operator(to.connection, **given)
+    )
     await machine.run(SECOND)
     assert machine.database.time_trouble() is None
     await machine.stop()
 
 
 def _write(db: sqlite3.Connection, at: int) -> None:
-    untaken.begin(db)
+    unreceived_changes.last_received(db)
     write(db, at)
 
 

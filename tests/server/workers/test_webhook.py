@@ -6,26 +6,26 @@ from collections.abc import Iterator
 import pytest
 
 from server.domain.acp import webhooks
-from tests.mail import Agent
-from tests.node import free_port
-from tests.pushing import ATTEMPTS, Pushing
-from tests.receiver import Receiver, receiver
-from tests.waiting import eventually
+from tests.support.mail_agent import MailAgent
+from tests.support.node import free_port
+from tests.support.pushing_node import ATTEMPTS, PushingNode
+from tests.support.waiting import eventually
+from tests.support.webhook_receiver import WebhookReceiver, receiver
 
 
 @pytest.fixture
-def post_office(pushing: Pushing) -> Pushing:
+def post_office(pushing: PushingNode) -> PushingNode:
     return pushing
 
 
 @pytest.fixture
-def hook() -> Iterator[Receiver]:
+def hook() -> Iterator[WebhookReceiver]:
     with receiver() as made:
         yield made
 
 
 def test_urgent_mail_is_announced_signed_and_in_order(
-    pushing: Pushing, anna: Agent, bert: Agent, hook: Receiver
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent, hook: WebhookReceiver
 ) -> None:
     secret = bert.call("subscribe", url=hook.url)["secret"]
     anna.send(bert, priority="normal")
@@ -42,14 +42,16 @@ def test_urgent_mail_is_announced_signed_and_in_order(
     # Announcing is not reading: all of it waits in the inbox.
     assert len(bert.received()) == 4
     bert.call("ack", message_ids=[sent[0]])
-    pushing.lapse(bert, "channel")
+    pushing.expire_leases(bert, "channel")
     anna.send(bert)
     eventually(lambda: len(hook.ids) == 5)
     assert hook.ids[3:] == sent[1:]
     assert hook.received[3].headers["webhook-id"] == sent[1]
 
 
-def test_the_secret_stands_nowhere(pushing: Pushing, bert: Agent, hook: Receiver) -> None:
+def test_the_secret_stands_nowhere(
+    pushing: PushingNode, bert: MailAgent, hook: WebhookReceiver
+) -> None:
     """Design §6: secrets appear in no log, error, export or page."""
     first = bert.call("subscribe", url=hook.url)
     again = bert.call("subscribe", url=hook.url)
@@ -70,11 +72,16 @@ def test_the_secret_stands_nowhere(pushing: Pushing, bert: Agent, hook: Receiver
         (500, "the webhook answers with HTTP 500"),
         ("redirect", "the webhook redirects elsewhere (HTTP 302)"),
         ("endless", "the webhook answers with more than 65536 bytes"),
-        ("hang", "the webhook gave no whole answer in 1 s"),
+        ("hang", "the webhook did not complete its response within 1 s"),
     ],
 )
 def test_only_a_2xx_says_that_it_was_taken(
-    pushing: Pushing, anna: Agent, bert: Agent, hook: Receiver, answer: int | str, error: str
+    pushing: PushingNode,
+    anna: MailAgent,
+    bert: MailAgent,
+    hook: WebhookReceiver,
+    answer: int | str,
+    error: str,
 ) -> None:
     hook.answer = answer
     bert.call("subscribe", url=hook.url)
@@ -88,7 +95,7 @@ def test_only_a_2xx_says_that_it_was_taken(
 
 
 def test_a_dead_webhook_opens_the_breaker_and_what_is_given_up_can_be_replayed(
-    pushing: Pushing, anna: Agent, bert: Agent
+    pushing: PushingNode, anna: MailAgent, bert: MailAgent
 ) -> None:
     """§12.4: what fails is left alone for a while; what failed too often is a dead letter."""
     bert.call("subscribe", url=f"http://127.0.0.1:{free_port()}/mail")

@@ -8,7 +8,7 @@ from tests.threader.projects import heal_block, result_block
 from threader.adapters import make_adapter
 from threader.adapters.base import ExecutionArtifact
 from threader.outcome import Ending
-from threader.parsing import Parsed, ParserFailure
+from threader.parsing import ParsedContract, ParserFailure
 from threader.process import Exit
 
 
@@ -19,7 +19,7 @@ def test_results_and_decisions_are_read_from_the_log(tmp_path: Path) -> None:
     ctx.log_path.write_bytes(b"")
     assert isinstance(adapter.extract_result(artifact, ctx), ParserFailure)
     ctx.log_path.write_text(result_block("A") + heal_block())
-    assert isinstance(adapter.extract_result(artifact, ctx), Parsed)
-    assert isinstance(adapter.extract_decision(artifact), Parsed)
+    assert isinstance(adapter.extract_result(artifact, ctx), ParsedContract)
+    assert isinstance(adapter.extract_decision(artifact), ParsedContract)
     ctx.log_path.write_text(result_block("B"))
     assert isinstance(adapter.extract_result(artifact, ctx), ParserFailure)

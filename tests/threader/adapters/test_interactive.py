@@ -14,7 +14,7 @@ from tests.threader.projects import result_block
 from threader.adapters.base import ExecutionArtifact, RunContext
 from threader.adapters.interactive import InteractiveAdapter, is_ready, plain
 from threader.outcome import Ending
-from threader.parsing import Fence, Parsed
+from threader.parsing import Fence, ParsedContract
 
 
 def play(
@@ -53,7 +53,7 @@ def test_done_when_the_contract_is_complete_though_the_cli_stays(tmp_path: Path)
     script = "input(); print('\\x1b[31m' + open('block').read(), flush=True); time.sleep(60)\n"
     adapter, artifact = play(tmp_path, script)
     assert (artifact.exit.ending, artifact.exit.exit_code) == (Ending.EXITED, 0)
-    assert isinstance(adapter.extract_result(artifact, context(tmp_path)), Parsed)
+    assert isinstance(adapter.extract_result(artifact, context(tmp_path)), ParsedContract)
 
 
 def test_a_cli_that_exits_by_itself(tmp_path: Path) -> None:

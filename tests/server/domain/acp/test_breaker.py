@@ -1,18 +1,22 @@
 """The circuit breaker (acp-canonical §12.4)."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.domain.acp.breaker import (
     CLOSED,
+    SECOND,
     SENDER,
     CircuitBreaker,
     Trip,
     after_failure,
     after_success,
     calmed,
+    check,
     wait,
 )
+from server.domain.errors import RateLimited
 
 FAILURES, WINDOW, OPEN, OPEN_MAX, CALM = SENDER
 START = 1_700_000_000_000_000
@@ -171,3 +175,14 @@ def test_a_channel_has_terms_of_its_own() -> None:
     assert wait(breaker, START, trip) == 3
     assert wait(after_failure(breaker, START + 3, trip), START + 3, trip) == 5
     assert after_failure(breaker, START + 10, trip) == CircuitBreaker(1, START + 10)
+
+
+def test_an_open_breaker_is_a_refusal_that_says_why_and_how_long() -> None:
+    check(CLOSED, 0)
+    with pytest.raises(RateLimited) as refused:
+        check(CircuitBreaker(open_until=60 * SECOND, trips=1, reason="hop_limit"), SECOND)
+    assert refused.value.data == {
+        "reason": "circuit_open",
+        "retryAfter": 59,
+        "cause": "hop_limit",
+    }

@@ -11,7 +11,7 @@ from schemas.handoff import HandoffPolicy, HandoffStatus
 from server.domain.acp import handoff
 from server.domain.acp.handoff import ACTIVE, MOVES, Ownership, OwnershipGrant, Parties, Role, Step
 from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput
-from tests.desk import ANA, BEN, CLEO, DORA, package
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, package
 
 STATUSES: tuple[HandoffStatus, ...] = get_args(HandoffStatus)
 STEPS: tuple[Step, ...] = get_args(Step)

@@ -21,10 +21,10 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.methods.handoff.automatic import escalate
 from server.store import handoffs
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.migrate import prepare
-from tests.desk import ANA, BEN, CLEO, DORA, HOUR, HUMAN, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HOUR, HUMAN, InProcessNode, package
+from tests.support.node import AGENT
 
 AGENTS = st.sampled_from([ANA, BEN, CLEO, DORA])
 ANYONE = st.sampled_from([ANA, BEN, CLEO, DORA, AGENT])
@@ -66,7 +66,7 @@ class Handoffs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._folder = TemporaryDirectory()
-        self.desk = Desk(Path(self._folder.name))
+        self.desk = InProcessNode(Path(self._folder.name))
         self.ids: list[str] = []
         self.history: list[tuple[object, ...]] = []
         members = [{"agent_id": agent, "role": "executor"} for agent in (BEN, CLEO)]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from server.domain.acp.rates import BROADCAST, DIRECT
+from server.domain.acp.message_rate import BROADCAST, DIRECT
 from server.domain.acp.routing import CHANNELS, capabilities
 from server.domain.acp.rules import MailRules
 

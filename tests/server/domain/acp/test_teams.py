@@ -6,7 +6,7 @@ from schemas.teamspace import TeamRole
 from server.domain.acp import teams
 from server.domain.acp.teams import MATRIX, ROLES, Authority
 from server.domain.errors import Conflict, Forbidden, InvalidInput
-from tests.desk import ANA, BEN, CLEO
+from tests.support.in_process_node import ANA, BEN, CLEO
 
 # The table of the specification, as it stands there.
 SPECIFIED = """

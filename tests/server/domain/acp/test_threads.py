@@ -82,8 +82,8 @@ class Talk:
         self.parties[who] = spoken(party, hop)
         for one in to:
             if one != who:
-                heard = self.party(one).heard
-                self.parties[one] = self.party(one)._replace(heard=max(heard or 0, hop))
+                heard = self.party(one).heard_hop
+                self.parties[one] = self.party(one)._replace(heard_hop=max(heard or 0, hop))
         return hop
 
 
@@ -181,7 +181,7 @@ def test_however_a_thread_is_answered_it_ends(said: list[tuple[str, list[str]]])
         with suppress(Forbidden):
             talk.say(who, *to)
     assert all(one.sent <= BOUNDS.rounds for one in talk.parties.values())
-    assert all((one.said or 0) <= BOUNDS.hops for one in talk.parties.values())
+    assert all((one.own_hop or 0) <= BOUNDS.hops for one in talk.parties.values())
 
 
 # --- order ----------------------------------------------------------------------------------

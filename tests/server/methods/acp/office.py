@@ -7,13 +7,15 @@ from typing import Any
 from peers.signing import SigningKey
 from schemas.acp import ACPGivenPolicy
 from server.auth.authenticator import Caller
+from server.domain.acp.drafts import Draft
 from server.domain.acp.rules import MailRules
 from server.methods.acp import mail
 from server.methods.acp.retention import Ageing
 from server.methods.base import Context
 from server.node import Node
 from server.store import keys
-from server.store.database import Transaction, connect
+from server.store.connection import connect
+from server.store.group_commit import Transaction
 from server.store.migrate import prepare
 
 START = 1_800_000_000_000_000
@@ -64,7 +66,7 @@ class Office:
         given = {"type": "knowledge.push", "to": [BERT], "payload": {"summary": "s"}, **draft}
         if isinstance(given.get("policy"), dict):
             given["policy"] = ACPGivenPolicy(**given["policy"]).whole()
-        envelope = mail.post(self.context(agent_id), mail.Draft(**given), charged=charged)
+        envelope = mail.post(self.context(agent_id), Draft(**given), charged=charged)
         return str(envelope["id"])
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:

@@ -6,15 +6,15 @@ import pytest
 
 from server.domain.errors import Forbidden
 from server.methods.acp import channels
-from tests.mail import Agent, agent
-from tests.node import Node, RpcError, bearer
-from tests.pushing import Pushing
 from tests.server.methods.acp.office import BERT, Office
 from tests.server.methods.refusals import refused
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.node import Node, RpcError, bearer
+from tests.support.pushing_node import PushingNode
 
 
 @pytest.fixture
-def post_office(pushing: Pushing) -> Pushing:
+def post_office(pushing: PushingNode) -> PushingNode:
     return pushing
 
 
@@ -28,7 +28,7 @@ def post_office(pushing: Pushing) -> Pushing:
         ("http://[::ffff:192.168.1.1]/", -32003, "private_address"),
     ],
 )
-def test_a_webhook_may_not_be_anywhere(bert: Agent, url: str, code: int, reason: str) -> None:
+def test_a_webhook_may_not_be_anywhere(bert: MailAgent, url: str, code: int, reason: str) -> None:
     with refused(code, reason):
         bert.call("subscribe", url=url)
     assert bert.call("unsubscribe") == {"removed": False}
@@ -48,7 +48,7 @@ def test_loopback_is_for_nodes_on_loopback_and_private_networks_for_a_setting(
         channels._check_url(context, "http://127.0.0.1/")
 
 
-def test_the_secret_is_not_kept_for_a_retry(pushing: Pushing, bert: Agent) -> None:
+def test_the_secret_is_not_kept_for_a_retry(pushing: PushingNode, bert: MailAgent) -> None:
     """An idempotent call's answer would be."""
     body = (
         '{"jsonrpc": "2.0", "method": "acp/subscribe", "id": 1,'
@@ -60,7 +60,7 @@ def test_the_secret_is_not_kept_for_a_retry(pushing: Pushing, bert: Agent) -> No
     assert all(b"whsec_" not in file.read_bytes() for file in pushing.folder.glob("node.db*"))
 
 
-def test_channels_tell_what_reaches_the_caller(pushing: Pushing, bert: Agent) -> None:
+def test_channels_tell_what_reaches_the_caller(pushing: PushingNode, bert: MailAgent) -> None:
     found = {one["channel"]: one for one in bert.call("channels")["channels"]}
     assert [one["state"] for one in found.values()] == ["available"] * 4
     assert [found[one]["configured"] for one in ("inbox", "session", "channel", "wake")] == [
@@ -72,7 +72,10 @@ def test_channels_tell_what_reaches_the_caller(pushing: Pushing, bert: Agent) ->
     agent(pushing, "anna").send(bert)
     waiting = {one["channel"]: one["waiting"] for one in bert.call("channels")["channels"]}
     assert waiting["session"] == 1
-    assert pushing.sleeper("wakes").call("channels")["channels"][3]["configured"] is True
+    assert (
+        pushing.agent_with_wake_command("wakes").call("channels")["channels"][3]["configured"]
+        is True
+    )
 
 
 def test_there_is_no_webhook_while_the_channel_is_off(node: Node) -> None:

@@ -1,11 +1,11 @@
 """acp/deadLetters and acp/replay (acp-canonical §4.1, §10)."""
 
-from tests.mail import Agent, Agents, soon
 from tests.server.methods.refusals import refused
-from tests.waiting import eventually
+from tests.support.mail_agent import MailAgent, MailAgents, soon
+from tests.support.waiting import eventually
 
 
-def dead(agent: Agent) -> list[tuple[str, str]]:
+def dead(agent: MailAgent) -> list[tuple[str, str]]:
     return [
         (one["message"]["id"], one["receipt"]["recipient"])
         for one in agent.call("deadLetters", limit=500)["letters"]
@@ -13,7 +13,7 @@ def dead(agent: Agent) -> list[tuple[str, str]]:
 
 
 def test_what_expired_is_told_to_its_sender_and_can_be_sent_again(
-    anna: Agent, bert: Agent, agents: Agents
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
 ) -> None:
     carl = agents("carl")
     sent = anna.send(bert, carl, expires_at=soon(1.0), topic="t")["message"]
@@ -30,7 +30,7 @@ def test_what_expired_is_told_to_its_sender_and_can_be_sent_again(
     assert carl.received() == []
 
 
-def test_one_replays_ones_own_dead_letters(anna: Agent, bert: Agent) -> None:
+def test_one_replays_ones_own_dead_letters(anna: MailAgent, bert: MailAgent) -> None:
     sent = anna.send(bert)["message"]["id"]
     with refused(-32602, "illegal_transition"):
         anna.call("replay", message_id=sent)
@@ -39,7 +39,7 @@ def test_one_replays_ones_own_dead_letters(anna: Agent, bert: Agent) -> None:
 
 
 def test_a_human_sees_the_dead_letters_that_are_a_humans_business(
-    anna: Agent, bert: Agent, agents: Agents
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
 ) -> None:
     human = agents("dora", human=True)
     sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
@@ -54,7 +54,7 @@ def test_a_human_sees_the_dead_letters_that_are_a_humans_business(
 
 
 def test_a_letter_with_as_many_references_as_may_be_is_replayed(
-    anna: Agent, bert: Agent, agents: Agents
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
 ) -> None:
     human = agents("dora", human=True)
     refs = [{"type": "url", "value": str(number)} for number in range(50)]

@@ -26,7 +26,7 @@ def test_a_status_never_goes_back(office: Office) -> None:
     for back in ("pending", "delivered", "expired", "failed", "read"):
         assert not go(office, sent, BOX, back)
     assert message(office, sent).status == "read"
-    assert mailboxes.box(office.db, BOX) == mailboxes.Box(1, read=1)
+    assert mailboxes.box(office.db, BOX) == mailboxes.Mailbox(1, read=1)
 
 
 def test_what_is_delivered_fails_no_more(office: Office) -> None:

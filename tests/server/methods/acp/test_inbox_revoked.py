@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from server.store import keys
-from server.store.database import connect
-from tests.mail import Agent
-from tests.node import Node, RpcError
-from tests.waiting import eventually
+from server.store.connection import connect
+from tests.support.mail_agent import MailAgent
+from tests.support.node import Node, RpcError
+from tests.support.waiting import eventually
 
 
 def revoke(node: Node, agent: str) -> None:
@@ -41,7 +41,7 @@ def over_mcp(node: Node, key: str) -> Callable[[list[str]], str]:
 
 @pytest.mark.parametrize("way", ["rpc", "mcp"])
 def test_a_key_that_is_revoked_while_it_waits_gets_nothing(
-    node: Node, anna: Agent, bert: Agent, way: str
+    node: Node, anna: MailAgent, bert: MailAgent, way: str
 ) -> None:
     """It is not told what came, nor is that marked as delivered to it."""
     first = anna.send(bert)["message"]["id"]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.base import iso
+from server.domain.acp.drafts import Draft
 from server.domain.acp.policy import WAITING_MAX
 from server.domain.acp.threads import Bounds
 from server.domain.errors import Conflict, Forbidden, RateLimited, Refusal
@@ -50,7 +51,7 @@ def test_what_is_refused_has_written_nothing(office: Office, wrong: dict[str, An
 
 def test_to_prepare_writes_nothing(office: Office) -> None:
     before = contents(office)
-    draft = mail.Draft(type="knowledge.push", to=[BERT], payload={"summary": "s"}, client_id="c")
+    draft = Draft(type="knowledge.push", to=[BERT], payload={"summary": "s"}, client_id="c")
     mail.prepare(office.context(), draft)
     assert contents(office) == before
 
@@ -237,7 +238,7 @@ def test_nobody_fills_what_a_human_is_shown(office: Office) -> None:
     ends = office.post(policy=gate, expires_at=iso(START + 20 * SECOND))
     upgraded = ANNA.replace("@1.0.0", "@2.0.0")
     for sender, to in ((ANNA, BERT), (upgraded, BERT), (ANNA, ANNA)):
-        with pytest.raises(Forbidden, match="20 of your messages wait for a human") as refused:
+        with pytest.raises(Forbidden, match="20 messages of yours await approval") as refused:
             office.post(sender, policy=gate, to=[to])
         assert refused.value.data == {"reason": "approval_limit", "limit": 20, "waiting": 20}
     office.post()

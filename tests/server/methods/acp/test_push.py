@@ -39,7 +39,7 @@ def claimed(office: Office, target: PushTarget = HOOK) -> Parcel | None:
     return push.claim(office.context(method="acp/push"), target, PATIENCE)
 
 
-def settled(office: Office, parcel: Parcel | None, error: str | None = None) -> push.Settled:
+def settled(office: Office, parcel: Parcel | None, error: str | None = None) -> push.PushOutcome:
     assert parcel is not None
     return push.settle(office.context(method="acp/push"), parcel, error, chance=1.0)
 
@@ -138,7 +138,7 @@ def test_what_is_read_while_it_is_pushed_stays_read(office: Office) -> None:
     sent = office.post(priority="high")
     parcel = claimed(office)
     inbox.acknowledge(office.context(BERT, "acp/ack"), [sent])
-    settled(office, parcel, "the webhook broke off")
+    settled(office, parcel, "the webhook closed the connection")
     assert row(office, sent, "channel") == ("read", 0, 1, 1, None)
 
 

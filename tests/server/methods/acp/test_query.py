@@ -1,13 +1,13 @@
 """acp/query (acp-canonical §11)."""
 
-from tests.mail import Agent, Agents, soon
+from tests.support.mail_agent import MailAgent, MailAgents, soon
 
 
-def found(agent: Agent, /, **filters: object) -> list[str]:
+def found(agent: MailAgent, /, **filters: object) -> list[str]:
     return [one["message"]["id"] for one in agent.call("query", **filters)["messages"]]
 
 
-def test_filters_by_all_that_the_specification_names(anna: Agent, bert: Agent) -> None:
+def test_filters_by_all_that_the_specification_names(anna: MailAgent, bert: MailAgent) -> None:
     """§11: by agent, thread, type, status, topic, time."""
     plain = anna.send(bert)["message"]
     about = anna.send(bert, topic="ports", type="status.update")["message"]
@@ -23,7 +23,7 @@ def test_filters_by_all_that_the_specification_names(anna: Agent, bert: Agent) -
     assert found(anna, since=soon(60)) == []
 
 
-def test_pages(anna: Agent, bert: Agent) -> None:
+def test_pages(anna: MailAgent, bert: MailAgent) -> None:
     sent = [anna.send(bert)["message"]["id"] for _ in range(3)]
     first = anna.call("query", limit=2)
     assert [one["message"]["id"] for one in first["messages"]] == sent[:0:-1]
@@ -32,7 +32,9 @@ def test_pages(anna: Agent, bert: Agent) -> None:
     assert rest.get("nextCursor") is None
 
 
-def test_a_message_is_its_parties_business(anna: Agent, bert: Agent, agents: Agents) -> None:
+def test_a_message_is_its_parties_business(
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
+) -> None:
     """§4 policy: private by default; a human sees what is meant for human audit, or critical."""
     private = anna.send(bert)["message"]["id"]
     audit = anna.send(bert, policy={"visibility": "human-audit"})["message"]["id"]

@@ -14,12 +14,12 @@ from server.methods.acp.refusals import LOOKING, SENDING
 from tests.server.methods.acp.office import SECOND, START, Office
 
 WRONG = InvalidInput("payload.summary required", reason="schema_invalid")
-LOOP = Forbidden("This would be reply 65 in a row", reason="hop_limit")
+LOOP = Forbidden("Reply chain limit reached: 64 consecutive replies", reason="hop_limit")
 
 
 def test_a_disk_that_fails_is_told_calmly() -> None:
     """§12.6: a clear degraded-mode error that keeps the caller going."""
-    down = Unavailable("The database can't be used", reason="storage_full")
+    down = Unavailable("The database cannot be written: the disk is full", reason="storage_full")
     told = SENDING.explain(down)
     assert told.data == {"reason": "storage_full", "degraded": True}
     assert "degraded" in told.message
@@ -66,7 +66,9 @@ def test_after_its_time_one_good_message_closes_it(office: Office) -> None:
 def test_the_refusal_says_why_and_when_to_try_again(office: Office) -> None:
     abuse(office, 20)
     office.at = 10
-    with pytest.raises(RateLimited, match=r"the last as hop_limit; .* try again in 50 s") as caught:
+    with pytest.raises(
+        RateLimited, match=r"most recently with hop_limit\. .* retry after 50 s"
+    ) as caught:
         office.post()
     assert caught.value.data == {"reason": "circuit_open", "retryAfter": 50, "cause": "hop_limit"}
 

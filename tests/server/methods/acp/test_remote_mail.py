@@ -11,17 +11,17 @@ import pytest
 from uuid_utils import uuid7
 
 from server.store import mailboxes, messages
-from server.store.database import connect
-from tests.mail import Agent, agent
-from tests.node import Node, RpcError
+from server.store.connection import connect
 from tests.server.methods.refusals import refused
-from tests.stranger import ALPHA, BOB, GUS, TOKEN, Stranger
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.mesh_member import ALPHA, BOB, GUS, TOKEN, MeshMember
+from tests.support.node import Node, RpcError
 
 
 @pytest.fixture(scope="module")
-def beta(alpha: Node) -> Stranger:
+def beta(alpha: Node) -> MeshMember:
     """A peer at which Bob is at home."""
-    beta = Stranger(alpha, "beta").register()
+    beta = MeshMember(alpha, "beta").register()
     beta.lists(beta.agent, BOB)
     return beta
 
@@ -39,7 +39,7 @@ def test_what_a_peer_brings_is_counted_letter_by_letter(tmp_path: Path) -> None:
     """A call may carry a hundred: counted as one, it let a peer bring a hundred times its rate."""
     settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN, "rate_limit": 20}
     with Node(tmp_path, **settings) as node:
-        beta = Stranger(node, "beta").register()
+        beta = MeshMember(node, "beta").register()
         ann = agent(node, "ann")
         letters = [beta.carried(beta.letter(BOB, ann.id)) for _ in range(100)]
 
@@ -54,7 +54,9 @@ def test_what_a_peer_brings_is_counted_letter_by_letter(tmp_path: Path) -> None:
         assert (told.value.code, told.value.data["retryAfter"] > 0) == (-32005, True)
 
 
-def test_a_letter_arrives_once_however_often_it_is_brought(beta: Stranger, ann: Agent) -> None:
+def test_a_letter_arrives_once_however_often_it_is_brought(
+    beta: MeshMember, ann: MailAgent
+) -> None:
     """§12.5: what came before is a no-op, and is answered with how far it is."""
     letter = beta.letter(BOB, ann.id)
     assert reached(beta.brings(letter)) == {ann.address: "pending"}
@@ -67,7 +69,7 @@ def test_a_letter_arrives_once_however_often_it_is_brought(beta: Stranger, ann: 
 
 @pytest.mark.parametrize("status", ["read", "delivered", "pending"])
 def test_what_is_in_the_archive_by_now_is_answered_from_there(
-    alpha: Node, beta: Stranger, ann: Agent, status: str
+    alpha: Node, beta: MeshMember, ann: MailAgent, status: str
 ) -> None:
     """A sender whose node comes back late learns that it was read, not that it is lost."""
     letter = beta.letter(BOB, ann.id)
@@ -88,12 +90,12 @@ def test_what_is_in_the_archive_by_now_is_answered_from_there(
 
 
 def test_a_node_speaks_for_its_own_agents_only(
-    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, gamma: MeshMember, ann: MailAgent
 ) -> None:
     """§12.1: neither for agents here, nor for those of a third node, nor for a node."""
     for sender in (ann.id, GUS, ALPHA, gamma.agent):
         letter = beta.letter(sender, ann.id)
-        assert "does not speak for" in beta.brings(letter)["error"]
+        assert "is not the home node of" in beta.brings(letter)["error"]
         assert count(alpha, letter["message"]["id"]) == 0
     assert ann.received() == []
     outcomes = alpha.query("SELECT outcome FROM acp_audit WHERE actor = ?", beta.agent)
@@ -101,7 +103,7 @@ def test_a_node_speaks_for_its_own_agents_only(
 
 
 def test_what_is_not_signed_for_this_node_is_refused(
-    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, gamma: MeshMember, ann: MailAgent
 ) -> None:
     """No relay passes mail on, none is replayed from elsewhere, and none is changed on its way."""
     letter = beta.letter(BOB, ann.id)
@@ -117,16 +119,16 @@ def test_what_is_not_signed_for_this_node_is_refused(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"payload": {"summary": "x" * 4096}}, "4096 are allowed"),
+        ({"payload": {"summary": "x" * 4096}}, "the limit is 4096"),
         ({"payload": {}}, "payload.summary"),
         ({"type": "task.offer"}, "reserved"),
         ({"version": "2.0.0"}, "major version"),
         ({"id": "1"}, "UUIDv7"),
-        ({"id": "01890000-0000-7000-8000-000000000000"}, "not of the time"),
-        ({"to": ["aid://example.com/nobody@1.0.0"]}, "names not all"),
-        ({"to": ["*", BOB]}, "stands alone"),
+        ({"id": "01890000-0000-7000-8000-000000000000"}, "must be close to created_at"),
+        ({"to": ["aid://example.com/nobody@1.0.0"]}, "must name every recipient"),
+        ({"to": ["*", BOB]}, "cannot be combined"),
         ({"created_at": (datetime.now(UTC) + timedelta(days=2)).isoformat()}, "ahead"),
-        ({"created_at": "yesterday"}, "a time in UTC"),
+        ({"created_at": "yesterday"}, "an RFC 3339 time in UTC"),
         ({"policy": {}}, "policy.visibility"),
         (
             {"policy": {"visibility": "team", "sensitivity": "low", "human_gate": "none"}},
@@ -136,7 +138,7 @@ def test_what_is_not_signed_for_this_node_is_refused(
     ],
 )
 def test_what_a_message_may_be_is_checked_again(
-    alpha: Node, beta: Stranger, ann: Agent, change: dict[str, Any], error: str
+    alpha: Node, beta: MeshMember, ann: MailAgent, change: dict[str, Any], error: str
 ) -> None:
     """§12.2, §12.3: whatever another node let through."""
     answer = beta.brings(beta.letter(BOB, ann.id, **change))
@@ -144,7 +146,7 @@ def test_what_a_message_may_be_is_checked_again(
     assert ann.received() == []
 
 
-def test_a_letter_for_nobody_here_fails(alpha: Node, beta: Stranger, ann: Agent) -> None:
+def test_a_letter_for_nobody_here_fails(alpha: Node, beta: MeshMember, ann: MailAgent) -> None:
     """Those who are here get it all the same; for those whose home is elsewhere, no node here."""
     letter = beta.letter(BOB, ann.id, "aid://example.com/nobody@1.0.0", GUS)
     assert reached(beta.brings(letter)) == {
@@ -156,7 +158,7 @@ def test_a_letter_for_nobody_here_fails(alpha: Node, beta: Stranger, ann: Agent)
     assert reached(beta.brings(late)) == {ann.address: "expired"}
 
 
-def test_numbers_in_a_thread_never_go_back(beta: Stranger, ann: Agent) -> None:
+def test_numbers_in_a_thread_never_go_back(beta: MeshMember, ann: MailAgent) -> None:
     """§12.5: one may be skipped here, for it went elsewhere; a lower one is refused after it."""
     thread = str(uuid7())
     for sequence, error in ((1, None), (4, None), (3, "taken"), (4, "taken"), (5, None)):
@@ -167,7 +169,7 @@ def test_numbers_in_a_thread_never_go_back(beta: Stranger, ann: Agent) -> None:
 
 
 def test_answers_by_the_threads_name_are_counted_here_too(
-    alpha: Node, beta: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, ann: MailAgent
 ) -> None:
     """§12.4: whatever another node says of how many replies are before a message."""
     thread = str(uuid7())
@@ -186,7 +188,7 @@ def test_answers_by_the_threads_name_are_counted_here_too(
     assert kept == [(3,)], "what another node says uses up no thread"
 
 
-def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: Agent) -> None:
+def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: MeshMember, ann: MailAgent) -> None:
     """What it sends by the thread's name is of a thread of its own."""
     begun = ann.send(ann, sequence=1)["message"]["thread_id"]
     before = ann.node.query("SELECT * FROM threads WHERE thread_id = ?", begun)
@@ -197,7 +199,7 @@ def test_a_thread_is_not_spoiled_by_who_has_no_part_in_it(beta: Stranger, ann: A
     ann.send(ann, thread_id=begun, sequence=2)
 
 
-def test_no_number_from_elsewhere_is_the_last(beta: Stranger, ann: Agent) -> None:
+def test_no_number_from_elsewhere_is_the_last(beta: MeshMember, ann: MailAgent) -> None:
     """§12.5: nor does a party leave the others none."""
     begins = beta.letter(BOB, ann.id, sequence=2**53 - 1)
     assert beta.brings(begins)["error"] is None
@@ -209,7 +211,9 @@ def test_no_number_from_elsewhere_is_the_last(beta: Stranger, ann: Agent) -> Non
     assert "sequence" in beta.brings(beyond)["error"]
 
 
-def test_what_waited_for_a_number_from_elsewhere_comes_after_it(beta: Stranger, ann: Agent) -> None:
+def test_what_waited_for_a_number_from_elsewhere_comes_after_it(
+    beta: MeshMember, ann: MailAgent
+) -> None:
     begins = beta.letter(BOB, ann.id, sequence=1)
     beta.brings(begins)
     thread = begins["message"]["id"]
@@ -226,7 +230,7 @@ def test_what_waited_for_a_number_from_elsewhere_comes_after_it(beta: Stranger, 
     assert found["message"]["sequence"] == 7, "it gets the next, and is lost to nobody"
 
 
-def test_who_began_a_thread_goes_on_in_it(beta: Stranger, ann: Agent) -> None:
+def test_who_began_a_thread_goes_on_in_it(beta: MeshMember, ann: MailAgent) -> None:
     """Also when it was answered by nobody, or not to itself."""
     thread = str(uuid7())
     begins = beta.letter(BOB, ann.id, id=thread, thread_id=thread, sequence=1)
@@ -237,7 +241,7 @@ def test_who_began_a_thread_goes_on_in_it(beta: Stranger, ann: Agent) -> None:
 
 
 def test_only_a_recipients_home_says_how_far_a_message_is(
-    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, gamma: MeshMember, ann: MailAgent
 ) -> None:
     """Neither a third node, nor the home before it was sent the message (beta can't be reached)."""
     sent = ann.send(to=[BOB])["message"]["id"]
@@ -255,7 +259,7 @@ def test_only_a_recipients_home_says_how_far_a_message_is(
 
 
 def test_who_is_at_home_at_two_nodes_stays_where_it_was_first(
-    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, gamma: MeshMember, ann: MailAgent
 ) -> None:
     """Until that one names it no more; a directory is taken once, and only from its node."""
     zoe = "aid://example.com/zoe"
@@ -268,7 +272,7 @@ def test_who_is_at_home_at_two_nodes_stays_where_it_was_first(
 
     assert home(zoe) == "aid://example.com/beta"
     assert home(ann.address) == "aid://example.com/alpha", "who holds a key here lives here"
-    assert "does not speak" in gamma.brings(gamma.letter(zoe, ann.id))["error"]
+    assert "is not the home node of" in gamma.brings(gamma.letter(zoe, ann.id))["error"]
     key = alpha.key(zoe, "mail")
     with pytest.raises(RpcError) as visitor:
         alpha.call("acp/inbox", key=key)
@@ -284,7 +288,7 @@ def test_who_is_at_home_at_two_nodes_stays_where_it_was_first(
     assert forged.value.reason == "wrong_signature"
 
 
-def signed_by(peer: Stranger) -> dict[str, Any]:
+def signed_by(peer: MeshMember) -> dict[str, Any]:
     body = {"agents": [GUS], "stamp": time.time_ns() // 1000, "epoch": "e"}
     signature = peer.signed("directory", "aid://example.com/gamma", body)
     return {"directory": body, "signature": signature}

@@ -5,7 +5,7 @@ import pytest
 from server.domain.errors import NotFound
 from server.methods.acp import route
 from server.store import mail_outbox, mesh, peers
-from server.store.mail_outbox import OutboxMessage
+from server.store.mail_outbox import StoredDirectory
 from tests.server.methods.acp.office import ANNA, BERT, START, Office
 
 BETA, GAMMA = "aid://example.com/beta@1.0.0", "aid://example.com/gamma@1.0.0"
@@ -20,7 +20,7 @@ def office(office: Office) -> Office:
         peers.put_keys(office.db, node, "secret", "id")
         mesh.pin(office.db, node, "key")
     peers.put(office.db, FOREIGN, "http://127.0.0.1:2", "r", "unkeyed", START)
-    mail_outbox.put_directory(office.db, BETA, OutboxMessage(1, "e", "{}"))
+    mail_outbox.put_directory(office.db, BETA, StoredDirectory(1, "e", "{}"))
     for agent, node in (("zoe", BETA), ("yan", GAMMA)):
         mail_outbox.list_agent(office.db, agent, node)
         mesh.put_home(office.db, agent, node)

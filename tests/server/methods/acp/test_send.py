@@ -7,13 +7,13 @@ from uuid import uuid4
 import pytest
 
 from schemas.acp import RESERVED
-from tests.mail import Agent, Agents, soon
-from tests.node import AGENT, Node
 from tests.server.methods.refusals import refused
-from tests.waiting import eventually
+from tests.support.mail_agent import MailAgent, MailAgents, soon
+from tests.support.node import AGENT, Node
+from tests.support.waiting import eventually
 
 
-def audited(node: Node, agent: Agent) -> list[tuple[str, str, str | None]]:
+def audited(node: Node, agent: MailAgent) -> list[tuple[str, str, str | None]]:
     """What the audit has of an agent: action, outcome, reason."""
     rows = node.query(
         "SELECT action, outcome, detail FROM acp_audit WHERE actor = ? ORDER BY seq", agent.id
@@ -24,7 +24,7 @@ def audited(node: Node, agent: Agent) -> list[tuple[str, str, str | None]]:
     ]
 
 
-def count(node: Node, agent: Agent) -> int:
+def count(node: Node, agent: MailAgent) -> int:
     """The messages that are kept of an agent."""
     found = node.query("SELECT count(*) FROM messages WHERE from_agent = ?", agent.id)
     return int(found[0][0])
@@ -33,7 +33,7 @@ def count(node: Node, agent: Agent) -> int:
 # --- the envelope --------------------------------------------------------------------------------
 
 
-def test_a_message_has_the_envelope_of_the_specification(anna: Agent, bert: Agent) -> None:
+def test_a_message_has_the_envelope_of_the_specification(anna: MailAgent, bert: MailAgent) -> None:
     """§4: the sender is the caller; what is absent is left out."""
     done = anna.send(
         bert,
@@ -69,14 +69,14 @@ def test_a_message_has_the_envelope_of_the_specification(anna: Agent, bert: Agen
     assert done["capabilities"]["wake"] == "disabled"
 
 
-def test_a_message_goes_once_to_each_that_it_names(anna: Agent, bert: Agent) -> None:
+def test_a_message_goes_once_to_each_that_it_names(anna: MailAgent, bert: MailAgent) -> None:
     done = anna.send(bert, bert)
     assert done["message"]["to"] == [bert.id]
     assert len(bert.received()) == 1
 
 
 def test_a_newer_release_of_an_agent_reads_what_came_for_the_older(
-    anna: Agent, agents: Agents, node: Node
+    anna: MailAgent, agents: MailAgents, node: Node
 ) -> None:
     old = agents("carl")
     newer = old.id.replace("@1.0.0", "@2.0.0")
@@ -89,7 +89,7 @@ def test_a_newer_release_of_an_agent_reads_what_came_for_the_older(
 
 
 @pytest.mark.parametrize("method", ["send", "respond", "status"])
-def test_nobody_says_who_sends(anna: Agent, bert: Agent, node: Node, method: str) -> None:
+def test_nobody_says_who_sends(anna: MailAgent, bert: MailAgent, node: Node, method: str) -> None:
     """§12.1: refused with a typed error, and audited; nothing is written."""
     given = {"to": [bert.id], "from": bert.id}
     with refused(-32602, "sender_supplied"):
@@ -98,7 +98,9 @@ def test_nobody_says_who_sends(anna: Agent, bert: Agent, node: Node, method: str
     assert count(node, anna) == count(node, bert) == 0
 
 
-def test_a_key_of_another_agent_is_no_way_around(anna: Agent, bert: Agent, node: Node) -> None:
+def test_a_key_of_another_agent_is_no_way_around(
+    anna: MailAgent, bert: MailAgent, node: Node
+) -> None:
     body = json.dumps(
         {
             "jsonrpc": "2.0",
@@ -143,7 +145,7 @@ def test_a_key_of_another_agent_is_no_way_around(anna: Agent, bert: Agent, node:
     ],
 )  # fmt: skip
 def test_what_is_refused_is_named_audited_and_not_written(
-    anna: Agent, bert: Agent, node: Node, wrong: dict[str, Any], reason: str
+    anna: MailAgent, bert: MailAgent, node: Node, wrong: dict[str, Any], reason: str
 ) -> None:
     """§12.2: a typed error, an audit event, no record."""
     with refused(-32602, reason):
@@ -154,18 +156,20 @@ def test_what_is_refused_is_named_audited_and_not_written(
 
 
 @pytest.mark.parametrize("type", RESERVED)
-def test_types_of_a_later_phase_are_refused_by_name(anna: Agent, bert: Agent, type: str) -> None:
+def test_types_of_a_later_phase_are_refused_by_name(
+    anna: MailAgent, bert: MailAgent, type: str
+) -> None:
     """§5.2."""
     with refused(-32602, "type_reserved"):
         anna.send(bert, type=type)
 
 
-def test_a_minor_version_ahead_is_spoken_to(anna: Agent, bert: Agent) -> None:
+def test_a_minor_version_ahead_is_spoken_to(anna: MailAgent, bert: MailAgent) -> None:
     """§3: additions are compatible."""
     assert anna.send(bert, version="1.9.0")["message"]["version"] == "1.0.0"
 
 
-def test_a_payload_may_have_4096_bytes_and_not_one_more(anna: Agent, bert: Agent) -> None:
+def test_a_payload_may_have_4096_bytes_and_not_one_more(anna: MailAgent, bert: MailAgent) -> None:
     """§2.9, §12.3: measured as JSON in UTF-8, and the error says where to put what is larger."""
     room = 4096 - len('{"summary":"s","details":{"t":""}}')
     anna.send(bert, payload={"summary": "s", "details": {"t": "x" * room}})
@@ -178,7 +182,9 @@ def test_a_payload_may_have_4096_bytes_and_not_one_more(anna: Agent, bert: Agent
 # --- limits and broadcasts ------------------------------------------------------------------------
 
 
-def test_ten_messages_a_minute_and_the_next_waits(anna: Agent, bert: Agent, node: Node) -> None:
+def test_ten_messages_a_minute_and_the_next_waits(
+    anna: MailAgent, bert: MailAgent, node: Node
+) -> None:
     """§10.3."""
     for _ in range(10):
         anna.send(bert)
@@ -189,7 +195,7 @@ def test_ten_messages_a_minute_and_the_next_waits(anna: Agent, bert: Agent, node
 
 
 def test_a_broadcast_reaches_everyone_else_that_the_node_knows(
-    anna: Agent, bert: Agent, agents: Agents, node: Node
+    anna: MailAgent, bert: MailAgent, agents: MailAgents, node: Node
 ) -> None:
     """§10.3: who holds a key or a repo here, and the node's own agent."""
     carl = agents("carl")
@@ -202,7 +208,9 @@ def test_a_broadcast_reaches_everyone_else_that_the_node_knows(
     assert anna.received() == []
 
 
-def test_a_broadcast_needs_authority_or_urgency(anna: Agent, bert: Agent, agents: Agents) -> None:
+def test_a_broadcast_needs_authority_or_urgency(
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
+) -> None:
     with refused(-32003, "broadcast_not_allowed"):
         anna.send(to=["*"])
     with refused(-32003, "broadcast_not_allowed"):
@@ -211,7 +219,7 @@ def test_a_broadcast_needs_authority_or_urgency(anna: Agent, bert: Agent, agents
         anna.send(to=["*"], priority="high", policy={"sensitivity": "high"})
 
 
-def test_five_broadcasts_an_hour(anna: Agent) -> None:
+def test_five_broadcasts_an_hour(anna: MailAgent) -> None:
     for _ in range(5):
         anna.send(to=["*"], priority="critical")
     with refused(-32005, "rate_limited", kind="broadcast", limit=5):
@@ -219,7 +227,7 @@ def test_five_broadcasts_an_hour(anna: Agent) -> None:
 
 
 def test_who_does_what_it_may_not_again_and_again_is_not_heard_for_a_while(
-    anna: Agent, bert: Agent, node: Node
+    anna: MailAgent, bert: MailAgent, node: Node
 ) -> None:
     """§12.4: the circuit breaker of a sender; what it still tries is not written down."""
     for _ in range(20):
@@ -234,7 +242,7 @@ def test_who_does_what_it_may_not_again_and_again_is_not_heard_for_a_while(
     bert.send(anna)
 
 
-def test_who_only_makes_mistakes_is_heard(anna: Agent, bert: Agent, node: Node) -> None:
+def test_who_only_makes_mistakes_is_heard(anna: MailAgent, bert: MailAgent, node: Node) -> None:
     """§12.4: a typo and a limit are no abuse; what is audited of them is bounded."""
     for _ in range(10):
         anna.send(bert)
@@ -252,7 +260,9 @@ def test_who_only_makes_mistakes_is_heard(anna: Agent, bert: Agent, node: Node) 
 # --- idempotency --------------------------------------------------------------------------------
 
 
-def test_a_retried_send_is_answered_with_the_first(anna: Agent, bert: Agent, node: Node) -> None:
+def test_a_retried_send_is_answered_with_the_first(
+    anna: MailAgent, bert: MailAgent, node: Node
+) -> None:
     """§12.5."""
     first = anna.send(bert, client_id="build-7")
     for _ in range(12):
@@ -267,7 +277,7 @@ def test_a_retried_send_is_answered_with_the_first(anna: Agent, bert: Agent, nod
 
 @pytest.mark.parametrize("how", [{}, {"sequence": 1}, {"sequence": 2}, {"priority": "high"}])
 def test_the_receipts_of_a_new_message_are_those_that_are_kept(
-    anna: Agent, bert: Agent, agents: Agents, how: dict[str, Any]
+    anna: MailAgent, bert: MailAgent, agents: MailAgents, how: dict[str, Any]
 ) -> None:
     """They are answered without a look into the store, also of what is held."""
     carl = agents("carl")
@@ -277,7 +287,7 @@ def test_the_receipts_of_a_new_message_are_those_that_are_kept(
     assert again["receipts"] == first["receipts"]
 
 
-def test_a_client_id_stands_for_one_message(anna: Agent, bert: Agent) -> None:
+def test_a_client_id_stands_for_one_message(anna: MailAgent, bert: MailAgent) -> None:
     sent = anna.send(bert, client_id="build-7")["message"]["id"]
     with refused(-32004, "client_id_reused", messageId=sent):
         anna.send(bert, client_id="build-7", topic="another")
@@ -286,7 +296,7 @@ def test_a_client_id_stands_for_one_message(anna: Agent, bert: Agent) -> None:
 # --- threads --------------------------------------------------------------------------------
 
 
-def test_an_answer_stays_in_its_thread(anna: Agent, bert: Agent) -> None:
+def test_an_answer_stays_in_its_thread(anna: MailAgent, bert: MailAgent) -> None:
     """§11: acp_respond preserves thread and reply; confidentiality goes with it."""
     asked = anna.send(
         bert,
@@ -306,7 +316,7 @@ def test_an_answer_stays_in_its_thread(anna: Agent, bert: Agent) -> None:
     assert anna.received() == [message["id"]]
 
 
-def test_an_answer_may_go_to_all(anna: Agent, bert: Agent, agents: Agents) -> None:
+def test_an_answer_may_go_to_all(anna: MailAgent, bert: MailAgent, agents: MailAgents) -> None:
     carl = agents("carl")
     asked = anna.send(bert, carl)["message"]["id"]
     given: dict[str, Any] = {"type": "knowledge.push", "payload": {"summary": "s"}}
@@ -316,7 +326,9 @@ def test_an_answer_may_go_to_all(anna: Agent, bert: Agent, agents: Agents) -> No
     assert {one["recipient"] for one in own["receipts"]} == {bert.address, carl.address}
 
 
-def test_a_stranger_has_no_part_in_a_thread(anna: Agent, bert: Agent, agents: Agents) -> None:
+def test_a_stranger_has_no_part_in_a_thread(
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
+) -> None:
     sent = anna.send(bert)["message"]
     carl = agents("carl")
     with refused(-32602, "not_found"):
@@ -326,7 +338,7 @@ def test_a_stranger_has_no_part_in_a_thread(anna: Agent, bert: Agent, agents: Ag
     bert.send(anna, thread_id=sent["thread_id"])
 
 
-def test_what_comes_before_its_turn_waits_for_it(anna: Agent, bert: Agent) -> None:
+def test_what_comes_before_its_turn_waits_for_it(anna: MailAgent, bert: MailAgent) -> None:
     """§12.5: sequence is monotonic within a thread; what is early is quarantined."""
     thread = f"t-{anna.address}"
     sent = {}
@@ -346,7 +358,7 @@ def test_what_comes_before_its_turn_waits_for_it(anna: Agent, bert: Agent) -> No
 # --- status --------------------------------------------------------------------------------
 
 
-def test_status_is_a_message_of_its_type(anna: Agent, bert: Agent) -> None:
+def test_status_is_a_message_of_its_type(anna: MailAgent, bert: MailAgent) -> None:
     """§11: a convenience wrapper for status.* messages."""
     done = anna.call(
         "status", to=[bert.id], state="blocked", summary="stuck", blocked_on="the schema"
@@ -355,12 +367,12 @@ def test_status_is_a_message_of_its_type(anna: Agent, bert: Agent) -> None:
     assert done["message"]["payload"] == {"summary": "stuck", "blocked_on": "the schema"}
     with refused(-32602, "schema_invalid"):
         anna.call("status", to=[bert.id], state="complete", summary="s", blocked_on="x")
-    problem = {"path": "params", "problem": "state 'blocked' needs blocked_on"}
+    problem = {"path": "params", "problem": "blocked_on is required for state 'blocked'"}
     with refused(-32602, "schema_invalid", errors=[problem]):
         anna.call("status", to=[bert.id], state="blocked", summary="s")
 
 
-def test_what_is_urgent_leaves_an_audit_event(anna: Agent, bert: Agent, node: Node) -> None:
+def test_what_is_urgent_leaves_an_audit_event(anna: MailAgent, bert: MailAgent, node: Node) -> None:
     """§12.8."""
     anna.send(bert)
     assert audited(node, anna) == []
@@ -368,18 +380,18 @@ def test_what_is_urgent_leaves_an_audit_event(anna: Agent, bert: Agent, node: No
     assert audited(node, anna) == [("acp/send", "accepted", None)]
 
 
-def test_mail_belongs_to_no_project(anna: Agent, node: Node, team: Any) -> None:
+def test_mail_belongs_to_no_project(anna: MailAgent, node: Node, team: Any) -> None:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "acp/inbox", "params": {}})
     answer = node.raw(body, {"x-project-token": team.token()}).json()
     assert answer["error"]["data"]["reason"] == "other_project"
 
 
-def test_expiry_is_told_in_utc(anna: Agent, bert: Agent) -> None:
+def test_expiry_is_told_in_utc(anna: MailAgent, bert: MailAgent) -> None:
     message = anna.send(bert, expires_at=soon(3600))["message"]
     assert message["expires_at"].endswith("+00:00")
 
 
-def test_a_step_of_a_handoff_is_no_answer(anna: Agent, bert: Agent) -> None:
+def test_a_step_of_a_handoff_is_no_answer(anna: MailAgent, bert: MailAgent) -> None:
     """Nobody is told of a step that was not taken (§7.2 rule 1)."""
     asked = anna.send(bert)["message"]["id"]
     payload = {"summary": "done", "handoff_id": "h"}
@@ -388,7 +400,9 @@ def test_a_step_of_a_handoff_is_no_answer(anna: Agent, bert: Agent) -> None:
     assert anna.inbox()["highWater"] == 0
 
 
-def test_a_context_points_to_what_is_large_and_holds_none_of_it(anna: Agent, bert: Agent) -> None:
+def test_a_context_points_to_what_is_large_and_holds_none_of_it(
+    anna: MailAgent, bert: MailAgent
+) -> None:
     """§2.9: what doesn't fit into a payload does not go round it."""
     refs = [{"type": "url", "value": "é" * 200} for _ in range(50)]
     with refused(-32006, "context_too_large"):
@@ -400,7 +414,9 @@ def test_a_context_points_to_what_is_large_and_holds_none_of_it(anna: Agent, ber
 TEAM = {"visibility": "team"}
 
 
-def test_what_is_for_a_teamspace_stays_in_it(anna: Agent, bert: Agent, agents: Agents) -> None:
+def test_what_is_for_a_teamspace_stays_in_it(
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
+) -> None:
     """§8, §12.3: of members, to members, of a teamspace that there is."""
     name, carl = f"t-{uuid4().hex[:12]}", agents("carl")
     with refused(-32602, "unknown_team", path="team"):
@@ -432,7 +448,7 @@ def test_what_is_for_a_teamspace_stays_in_it(anna: Agent, bert: Agent, agents: A
         anna.send(anna, team=name, policy=TEAM)
 
 
-def test_a_teamspace_locks_nobody_out_who_used_its_name(anna: Agent, bert: Agent) -> None:
+def test_a_teamspace_locks_nobody_out_who_used_its_name(anna: MailAgent, bert: MailAgent) -> None:
     """Without `visibility: team` the name is a label, which proves nothing."""
     name = f"t-{uuid4().hex[:12]}"
     sent = anna.send(bert, team=name)["message"]
@@ -444,7 +460,7 @@ def test_a_teamspace_locks_nobody_out_who_used_its_name(anna: Agent, bert: Agent
 
 @pytest.mark.parametrize("end", ["refused", "expired"])
 def test_what_no_human_let_through_is_read_nowhere(
-    anna: Agent, bert: Agent, agents: Agents, end: str
+    anna: MailAgent, bert: MailAgent, agents: MailAgents, end: str
 ) -> None:
     """§12.8: nor once it has failed or expired, nor in the log of its teamspace."""
     human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
@@ -465,7 +481,7 @@ def test_what_no_human_let_through_is_read_nowhere(
 
 
 def test_what_a_human_lets_through_is_in_its_teamspaces_log(
-    anna: Agent, bert: Agent, agents: Agents
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
 ) -> None:
     human, name = agents("dora", human=True), f"t-{uuid4().hex[:12]}"
     member = {"agent_id": bert.id, "role": "executor"}

@@ -7,7 +7,7 @@ import pytest
 from server.domain.acp.threads import Bounds, Thread
 from server.domain.errors import Conflict, Forbidden
 from server.methods.acp import thread
-from server.methods.acp.thread import Joined
+from server.methods.acp.thread import JoinedThread
 from server.store import messages
 from tests.server.methods.acp.office import ANNA, BERT, CARL, Office
 
@@ -19,14 +19,14 @@ def test_a_message_begins_a_thread_or_joins_one(office: Office) -> None:
     ctx = office.context(BERT)
     found = messages.find(office.db, sent)
     assert found is not None
-    begun = Joined(sent, sent, Thread())
+    begun = JoinedThread(sent, sent, Thread())
     assert thread.of(ctx, found) == begun
     assert thread.joined(ctx, sent, "new", BERTS, [ANNAS]) == begun
-    assert thread.joined(ctx, "new", "new", BERTS, [ANNAS]) == Joined("new", "new", Thread())
+    assert thread.joined(ctx, "new", "new", BERTS, [ANNAS]) == JoinedThread("new", "new", Thread())
     stranger = thread.joined(ctx, sent, "new", CARLS, [ANNAS])
-    assert stranger == Joined("new", sent, Thread(), closed=True)
+    assert stranger == JoinedThread("new", sent, Thread(), closed=True)
     named = thread.joined(ctx, "a name", "new", CARLS, [ANNAS])
-    assert named == Joined("new", "a name", Thread(), closed=False)
+    assert named == JoinedThread("new", "a name", Thread(), closed=False)
 
 
 def test_a_name_is_nobodys(office: Office) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.node import Node, RpcError
-from tests.stranger import ALPHA, SOME_TIME, TOKEN, Stranger
+from tests.support.mesh_member import ALPHA, SOME_TIME, TOKEN, MeshMember
+from tests.support.node import Node, RpcError
 
 
 @pytest.fixture
 def met(tmp_path: Path) -> Any:
     with Node(tmp_path, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as alpha:
-        yield alpha, Stranger(alpha, "beta").register()
+        yield alpha, MeshMember(alpha, "beta").register()
 
 
 def header(node: Node, project: str) -> Any:
@@ -27,7 +27,7 @@ def later() -> int:
     return time.time_ns() // 1000 + 60_000_000
 
 
-def rewritten(by: Stranger, project: str, **more: Any) -> Any:
+def rewritten(by: MeshMember, project: str, **more: Any) -> Any:
     said: Any = {"status": "complete", "agreement_policy": "all", "stamp": later()} | more
     return by.project(project, **said)
 
@@ -45,7 +45,7 @@ def test_who_is_no_member_rewrites_no_header(met: Any) -> None:
                 "skipped",
                 ("P", "planning", "any"),
             )
-            assert "no member of it" in answer["reason"]
+            assert "is not a member" in answer["reason"]
 
 
 def test_who_forges_the_name_of_a_member_is_refused(met: Any) -> None:
@@ -57,7 +57,7 @@ def test_who_forges_the_name_of_a_member_is_refused(met: Any) -> None:
     registers = body | {"repos": [], "signature": signature}
     whole = {"project_id": project, "name": "Q"}
     answer = beta.call("cacp/project/sync", project=whole, registers=registers)
-    assert "not that of" in answer["reason"]
+    assert "does not match the key of" in answer["reason"]
     assert header(alpha, project) == ("P", "planning", "any")
 
 
@@ -73,7 +73,7 @@ def test_a_member_says_how_far_the_project_is(met: Any) -> None:
 def test_a_members_word_takes_the_place_of_anothers(met: Any) -> None:
     """A node that heard of a project from who is no member of it ends as all others do."""
     alpha, beta = met
-    gamma = Stranger(alpha, "gamma").register()
+    gamma = MeshMember(alpha, "gamma").register()
     project = str(alpha.call("cacp/project/create", name="x", objective="o")["projectId"])
     project = project[:-4] + "0000"
     gamma.project(project, stamp=later(), name="Mine", repos=[])
@@ -89,7 +89,7 @@ def test_a_node_without_standing_refuses_its_own_agents_too(met: Any) -> None:
     alpha, beta = met
     project = "0198f5c2-7d1e-7c43-9b7a-3d0a6c1f2e4b"
     beta.project(project)
-    with pytest.raises(RpcError, match="join the project first"):
+    with pytest.raises(RpcError, match="Call cacp/project/join first"):
         alpha.call("cacp/project/updateStatus", projectId=project, status="complete")
     alpha.call("cacp/project/addRepo", projectId=project, repo={**REPO, "name": "alpha"})
     alpha.call("cacp/project/join", projectId=project, repoName="alpha")
@@ -113,7 +113,7 @@ def called(node: Node, project: str, contract: str) -> Any:
 def test_what_a_contract_is_called_says_who_began_it(met: Any) -> None:
     """A member of the project, who may answer it, renames it no more than others, dated back."""
     alpha, beta = met
-    gamma = Stranger(alpha, "gamma").register()
+    gamma = MeshMember(alpha, "gamma").register()
     repos = [{**REPO, "name": name} for name in ("alpha", "beta")]
     made = alpha.call("cacp/project/create", name="P", objective="o", repos=repos)
     project = made["projectId"]
@@ -124,12 +124,12 @@ def test_what_a_contract_is_called_says_who_began_it(met: Any) -> None:
     for by in (beta, gamma):
         for more in ({}, {"headerSignature": None}):
             answer = by.contract(project, contract, type="custom", **more)
-            assert "counts for less" in answer["reason"]
+            assert "lower authority" in answer["reason"]
             assert called(alpha, project, contract) == before
     forged = {"type": "custom", "name": "User", "stamp": SOME_TIME}
     signature = beta.signed("contract", contract, forged) | {"node": ALPHA}
     answer = beta.contract(project, contract, **forged_as(forged), headerSignature=signature)
-    assert "not that of" in answer["reason"]
+    assert "does not match the key of" in answer["reason"]
     assert called(alpha, project, contract) == before
 
 
@@ -140,7 +140,7 @@ def forged_as(body: dict[str, Any]) -> dict[str, Any]:
 def test_who_began_a_contract_says_what_it_is_called_whoever_came_before(met: Any) -> None:
     """Who passes a contract on may not; its name is nobody's until who began it says it."""
     alpha, beta = met
-    gamma = Stranger(alpha, "gamma").register()
+    gamma = MeshMember(alpha, "gamma").register()
     project, contract = "0198f5c2-7d1e-7c43-9b7a-3d0a6c1f2e4b", "c1"
     beta.project(project)
     fact = beta.fact(contract, beta.version(project))

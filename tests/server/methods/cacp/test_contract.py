@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.node import REPO, Node, RpcError
 from tests.server.methods.refusals import refused
-from tests.team import CONTENT, FRONTEND, FRONTEND_AGENT, Team
+from tests.support.node import REPO, Node, RpcError
+from tests.support.team import CONTENT, FRONTEND, FRONTEND_AGENT, Team
 
 NEXT = CONTENT | {"path": "/api/v2/users/profile"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.node import AGENT, REPO
 from tests.server.methods.refusals import refused
-from tests.sharing import inline
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.node import AGENT, REPO
+from tests.support.shared_files import inline
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 MEBIBYTE = 1024 * 1024
 CONTENT = b"\x89PNG\r\n\x1a\n\x00\xff"

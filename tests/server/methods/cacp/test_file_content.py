@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from server.store.database import connect
+from server.store.connection import connect
 from tests.cli.run import cacp
-from tests.node import REPO, Node, RpcError
-from tests.sharing import get, share, times_named
+from tests.support.node import REPO, Node, RpcError
+from tests.support.shared_files import get, share, times_named
 
 BACKEND = {"name": REPO, "role": "service", "language": "python"}
 
@@ -39,5 +39,5 @@ def refused_and_named(node: Node) -> None:
     assert file in health["detail"]
     assert 'cacp_alarms{reason="content_corrupt"} 1.0' in node.get("/metrics").text
     done = cacp("doctor", "--json", db=str(node.db))
-    assert f"not what their SHA-256 says: {file}" in done.stdout
+    assert f"contents that don't match their SHA-256: {file}" in done.stdout
     assert times_named(node) == 1

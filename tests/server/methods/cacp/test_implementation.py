@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.node import AGENT, REPO
 from tests.server.methods.refusals import refused
-from tests.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.node import AGENT, REPO
+from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 
 def work_of(team: Team, contract: str, repo: str) -> Any:

@@ -7,9 +7,9 @@ from uuid import UUID, uuid5
 
 import pytest
 
-from tests.node import AGENT, REPO, Node
 from tests.server.methods.refusals import refused
-from tests.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
+from tests.support.node import AGENT, REPO, Node
+from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
 
 
 def create(node: Node, **params: Any) -> Any:

@@ -8,22 +8,22 @@ import pytest
 from schemas.acp import HandoffRejectReason
 from server.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput, NotFound
 from server.store import keys
-from tests.desk import ANA, BEN, CLEO, DORA, HUMAN, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HUMAN, InProcessNode, package
+from tests.support.node import AGENT
 
 COORDINATOR = AGENT.removesuffix("@1.0.0")
 
 
-def steps(desk: Desk, agent: str, handoff_id: str) -> list[tuple[str, str]]:
+def steps(desk: InProcessNode, agent: str, handoff_id: str) -> list[tuple[str, str]]:
     history = desk.handoff(agent, "history", handoff_id=handoff_id)["history"]
     return [(one["step"], one["after"]) for one in history]
 
 
-def types(desk: Desk, agent: str) -> list[str]:
+def types(desk: InProcessNode, agent: str) -> list[str]:
     return [type for type, _ in desk.mail(agent)]
 
 
-def test_a_whole_handoff(desk: Desk) -> None:
+def test_a_whole_handoff(desk: InProcessNode) -> None:
     """§7.2: every state of the path is in the history, and the other side is told of each."""
     handoff_id = desk.offered()
     offered = desk.handoff(ANA, "get", handoff_id=handoff_id)["nextStep"]
@@ -47,7 +47,7 @@ def test_a_whole_handoff(desk: Desk) -> None:
     assert types(desk, BEN) == ["handoff.initiate", "status.complete"]
 
 
-def test_completing_begins_what_was_only_accepted(desk: Desk) -> None:
+def test_completing_begins_what_was_only_accepted(desk: InProcessNode) -> None:
     handoff_id = desk.accepted()
     desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="done")
     assert steps(desk, BEN, handoff_id)[-2:] == [
@@ -56,14 +56,14 @@ def test_completing_begins_what_was_only_accepted(desk: Desk) -> None:
     ]
 
 
-def test_accepting_twice_is_once(desk: Desk) -> None:
+def test_accepting_twice_is_once(desk: InProcessNode) -> None:
     handoff_id = desk.accepted()
     again = desk.handoff(BEN, "accept", handoff_id=handoff_id)
     assert again["handoff"]["status"] == "accepted"
     assert types(desk, ANA) == ["handoff.accept"]
 
 
-def test_what_was_read_is_what_is_accepted(desk: Desk) -> None:
+def test_what_was_read_is_what_is_accepted(desk: InProcessNode) -> None:
     handoff_id = desk.offered()
     hash = desk.handoff(BEN, "get", handoff_id=handoff_id)["handoff"]["packageHash"]
     data = desk.refused(Conflict, BEN, "accept", handoff_id=handoff_id, package_hash="0" * 64)
@@ -72,7 +72,7 @@ def test_what_was_read_is_what_is_accepted(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("code", get_args(HandoffRejectReason))
-def test_every_code_of_a_rejection(desk: Desk, code: str) -> None:
+def test_every_code_of_a_rejection(desk: InProcessNode, code: str) -> None:
     """§7.3: reason and detail, for the sender to read."""
     handoff_id = desk.offered()
     desk.handoff(BEN, "reject", handoff_id=handoff_id, code=code, detail="This is why.")
@@ -87,7 +87,7 @@ def test_every_code_of_a_rejection(desk: Desk, code: str) -> None:
     assert (shown["status"], shown["resolutionNotes"]) == ("rejected", f"{code}: This is why.")
 
 
-def test_the_wrong_party_takes_no_step(desk: Desk) -> None:
+def test_the_wrong_party_takes_no_step(desk: InProcessNode) -> None:
     """§12.1: each step is its party's, as the credential says."""
     handoff_id = desk.offered()
     by_sender = {"accept": {}, "activate": {}, "complete": {"summary": "s"}}
@@ -113,14 +113,14 @@ def test_the_wrong_party_takes_no_step(desk: Desk) -> None:
     ],
 )
 def test_for_others_there_is_no_such_handoff(
-    desk: Desk, action: str, params: dict[str, str]
+    desk: InProcessNode, action: str, params: dict[str, str]
 ) -> None:
     handoff_id = desk.offered()
     given = {"handoff_id": handoff_id, **params}
     assert desk.refused(NotFound, CLEO, action, **given)["reason"] == "not_found"
 
 
-def test_steps_out_of_order(desk: Desk) -> None:
+def test_steps_out_of_order(desk: InProcessNode) -> None:
     handoff_id = desk.offered()
     data = desk.refused(IllegalTransition, BEN, "complete", handoff_id=handoff_id, summary="s")
     assert (data["from"], data["allowed"]) == ("proposed", ["accept", "reject"])
@@ -129,7 +129,7 @@ def test_steps_out_of_order(desk: Desk) -> None:
     assert (data["from"], data["allowed"]) == ("rejected", [])
 
 
-def test_the_sender_withdraws(desk: Desk) -> None:
+def test_the_sender_withdraws(desk: InProcessNode) -> None:
     handoff_id = desk.offered()
     desk.handoff(ANA, "reject", handoff_id=handoff_id, code="other", detail="I do it myself")
     assert types(desk, BEN) == ["handoff.initiate", "handoff.reject"]
@@ -137,7 +137,7 @@ def test_the_sender_withdraws(desk: Desk) -> None:
     desk.handoff(ANA, "initiate", to=CLEO, reason="r", package=package())
 
 
-def test_the_coordinator_takes_a_task_back(desk: Desk) -> None:
+def test_the_coordinator_takes_a_task_back(desk: InProcessNode) -> None:
     """After an escalation there is a way on: the task is free again, for the sender too."""
     handoff_id = desk.accepted()
     desk.handoff(COORDINATOR, "revoke", handoff_id=handoff_id, detail="Ben is away")
@@ -148,7 +148,7 @@ def test_the_coordinator_takes_a_task_back(desk: Desk) -> None:
     assert chain == [ANA]
 
 
-def test_after_a_revocation_the_handoff_before_goes_on(desk: Desk) -> None:
+def test_after_a_revocation_the_handoff_before_goes_on(desk: InProcessNode) -> None:
     first = desk.accepted()
     second = desk.accepted(BEN, CLEO)
     assert "dueAt" not in desk.handoff(ANA, "get", handoff_id=first)["handoff"]
@@ -161,12 +161,12 @@ def test_after_a_revocation_the_handoff_before_goes_on(desk: Desk) -> None:
 # --- human approval -----------------------------------------------------------------------------
 
 
-def gated(desk: Desk) -> str:
+def gated(desk: InProcessNode) -> str:
     given = package(policy={"requires_human_approval": True})
     return desk.offered(package=given)
 
 
-def test_a_human_approves_before_it_is_accepted(desk: Desk) -> None:
+def test_a_human_approves_before_it_is_accepted(desk: InProcessNode) -> None:
     handoff_id = gated(desk)
     waiting = desk.handoff(BEN, "accept", handoff_id=handoff_id)["handoff"]
     assert (waiting["status"], waiting["waitsFor"]) == ("validating", ["human_approval"])
@@ -184,14 +184,14 @@ def test_a_human_approves_before_it_is_accepted(desk: Desk) -> None:
     ]
 
 
-def test_a_human_may_approve_before_the_receiver_accepts(desk: Desk) -> None:
+def test_a_human_may_approve_before_the_receiver_accepts(desk: InProcessNode) -> None:
     handoff_id = gated(desk)
     given = {"action": "approve", "handoff_id": handoff_id}
     assert desk.call("acp/handoff", HUMAN, human=True, **given)["handoff"]["status"] == "proposed"
     assert desk.handoff(BEN, "accept", handoff_id=handoff_id)["handoff"]["status"] == "accepted"
 
 
-def test_a_human_refuses(desk: Desk) -> None:
+def test_a_human_refuses(desk: InProcessNode) -> None:
     handoff_id = gated(desk)
     given = {"action": "reject", "handoff_id": handoff_id, "code": "other", "detail": "no"}
     assert desk.call("acp/handoff", HUMAN, human=True, **given)["handoff"]["status"] == "rejected"
@@ -199,7 +199,9 @@ def test_a_human_refuses(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("decision", "status"), [("approve", "proposed"), ("refuse", "rejected")])
-def test_acp_approve_decides_on_handoffs_too(desk: Desk, decision: str, status: str) -> None:
+def test_acp_approve_decides_on_handoffs_too(
+    desk: InProcessNode, decision: str, status: str
+) -> None:
     handoff_id = gated(desk)
     given: dict[str, Any] = {"message_id": handoff_id, "decision": decision, "comment": "why"}
     with pytest.raises(Forbidden):
@@ -209,13 +211,13 @@ def test_acp_approve_decides_on_handoffs_too(desk: Desk, decision: str, status: 
     assert "human_approval" not in done["handoff"]["waitsFor"]
 
 
-def test_acp_approve_knows_nothing_of_handoffs_that_need_no_human(desk: Desk) -> None:
+def test_acp_approve_knows_nothing_of_handoffs_that_need_no_human(desk: InProcessNode) -> None:
     handoff_id = desk.offered()
     with pytest.raises(NotFound):
         desk.call("acp/approve", HUMAN, human=True, message_id=handoff_id)
 
 
-def test_a_human_sees_only_what_waits_for_one(desk: Desk) -> None:
+def test_a_human_sees_only_what_waits_for_one(desk: InProcessNode) -> None:
     handoff_id = desk.offered()
     with pytest.raises(NotFound):
         desk.call("acp/handoff", HUMAN, human=True, action="get", handoff_id=handoff_id)
@@ -224,14 +226,14 @@ def test_a_human_sees_only_what_waits_for_one(desk: Desk) -> None:
 # --- in a teamspace -----------------------------------------------------------------------------
 
 
-def teamed(desk: Desk, **task: Any) -> None:
+def teamed(desk: InProcessNode, **task: Any) -> None:
     """A teamspace of coordinator ana, executor ben, integrator cleo, with task-1, ana's to give."""
     members = [{"agent_id": BEN, "role": "executor"}, {"agent_id": CLEO, "role": "integrator"}]
     desk.team(ANA, "create", team="core", name="Core", members=members)
     desk.team(ANA, "createTask", team="core", task_id="task-1", title="Login", **task)
 
 
-def test_a_member_accepts_by_its_role(desk: Desk) -> None:
+def test_a_member_accepts_by_its_role(desk: InProcessNode) -> None:
     """§8.4, Accept execution task."""
     teamed(desk)
     desk.team(ANA, "addMember", team="core", agent_id=DORA, role="reviewer")
@@ -243,7 +245,7 @@ def test_a_member_accepts_by_its_role(desk: Desk) -> None:
     assert data["reason"] == "capability_mismatch"
 
 
-def test_what_comes_from_outside_is_approved_first(desk: Desk) -> None:
+def test_what_comes_from_outside_is_approved_first(desk: InProcessNode) -> None:
     """§8.4, Approve handoff into team scope."""
     teamed(desk)
     handoff_id = desk.offered(DORA, BEN, package=package("theirs"), team="core")
@@ -257,7 +259,7 @@ def test_what_comes_from_outside_is_approved_first(desk: Desk) -> None:
     assert ("theirs", BEN) in [(one["taskId"], one.get("owner")) for one in tasks]
 
 
-def test_a_reviewer_approves_guarded_classes_only(desk: Desk) -> None:
+def test_a_reviewer_approves_guarded_classes_only(desk: InProcessNode) -> None:
     teamed(desk)
     desk.team(ANA, "addMember", team="core", agent_id=HUMAN, role="reviewer")
     plain = desk.offered(DORA, BEN, package=package("plain"), team="core")
@@ -267,7 +269,7 @@ def test_a_reviewer_approves_guarded_classes_only(desk: Desk) -> None:
     assert desk.handoff(HUMAN, "approve", handoff_id=restricted)["handoff"]["waitsFor"] == []
 
 
-def test_high_risk_is_closed_by_those_alone_whom_the_table_names(desk: Desk) -> None:
+def test_high_risk_is_closed_by_those_alone_whom_the_table_names(desk: InProcessNode) -> None:
     """§8.4, Mark high-risk closure complete."""
     teamed(desk, high_risk=True)
     first = desk.accepted(ANA, BEN)
@@ -281,7 +283,7 @@ def test_high_risk_is_closed_by_those_alone_whom_the_table_names(desk: Desk) -> 
     assert desk.handoff(DORA, "close", handoff_id=second)["handoff"]["status"] == "closed"
 
 
-def test_blocked_work_is_not_completed(desk: Desk) -> None:
+def test_blocked_work_is_not_completed(desk: InProcessNode) -> None:
     """§8.4, Block work with reason code."""
     teamed(desk)
     handoff_id = desk.accepted(ANA, BEN)
@@ -297,7 +299,7 @@ def test_blocked_work_is_not_completed(desk: Desk) -> None:
 # --- no step is kept from its party ---------------------------------------------------------------
 
 
-def test_a_full_thread_stops_no_step(desk: Desk) -> None:
+def test_a_full_thread_stops_no_step(desk: InProcessNode) -> None:
     """Who fills the thread neither keeps the work nor keeps it from being taken back."""
     handoff_id = desk.offered()
     desk.db.execute("UPDATE threads SET rounds = 1000 WHERE thread_id = ?", (handoff_id,))
@@ -307,7 +309,7 @@ def test_a_full_thread_stops_no_step(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("action", ["accept", "reject"])
-def test_a_party_whose_key_is_revoked_stops_no_step(desk: Desk, action: str) -> None:
+def test_a_party_whose_key_is_revoked_stops_no_step(desk: InProcessNode, action: str) -> None:
     handoff_id = desk.offered()
     desk.db.execute("UPDATE keys SET revoked_at = 1 WHERE agent_id = ?", (ANA,))
     params = {"code": "other", "detail": "no time"} if action == "reject" else {}
@@ -316,7 +318,7 @@ def test_a_party_whose_key_is_revoked_stops_no_step(desk: Desk, action: str) -> 
     assert types(desk, ANA) == [f"handoff.{action}"]
 
 
-def test_restricted_work_of_many_owners_can_be_completed(desk: Desk) -> None:
+def test_restricted_work_of_many_owners_can_be_completed(desk: InProcessNode) -> None:
     owners = [f"aid://example.com/owner-{number}" for number in range(13)]
     for owner in owners:
         keys.add(desk.db, keys.new_key(), agent_id=owner, repo="r", now=desk.now)
@@ -328,7 +330,7 @@ def test_restricted_work_of_many_owners_can_be_completed(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("draft", [False, True])
-def test_work_is_not_handed_to_everyone(desk: Desk, draft: bool) -> None:
+def test_work_is_not_handed_to_everyone(desk: InProcessNode, draft: bool) -> None:
     given: dict[str, Any] = {"to": "*", "reason": "Anyone", "draft": draft}
     urgent = package(task={"priority": "critical"})
     data = desk.refused(InvalidInput, ANA, "initiate", package=urgent, **given)

@@ -13,9 +13,9 @@ import pytest
 import rfc8785
 from uuid_utils import uuid7
 
-from tests.desk import ANA, BEN, CLEO, HUMAN, Desk
-from tests.mail import agent
-from tests.node import Node
+from tests.support.in_process_node import ANA, BEN, CLEO, HUMAN, InProcessNode
+from tests.support.mail_agent import agent
+from tests.support.node import Node
 
 SPECIFICATION = """
 export type ACPPriority = "low" | "normal" | "high" | "critical";
@@ -217,7 +217,9 @@ def test_the_text_is_read_whole() -> None:
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("turn", range(8))
-def test_a_literal_package_goes_through_every_state(desk: Desk, turn: int, whole: bool) -> None:
+def test_a_literal_package_goes_through_every_state(
+    desk: InProcessNode, turn: int, whole: bool
+) -> None:
     """§7.1, §7.2: what is stored is what was sent, with the chain."""
     given = literal(turn, whole=whole)
     made = desk.handoff(ANA, "initiate", to=BEN, reason="r", package=given)["handoff"]
@@ -241,7 +243,7 @@ def test_a_literal_package_goes_through_every_state(desk: Desk, turn: int, whole
     assert seen == ["proposed", waits, "activated", "completed", "closed"]
 
 
-def test_a_draft_of_a_literal_package_is_proposed_as_it_is(desk: Desk) -> None:
+def test_a_draft_of_a_literal_package_is_proposed_as_it_is(desk: InProcessNode) -> None:
     given = literal(0, whole=True)
     offer = {"to": BEN, "reason": "r", "package": given}
     made = desk.handoff(ANA, "initiate", draft=True, **offer)["handoff"]
@@ -251,7 +253,7 @@ def test_a_draft_of_a_literal_package_is_proposed_as_it_is(desk: Desk) -> None:
     assert desk.handoff(ANA, "initiate", draft=True, **offer)["handoff"]["status"] == "proposed"
 
 
-def test_what_was_received_is_handed_on_with_its_chain_put_forward(desk: Desk) -> None:
+def test_what_was_received_is_handed_on_with_its_chain_put_forward(desk: InProcessNode) -> None:
     """A receiver that goes on with the package that it got, and puts itself at the chain's end."""
     first = desk.accepted(package=literal(0, whole=True))
     given = desk.handoff(BEN, "get", handoff_id=first)["package"]

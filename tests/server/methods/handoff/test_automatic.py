@@ -14,13 +14,13 @@ from server.methods.handoff.automatic import (
     workq_moved,
 )
 from server.store import handoffs
-from tests.desk import ANA, BEN, CLEO, DORA, HOUR, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HOUR, InProcessNode, package
+from tests.support.node import AGENT
 
 COORDINATOR = AGENT.removesuffix("@1.0.0")
 
 
-def test_an_escalation_comes_when_it_is_due_and_once(desk: Desk) -> None:
+def test_an_escalation_comes_when_it_is_due_and_once(desk: InProcessNode) -> None:
     """§7.2 rule 5."""
     handoff_id = desk.accepted()
     desk.now += 23 * HOUR
@@ -36,7 +36,7 @@ def test_an_escalation_comes_when_it_is_due_and_once(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("task", "told"), [("low", "high"), ("high", "high"), ("critical",) * 2])
-def test_an_escalation_is_pushed_past_the_inbox(desk: Desk, task: str, told: str) -> None:
+def test_an_escalation_is_pushed_past_the_inbox(desk: InProcessNode, task: str, told: str) -> None:
     """§10.2: it is urgent, however little the task was."""
     handoff_id = desk.accepted(package=package(task={"priority": task}))
     desk.now += 25 * HOUR
@@ -45,7 +45,7 @@ def test_an_escalation_is_pushed_past_the_inbox(desk: Desk, task: str, told: str
     assert found == [(told,)]
 
 
-def test_the_teamspaces_coordinator_is_told(desk: Desk) -> None:
+def test_the_teamspaces_coordinator_is_told(desk: InProcessNode) -> None:
     members = [{"agent_id": BEN, "role": "executor"}]
     desk.team(ANA, "create", team="core", name="Core", members=members)
     handoff_id = desk.accepted(team="core")
@@ -55,7 +55,7 @@ def test_the_teamspaces_coordinator_is_told(desk: Desk) -> None:
     assert desk.mail(COORDINATOR) == []
 
 
-def test_a_coordinator_that_nobody_knows_stops_nothing(desk: Desk) -> None:
+def test_a_coordinator_that_nobody_knows_stops_nothing(desk: InProcessNode) -> None:
     handoff_id = desk.accepted()
     rules = replace(desk.node.acp, coordinators=frozenset({"aid://example.com/gone"}))
     desk.node = replace(desk.node, acp=rules)
@@ -64,7 +64,7 @@ def test_a_coordinator_that_nobody_knows_stops_nothing(desk: Desk) -> None:
     assert desk.rows("SELECT outcome FROM acp_audit")[-1:] == [("escalated",)]
 
 
-def test_an_offer_that_nobody_answers_expires(desk: Desk) -> None:
+def test_an_offer_that_nobody_answers_expires(desk: InProcessNode) -> None:
     """Else its task would be taken for ever; both sides are told."""
     handoff_id = desk.offered()
     due = desk.handoff(ANA, "get", handoff_id=handoff_id)["handoff"]["dueAt"]
@@ -88,7 +88,7 @@ def test_an_offer_that_nobody_answers_expires(desk: Desk) -> None:
     desk.offered(DORA, CLEO)
 
 
-def test_an_offer_that_waits_for_an_approval_expires(desk: Desk) -> None:
+def test_an_offer_that_waits_for_an_approval_expires(desk: InProcessNode) -> None:
     handoff_id = desk.accepted(package=package(policy={"requires_human_approval": True}))
     assert desk.status(handoff_id) == "validating"
     desk.now += 73 * HOUR
@@ -96,7 +96,7 @@ def test_an_offer_that_waits_for_an_approval_expires(desk: Desk) -> None:
     assert desk.status(handoff_id) == "rejected"
 
 
-def test_a_draft_expires_once_it_is_offered(desk: Desk) -> None:
+def test_a_draft_expires_once_it_is_offered(desk: InProcessNode) -> None:
     handoff_id = desk.offered(draft=True)
     desk.now += 100 * HOUR
     assert desk.run(lambda ctx: expire(ctx, handoff_id)) is False
@@ -106,7 +106,7 @@ def test_a_draft_expires_once_it_is_offered(desk: Desk) -> None:
     assert desk.run(lambda ctx: expire(ctx, handoff_id)) is True
 
 
-def test_who_handed_on_has_the_task_again_when_the_offer_expires(desk: Desk) -> None:
+def test_who_handed_on_has_the_task_again_when_the_offer_expires(desk: InProcessNode) -> None:
     first = desk.accepted()
     second = desk.offered(BEN, CLEO)
     desk.now += 73 * HOUR
@@ -115,7 +115,7 @@ def test_who_handed_on_has_the_task_again_when_the_offer_expires(desk: Desk) -> 
     assert desk.run(lambda ctx: escalate(ctx, first)) is True
 
 
-def test_what_was_answered_expires_no_more(desk: Desk) -> None:
+def test_what_was_answered_expires_no_more(desk: InProcessNode) -> None:
     for handoff_id in (desk.accepted(), desk.offered(package=package("t2"))):
         if desk.status(handoff_id) == "proposed":
             desk.handoff(BEN, "reject", handoff_id=handoff_id, code="other", detail="no")
@@ -123,7 +123,7 @@ def test_what_was_answered_expires_no_more(desk: Desk) -> None:
         assert desk.run(partial(expire, handoff_id=handoff_id)) is False
 
 
-def test_a_result_that_comes_late_or_twice_changes_nothing(desk: Desk) -> None:
+def test_a_result_that_comes_late_or_twice_changes_nothing(desk: InProcessNode) -> None:
     desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, checks_files=True))
     ref = {"type": "file", "path": "/x", "sha256": "0" * 64}
     handoff_id = desk.accepted(package=package(artifacts=[{"artifact_id": "a", "ref": ref}]))
@@ -135,7 +135,7 @@ def test_a_result_that_comes_late_or_twice_changes_nothing(desk: Desk) -> None:
     assert desk.status(handoff_id) == "accepted"
 
 
-def test_workq_is_done_after_its_last_call(desk: Desk) -> None:
+def test_workq_is_done_after_its_last_call(desk: InProcessNode) -> None:
     desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, workq=True))
     refs = [{"type": "workq_item", "value": "WQ-7"}]
     handoff_id = desk.accepted(package=package(task={"external_refs": refs}))

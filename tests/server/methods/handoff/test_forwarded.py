@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from uuid_utils import uuid7
 
-from tests.desk import package
-from tests.mail import Agent, agent
-from tests.node import Node, RpcError
-from tests.stranger import ALPHA, BOB, GUS, TOKEN, Stranger
+from tests.support.in_process_node import package
+from tests.support.mail_agent import MailAgent, agent
+from tests.support.mesh_member import ALPHA, BOB, GUS, TOKEN, MeshMember
+from tests.support.node import Node, RpcError
 
 BEA = "aid://example.com/bea@1.0.0"
 HANA = "aid://example.com/hana@1.0.0"
@@ -21,14 +21,14 @@ HANDOFF = str(uuid7())
 
 
 @pytest.fixture(scope="module")
-def beta(alpha: Node) -> Stranger:
+def beta(alpha: Node) -> MeshMember:
     """A peer at which Bob and Bea are at home, and which nothing reaches."""
-    beta = Stranger(alpha, "beta").register()
+    beta = MeshMember(alpha, "beta").register()
     beta.lists(beta.agent, BOB, BEA)
     return beta
 
 
-def offered(ann: Agent, **changes: Any) -> str:
+def offered(ann: MailAgent, **changes: Any) -> str:
     """A handoff by Ann to Bob."""
     whole = package(f"task-{uuid7()}", **changes)
     made = ann.call("handoff", action="initiate", to=BOB, reason="r", package=whole)
@@ -36,13 +36,13 @@ def offered(ann: Agent, **changes: Any) -> str:
 
 
 def step(
-    peer: Stranger, action: str, handoff: str, by: str = BOB, *, human: bool = False, **given: Any
+    peer: MeshMember, action: str, handoff: str, by: str = BOB, *, human: bool = False, **given: Any
 ) -> Any:
     call = {"action": action, "handoff_id": handoff} | given
     return peer.call("acp/sync/handoff", agent=by, call=call, human=human)
 
 
-def taken(peer: Stranger, action: str, handoff: str, **given: Any) -> str:
+def taken(peer: MeshMember, action: str, handoff: str, **given: Any) -> str:
     """The status after a step of Bob's."""
     return str(step(peer, action, handoff, **given)["answer"]["handoff"]["status"])
 
@@ -56,7 +56,9 @@ def audited(node: Node, handoff: str) -> list[tuple[Any, ...]]:
     return [(*row[:3], json.loads(row[3])) for row in rows]
 
 
-def test_an_agent_takes_its_steps_by_its_home(alpha: Node, beta: Stranger, ann: Agent) -> None:
+def test_an_agent_takes_its_steps_by_its_home(
+    alpha: Node, beta: MeshMember, ann: MailAgent
+) -> None:
     handoff = offered(ann)
     shown = step(beta, "get", handoff)["answer"]
     assert shown["package"]["task"]["title"] == "Move the login to tokens"
@@ -83,7 +85,7 @@ def test_an_agent_takes_its_steps_by_its_home(alpha: Node, beta: Stranger, ann: 
 
 
 def test_a_node_speaks_for_its_own_agents_only(
-    alpha: Node, beta: Stranger, gamma: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, gamma: MeshMember, ann: MailAgent
 ) -> None:
     """§12.1: neither for those of a third node, nor for agents here, nor for this node."""
     handoff = offered(ann)
@@ -104,7 +106,7 @@ def test_a_node_speaks_for_its_own_agents_only(
     assert ("refused",) in outcomes
 
 
-def test_the_wrong_party_is_refused_as_it_is_here(beta: Stranger, ann: Agent) -> None:
+def test_the_wrong_party_is_refused_as_it_is_here(beta: MeshMember, ann: MailAgent) -> None:
     handoff = offered(ann)
     with pytest.raises(RpcError) as local:
         ann.call("handoff", action="accept", handoff_id=handoff)
@@ -115,7 +117,9 @@ def test_the_wrong_party_is_refused_as_it_is_here(beta: Stranger, ann: Agent) ->
     assert (stranger["kind"], stranger["data"]["reason"]) == ("NotFound", "not_found")
 
 
-def test_who_is_a_human_no_peer_may_say_unasked(alpha: Node, beta: Stranger, ann: Agent) -> None:
+def test_who_is_a_human_no_peer_may_say_unasked(
+    alpha: Node, beta: MeshMember, ann: MailAgent
+) -> None:
     """§12.8: by default an approval by a human of another node is refused, and says where to."""
     handoff = offered(ann, policy={"requires_human_approval": True})
     assert taken(beta, "accept", handoff) == "validating"
@@ -150,7 +154,7 @@ def trusting(tmp_path: Path) -> Iterator[Node]:
 
 def test_an_operator_names_the_nodes_that_vouch_for_humans(trusting: Node) -> None:
     """Such a node vouches for humans that are at home there, and no other node for any."""
-    beta, gamma = Stranger(trusting, "beta").register(), Stranger(trusting, "gamma").register()
+    beta, gamma = MeshMember(trusting, "beta").register(), MeshMember(trusting, "gamma").register()
     beta.lists(beta.agent, BOB, HANA)
     gamma.lists(gamma.agent, GUS)
     ann, boss = agent(trusting, "ann"), agent(trusting, "boss", human=True)
@@ -181,7 +185,7 @@ def test_an_operator_names_the_nodes_that_vouch_for_humans(trusting: Node) -> No
     assert unseen["data"]["reason"] == "not_found", "what needs no human is not for humans to see"
 
 
-def test_a_member_approves_by_its_home(alpha: Node, beta: Stranger, ann: Agent) -> None:
+def test_a_member_approves_by_its_home(alpha: Node, beta: MeshMember, ann: MailAgent) -> None:
     """§8.4: what comes into a teamspace from outside, by a member at home on another node."""
     team = f"crew-{uuid7()}"
     lead = agent(alpha, "lead")
@@ -205,13 +209,13 @@ def test_a_member_approves_by_its_home(alpha: Node, beta: Stranger, ann: Agent) 
 
 
 @pytest.mark.parametrize("call", [{"action": "list"}, {"action": "close"}])
-def test_what_names_no_handoff_is_not_taken(beta: Stranger, call: dict[str, Any]) -> None:
+def test_what_names_no_handoff_is_not_taken(beta: MeshMember, call: dict[str, Any]) -> None:
     refused = beta.refused("acp/sync/handoff", agent=BOB, call=call)
     assert refused.code == -32602
 
 
 def test_a_handoff_of_another_node_is_asked_for_there(
-    alpha: Node, beta: Stranger, ann: Agent
+    alpha: Node, beta: MeshMember, ann: MailAgent
 ) -> None:
     """The offer comes as mail; a step while its node is away changes nothing, and is not passed on
     for another node's agent."""
@@ -248,7 +252,7 @@ def test_a_handoff_of_another_node_is_asked_for_there(
     ],
 )
 def test_a_task_is_free_when_the_node_that_holds_it_says_so(
-    beta: Stranger, ann: Agent, type: str, more: dict[str, Any]
+    beta: MeshMember, ann: MailAgent, type: str, more: dict[str, Any]
 ) -> None:
     """What ends a handoff is told by mail; `status` says how it stands."""
     handoff, task = str(uuid7()), f"task-{uuid7()}"

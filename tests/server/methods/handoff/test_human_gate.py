@@ -5,20 +5,20 @@ from typing import Any
 import pytest
 
 from server.domain.agents import same_agent
-from tests.desk import package
-from tests.mail import Agent, Agents
-from tests.node import Node
 from tests.server.methods.refusals import refused
+from tests.support.in_process_node import package
+from tests.support.mail_agent import MailAgent, MailAgents
+from tests.support.node import Node
 
 GATED = {"human_gate": "required"}
 
 
 @pytest.fixture
-def human(agents: Agents) -> Agent:
+def human(agents: MailAgents) -> MailAgent:
     return agents("dora", human=True)
 
 
-def gated(anna: Agent, bert: Agent, **more: object) -> str:
+def gated(anna: MailAgent, bert: MailAgent, **more: object) -> str:
     done = anna.send(bert, policy=GATED, **more)
     assert done["held"] == "gate"
     return str(done["message"]["id"])
@@ -32,7 +32,7 @@ def events(node: Node, message_id: str) -> list[tuple[str, str]]:
 
 
 def test_a_gated_message_waits_for_a_human(
-    anna: Agent, bert: Agent, human: Agent, node: Node
+    anna: MailAgent, bert: MailAgent, human: MailAgent, node: Node
 ) -> None:
     sent = gated(anna, bert)
     assert bert.received() == []
@@ -47,7 +47,7 @@ def test_a_gated_message_waits_for_a_human(
     assert events(node, sent) == [(anna.id, "gate"), (human.id, "approved")]
 
 
-def test_only_a_human_lets_it_through(anna: Agent, bert: Agent, node: Node) -> None:
+def test_only_a_human_lets_it_through(anna: MailAgent, bert: MailAgent, node: Node) -> None:
     """Neither the sender, nor the recipient, nor the node's own agent."""
     sent = gated(anna, bert)
     for agent in (anna, bert):
@@ -58,7 +58,7 @@ def test_only_a_human_lets_it_through(anna: Agent, bert: Agent, node: Node) -> N
     assert bert.received() == []
 
 
-def test_a_refused_message_fails(anna: Agent, bert: Agent, human: Agent) -> None:
+def test_a_refused_message_fails(anna: MailAgent, bert: MailAgent, human: MailAgent) -> None:
     sent = gated(anna, bert)
     done = human.call("approve", message_id=sent, decision="refuse", comment="not today")
     assert done["message"]["status"] == "failed"
@@ -69,7 +69,9 @@ def test_a_refused_message_fails(anna: Agent, bert: Agent, human: Agent) -> None
         human.call("approve", message_id=sent)
 
 
-def test_what_waits_for_no_human_needs_none(anna: Agent, bert: Agent, human: Agent) -> None:
+def test_what_waits_for_no_human_needs_none(
+    anna: MailAgent, bert: MailAgent, human: MailAgent
+) -> None:
     sent = anna.send(bert)["message"]["id"]
     with refused(-32602, "illegal_transition"):
         human.call("approve", message_id=sent)
@@ -77,7 +79,9 @@ def test_what_waits_for_no_human_needs_none(anna: Agent, bert: Agent, human: Age
         human.call("approve", message_id="unknown")
 
 
-def test_the_gate_keeps_the_order_of_a_thread(anna: Agent, bert: Agent, human: Agent) -> None:
+def test_the_gate_keeps_the_order_of_a_thread(
+    anna: MailAgent, bert: MailAgent, human: MailAgent
+) -> None:
     """§12.5: what follows a gated message waits for it, and goes on when it is refused."""
     thread = f"t-{anna.address}"
     first = gated(anna, bert, thread_id=thread, sequence=1)
@@ -93,7 +97,7 @@ def test_the_gate_keeps_the_order_of_a_thread(anna: Agent, bert: Agent, human: A
 
 @pytest.mark.parametrize("to_itself", [True, False])
 def test_nobody_ends_what_waits_for_a_human(
-    anna: Agent, bert: Agent, human: Agent, to_itself: bool
+    anna: MailAgent, bert: MailAgent, human: MailAgent, to_itself: bool
 ) -> None:
     """§12.5: a gate keeps no number from others; what it lets through gets the next one."""
     thread = f"t-{anna.address}"
@@ -107,7 +111,9 @@ def test_nobody_ends_what_waits_for_a_human(
     assert bert.received()[-1] == waits
 
 
-def test_a_number_in_quarantine_is_no_gates(anna: Agent, bert: Agent, human: Agent) -> None:
+def test_a_number_in_quarantine_is_no_gates(
+    anna: MailAgent, bert: MailAgent, human: MailAgent
+) -> None:
     thread = f"t-{anna.address}"
     waits = gated(anna, bert, thread_id=thread, sequence=2)
     anna.send(bert, thread_id=thread, sequence=2)
@@ -118,7 +124,7 @@ def test_a_number_in_quarantine_is_no_gates(anna: Agent, bert: Agent, human: Age
     assert bert.received()[-1] == waits
 
 
-def test_a_human_finds_what_waits(anna: Agent, bert: Agent, human: Agent) -> None:
+def test_a_human_finds_what_waits(anna: MailAgent, bert: MailAgent, human: MailAgent) -> None:
     """Messages and handoffs, each until it is decided on."""
 
     def waiting(**params: Any) -> list[dict[str, Any]]:
@@ -149,7 +155,9 @@ def test_a_human_finds_what_waits(anna: Agent, bert: Agent, human: Agent) -> Non
     assert [one["id"] for one in waiting()] == [last]
 
 
-def test_what_a_human_reads_steers_no_terminal(anna: Agent, bert: Agent, human: Agent) -> None:
+def test_what_a_human_reads_steers_no_terminal(
+    anna: MailAgent, bert: MailAgent, human: MailAgent
+) -> None:
     odd = "pay\x1b[31m \u202ered"
     sent = gated(anna, bert, topic=odd)
     policy = {"classification": "internal", "requires_human_approval": True}
@@ -164,7 +172,7 @@ def test_what_a_human_reads_steers_no_terminal(anna: Agent, bert: Agent, human: 
 @pytest.mark.parametrize("leaves", ["recipient", "sender", "all"])
 @pytest.mark.parametrize("waits", ["gate", "quarantine"])
 def test_what_waited_reaches_no_one_who_has_left_the_teamspace(
-    anna: Agent, bert: Agent, human: Agent, agents: Agents, leaves: str, waits: str
+    anna: MailAgent, bert: MailAgent, human: MailAgent, agents: MailAgents, leaves: str, waits: str
 ) -> None:
     """§12.3: it stays among its members, whatever happened while it waited."""
     lead, carl, team = agents("lead"), agents("carl"), f"team-{anna.address[-12:]}"

@@ -3,17 +3,17 @@
 import json
 
 from server.methods.handoff.notify import shortened
-from tests.desk import ANA, BEN, Desk, package
+from tests.support.in_process_node import ANA, BEN, InProcessNode, package
 
 
-def test_messages_are_of_the_handoffs_thread_and_priority(desk: Desk) -> None:
+def test_messages_are_of_the_handoffs_thread_and_priority(desk: InProcessNode) -> None:
     handoff_id = desk.offered(package=package(task={"priority": "high"}) | {"thread_id": "th-1"})
     desk.handoff(BEN, "accept", handoff_id=handoff_id)
     rows = desk.rows("SELECT thread_id, priority, from_agent FROM messages ORDER BY id")
     assert rows == [("th-1", "high", ANA), ("th-1", "high", BEN)]
 
 
-def test_what_is_restricted_stays_private(desk: Desk) -> None:
+def test_what_is_restricted_stays_private(desk: InProcessNode) -> None:
     desk.offered(package=package(policy={"classification": "restricted"}))
     ((policy,),) = desk.rows("SELECT policy_json FROM messages")
     assert json.loads(policy) == {
@@ -23,7 +23,7 @@ def test_what_is_restricted_stays_private(desk: Desk) -> None:
     }
 
 
-def test_a_message_fits_however_long_the_texts_are(desk: Desk) -> None:
+def test_a_message_fits_however_long_the_texts_are(desk: InProcessNode) -> None:
     """§12.3: 4096 bytes."""
     long = "ü" * 20_000
     task = {"title": "T" * 500, "task_id": "i" * 200}

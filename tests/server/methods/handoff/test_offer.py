@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from server.domain.acp import handoff
+from server.domain.acp.message_rate import Limit
 from server.domain.acp.policy import WAITING_MAX
-from server.domain.acp.rates import Limit
 from server.domain.acp.rules import MailRules
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited
 from server.store import handoffs, mesh, peers
-from tests.desk import ANA, BEN, CLEO, DORA, HOUR, HUMAN, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HOUR, HUMAN, InProcessNode, package
+from tests.support.node import AGENT
 
 BETA = "aid://example.com/beta"
 COORDINATOR = AGENT.removesuffix("@1.0.0")
@@ -26,7 +26,7 @@ TAKEN = {
 """All that who has no part in a task learns of it."""
 
 
-def test_an_offer_stores_the_package_whole(desk: Desk) -> None:
+def test_an_offer_stores_the_package_whole(desk: InProcessNode) -> None:
     made = desk.handoff(
         f"{ANA}@1.0.0", "initiate", to=f"{BEN}@2.0.0", reason="r", package=package()
     )
@@ -51,7 +51,7 @@ def test_an_offer_stores_the_package_whole(desk: Desk) -> None:
     }
 
 
-def test_nobody_fills_what_a_human_is_shown(desk: Desk) -> None:
+def test_nobody_fills_what_a_human_is_shown(desk: InProcessNode) -> None:
     """One sender's handoffs keep no other's from being seen; a decision makes room."""
     policy = {"classification": "internal", "requires_human_approval": True}
 
@@ -69,7 +69,7 @@ def test_nobody_fills_what_a_human_is_shown(desk: Desk) -> None:
     desk.handoff(ANA, "propose", handoff_id=draft)
 
 
-def test_a_chain_that_is_given_is_the_derived_one(desk: Desk) -> None:
+def test_a_chain_that_is_given_is_the_derived_one(desk: InProcessNode) -> None:
     """§7.1, §7.2 rule 6: it is checked, never taken; an agent's version makes no difference."""
     given = package(provenance={"handoff_chain": [f"{ANA}@1.0.0"]})
     first = desk.accepted(package=given)
@@ -93,7 +93,7 @@ def test_a_chain_that_is_given_is_the_derived_one(desk: Desk) -> None:
     ],
 )
 def test_a_chain_that_differs_is_told_where(
-    desk: Desk, chain: list[str], place: int, expected: str | None
+    desk: InProcessNode, chain: list[str], place: int, expected: str | None
 ) -> None:
     desk.accepted()
     given = package(provenance={"handoff_chain": chain})
@@ -107,7 +107,7 @@ def test_a_chain_that_differs_is_told_where(
     }
 
 
-def test_a_hash_that_is_given_must_be_right(desk: Desk) -> None:
+def test_a_hash_that_is_given_must_be_right(desk: InProcessNode) -> None:
     right = package() | {"verification": {"schema_version": "1.0.0", "package_hash": "0" * 64}}
     data = desk.refused(InvalidInput, ANA, "initiate", to=BEN, reason="r", package=right)
     assert data["reason"] == "hash_mismatch"
@@ -115,7 +115,7 @@ def test_a_hash_that_is_given_must_be_right(desk: Desk) -> None:
     assert desk.handoff(ANA, "initiate", to=BEN, reason="r", package=right)["handoff"]
 
 
-def test_the_same_offer_twice_is_one(desk: Desk) -> None:
+def test_the_same_offer_twice_is_one(desk: InProcessNode) -> None:
     given: dict[str, Any] = {"to": BEN, "reason": "r"}
     given["package"] = package() | {"handoff_id": HANDOFF}
     first = desk.handoff(ANA, "initiate", **given)
@@ -126,7 +126,7 @@ def test_the_same_offer_twice_is_one(desk: Desk) -> None:
         assert data["reason"] == "handoff_id_taken"
 
 
-def test_a_task_has_one_handoff_at_a_time(desk: Desk) -> None:
+def test_a_task_has_one_handoff_at_a_time(desk: InProcessNode) -> None:
     """§7.2 rule 3."""
     first = desk.offered()
     data = desk.refused(Conflict, ANA, "initiate", to=CLEO, reason="r", package=package())
@@ -135,14 +135,14 @@ def test_a_task_has_one_handoff_at_a_time(desk: Desk) -> None:
     assert (data["reason"], data["handoffId"]) == ("ownership_conflict", first)
 
 
-def test_only_the_owner_hands_on(desk: Desk) -> None:
+def test_only_the_owner_hands_on(desk: InProcessNode) -> None:
     desk.handoff(BEN, "complete", handoff_id=desk.accepted(), summary="done")
     data = desk.refused(Conflict, ANA, "initiate", to=DORA, reason="r", package=package())
     assert (data["reason"], data["owner"]) == ("ownership_conflict", BEN)
     assert desk.offered(BEN, CLEO)
 
 
-def test_a_guess_of_a_task_id_tells_no_stranger_whose_it_is(desk: Desk) -> None:
+def test_a_guess_of_a_task_id_tells_no_stranger_whose_it_is(desk: InProcessNode) -> None:
     """§12.3: in whatever state the task is, a stranger gets one and the same refusal."""
 
     def guessed(task_id: str = "task-1", **given: str) -> Any:
@@ -165,7 +165,7 @@ def test_a_guess_of_a_task_id_tells_no_stranger_whose_it_is(desk: Desk) -> None:
     assert refusals == [TAKEN for _ in refusals]
 
 
-def test_an_owner_hands_on_what_it_accepted(desk: Desk) -> None:
+def test_an_owner_hands_on_what_it_accepted(desk: InProcessNode) -> None:
     first = desk.accepted()
     second = desk.offered(BEN, CLEO)
     assert (desk.status(first), desk.status(second)) == ("closed", "proposed")
@@ -179,7 +179,7 @@ def test_an_owner_hands_on_what_it_accepted(desk: Desk) -> None:
     ]
 
 
-def test_what_was_handed_on_comes_back_when_it_is_rejected(desk: Desk) -> None:
+def test_what_was_handed_on_comes_back_when_it_is_rejected(desk: InProcessNode) -> None:
     first = desk.accepted()
     due = desk.rows("SELECT due_at FROM handoff_control WHERE handoff_id = ?", first)
     second = desk.offered(BEN, CLEO)
@@ -190,19 +190,19 @@ def test_what_was_handed_on_comes_back_when_it_is_rejected(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("receiver", [ANA, BEN])
-def test_no_circles(desk: Desk, receiver: str) -> None:
+def test_no_circles(desk: InProcessNode, receiver: str) -> None:
     """§7.2 rule 6."""
     desk.handoff(CLEO, "accept", handoff_id=_second(desk))
     data = desk.refused(Conflict, CLEO, "initiate", to=receiver, reason="r", package=package())
     assert (data["reason"], data["chain"]) == ("handoff_cycle", [ANA, BEN, CLEO])
 
 
-def _second(desk: Desk) -> str:
+def _second(desk: InProcessNode) -> str:
     desk.accepted()
     return desk.offered(BEN, CLEO)
 
 
-def test_not_to_oneself_nor_to_who_is_unknown(desk: Desk) -> None:
+def test_not_to_oneself_nor_to_who_is_unknown(desk: InProcessNode) -> None:
     data = desk.refused(InvalidInput, ANA, "initiate", to=f"{ANA}@9", reason="r", package=package())
     assert data["path"] == "to"
     nobody = "aid://example.com/nobody"
@@ -210,13 +210,13 @@ def test_not_to_oneself_nor_to_who_is_unknown(desk: Desk) -> None:
     assert data["reason"] == "unknown_recipient"
 
 
-def test_export_restrictions_hold_at_once(desk: Desk) -> None:
+def test_export_restrictions_hold_at_once(desk: InProcessNode) -> None:
     given = package(policy={"export_restrictions": [BEN]})
     data = desk.refused(Forbidden, ANA, "initiate", to=BEN, reason="r", package=given)
     assert data["reason"] == "policy_violation"
 
 
-def test_offers_count_for_the_senders_limit(desk: Desk) -> None:
+def test_offers_count_for_the_senders_limit(desk: InProcessNode) -> None:
     """§10.3: 10 a minute; what answers them does not count."""
     desk.node = replace(desk.node, acp=MailRules())
     ids = [desk.offered(package=package(f"task-{number}")) for number in range(10)]
@@ -227,7 +227,7 @@ def test_offers_count_for_the_senders_limit(desk: Desk) -> None:
         desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="done")
 
 
-def test_a_draft_is_nobody_elses(desk: Desk) -> None:
+def test_a_draft_is_nobody_elses(desk: InProcessNode) -> None:
     made = desk.handoff(ANA, "initiate", to=BEN, reason="r", package=package(), draft=True)
     draft = made["handoff"]["handoffId"]
     assert (made["handoff"]["status"], desk.mail(BEN)) == ("draft", [])
@@ -243,7 +243,9 @@ def test_a_draft_is_nobody_elses(desk: Desk) -> None:
     assert desk.handoff(BEN, "accept", handoff_id=draft)["handoff"]["status"] == "accepted"
 
 
-def test_a_draft_that_is_proposed_takes_the_place_of_what_its_sender_has(desk: Desk) -> None:
+def test_a_draft_that_is_proposed_takes_the_place_of_what_its_sender_has(
+    desk: InProcessNode,
+) -> None:
     first = desk.accepted()
     given: dict[str, Any] = {"to": CLEO, "reason": "r", "package": package(), "draft": True}
     draft = desk.handoff(BEN, "initiate", **given)["handoff"]["handoffId"]
@@ -256,20 +258,20 @@ def test_a_draft_that_is_proposed_takes_the_place_of_what_its_sender_has(desk: D
     assert shown["handoff"]["handedOnFrom"] == first
 
 
-def test_a_draft_may_be_discarded(desk: Desk) -> None:
+def test_a_draft_may_be_discarded(desk: InProcessNode) -> None:
     given: dict[str, Any] = {"to": BEN, "reason": "r", "package": package(), "draft": True}
     draft = desk.handoff(ANA, "initiate", **given)["handoff"]["handoffId"]
     desk.handoff(ANA, "reject", handoff_id=draft, code="other", detail="not needed")
     assert (desk.status(draft), desk.mail(BEN)) == ("rejected", [])
 
 
-def test_a_receiver_whose_node_takes_no_mail_is_refused(desk: Desk) -> None:
+def test_a_receiver_whose_node_takes_no_mail_is_refused(desk: InProcessNode) -> None:
     mesh.put_home(desk.db, BEN, "aid://example.com/beta")
     data = desk.refused(NotFound, ANA, "initiate", to=BEN, reason="r", package=package())
     assert (data["reason"], data["home"]) == ("no_mailbox", "aid://example.com/beta")
 
 
-def test_a_task_that_another_node_holds_is_not_handed_on_from_here(desk: Desk) -> None:
+def test_a_task_that_another_node_holds_is_not_handed_on_from_here(desk: InProcessNode) -> None:
     """§7.2 rule 3: one node holds who owns it."""
     elsewhere(desk)
     given: dict[str, Any] = {"to": CLEO, "reason": "r", "package": package()}
@@ -278,7 +280,7 @@ def test_a_task_that_another_node_holds_is_not_handed_on_from_here(desk: Desk) -
     assert desk.offered(ANA, CLEO), "who was not offered it may have a task of that name"
 
 
-def test_a_task_elsewhere_is_free_once_its_handoff_has_ended(desk: Desk) -> None:
+def test_a_task_elsewhere_is_free_once_its_handoff_has_ended(desk: InProcessNode) -> None:
     elsewhere(desk)
     assert not handoffs.end_elsewhere(desk.db, "h1", "aid://example.com/other")
     desk.refused(Conflict, BEN, "initiate", to=CLEO, reason="r", package=package())
@@ -286,13 +288,13 @@ def test_a_task_elsewhere_is_free_once_its_handoff_has_ended(desk: Desk) -> None
     assert desk.offered(BEN, CLEO)
 
 
-def test_a_task_of_a_node_that_is_no_peer_any_more_is_free(desk: Desk) -> None:
+def test_a_task_of_a_node_that_is_no_peer_any_more_is_free(desk: InProcessNode) -> None:
     elsewhere(desk)
     peers.remove(desk.db, f"{BETA}@1.0.0")
     assert desk.offered(BEN, CLEO)
 
 
-def elsewhere(desk: Desk) -> None:
+def elsewhere(desk: InProcessNode) -> None:
     """Beta, a peer, has offered Ben a handoff of task-1."""
     peers.put(desk.db, f"{BETA}@1.0.0", "http://beta.example", "r", "verified", 1)
     handoffs.put_elsewhere(desk.db, "h1", BEN, "task-1", BETA)
@@ -301,7 +303,7 @@ def elsewhere(desk: Desk) -> None:
 # --- whose a task is (§7.2 rule 3) --------------------------------------------------------------
 
 
-def test_a_task_that_was_withdrawn_is_anybodys(desk: Desk) -> None:
+def test_a_task_that_was_withdrawn_is_anybodys(desk: InProcessNode) -> None:
     """An offer takes the task only while it stands."""
     first = desk.offered()
     data = desk.refused(Conflict, CLEO, "initiate", to=DORA, reason="r", package=package())
@@ -322,7 +324,7 @@ def test_a_task_that_was_withdrawn_is_anybodys(desk: Desk) -> None:
 )
 @pytest.mark.parametrize("gated", [False, True])
 def test_what_was_not_accepted_leaves_the_task_free(
-    desk: Desk, who: str, action: str, given: dict[str, str], gated: bool
+    desk: InProcessNode, who: str, action: str, given: dict[str, str], gated: bool
 ) -> None:
     one = desk.offered(package=package(policy={"requires_human_approval": gated}))
     if gated:
@@ -333,14 +335,14 @@ def test_what_was_not_accepted_leaves_the_task_free(
     assert desk.offered(DORA, CLEO)
 
 
-def test_what_a_check_failed_leaves_the_task_free(desk: Desk) -> None:
+def test_what_a_check_failed_leaves_the_task_free(desk: InProcessNode) -> None:
     one = desk.offered()
     desk.db.execute("UPDATE handoffs SET package_json = json_set(package_json, '$.task.title', '')")
     assert desk.handoff(BEN, "accept", handoff_id=one)["handoff"]["status"] == "rejected"
     assert desk.offered(DORA, CLEO)
 
 
-def test_who_accepted_owns_the_task_until_the_work_is_taken(desk: Desk) -> None:
+def test_who_accepted_owns_the_task_until_the_work_is_taken(desk: InProcessNode) -> None:
     one = desk.accepted()
     desk.handoff(BEN, "complete", handoff_id=one, summary="done")
     for stranger in (ANA, DORA):
@@ -351,7 +353,7 @@ def test_who_accepted_owns_the_task_until_the_work_is_taken(desk: Desk) -> None:
     assert desk.accepted(DORA, BEN), "the work is done: its chain is over"
 
 
-def test_a_task_that_moved_on_is_its_last_owners(desk: Desk) -> None:
+def test_a_task_that_moved_on_is_its_last_owners(desk: InProcessNode) -> None:
     """Closing what is behind does not free it, and a later revocation does not bring that back."""
     first = desk.accepted()
     desk.handoff(BEN, "complete", handoff_id=first, summary="done")
@@ -363,7 +365,7 @@ def test_a_task_that_moved_on_is_its_last_owners(desk: Desk) -> None:
     assert desk.offered(DORA, ANA)
 
 
-def test_a_revocation_gives_the_task_back_to_who_had_accepted_it(desk: Desk) -> None:
+def test_a_revocation_gives_the_task_back_to_who_had_accepted_it(desk: InProcessNode) -> None:
     desk.handoff(BEN, "complete", handoff_id=desk.accepted(), summary="done")
     second = desk.accepted(BEN, CLEO)
     desk.handoff(COORDINATOR, "revoke", handoff_id=second, detail="Cleo is away")
@@ -372,7 +374,7 @@ def test_a_revocation_gives_the_task_back_to_who_had_accepted_it(desk: Desk) -> 
     assert desk.offered(BEN, DORA)
 
 
-def test_who_may_retry_a_withdrawn_draft_is_its_sender(desk: Desk) -> None:
+def test_who_may_retry_a_withdrawn_draft_is_its_sender(desk: InProcessNode) -> None:
     """A draft takes nothing, so another may be faster."""
     draft = desk.offered(draft=True)
     other = desk.offered(CLEO, DORA)
@@ -382,7 +384,7 @@ def test_who_may_retry_a_withdrawn_draft_is_its_sender(desk: Desk) -> None:
     desk.handoff(ANA, "propose", handoff_id=draft)
 
 
-def test_drafts_count_as_what_their_sender_sends(desk: Desk) -> None:
+def test_drafts_count_as_what_their_sender_sends(desk: InProcessNode) -> None:
     """§12.4: a package is large, and what is kept without being sent has the same limit."""
     desk.node = replace(desk.node, acp=MailRules(limits={"direct": Limit(2, HOUR)}))
     for task in ("one", "two"):

@@ -5,16 +5,17 @@ from typing import Any
 import pytest
 from uuid_utils import uuid7
 
-from server.domain.errors import Conflict, Forbidden, HeldElsewhere, NotFound
+from server.domain.acp.handoff import HeldElsewhere
+from server.domain.errors import Conflict, Forbidden, NotFound
 from server.store import handoffs
-from tests.desk import BEN, CLEO, HUMAN, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import BEN, CLEO, HUMAN, InProcessNode, package
+from tests.support.node import AGENT
 
 FAR = "aid://example.com/far"
 OTHER = "aid://example.com/other"
 
 
-def known(desk: Desk, *nodes: str) -> str:
+def known(desk: InProcessNode, *nodes: str) -> str:
     """A handoff that these nodes have offered, to Ben, Cleo, …"""
     handoff = str(uuid7())
     for node, agent in zip(nodes, (BEN, CLEO), strict=False):
@@ -22,22 +23,24 @@ def known(desk: Desk, *nodes: str) -> str:
     return handoff
 
 
-def asked(desk: Desk, method: str, agent: str, *, human: bool = False, **given: Any) -> Any:
-    with pytest.raises(HeldElsewhere) as elsewhere:
-        desk.call(method, agent, human=human, **given)
-    return elsewhere.value
+def asked(
+    desk: InProcessNode, method: str, agent: str, *, human: bool = False, **given: Any
+) -> Any:
+    result = desk.call(method, agent, human=human, **given)
+    assert isinstance(result, HeldElsewhere)
+    return result
 
 
-def test_whom_it_was_offered_to_is_led_there(desk: Desk) -> None:
+def test_whom_it_was_offered_to_is_led_there(desk: InProcessNode) -> None:
     handoff = known(desk, FAR)
     call = asked(desk, "acp/handoff", BEN, action="get", handoff_id=handoff)
     assert (call.node, call.agent, call.human) == (FAR, BEN, False)
     assert call.call == {"action": "get", "handoff_id": handoff}
-    assert call.result("as it is") == "as it is"
+    assert call.result({"handoff": "as it is"}) == {"handoff": "as it is"}
     desk.refused(NotFound, CLEO, "get", handoff_id=handoff)
 
 
-def test_who_names_the_node_is_led_there(desk: Desk) -> None:
+def test_who_names_the_node_is_led_there(desk: InProcessNode) -> None:
     """The node's name is for this one alone."""
     handoff = str(uuid7())
     named = f"{FAR}@1.0.0"
@@ -46,7 +49,7 @@ def test_who_names_the_node_is_led_there(desk: Desk) -> None:
     desk.refused(NotFound, CLEO, "get", handoff_id=handoff, node=AGENT)
 
 
-def test_a_human_decides_on_what_was_offered_to_others(desk: Desk) -> None:
+def test_a_human_decides_on_what_was_offered_to_others(desk: InProcessNode) -> None:
     handoff = known(desk, FAR)
     call = asked(desk, "acp/handoff", HUMAN, human=True, action="get", handoff_id=handoff)
     assert (call.node, call.human) == (FAR, True)
@@ -73,7 +76,7 @@ def test_a_human_decides_on_what_was_offered_to_others(desk: Desk) -> None:
         desk.call("acp/approve", BEN, message_id=handoff)
 
 
-def test_a_human_says_which_of_several_is_meant(desk: Desk) -> None:
+def test_a_human_says_which_of_several_is_meant(desk: InProcessNode) -> None:
     """A peer that offers the id of another's handoff gets no approval that was not meant for it."""
     handoff = known(desk, OTHER, FAR)
     with pytest.raises(Conflict) as refused:
@@ -83,7 +86,7 @@ def test_a_human_says_which_of_several_is_meant(desk: Desk) -> None:
     assert asked(desk, "acp/handoff", HUMAN, human=True, **given).node == FAR
 
 
-def test_what_is_held_here_is_decided_here(desk: Desk) -> None:
+def test_what_is_held_here_is_decided_here(desk: InProcessNode) -> None:
     handoff = desk.offered(package=package(policy={"requires_human_approval": True}))
     desk.run(lambda ctx: handoffs.put_elsewhere(ctx.db, handoff, CLEO, "t", FAR))
     done = desk.call("acp/approve", HUMAN, human=True, message_id=handoff, comment=" ")

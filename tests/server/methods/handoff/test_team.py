@@ -7,15 +7,15 @@ import pytest
 from schemas.teamspace import TeamRole
 from server.domain.acp.teams import MATRIX, ROLES, Authority, may
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from tests.desk import ANA, BEN, CLEO, DORA, Desk, package
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, InProcessNode, package
 
 
-def made(desk: Desk, *members: tuple[str, TeamRole]) -> None:
+def made(desk: InProcessNode, *members: tuple[str, TeamRole]) -> None:
     given = [{"agent_id": agent, "role": role} for agent, role in members]
     desk.team(ANA, "create", team="core", name="Core", purpose="The core", members=given)
 
 
-def test_who_creates_a_teamspace_coordinates_it(desk: Desk) -> None:
+def test_who_creates_a_teamspace_coordinates_it(desk: InProcessNode) -> None:
     made(desk, (f"{BEN}@2.0.0", "executor"))
     manifest = desk.team(BEN, "get", team="core")["manifest"]
     assert manifest == {
@@ -41,7 +41,7 @@ def test_who_creates_a_teamspace_coordinates_it(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("action", ["get", "close", "log"])
-def test_for_others_there_is_no_such_teamspace(desk: Desk, action: str) -> None:
+def test_for_others_there_is_no_such_teamspace(desk: InProcessNode, action: str) -> None:
     made(desk)
     params = {"log": "roles"} if action == "log" else {}
     data = desk.refused(NotFound, CLEO, action, "acp/team", team="core", **params)
@@ -60,7 +60,7 @@ CALLS: dict[Authority, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("authority", CALLS)
-def test_the_table_is_enforced(desk: Desk, authority: Authority) -> None:
+def test_the_table_is_enforced(desk: InProcessNode, authority: Authority) -> None:
     """§8.4: who may not is refused, who may is not."""
     made(desk, (BEN, "executor"), (CLEO, "reviewer"))
     desk.team(ANA, "createTask", team="core", task_id="task-1", title="One")
@@ -80,7 +80,7 @@ def test_every_authority_is_enforced_somewhere() -> None:
     assert set(MATRIX) - set(CALLS) == {"approve_handoff", "accept_task"}
 
 
-def test_an_integrator_assigns_merge_tasks_only(desk: Desk) -> None:
+def test_an_integrator_assigns_merge_tasks_only(desk: InProcessNode) -> None:
     made(desk, (BEN, "integrator"), (CLEO, "executor"))
     desk.team(ANA, "createTask", team="core", task_id="merge", title="M", kind="merge")
     desk.team(ANA, "createTask", team="core", task_id="plain", title="P")
@@ -92,7 +92,7 @@ def test_an_integrator_assigns_merge_tasks_only(desk: Desk) -> None:
     )
 
 
-def test_a_teamspace_keeps_a_coordinator(desk: Desk) -> None:
+def test_a_teamspace_keeps_a_coordinator(desk: InProcessNode) -> None:
     made(desk, (BEN, "executor"))
     for action, params in (("removeMember", {}), ("changeRole", {"role": "executor"})):
         given = {"team": "core", "agent_id": ANA, **params}
@@ -103,7 +103,7 @@ def test_a_teamspace_keeps_a_coordinator(desk: Desk) -> None:
     assert desk.team(ANA, "list")["teams"] == []
 
 
-def test_members_are_named_right(desk: Desk) -> None:
+def test_members_are_named_right(desk: InProcessNode) -> None:
     made(desk, (BEN, "executor"))
     given = {"team": "core", "agent_id": BEN, "role": "reviewer"}
     data = desk.refused(Conflict, ANA, "addMember", "acp/team", **given)
@@ -112,7 +112,7 @@ def test_members_are_named_right(desk: Desk) -> None:
     assert data["kind"] == "member"
 
 
-def test_a_closed_teamspace_takes_nothing(desk: Desk) -> None:
+def test_a_closed_teamspace_takes_nothing(desk: InProcessNode) -> None:
     made(desk, (BEN, "executor"))
     desk.team(ANA, "close", team="core", detail="Done")
     given = {"team": "core", "task_id": "t", "title": "T"}
@@ -122,7 +122,7 @@ def test_a_closed_teamspace_takes_nothing(desk: Desk) -> None:
     assert desk.refused(Conflict, ANA, "initiate", **offer)["reason"] == "team_closed"
 
 
-def test_assigning_begins_a_new_chain(desk: Desk) -> None:
+def test_assigning_begins_a_new_chain(desk: InProcessNode) -> None:
     """The coordinator's way out of a circle (§7.2 rule 6)."""
     made(desk, (BEN, "executor"), (CLEO, "integrator"))
     desk.team(ANA, "createTask", team="core", task_id="task-1", title="One", agent_id=BEN)
@@ -135,7 +135,7 @@ def test_assigning_begins_a_new_chain(desk: Desk) -> None:
     assert desk.accepted(CLEO, BEN)
 
 
-def test_an_offer_makes_no_task_of_the_teamspaces(desk: Desk) -> None:
+def test_an_offer_makes_no_task_of_the_teamspaces(desk: InProcessNode) -> None:
     """It is the teamspace's once it is accepted there."""
     made(desk, (BEN, "executor"))
     first = desk.offered(team="core")
@@ -146,7 +146,7 @@ def test_an_offer_makes_no_task_of_the_teamspaces(desk: Desk) -> None:
     assert desk.offered(CLEO, DORA)
 
 
-def test_a_task_stays_its_teamspaces_after_its_handoff(desk: Desk) -> None:
+def test_a_task_stays_its_teamspaces_after_its_handoff(desk: InProcessNode) -> None:
     made(desk, (BEN, "executor"))
     first = desk.accepted(team="core")
     desk.handoff(BEN, "complete", handoff_id=first, summary="done")
@@ -158,7 +158,7 @@ def test_a_task_stays_its_teamspaces_after_its_handoff(desk: Desk) -> None:
     desk.team(ANA, "assign", team="core", task_id="task-1", agent_id=BEN)
 
 
-def test_a_revocation_gives_an_assigned_task_back(desk: Desk) -> None:
+def test_a_revocation_gives_an_assigned_task_back(desk: InProcessNode) -> None:
     made(desk, (BEN, "executor"), (CLEO, "executor"))
     desk.team(ANA, "createTask", team="core", task_id="task-1", title="T", agent_id=BEN)
     first = desk.accepted(BEN, CLEO)
@@ -166,7 +166,7 @@ def test_a_revocation_gives_an_assigned_task_back(desk: Desk) -> None:
     assert desk.team(BEN, "get", team="core")["tasks"][0]["owner"] == BEN
 
 
-def test_a_closed_teamspace_keeps_no_id_of_a_task(desk: Desk) -> None:
+def test_a_closed_teamspace_keeps_no_id_of_a_task(desk: InProcessNode) -> None:
     """But for what a member has accepted and still owns."""
     made(desk, (BEN, "executor"), (CLEO, "executor"))
     for name, owner in (("task-1", {}), ("task-2", {"agent_id": BEN}), ("task-3", {})):
@@ -180,7 +180,7 @@ def test_a_closed_teamspace_keeps_no_id_of_a_task(desk: Desk) -> None:
     assert data["reason"] == "ownership_conflict"
 
 
-def test_an_owner_completes_its_task(desk: Desk) -> None:
+def test_an_owner_completes_its_task(desk: InProcessNode) -> None:
     made(desk, (BEN, "executor"))
     desk.team(ANA, "createTask", team="core", task_id="t", title="T", agent_id=BEN)
     data = desk.refused(Forbidden, ANA, "completeTask", "acp/team", team="core", task_id="t")
@@ -191,7 +191,7 @@ def test_an_owner_completes_its_task(desk: Desk) -> None:
     assert data["reason"] == "task_status"
 
 
-def test_the_logs(desk: Desk) -> None:
+def test_the_logs(desk: InProcessNode) -> None:
     """§8.2: each has what belongs into it, in order."""
     made(desk, (BEN, "executor"))
     desk.team(ANA, "createTask", team="core", task_id="task-1", title="One")
@@ -217,7 +217,7 @@ def test_the_logs(desk: Desk) -> None:
     assert desk.refused(NotFound, CLEO, "decide", "acp/team", **given)["kind"] == "teamspace"
 
 
-def test_the_log_of_handoffs_keeps_what_is_restricted_to_itself(desk: Desk) -> None:
+def test_the_log_of_handoffs_keeps_what_is_restricted_to_itself(desk: InProcessNode) -> None:
     """Not every member may see a restricted handoff; every member reads the log."""
     made(desk, (BEN, "executor"), (CLEO, "researcher"))
     restricted = package(policy={"classification": "restricted"})
@@ -228,7 +228,7 @@ def test_the_log_of_handoffs_keeps_what_is_restricted_to_itself(desk: Desk) -> N
         assert "1234" not in str(desk.team(CLEO, "log", team="core", log=log)["lines"])
 
 
-def test_a_teamspace_has_so_many_members_at_most(desk: Desk) -> None:
+def test_a_teamspace_has_so_many_members_at_most(desk: InProcessNode) -> None:
     """What the manifest's schema holds (§15.2)."""
     others: list[tuple[str, TeamRole]] = [(f"aid://x.example/a{n}", "executor") for n in range(200)]
     given = {

@@ -8,8 +8,8 @@ import pytest
 
 from server.domain.acp.rules import MailRules
 from server.methods.handoff.transitions import case_of, waits_for
-from tests.desk import ANA, BEN, CLEO, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import ANA, BEN, CLEO, InProcessNode, package
+from tests.support.node import AGENT
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from tests.node import AGENT
     ],
 )
 def test_a_package_that_was_changed_is_not_accepted(
-    desk: Desk, change: dict[str, str], code: str
+    desk: InProcessNode, change: dict[str, str], code: str
 ) -> None:
     handoff_id = desk.offered()
     ((text,),) = desk.rows("SELECT package_json FROM handoffs")
@@ -35,7 +35,7 @@ def test_a_package_that_was_changed_is_not_accepted(
         assert (type, payload["reason"]) == ("handoff.reject", code)
 
 
-def test_without_roots_files_are_unchecked_and_say_so(desk: Desk) -> None:
+def test_without_roots_files_are_unchecked_and_say_so(desk: InProcessNode) -> None:
     ref = {"type": "file", "path": "/x", "sha256": "0" * 64}
     artifacts = [{"artifact_id": "a", "ref": ref}]
     handoff_id = desk.accepted(package=package(artifacts=artifacts))
@@ -45,7 +45,7 @@ def test_without_roots_files_are_unchecked_and_say_so(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("more", [{"sha256": "0" * 64}, {"required": True}])
-def test_with_roots_it_waits_for_the_check(desk: Desk, more: dict[str, Any]) -> None:
+def test_with_roots_it_waits_for_the_check(desk: InProcessNode, more: dict[str, Any]) -> None:
     desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, checks_files=True))
     ref = {"type": "file", "path": "/x", **more}
     waiting = desk.accepted(package=package(artifacts=[{"artifact_id": "a", "ref": ref}]))
@@ -53,7 +53,7 @@ def test_with_roots_it_waits_for_the_check(desk: Desk, more: dict[str, Any]) -> 
     assert (case.status, waits_for(case.handoff)) == ("validating", ["artifacts"])
 
 
-def test_who_coordinates(desk: Desk) -> None:
+def test_who_coordinates(desk: InProcessNode) -> None:
     handoff_id = desk.offered()
     own = AGENT.removesuffix("@1.0.0")
     assert desk.run(lambda ctx: case_of(ctx, handoff_id)).parties.coordinators == (own,)
@@ -62,7 +62,7 @@ def test_who_coordinates(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("workq", "status"), [(False, "manual"), (True, "pending")])
-def test_workq_is_told_or_left_to_people(desk: Desk, workq: bool, status: str) -> None:
+def test_workq_is_told_or_left_to_people(desk: InProcessNode, workq: bool, status: str) -> None:
     """§10.4."""
     desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, workq=workq))
     refs = [{"type": "workq_item", "value": "WQ-7"}]
@@ -72,7 +72,7 @@ def test_workq_is_told_or_left_to_people(desk: Desk, workq: bool, status: str) -
     assert rows == [("workq.release", ANA, status), ("workq.claim", BEN, status)]
 
 
-def test_a_revocation_moves_workqs_items_back(desk: Desk) -> None:
+def test_a_revocation_moves_workqs_items_back(desk: InProcessNode) -> None:
     """§10.4: after what is still to be moved the other way."""
     desk.node = replace(desk.node, handoffs=replace(desk.node.handoffs, workq=True))
     refs = [{"type": "workq_item", "value": "WQ-7"}]

@@ -5,15 +5,15 @@ from uuid_utils import uuid7
 
 from server.domain.errors import Conflict, Forbidden, NotFound
 from server.store import handoffs
-from tests.desk import ANA, BEN, CLEO, DORA, HUMAN, Desk, package
-from tests.node import AGENT
+from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HUMAN, InProcessNode, package
+from tests.support.node import AGENT
 
 
-def ids(desk: Desk, agent: str, **params: object) -> list[str]:
+def ids(desk: InProcessNode, agent: str, **params: object) -> list[str]:
     return [one["handoffId"] for one in desk.handoff(agent, "list", **params)["handoffs"]]
 
 
-def test_a_list_is_of_ones_own_handoffs(desk: Desk) -> None:
+def test_a_list_is_of_ones_own_handoffs(desk: InProcessNode) -> None:
     one = desk.offered(ANA, BEN, package=package("t1"))
     two = desk.offered(BEN, CLEO, package=package("t2"))
     assert ids(desk, BEN) == [two, one]
@@ -23,7 +23,7 @@ def test_a_list_is_of_ones_own_handoffs(desk: Desk) -> None:
     assert ids(desk, BEN, status="accepted") == ids(desk, DORA) == []
 
 
-def test_a_list_goes_page_by_page(desk: Desk) -> None:
+def test_a_list_goes_page_by_page(desk: InProcessNode) -> None:
     made = [desk.offered(package=package(f"t{number}")) for number in range(3)]
     page = desk.handoff(ANA, "list", limit=2)
     rest = desk.handoff(ANA, "list", limit=2, cursor=page["nextCursor"])
@@ -32,7 +32,7 @@ def test_a_list_goes_page_by_page(desk: Desk) -> None:
     assert "nextCursor" not in rest
 
 
-def test_a_list_names_what_other_nodes_have_offered(desk: Desk) -> None:
+def test_a_list_names_what_other_nodes_have_offered(desk: InProcessNode) -> None:
     """In one order and by the same pages as what is held here, for the one who takes it over."""
     far = "aid://example.com/far"
     every: list[str] = []
@@ -58,14 +58,16 @@ def test_a_list_names_what_other_nodes_have_offered(desk: Desk) -> None:
     assert "elsewhere" not in desk.handoff(ANA, "list")
 
 
-def test_who_owned_the_task_before_sees_what_became_of_it(desk: Desk) -> None:
+def test_who_owned_the_task_before_sees_what_became_of_it(desk: InProcessNode) -> None:
     desk.accepted()
     second = desk.accepted(BEN, CLEO)
     assert desk.handoff(ANA, "get", handoff_id=second)["handoff"]["status"] == "accepted"
     desk.refused(NotFound, DORA, "get", handoff_id=second)
 
 
-def test_members_see_the_teamspaces_handoffs_unless_they_are_restricted(desk: Desk) -> None:
+def test_members_see_the_teamspaces_handoffs_unless_they_are_restricted(
+    desk: InProcessNode,
+) -> None:
     members = [{"agent_id": BEN, "role": "executor"}, {"agent_id": CLEO, "role": "researcher"}]
     desk.team(ANA, "create", team="core", name="Core", members=members)
     open_ = desk.offered(package=package("t1"), team="core")
@@ -77,7 +79,7 @@ def test_members_see_the_teamspaces_handoffs_unless_they_are_restricted(desk: De
     desk.refused(NotFound, CLEO, "get", handoff_id=closed)
 
 
-def test_who_coordinates_finds_an_offer_that_keeps_a_task_and_ends_it(desk: Desk) -> None:
+def test_who_coordinates_finds_an_offer_that_keeps_a_task_and_ends_it(desk: InProcessNode) -> None:
     """Whom the refused one is told to ask; not the others, who learn nothing of it."""
     members = [{"agent_id": BEN, "role": "executor"}]
     desk.team(ANA, "create", team="core", name="Core", members=members)

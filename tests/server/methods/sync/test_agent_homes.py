@@ -102,11 +102,11 @@ def test_a_node_that_came_back_from_a_backup_is_told_again(office: Office) -> No
     agent_homes.take(ctx, BETA, listing(BETA, 1, "zoe"))
     sent = office.post(to=["zoe"])
     mail_outbox.offer(office.db, sent, BETA)
-    mail_outbox.said(office.db, mail_outbox.owed(office.db, BETA, 10))
+    mail_outbox.confirm(office.db, mail_outbox.entries(office.db, BETA, 10))
     agent_homes.take(ctx, BETA, listing(BETA, 2, "zoe"))
-    assert mail_outbox.owed(office.db, BETA, 10) == []
+    assert mail_outbox.entries(office.db, BETA, 10) == []
     agent_homes.take(ctx, BETA, listing(BETA, 3, "zoe", epoch="another"))
-    (again,) = mail_outbox.owed(office.db, BETA, 10)
+    (again,) = mail_outbox.entries(office.db, BETA, 10)
     assert (again.kind, again.message_id) == ("message", sent)
     agent_homes.publish(ctx)
     assert not agent_homes.is_stale(ctx)

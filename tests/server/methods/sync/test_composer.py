@@ -26,7 +26,8 @@ from server.methods.sync.composer import (
 )
 from server.node import Node
 from server.store import contracts, mesh, peers
-from server.store.database import Database, connect
+from server.store.connection import connect
+from server.store.database import Database
 from server.store.migrate import prepare
 
 AGENT, FOREIGN = "aid://example.com/alpha@1.0.0", "aid://example.com/foreign@1.0.0"

@@ -8,13 +8,13 @@ from uuid import uuid4
 from schemas.sync import ContractSyncParams, ProjectSyncParams
 from server.methods.sync.deferral import signed_message
 from server.store import deferred
-from tests.node import Node
-from tests.stranger import ALPHA, SOME_TIME, TOKEN, Stranger
+from tests.support.mesh_member import ALPHA, SOME_TIME, TOKEN, MeshMember
+from tests.support.node import Node
 
 DAY = 86_400_000_000
 
 
-def packet(beta: Stranger, project_id: str, **more: Any) -> dict[str, Any]:
+def packet(beta: MeshMember, project_id: str, **more: Any) -> dict[str, Any]:
     """A packet that is stamped two days ahead."""
     return {
         "packet_id": str(uuid4()),
@@ -28,7 +28,7 @@ def packet(beta: Stranger, project_id: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_what_nobody_vouches_for_is_not_kept(alpha: Node, beta: Stranger, shared: str) -> None:
+def test_what_nobody_vouches_for_is_not_kept(alpha: Node, beta: MeshMember, shared: str) -> None:
     """Signature and author first: what is deferred is its author's, if nothing else."""
     count = "SELECT count(*) FROM set_aside"
     before = alpha.query(count)
@@ -37,7 +37,7 @@ def test_what_nobody_vouches_for_is_not_kept(alpha: Node, beta: Stranger, shared
     other = packet(beta, shared)
     forged = beta.signed("fact", contract, ahead | {"note": "another"})
     result = beta.contract(shared, contract, {"fact": ahead, "signature": forged})
-    assert "the signature is not that of" in result["reason"]
+    assert "the signature does not match the key of" in result["reason"]
     given = {"projectId": shared, "packet": other}
     signature = beta.signed("packet", shared, other | {"content": {"another": 1}})
     result = beta.call("cacp/context/sync", **given, signature=signature)
@@ -49,7 +49,7 @@ def test_what_nobody_vouches_for_is_not_kept(alpha: Node, beta: Stranger, shared
     assert after == before[0][0] + 1
 
 
-def test_what_waits_is_told_by_what_it_carries(alpha: Node, beta: Stranger, shared: str) -> None:
+def test_what_waits_is_told_by_what_it_carries(alpha: Node, beta: MeshMember, shared: str) -> None:
     """So that it explains that nodes differ in this, and in nothing else."""
     contract, told = str(uuid4()), packet(beta, shared)
     ahead = beta.version(shared, stamp=time.time_ns() // 1000 + 2 * DAY)
@@ -63,7 +63,7 @@ def test_what_waits_is_told_by_what_it_carries(alpha: Node, beta: Stranger, shar
 def test_a_peer_has_a_thousand_messages_deferred_at_most(tmp_path: Path) -> None:
     settings = {"repo": "alpha", "agent_id": ALPHA, "mesh_token": TOKEN, "requests_per_minute": 0}
     with Node(tmp_path, **settings) as node:
-        beta = Stranger(node, "beta").register()
+        beta = MeshMember(node, "beta").register()
         shared = str(uuid4())
         beta.project(shared)
         for _ in range(deferred.MESSAGES_MAX + 2):
@@ -72,7 +72,7 @@ def test_a_peer_has_a_thousand_messages_deferred_at_most(tmp_path: Path) -> None
             result = beta.call(
                 "cacp/context/sync", projectId=shared, packet=one, signature=signature
             )
-        assert "too much of yours is deferred" in result["reason"]
+        assert "too many of your messages are deferred" in result["reason"]
         assert node.query("SELECT count(*) FROM set_aside") == [(deferred.MESSAGES_MAX,)]
         assert "cacp_deferred_dropped_total 2.0" in node.get("/metrics").text
         assert node.log.count("deferred_full") == 1
@@ -80,7 +80,7 @@ def test_a_peer_has_a_thousand_messages_deferred_at_most(tmp_path: Path) -> None
         assert node.call("cacp/project/get", projectId=shared)["status"] == "implementing"
 
 
-def test_a_message_that_comes_signed_anew_is_the_same(beta: Stranger) -> None:
+def test_a_message_that_comes_signed_anew_is_the_same(beta: MeshMember) -> None:
     """Its batch is another, and so are the paths in its signatures."""
     ground = "0198f5c2-7d1e-7c43-9b7a-3d0a6c1f2e4b"
     repo = beta.repo(ground, SOME_TIME)

@@ -10,11 +10,11 @@ import pytest
 
 from peers import digest
 from peers.digest import Name
-from server.store.database import connect
-from tests.node import Node, check_result
-from tests.scenarios.mesh import project, propose
+from server.store.connection import connect
 from tests.server.methods.refusals import refused
-from tests.stranger import TOKEN, Stranger
+from tests.support.mesh import project, propose
+from tests.support.mesh_member import TOKEN, MeshMember
+from tests.support.node import Node, check_result
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,11 @@ def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 @pytest.fixture(scope="module")
-def beta(alpha: Node) -> Stranger:
-    return Stranger(alpha, "beta").register()
+def beta(alpha: Node) -> MeshMember:
+    return MeshMember(alpha, "beta").register()
 
 
-def test_one_descends_to_what_is_there(alpha: Node, beta: Stranger) -> None:
+def test_one_descends_to_what_is_there(alpha: Node, beta: MeshMember) -> None:
     shared = project(alpha)
     name = Name("project", shared, shared)
     place = digest.place_of(name)
@@ -43,7 +43,7 @@ def test_one_descends_to_what_is_there(alpha: Node, beta: Stranger) -> None:
     assert abs(found["time"] - time.time_ns() // 1000) < 5_000_000
 
 
-def test_what_is_asked_for_comes_as_the_calls_that_carry_it(alpha: Node, beta: Stranger) -> None:
+def test_what_is_asked_for_comes_as_the_calls_that_carry_it(alpha: Node, beta: MeshMember) -> None:
     shared = project(alpha)
     contract = propose(alpha, shared)
     wanted = [
@@ -61,7 +61,7 @@ def test_what_is_asked_for_comes_as_the_calls_that_carry_it(alpha: Node, beta: S
     assert found["rest"] == 0
 
 
-def test_a_large_answer_ends_early_and_says_what_is_left(alpha: Node, beta: Stranger) -> None:
+def test_a_large_answer_ends_early_and_says_what_is_left(alpha: Node, beta: MeshMember) -> None:
     shared = project(alpha)
     big = {"text": "x" * 900_000}
     made = [propose(alpha, shared, content=big | {"n": number}) for number in range(4)]
@@ -71,7 +71,7 @@ def test_a_large_answer_ends_early_and_says_what_is_left(alpha: Node, beta: Stra
     assert len(found["messages"]) + found["rest"] == 4
 
 
-def test_a_contract_is_fetched_in_parts(alpha: Node, beta: Stranger) -> None:
+def test_a_contract_is_fetched_in_parts(alpha: Node, beta: MeshMember) -> None:
     shared = project(alpha)
     contract = propose(alpha, shared)
     both: dict[str, Any] = {"projectId": shared, "contractId": contract}
@@ -106,7 +106,7 @@ def test_a_contract_is_fetched_in_parts(alpha: Node, beta: Stranger) -> None:
     assert older["rest"] == 1, "it goes on with the next, and compares again"
 
 
-def test_what_can_not_be_sent_is_left_out_and_noted(alpha: Node, beta: Stranger) -> None:
+def test_what_can_not_be_sent_is_left_out_and_noted(alpha: Node, beta: MeshMember) -> None:
     shared = project(alpha)
     bad, good = propose(alpha, shared), propose(alpha, shared)
     with closing(connect(alpha.db)) as db:
@@ -119,7 +119,7 @@ def test_what_can_not_be_sent_is_left_out_and_noted(alpha: Node, beta: Stranger)
     assert (peer, reason.split(",")[0]) == (beta.agent, "can't be composed: JSONDecodeError")
 
 
-def test_only_a_peer_with_keys_compares(alpha: Node, beta: Stranger) -> None:
+def test_only_a_peer_with_keys_compares(alpha: Node, beta: MeshMember) -> None:
     name = "aid://example.com/agent@1.0.0"
     agent_key, peer_key = alpha.key(name, "agent"), alpha.key(name, "agent", "peer")
     for method, params in (

@@ -17,10 +17,10 @@ from server.methods.base import Context
 from server.methods.sync.equivocation import take
 from server.node import Node as Methods
 from server.store import equivocations
-from server.store.database import connect
+from server.store.connection import connect
 from tests.cli.run import cacp
-from tests.node import Node
-from tests.stranger import ALPHA, GUS, SOME_TIME, TOKEN, Stranger
+from tests.support.mesh_member import ALPHA, GUS, SOME_TIME, TOKEN, MeshMember
+from tests.support.node import Node
 
 ME = "aid://example.com/beta"
 
@@ -28,7 +28,7 @@ ME = "aid://example.com/beta"
 @pytest.fixture
 def met(tmp_path: Path) -> Any:
     with Node(tmp_path, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as alpha:
-        beta = Stranger(alpha, "beta").register()
+        beta = MeshMember(alpha, "beta").register()
         shared = str(uuid4())
         beta.project(shared)
         yield alpha, beta, shared
@@ -99,13 +99,13 @@ def test_who_only_changes_its_mind_or_is_forged_is_not_accused(met: Any) -> None
     beta.contract(shared, contract, beta.fact(contract, said | {"action": "request_change"}))
     forged = {"fact": later | {"comment": "x"}, "signature": beta.signed("fact", contract, said)}
     beta.contract(shared, contract, forged)
-    gamma = Stranger(alpha, "gamma").register()
+    gamma = MeshMember(alpha, "gamma").register()
     gamma.contract(shared, contract, gamma.fact(contract, later | {"comment": "gamma's"}))
     assert evidence(alpha) == []
     assert alpha.get("/health").json()["status"] == "healthy"
 
 
-def contradiction(beta: Stranger, shared: str) -> dict[str, Any]:
+def contradiction(beta: MeshMember, shared: str) -> dict[str, Any]:
     """Two answers with one stamp, as a peer would show them."""
     place = str(uuid4())
     said = beta.response(shared, "beta", beta.agent)
@@ -129,7 +129,7 @@ def test_a_peer_is_told_what_was_found_and_from_where_it_knows_it(met: Any) -> N
     said = beta.response(shared, "beta", beta.agent)
     for action in ("request_change", "reject"):
         beta.contract(shared, contract, beta.fact(contract, said | {"action": action}))
-    gus = Stranger(alpha, "gus").register()
+    gus = MeshMember(alpha, "gus").register()
     told = gus.call("cacp/sync/evidence")
     [one] = told["evidence"]
     assert [one[name]["action"] for name in ("ours", "theirs")] == ["request_change", "reject"]
@@ -141,7 +141,7 @@ def test_a_peer_is_told_what_was_found_and_from_where_it_knows_it(met: Any) -> N
 
 def test_what_a_peer_shows_is_checked_as_if_it_had_been_found_here(met: Any) -> None:
     alpha, beta, shared = met
-    gus = Stranger(alpha, "gus")
+    gus = MeshMember(alpha, "gus")
     good = contradiction(beta, shared)
     both_honest = good | {"theirs": good["ours"], "theirs_signature": good["ours_signature"]}
     unsigned = good | {"theirs": good["theirs"] | {"comment": "x"}}

@@ -10,15 +10,15 @@ import pytest
 
 from schemas.file_mesh import PIECE_MAX
 from server.domain.identifiers import repo_id_for
-from tests.node import Node, RpcError, bearer
-from tests.sharing import get, share
-from tests.stranger import SOME_TIME, Stranger, pulled
+from tests.support.mesh_member import SOME_TIME, MeshMember, pulled
+from tests.support.node import Node, RpcError, bearer
+from tests.support.shared_files import get, share
 
 CONTENT = b"logo"
 KINDS = ["project", "contract", "context", "file", "file_request"]
 
 
-def file(beta: Stranger, project_id: str, **more: Any) -> dict[str, Any]:
+def file(beta: MeshMember, project_id: str, **more: Any) -> dict[str, Any]:
     """A file of beta's own."""
     return {
         "file_id": str(uuid4()),
@@ -35,7 +35,7 @@ def file(beta: Stranger, project_id: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def request(beta: Stranger, project_id: str, **more: Any) -> dict[str, Any]:
+def request(beta: MeshMember, project_id: str, **more: Any) -> dict[str, Any]:
     return {
         "request_id": str(uuid4()),
         "requested_by": repo_id_for(project_id, "beta"),
@@ -46,7 +46,7 @@ def request(beta: Stranger, project_id: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def tell(beta: Stranger, project_id: str, body: dict[str, Any], **more: Any) -> Any:
+def tell(beta: MeshMember, project_id: str, body: dict[str, Any], **more: Any) -> Any:
     """Send a file or a request, signed by beta."""
     kind = "file" if "file_id" in body else "file_request"
     method, member = {
@@ -62,7 +62,7 @@ def listed(node: Node, project_id: str) -> list[dict[str, Any]]:
     return found
 
 
-def pieces(beta: Stranger, project_id: str, file_id: str, sha256: str) -> bytes:
+def pieces(beta: MeshMember, project_id: str, file_id: str, sha256: str) -> bytes:
     """A file's content as a peer fetches it."""
     data, piece = b"", None
     while piece != b"":
@@ -73,7 +73,7 @@ def pieces(beta: Stranger, project_id: str, file_id: str, sha256: str) -> bytes:
     return data
 
 
-def test_a_file_and_a_request_come_once(alpha: Node, beta: Stranger, shared: str) -> None:
+def test_a_file_and_a_request_come_once(alpha: Node, beta: MeshMember, shared: str) -> None:
     asked, made = request(beta, shared), file(beta, shared)
     for body in (asked, made):
         assert tell(beta, shared, body)["status"] == "created"
@@ -87,7 +87,7 @@ def test_a_file_and_a_request_come_once(alpha: Node, beta: Stranger, shared: str
 
 
 def test_a_file_for_a_request_that_is_not_known_counts_for_itself_alone(
-    alpha: Node, beta: Stranger, shared: str
+    alpha: Node, beta: MeshMember, shared: str
 ) -> None:
     """Digests cover what is there; the request may come later, or never."""
     asked = request(beta, shared)
@@ -104,7 +104,7 @@ def test_a_file_for_a_request_that_is_not_known_counts_for_itself_alone(
 
 
 def test_its_content_is_where_its_node_is_and_that_is_away(
-    alpha: Node, beta: Stranger, shared: str
+    alpha: Node, beta: MeshMember, shared: str
 ) -> None:
     made = file(beta, shared)
     tell(beta, shared, made)
@@ -117,13 +117,13 @@ def test_its_content_is_where_its_node_is_and_that_is_away(
 
 
 def test_what_was_not_signed_by_its_authors_node_is_refused(
-    alpha: Node, beta: Stranger, shared: str
+    alpha: Node, beta: MeshMember, shared: str
 ) -> None:
     made = file(beta, shared)
     signature = beta.signed("file", shared, made)
     for changed in ({"sha256": "0" * 64}, {"name": "evil"}, {"size": 5}, {"fulfils": "x"}):
         result = tell(beta, shared, made | changed, signature=signature)
-        assert "signature is not that of" in result["skipped"][0]["reason"]
+        assert "signature does not match the key of" in result["skipped"][0]["reason"]
     moved = beta.signed("file", str(uuid4()), made)
     assert tell(beta, shared, made, signature=moved)["status"] == "skipped"
     own = file(beta, shared, from_repo=repo_id_for(shared, "alpha"), from_agent=agent_of(alpha))
@@ -135,7 +135,7 @@ def agent_of(node: Node) -> str:
     return str(node.settings["agent_id"])
 
 
-def test_a_file_needs_a_claim_and_a_project(beta: Stranger, shared: str) -> None:
+def test_a_file_needs_a_claim_and_a_project(beta: MeshMember, shared: str) -> None:
     repo = repo_id_for(shared, "alpha")
     for body in (file(beta, shared, from_repo=repo), request(beta, shared, requested_by=repo)):
         with pytest.raises(RpcError) as error:
@@ -147,11 +147,11 @@ def test_a_file_needs_a_claim_and_a_project(beta: Stranger, shared: str) -> None
 
 
 def test_of_two_with_one_id_the_earlier_stays_and_no_content_is_lost(
-    alpha: Node, beta: Stranger, shared: str
+    alpha: Node, beta: MeshMember, shared: str
 ) -> None:
     own = share(alpha, shared, CONTENT)
     later = file(beta, shared, file_id=own, stamp=time.time_ns() // 1000)
-    assert "that id is taken" in tell(beta, shared, later)["skipped"][0]["reason"]
+    assert "id already in use" in tell(beta, shared, later)["skipped"][0]["reason"]
     assert get(alpha, shared, own) == CONTENT
     assert tell(beta, shared, file(beta, shared, file_id=own, sha256="0" * 64))["skipped"]
     [one] = listed(alpha, shared)
@@ -160,7 +160,7 @@ def test_of_two_with_one_id_the_earlier_stays_and_no_content_is_lost(
     assert kept == CONTENT
 
 
-def test_what_is_stamped_ahead_waits(alpha: Node, beta: Stranger, shared: str) -> None:
+def test_what_is_stamped_ahead_waits(alpha: Node, beta: MeshMember, shared: str) -> None:
     ahead = time.time_ns() // 1000 + 172_800_000_000
     for body in (file(beta, shared, stamp=ahead), request(beta, shared, stamp=ahead)):
         assert tell(beta, shared, body)["status"] == "skipped"
@@ -168,7 +168,7 @@ def test_what_is_stamped_ahead_waits(alpha: Node, beta: Stranger, shared: str) -
     assert alpha.call("cacp/file/listRequests", projectId=shared)["requests"] == []
 
 
-def test_a_peer_fetches_content_piece_by_piece(alpha: Node, beta: Stranger, shared: str) -> None:
+def test_a_peer_fetches_content_piece_by_piece(alpha: Node, beta: MeshMember, shared: str) -> None:
     content = bytes(range(256)) * (PIECE_MAX // 256) + b"rest"
     made = share(alpha, shared, content)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -182,7 +182,7 @@ def test_a_peer_fetches_content_piece_by_piece(alpha: Node, beta: Stranger, shar
 
 
 def test_only_a_peer_in_its_own_name_may_tell_and_fetch(
-    alpha: Node, beta: Stranger, shared: str
+    alpha: Node, beta: MeshMember, shared: str
 ) -> None:
     made = share(alpha, shared, CONTENT)
     at = {"projectId": shared, "fileId": made, "sha256": hashlib.sha256(CONTENT).hexdigest()}
@@ -208,7 +208,7 @@ def test_only_a_peer_in_its_own_name_may_tell_and_fetch(
     assert error.reason == "unknown_peer"
 
 
-def test_a_peer_that_knows_no_files_is_told_of_none(beta: Stranger, shared: str) -> None:
+def test_a_peer_that_knows_no_files_is_told_of_none(beta: MeshMember, shared: str) -> None:
     """One of an older release: it would take no answer with kinds that it doesn't know."""
     tell(beta, shared, file(beta, shared))
     places = [f"{place:03x}" for place in range(4096)]

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from server.store.database import connect
+from server.store.connection import connect
 from server.store.mesh import put_home
 from tests.cli.run import cacp
-from tests.double import Double, card_of
-from tests.node import AGENT, REPO, Node, RpcError
 from tests.server.methods.refusals import refused
+from tests.support.foreign_peer import ForeignPeerDouble, card_of
+from tests.support.node import AGENT, REPO, Node, RpcError
 
 Peer = dict[str, str]
 
@@ -160,7 +160,7 @@ def test_who_registers_with_its_key_ends_what_came_without(mesh: Node, peer: Pee
 
 def test_an_agent_of_another_major_version_is_refused(mesh: Node, peer: Peer) -> None:
     """CACP 2.0, Versioning."""
-    with Double(card=card_of("3.0")) as double:
+    with ForeignPeerDouble(card=card_of("3.0")) as double:
         with refused(-32602, "unsupported_version"):
             announce(mesh, peer, endpoint=double.url)
         with refused(-32003, "own_agent"):

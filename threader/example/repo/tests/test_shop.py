@@ -12,8 +12,8 @@ def load(name: str) -> Any:
         raise unittest.SkipTest(f"shop.{name} is not written yet") from None
 
 
-def equal(found: object, expected: object) -> None:
-    assert found == expected, f"{found!r} should be {expected!r}"
+def equal(actual: object, expected: object) -> None:
+    assert actual == expected, f"{actual!r} should be {expected!r}"
 
 
 class Shop(unittest.TestCase):

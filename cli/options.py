@@ -1,0 +1,92 @@
+"""Options that several commands take, and groups of options that belong together.
+
+Typer reads a command's options from the parameters of its function. A command with many options
+groups them in dataclasses, whose fields are declared as such parameters are:
+
+    @dataclass(frozen=True)
+    class Limits:
+        jobs: Annotated[int, typer.Option("--jobs")] = 4
+
+    @app.command()
+    @grouped
+    def run(names: Names, limits: Limits) -> None: ...
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+UrlOption = Annotated[
+    str, typer.Option("--url", envvar="CACP_URL", metavar="URL", help="The node to call.")
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        envvar="CACP_KEY",
+        metavar="KEY",
+        help="The key to call with; none is needed on loopback. "
+        "Prefer the variable: other users can see a command's options.",
+    ),
+]
+DbOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--db", help="The node's SQLite file. By default CACP_DB, or data/cacp.db without it."
+    ),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", envvar="CACP_CONFIG", help="TOML file with any setting of docs/settings.md."
+    ),
+]
+
+
+PeerArgument = Annotated[
+    str, typer.Argument(metavar="AID", help="The peer's agent id, as `cacp peers` shows it.")
+]
+ReasonOption = Annotated[
+    str, typer.Option("--reason", help="Why, in one line; other nodes see it.")
+]
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer reads it: each dataclass among its parameters replaced by its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {
+        name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _parameters_of(groups[name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=_KEYWORD))
+
+    @functools.wraps(command)
+    def with_groups(**options: Any) -> None:
+        for name, group in groups.items():
+            members = {field.name: options.pop(field.name) for field in fields(group)}
+            options[name] = group(**members)
+        command(**options)
+
+    with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_groups.__annotations__ = {item.name: item.annotation for item in parameters}
+    return with_groups
+
+
+def _parameters_of(group: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(name, _KEYWORD, default=parameter.default, annotation=hints[name])
+        for name, parameter in inspect.signature(group).parameters.items()
+    ]

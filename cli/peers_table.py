@@ -1,0 +1,80 @@
+"""The tables of `cacp peers`: the peers, and the entities that they have refused."""
+
+from typing import Any
+
+import typer
+
+from cli.offline import print_columns
+from schemas.plain import one_line
+
+PEER_HEADS = (
+    "AGENT",
+    "REPO",
+    "ENDPOINT",
+    "TRUST",
+    "HEALTH",
+    "BACKLOG",
+    "UNDELIVERED",
+    "LAG",
+    "CLOCK",
+    "LAST ERROR",
+)
+UNDELIVERED_HEADS = ("NOT TAKEN BY", "ENTITY", "ID", "PROJECT", "TRIES", "WHY")
+CLOCK_TOLERANCE = 2
+"""Seconds of difference that the network may have added."""
+
+
+def print_peers(peers: list[dict[str, Any]]) -> None:
+    """Print what GET /peers lists."""
+    print_columns(
+        PEER_HEADS,
+        [_peer_row(peer) for peer in peers],
+        none="There are no peers: `cacp peers add URL` or `cacp join URL CODE` registers this node "
+        "with another",
+    )
+    undelivered = [row for peer in peers for row in _undelivered_rows(peer)]
+    if undelivered:
+        typer.echo()
+        print_columns(UNDELIVERED_HEADS, undelivered, none="")
+
+
+def _peer_row(peer: dict[str, Any]) -> list[str]:
+    sync = peer.get("sync") or {}
+    return [
+        peer["agentId"],
+        peer.get("repoName") or "-",
+        peer["endpoint"],
+        peer["trust"],
+        sync.get("health", "-"),
+        str(sync.get("backlog", "-")),
+        str(sync.get("undelivered", "-")),
+        f"{sync['lagSeconds']:.1f} s" if sync else "-",
+        _clock(peer.get("clockAheadSeconds")),
+        "; ".join(filter(None, (sync.get("lastError"), _contradictions(peer)))) or "-",
+    ]
+
+
+def _undelivered_rows(peer: dict[str, Any]) -> list[list[str]]:
+    entities = (peer.get("sync") or {}).get("undeliveredEntities") or []
+    return [
+        [
+            peer["agentId"],
+            entity["entity"],
+            entity["entityId"],
+            entity["projectId"],
+            str(entity["tries"]),
+            one_line(entity["reason"]),
+        ]
+        for entity in entities
+    ]
+
+
+def _clock(seconds_ahead: int | None) -> str:
+    if seconds_ahead is None:
+        return "-"
+    return "ok" if abs(seconds_ahead) <= CLOCK_TOLERANCE else f"{seconds_ahead:+d} s"
+
+
+def _contradictions(peer: dict[str, Any]) -> str:
+    count = peer.get("equivocations", 0)
+    return f"it has contradicted itself ({count}): see `cacp peers evidence`" if count else ""

@@ -1,0 +1,111 @@
+"""Who may call: authenticates requests and enforces the callers' rate limits (design §6)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from starlette.types import Scope
+
+from server.auth.authenticator import Authenticator, Caller
+from server.domain.errors import Forbidden, InvalidRequest, Unauthenticated
+from server.http.rate_limit import RateLimit
+from server.util.log_once import RateLimitedLog
+
+ONCE_ONLY = (b"authorization", b"host", b"x-agent-id", b"x-project-token", b"idempotency-key")
+"""Headers that decide who calls or what a call does, so a second one is refused."""
+PEER_RATE_FACTOR = 10
+"""The rate limit of a peer's batches, as a multiple of a caller's."""
+
+
+class Admission:
+    """Admits requests: authenticates the caller and enforces its rate limit."""
+
+    def __init__(
+        self,
+        identity: Authenticator,
+        limits: RateLimit,
+        notices: RateLimitedLog,
+        on_contact: Callable[[str], None] = lambda agent_id: None,
+        on_agent_mismatch: Callable[[str, str | None, str | None, str], None] = lambda *about: None,
+    ) -> None:
+        """`on_agent_mismatch` gets the caller, the agent that it named, its address, and the
+        refusal."""
+        self._identity = identity
+        self._limits = limits
+        self._peer_limits = limits.times(PEER_RATE_FACTOR)
+        self._notices = notices
+        self._on_contact = on_contact
+        self._on_agent_mismatch = on_agent_mismatch
+
+    def enter(self, scope: Scope, *, registers: bool = False) -> tuple[dict[bytes, bytes], Caller]:
+        """The request's headers and its caller. A caller that `registers` may be unknown.
+
+        Raises Unauthenticated, Forbidden, RateLimited, or InvalidRequest for a header given twice.
+        """
+        raw = scope["headers"]
+        headers: dict[bytes, bytes] = dict(raw)
+        if len(headers) != len(raw):
+            _check_twice(raw)
+        address = address_of(scope)
+        try:
+            caller = self._identity.identify(headers, address, registers=registers)
+        except Unauthenticated as refusal:
+            self._limits.check(f"address {address}", time.monotonic())
+            reason = refusal.data["reason"]
+            self._notices.refused(
+                "unauthenticated", (reason, address), reason=reason, address=address
+            )
+            raise
+        except Forbidden as refusal:
+            known = refusal.data.get("agentId")
+            self._limits.check(known or f"address {address}", time.monotonic())
+            if known is not None:
+                claimed = headers.get(b"x-agent-id")
+                named = None if claimed is None else claimed.decode(errors="replace")
+                self._on_agent_mismatch(known, named, address, refusal.message)
+            raise
+        self._limits.check(caller.agent_id, time.monotonic())
+        if caller.via != "local":
+            self._on_contact(caller.agent_id)
+        return headers, caller
+
+    def recheck_access(self, scope: Scope, caller: Caller) -> None:
+        """Raise Unauthenticated or Forbidden when an admitted caller would no longer be admitted,
+        or with other rights."""
+        now = self._identity.identify(dict(scope["headers"]), address_of(scope))
+        # A peer without a key names its repo itself, perhaps with the call just made.
+        if replace(now, repo=caller.repo) != caller:
+            raise Forbidden(
+                "Access of your key changed while the call ran; retry", reason="changed"
+            )
+
+    def check_stranger(self, scope: Scope) -> None:
+        """Enforce the rate limit of an address for a request without credentials. Raises
+        RateLimited."""
+        self._limits.check(f"address {address_of(scope)}", time.monotonic())
+
+    def charge(self, caller: Caller, more: int) -> None:
+        """Count `more` requests of a caller that was admitted with one.
+
+        A peer's batches carry what its own callers wrote, so at the rate of one caller a peer would
+        never catch up: batches of peers have a limit of their own. Raises RateLimited when it is
+        exhausted; then nothing of the batch was taken.
+        """
+        if caller.trust != "peer":
+            self._limits.charge(caller.agent_id, more)
+            return
+        self._peer_limits.check(caller.agent_id, time.monotonic())
+        self._peer_limits.charge(caller.agent_id, more)
+
+
+def address_of(scope: Scope) -> str | None:
+    """The client's address of a request."""
+    client = scope.get("client")
+    return client[0] if client else None
+
+
+def _check_twice(raw: list[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _ in raw]
+    for name in ONCE_ONLY:
+        if names.count(name) > 1:
+            raise InvalidRequest(f"The header {name.decode()} may be sent only once")

@@ -1,0 +1,90 @@
+"""Maps what a call raises to JSON-RPC errors. The only module that knows the codes of refusals
+(design §5)."""
+
+import secrets
+from typing import Any
+
+import structlog
+from jsonrpcserver import JsonRpcError
+
+from schemas import jsonrpc
+from schemas.errors import ErrorCode
+from server.domain.errors import (
+    Busy,
+    Conflict,
+    Damaged,
+    Forbidden,
+    IllegalTransition,
+    InvalidHeader,
+    InvalidInput,
+    InvalidRequest,
+    NodeAway,
+    NotFound,
+    RateLimited,
+    Refusal,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+
+log = structlog.get_logger()
+
+CODES: dict[type[Refusal], ErrorCode] = {
+    InvalidInput: ErrorCode.INVALID_PARAMS,
+    InvalidHeader: ErrorCode.INVALID_PARAMS,
+    InvalidRequest: ErrorCode.INVALID_REQUEST,
+    NotFound: ErrorCode.INVALID_PARAMS,
+    Damaged: ErrorCode.INVALID_PARAMS,
+    IllegalTransition: ErrorCode.INVALID_PARAMS,
+    Unauthenticated: ErrorCode.UNAUTHENTICATED,
+    Forbidden: ErrorCode.FORBIDDEN,
+    Conflict: ErrorCode.CONFLICT,
+    RateLimited: ErrorCode.RATE_LIMITED,
+    TooLarge: ErrorCode.TOO_LARGE,
+    Unavailable: ErrorCode.SERVER_ERROR,
+    NodeAway: ErrorCode.SERVER_ERROR,
+    Busy: ErrorCode.SERVER_ERROR,
+}
+
+
+def error_of(refusal: Refusal) -> tuple[ErrorCode, str, dict[str, Any]]:
+    """A refusal's code, message and data. A fault of the node gets an id that the log has too."""
+    code = CODES[type(refusal)]
+    if code == ErrorCode.SERVER_ERROR and not isinstance(refusal, NodeAway | Busy):
+        error_id = secrets.token_hex(8)
+        log.error("unavailable", error_id=error_id, reason=refusal.data["reason"])
+        return code, f"Server error {error_id}: {refusal.message}", refusal.data | {"id": error_id}
+    if code == ErrorCode.INVALID_PARAMS and not isinstance(refusal, InvalidHeader):
+        return code, f"Invalid params: {refusal.message}", refusal.data
+    return code, refusal.message, refusal.data
+
+
+def invalid_request(problem: str, id: Any = None) -> dict[str, Any]:
+    """The response to what is not a JSON-RPC request."""
+    return jsonrpc.error(
+        ErrorCode.INVALID_REQUEST, f"Invalid request: {problem}", {"reason": "invalid_request"}, id
+    )
+
+
+def refused(refusal: Refusal, method: str) -> JsonRpcError:
+    """A method's refusal, as jsonrpcserver reports it."""
+    code, message, data = error_of(refusal)
+    log.debug("refused", **data | {"method": method})
+    return JsonRpcError(int(code), message, data)
+
+
+def failed(error: Exception, method: str) -> JsonRpcError:
+    """An unexpected exception of a method, logged, as jsonrpcserver reports it."""
+    code, message, data = server_error(error, method)
+    return JsonRpcError(int(code), message, data)
+
+
+def server_error(error: Exception, where: str) -> tuple[ErrorCode, str, dict[str, Any]]:
+    """Log an unexpected exception with an id. The returned error has only the id."""
+    error_id = secrets.token_hex(8)
+    log.error("failed", error_id=error_id, where=where, exc_info=error)
+    return (
+        ErrorCode.SERVER_ERROR,
+        f"Server error {error_id}: an internal error; the operator finds the details in the log",
+        {"reason": "internal_error", "id": error_id},
+    )

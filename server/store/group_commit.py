@@ -1,0 +1,128 @@
+"""Runs write functions together in one transaction and commits them, on the writer's thread."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from peers.timekeeper import Timekeeper
+from server.domain.errors import Unavailable
+from server.store.connection import roll_back, unavailable
+from server.store.stamps import Stamps
+
+T = TypeVar("T")
+
+GROUP_SECONDS = 0.02
+"""Once a group has run for this long, the functions left over go into the next group."""
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The argument of a write function: the connection, inside a transaction, and its stamp."""
+
+    connection: sqlite3.Connection
+    stamp: int
+    now: int = 0
+    """The node's corrected time, microseconds since 1970. The stamp may be ahead of it."""
+    sure: int = 0
+    """The time that has certainly passed (`peers.clock`). Irreversible endings go by it."""
+    seen: int = 0
+    """The largest stamp received from another node; later stamps here are larger."""
+    stored: int = 0
+    """The largest stamp of synchronised data stored here."""
+    memo: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    """Cached look-ups that stay valid in this transaction, for functions that take in many
+    entities."""
+    clock: Timekeeper = field(default_factory=Timekeeper)
+    """The clock that `now` was read from."""
+
+
+WriteFunction = Callable[[Transaction], T]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutcome:
+    value: Any = None
+    error: Exception | None = None
+
+
+class _WroteAndFailed(Exception):
+    """A function failed after it had written: its group can't be committed as it is."""
+
+
+class GroupCommit:
+    """Runs groups of write functions, each function in a `Transaction` with a stamp of its own.
+
+    When a function fails after it wrote, or the database fails, the group is rolled back and each
+    function is run again alone.
+    """
+
+    def __init__(self, stamps: Stamps, files_are_lost: Callable[[], bool]) -> None:
+        self._stamps = stamps
+        self._files_are_lost = files_are_lost
+        self.wrote = False
+        """Whether a group has changed anything since this was last reset."""
+
+    def run(
+        self, functions: list[WriteFunction[Any]], connection: sqlite3.Connection
+    ) -> list[WriteOutcome]:
+        """Run functions until GROUP_SECONDS have passed, and commit them together.
+
+        Returns the final outcomes of the first functions; the others go into the next group.
+        """
+        try:
+            # A transaction that an interrupted group left open would fail every later one.
+            roll_back(connection)
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            return [WriteOutcome(error=unavailable(error)) for _ in functions]
+        outcomes: list[WriteOutcome] = []
+        changes = connection.total_changes
+        deadline = time.monotonic() + GROUP_SECONDS
+        try:
+            for function in functions:
+                outcomes.append(self._run_member(function, connection))
+                if time.monotonic() > deadline:
+                    break
+            if self._files_are_lost():
+                roll_back(connection)
+                return [WriteOutcome(error=_missing()) for _ in functions]
+            connection.execute("COMMIT")
+            self.wrote |= connection.total_changes != changes
+            return outcomes
+        except (sqlite3.Error, _WroteAndFailed) as error:
+            roll_back(connection)
+            if len(functions) == 1:
+                return [WriteOutcome(error=_cause(error))]
+        return [self.run([function], connection)[0] for function in functions]
+
+    def _run_member(
+        self, function: WriteFunction[Any], connection: sqlite3.Connection
+    ) -> WriteOutcome:
+        changes = connection.total_changes
+        now = self._stamps.clock.now()
+        stamp, sure = self._stamps.next(now), self._stamps.clock.sure()
+        transaction = Transaction(connection, stamp, now, sure, clock=self._stamps.clock)
+        try:
+            value = function(transaction)
+            self._stamps.saw(transaction.seen)
+            self._stamps.stored(transaction.stored)
+            return WriteOutcome(value=value)
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            # A full disk rolls back the whole transaction, and SQLite continues in autocommit.
+            if connection.total_changes != changes or not connection.in_transaction:
+                raise _WroteAndFailed from error
+            return WriteOutcome(error=error)
+
+
+def _missing() -> Unavailable:
+    return Unavailable("The database is not at its path any more", reason="storage_missing")
+
+
+def _cause(error: Exception) -> Exception:
+    if isinstance(error, sqlite3.Error):
+        return unavailable(error)
+    return cast(Exception, error.__cause__)

@@ -1,0 +1,65 @@
+"""One node for a file, and a folder that outlasts a power loss."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from server.domain.errors import Unavailable
+from server.store.file_lock import is_locked, lock
+from server.store.migrate import prepare
+
+
+def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "node.db"
+    held = lock(path)
+    assert held is not None
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    (tmp_path / "other.db").symlink_to(path)
+    for name in (path, tmp_path / "other.db"):
+        with pytest.raises(Unavailable) as refused:
+            lock(name)
+        assert refused.value.data["reason"] == "storage_locked"
+    os.close(held)
+    again = lock(path)
+    assert again is not None
+    os.close(again)
+
+
+def test_a_folder_that_is_a_file_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable) as refused:
+        lock(tmp_path / "file" / "node.db")
+    assert refused.value.data["reason"] == "storage_failed"
+
+
+@pytest.mark.parametrize("make", [lock, prepare])
+def test_the_names_of_new_folders_are_brought_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object]
+) -> None:
+    """SQLite syncs the folder of a database: not the one that the folder itself is named in."""
+    synced: set[int] = set()
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    made = make(tmp_path / "deep" / "data" / "node.db")
+    if isinstance(made, int):
+        os.close(made)
+    assert synced >= {tmp_path.stat().st_ino, (tmp_path / "deep").stat().st_ino}
+
+
+def test_whether_a_node_runs_on_a_file_is_seen_from_outside(tmp_path: Path) -> None:
+    path = tmp_path / "node.db"
+    assert not is_locked(path)
+    held = lock(path)
+    assert held is not None
+    assert is_locked(path)
+    os.close(held)
+    assert not is_locked(path)
+    assert lock(path) is not None, "to look takes nothing"

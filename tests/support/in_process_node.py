@@ -1,0 +1,168 @@
+"""Methods on a real SQLite file without a process: for many calls, by any agent, at any time."""
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import pytest
+
+from peers.signing import SigningKey
+from server.auth.authenticator import Caller
+from server.domain.acp.handoff import HandoffRules, HeldElsewhere
+from server.domain.acp.rules import MailRules
+from server.domain.errors import Refusal
+from server.methods import METHODS
+from server.methods.base import Context
+from server.node import Node
+from server.store import keys
+from server.store.connection import connect
+from server.store.group_commit import Transaction
+from server.store.migrate import prepare
+from tests.support.node import AGENT, REPO, check_result
+
+ANA = "aid://example.com/ana"
+BEN = "aid://example.com/ben"
+CLEO = "aid://example.com/cleo"
+DORA = "aid://example.com/dora"
+HUMAN = "aid://example.com/hugh"
+BEGIN = 1_800_000_000_000_000
+HOUR = 3_600_000_000
+
+
+class InProcessNode:
+    """A node's database, its methods, and a clock that tests move."""
+
+    def __init__(self, folder: Path, *, rules: HandoffRules = HandoffRules()) -> None:  # noqa: B008
+        (folder / "desk.db").write_bytes(_prepared())
+        # What a crash leaves is not what these tests are about.
+        self.db = connect(folder / "desk.db", durability="NORMAL")
+        self.now = BEGIN
+        self.node = Node(
+            agent_id=AGENT,
+            repo=REPO,
+            loopback=True,
+            takes_unkeyed_peers=False,
+            key=SigningKey(b"0" * 32),
+            acp=MailRules(limits={}),
+            handoffs=rules,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.db.close()
+
+    def call(self, method: str, agent: str, *, human: bool = False, **params: Any) -> Any:
+        """The result of a call by an agent; a refusal is raised as it is and changes nothing."""
+        found = METHODS[method]
+        checked = found.params.model_validate(params, by_alias=True)
+        caller = Caller(agent, "r", "verified", "key", human=human)
+        result = self.run(lambda ctx: found.run(ctx, checked), caller, method)
+        if isinstance(result, HeldElsewhere):
+            return result
+        wire = json.loads(json.dumps(result))
+        check_result(method, wire)
+        return wire
+
+    def run(
+        self, function: Callable[[Context], Any], caller: Caller | None = None, method: str = "test"
+    ) -> Any:
+        """Run a function in a transaction, as the node itself unless another is named."""
+        self.now += 1
+        caller = caller or Caller(AGENT, REPO, "verified", "local")
+        transaction = Transaction(self.db, self.now, self.now)
+        context = Context(self.db, caller, self.node, method, self.now, transaction)
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            result = function(context)
+            self.db.execute("COMMIT")
+            return result
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+
+    def refused(
+        self,
+        kind: type[Refusal],
+        agent: str,
+        action: str,
+        method: str = "acp/handoff",
+        **params: Any,
+    ) -> Any:
+        """The data of a refusal, which has changed nothing."""
+        before = list(self.db.iterdump())
+        with pytest.raises(kind) as error:
+            self.call(method, agent, action=action, **params)
+        assert list(self.db.iterdump()) == before
+        return error.value.data
+
+    def handoff(self, agent: str, action: str, **params: Any) -> Any:
+        return self.call("acp/handoff", agent, action=action, **params)
+
+    def team(self, agent: str, action: str, **params: Any) -> Any:
+        return self.call("acp/team", agent, action=action, **params)
+
+    def offered(self, sender: str = ANA, receiver: str = BEN, **params: Any) -> str:
+        """The id of a handoff that is proposed."""
+        given = {"to": receiver, "reason": "End of shift", "package": package(), **params}
+        return str(self.handoff(sender, "initiate", **given)["handoff"]["handoffId"])
+
+    def accepted(self, sender: str = ANA, receiver: str = BEN, **params: Any) -> str:
+        handoff_id = self.offered(sender, receiver, **params)
+        self.handoff(receiver, "accept", handoff_id=handoff_id)
+        return handoff_id
+
+    def status(self, handoff_id: str) -> str:
+        ((status,),) = self.rows("SELECT status FROM handoffs WHERE id = ?", handoff_id)
+        return str(status)
+
+    def mail(self, agent: str) -> list[tuple[str, dict[str, Any]]]:
+        """What came to an agent, as (type, payload), oldest first."""
+        rows = self.rows(
+            "SELECT m.type, m.payload_json FROM delivery_log d JOIN messages m"
+            " ON m.id = d.message_id WHERE d.recipient = ? ORDER BY d.id",
+            agent,
+        )
+        return [(type, json.loads(payload)) for type, payload in rows]
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self.db.execute(sql, values).fetchall()
+
+
+@cache
+def _prepared() -> bytes:
+    """A new database in which the agents are known, made once."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "desk.db"
+        prepare(path)
+        with closing(connect(path)) as db:
+            for agent in (ANA, BEN, CLEO, DORA, HUMAN):
+                keys.add(db, keys.new_key(), agent_id=agent, repo="r", now=BEGIN)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return path.read_bytes()
+
+
+def package(task_id: str = "task-1", **changes: Any) -> dict[str, Any]:
+    """A HandoffDraft; a change of a part is merged into it."""
+    whole: dict[str, Any] = {
+        "task": {
+            "task_id": task_id,
+            "title": "Move the login to tokens",
+            "objective": "Users sign in with tokens",
+            "success_criteria": ["the login tests pass"],
+            "priority": "normal",
+        },
+        "context": {"summary": "The server side is done."},
+        "work_state": {"status": "in_progress", "next_step": "Write the client."},
+        "artifacts": [],
+        "provenance": {"origin_session": "session-1"},
+        "policy": {"classification": "internal", "requires_human_approval": False},
+    }
+    for name, change in changes.items():
+        whole[name] = whole[name] | change if isinstance(change, dict) else change
+    return whole
