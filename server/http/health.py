@@ -111,6 +111,7 @@ class HealthCheck:
                 return database.trouble or "storage_slow"
             except Refusal as refusal:
                 return str(refusal.data["reason"])
+            database.trouble = None
             self._probed = time.monotonic()
             self._writes_seen = database.writes
             return None

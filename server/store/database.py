@@ -82,8 +82,10 @@ class Database:
         self._group_commit = GroupCommit(self.stamps, self.files_are_lost)
         self.commits = 0
         self.writes = 0
+        """How many writes have changed something."""
         self.trouble: str | None = None
-        """Why the database failed the last write; None once a write succeeds."""
+        """Why the database failed a write; None once the health check has written a probe. A small
+        write proves little: a full disk may still have room for it."""
         self._said_lost = False
         self.corrupt = False
         """A broken page was found. Later successes don't reset this."""
@@ -282,8 +284,7 @@ class Database:
             _, future = self._waiting.popleft()
             if isinstance(outcome.error, Unavailable):
                 self.trouble = self._noted(outcome.error).data["reason"]
-            elif outcome.error is None:
-                self.trouble = None
+            elif outcome.changed:
                 self.writes += 1
             if future.done():
                 continue

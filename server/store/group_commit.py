@@ -45,6 +45,8 @@ WriteFunction = Callable[[Transaction], T]
 class WriteOutcome:
     value: Any = None
     error: Exception | None = None
+    changed: bool = False
+    """Whether it changed anything: a commit without changes proves nothing about the disk."""
 
 
 class _WroteAndFailed(Exception):
@@ -108,7 +110,7 @@ class GroupCommit:
             value = function(transaction)
             self._stamps.saw(transaction.seen)
             self._stamps.stored(transaction.stored)
-            return WriteOutcome(value=value)
+            return WriteOutcome(value, changed=connection.total_changes != changes)
         except sqlite3.Error:
             raise
         except Exception as error:

@@ -12,6 +12,7 @@ import pytest
 from peers.clock import Reading
 from server.http import health
 from server.http.health import HealthCheck
+from server.store import changes
 from server.store.connection import connect
 from server.store.database import Database
 from server.store.group_commit import Transaction
@@ -78,7 +79,8 @@ async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) 
     await checkup.examine()
     with pytest.raises(Exception, match="database"):
         await database.write(break_)
-    assert database.trouble == "storage_failed"
+    await database.write(lambda to: changes.put_meta(to.connection, "little", "x"))
+    assert database.trouble == "storage_failed", "a small write proves little"
     assert (await checkup.examine()).status == "healthy"
     assert database.trouble is None
     await database.close()
