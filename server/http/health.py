@@ -102,6 +102,7 @@ class HealthCheck:
             if database.trouble is None and (fresh or database.writes != self._writes_seen):
                 self._writes_seen = database.writes
                 return None
+            failures = database.failures
             try:
                 async with asyncio.timeout(PROBE_PATIENCE):
                     await database.write(
@@ -111,7 +112,8 @@ class HealthCheck:
                 return database.trouble or "storage_slow"
             except Refusal as refusal:
                 return str(refusal.data["reason"])
-            database.trouble = None
+            if database.failures == failures:
+                database.trouble = None
             self._probed = time.monotonic()
             self._writes_seen = database.writes
             return None

@@ -86,6 +86,8 @@ class Database:
         self.trouble: str | None = None
         """Why the database failed a write; None once the health check has written a probe. A small
         write proves little: a full disk may still have room for it."""
+        self.failures = 0
+        """How many writes the database has failed."""
         self._said_lost = False
         self.corrupt = False
         """A broken page was found. Later successes don't reset this."""
@@ -284,6 +286,7 @@ class Database:
             _, future = self._waiting.popleft()
             if isinstance(outcome.error, Unavailable):
                 self.trouble = self._noted(outcome.error).data["reason"]
+                self.failures += 1
             elif outcome.changed:
                 self.writes += 1
             if future.done():

@@ -86,6 +86,23 @@ async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) 
     await database.close()
 
 
+async def test_a_write_that_fails_while_a_probe_succeeds_is_not_forgotten(path: Path) -> None:
+    def break_(transaction: Transaction) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    database = Database(path)
+    await database.open(0)
+    checkup = HealthCheck(database)
+    failing = asyncio.create_task(database.write(break_))
+    assert (await checkup.examine()).status == "healthy"
+    assert database.trouble == "storage_failed", "the next examination probes again"
+    with pytest.raises(Exception, match="database"):
+        await failing
+    assert (await checkup.examine()).status == "healthy"
+    assert database.trouble is None
+    await database.close()
+
+
 async def test_a_writer_that_has_ended_is_unhealthy(path: Path) -> None:
     database = Database(path)
     await database.open(0)
