@@ -12,6 +12,10 @@ COVERED_BY := tests/schemas tests/peers tests/server/domain tests/server/store
 
 # Tests are compiled once, not by each worker at each run: overrides the environment.
 COMPILED := PYTHONDONTWRITEBYTECODE=
+# Collecting compiles what it imports. A fresh checkout does it before the workers start, which would
+# otherwise each compile everything at the same time.
+COLLECT := $(COMPILED) $(BIN)/pytest --collect-only -qq -p no:cacheprovider
+SPLIT := tests/server tests/cli
 
 .PHONY: help install serve mesh test coverage soak lint format bench conformance comply docs lock dist clean
 # A failed installation leaves no file that counts as done.
@@ -26,6 +30,8 @@ serve: install ## Run a node on an embedded SQLite file (./data/cacp.db)
 	$(BIN)/cacp serve
 
 test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
+	@test -d tests/__pycache__ || { echo "Compiling the tests"; $(COLLECT) $(SPLIT) >/dev/null & \
+		$(COLLECT) $(SPLIT:%=--ignore=%) >/dev/null; wait; }
 	$(COMPILED) $(BIN)/pytest -n auto --dist worksteal -m "not soak" $(PYTEST_ARGS)
 
 coverage: $(VENV)/.installed-dev ## Measure coverage of the core; fail below the floor
