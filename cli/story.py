@@ -1,8 +1,10 @@
 """The history of a project or contract as moments, in order. Pure: JSON in, moments out."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+from server.domain.content_diff import content_diff
 
 Json = dict[str, Any]
 
@@ -85,21 +87,6 @@ def packet_said(packet: Json) -> tuple[str, str, str]:
     return did, "white", text
 
 
-def content_diff(before: Json, after: Json) -> tuple[str, ...]:
-    """The differences between two contents, by path: the old value, then the new one.
-
-    >>> content_diff({"response": {"discount": "number"}}, {"response": {"cents": "integer"}})
-    ('- response.discount: number', '+ response.cents: integer')
-    """
-    was, now = dict(_leaves(before)), dict(_leaves(after))
-    lines = []
-    for path in [*was, *(path for path in now if path not in was)]:
-        if was.get(path) != now.get(path):
-            lines += [f"- {path}: {was[path]}"] if path in was else []
-            lines += [f"+ {path}: {now[path]}"] if path in now else []
-    return tuple(lines)
-
-
 def _step(entry: Json, contents: Mapping[int, Json], names: Mapping[str, str]) -> Moment:
     version = entry["version"]
     did, tone = _STEPS.get(entry["step"], (entry["step"], "white"))
@@ -119,12 +106,3 @@ def _why(entry: Json) -> str:
     else:
         more = json.dumps(details, ensure_ascii=False) if details else ""
     return ": ".join(part for part in (entry.get("note") or "", more) if part)
-
-
-def _leaves(content: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every leaf of the content, as its path and its value."""
-    if isinstance(content, dict) and content:
-        for name, value in content.items():
-            yield from _leaves(value, f"{path}.{name}" if path else name)
-    else:
-        yield path, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -95,6 +95,22 @@ def _actions(needed: Mapping[Any, tuple[str, ...]]) -> str:
 
 _TABLE = (
     McpTool(
+        "cacp_attention",
+        "What needs you",
+        "Show what waits for you: contracts to respond to, revise, implement, repair or verify; "
+        "questions, handoffs, mail. Each item names the call that closes it. Call this first, "
+        "after each step, and before you stop.",
+        {"": "cacp/attention/list"},
+        render.attention,
+        reads=True,
+        left_out=frozenset({"repoId", "urgentOnly", "limit"}),
+        about={
+            "projectId": "Only this project",
+            "kinds": "Only these kinds",
+            "after": "As shown last, for the next page",
+        },
+    ),
+    McpTool(
         "cacp_project_create",
         "Create a project",
         "Create a project: one feature across several repositories. List the repositories that "

@@ -4,12 +4,15 @@ in code spans and fences (`server.domain.untrusted`)."""
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from server.domain.untrusted import WARNING, Author, block, block_of_json, inline
+from server.domain.attention import text
+from server.domain.untrusted import MEMBER, WARNING, Author, block, block_of_json, inline
 
 Json = dict[str, Any]
 
-MEMBER = "member of the project"
-"""The trust label of a project's authors: a node accepted them as holders of a repo of it."""
+
+def attention(params: Json, result: Json) -> str:
+    """cacp/attention/list."""
+    return text.markdown(result)
 
 
 def facts(params: Json, result: Any) -> str:

@@ -3,6 +3,7 @@ applies the decision (design §2)."""
 
 # Documentation lists the methods in this order.
 from server.methods.cacp import (  # isort: skip
+    attention,
     project,
     contract,
     context,
@@ -40,6 +41,7 @@ from server.methods.base import METHODS
 __all__ = [
     "METHODS",
     "actions",
+    "attention",
     "bans",
     "channels",
     "context",

@@ -7,6 +7,7 @@ import orjson
 
 from schemas.base import iso, present, stamp_of
 from schemas.context import ContextPacket
+from server.store import attention_index
 from server.store.sql import SQL
 
 
@@ -39,15 +40,22 @@ def insert(
             stamp=stamp,
             packet_id=packet.packet_id,
         )
+    attention_index.note_packet(db, project_id, packet.packet_id, packet.type, packet.reply_to)
 
 
 def replace(
     db: sqlite3.Connection, project_id: str, packet: ContextPacket, signature: str | None
 ) -> None:
     """Replace the packet with the same id."""
+    former = signed(db, project_id, packet.packet_id)
     SQL.drop_packet_contracts(db, project_id=project_id, packet_id=packet.packet_id)
     SQL.drop_packet(db, project_id=project_id, packet_id=packet.packet_id)
     insert(db, project_id, packet, signature)
+    if former is not None:
+        before = orjson.loads(former[0])
+        attention_index.note_packet(
+            db, project_id, packet.packet_id, before["type"], before.get("reply_to")
+        )
 
 
 def exists(db: sqlite3.Connection, project_id: str, packet_id: str) -> bool:
@@ -110,6 +118,7 @@ def restamp(
     document = orjson.dumps(packet | {"timestamp": iso(stamp)}).decode()
     SQL.restamp_packet(db, document=document, **place)
     SQL.restamp_packet_contracts(db, **place)
+    attention_index.note_packet(db, project_id, packet_id, packet["type"], packet.get("reply_to"))
 
 
 def _fragments(rows: Iterable[tuple[str]]) -> list[orjson.Fragment]:

@@ -13,6 +13,7 @@ from schemas.contract import ContractStatus, ContractType
 from schemas.facts import Fact, ImplementationFact, VersionFact
 from server.domain import contract as domain
 from server.domain.contract import FactKey, Facts
+from server.store import attention_index
 from server.store.sql import SQL
 
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
@@ -87,6 +88,8 @@ def insert(
             "signature": header.signature,
         },
     )
+    at = (version.kind, version.key)
+    attention_index.renew_contract(db, project_id, contract_id, {at: version})
 
 
 def add(
@@ -147,6 +150,7 @@ def _write(
     for fact in fresh:
         _put_fact(db, project_id, contract_id, fact, signatures.get((fact.kind, fact.key)))
     renew_copy(db, project_id, contract_id, header, facts)
+    attention_index.renew_contract(db, project_id, contract_id, facts)
     # The history may hold many large versions, and most steps add no version.
     if any(isinstance(fact, VersionFact) for fact in fresh):
         history = [_version(version) for version in domain.ancestors_of(facts)]

@@ -8,6 +8,7 @@ import orjson
 from schemas.acp import PROTOCOL, ACPMessageStatus
 from server.domain.acp.threads import Pending, Thread, ThreadParty
 from server.domain.agents import identity
+from server.store import attention_index
 from server.store.sql import SQL, plain
 
 # On the hot path.
@@ -50,6 +51,14 @@ class MessageRow(NamedTuple):
 def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thread: str) -> None:
     """Insert a message into the thread with this id."""
     db.execute(_INSERT, (*message, payload_bytes, thread))
+    attention_index.note_message(
+        db,
+        message.id,
+        message.from_agent,
+        message.type,
+        message.reply_to,
+        message.payload_json,
+    )
 
 
 def find(db: sqlite3.Connection, message_id: str) -> MessageRow | None:

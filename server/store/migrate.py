@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from server.domain.errors import Unavailable
-from server.store import schema
+from server.store import attention, schema
 from server.store.connection import Durability, connect, copy_to, unavailable
 from server.store.file_lock import make_folder, sync_folder
 from server.store.sql import SQL
@@ -54,6 +54,7 @@ def prepare(path: Path, durability: Durability = "FULL") -> Prepared:
             log.warning("log_unreadable", error=str(damage))
         with closing(connect(path)) as connection:
             _migrate(connection, path)
+            _derive(connection)
             return Prepared(_epoch(connection), _last_stamp(connection))
     except sqlite3.Error as error:
         raise unavailable(error) from error
@@ -136,6 +137,13 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
                 migration.run(connection)
                 _record(connection, migration)
     schema.check(schema.elements(connection), known)
+
+
+def _derive(connection: sqlite3.Connection) -> None:
+    """Derive anew what an earlier release has derived by other rules, or not at all."""
+    if attention.is_outdated(connection):
+        with _transaction(connection):
+            attention.rebuild(connection)
 
 
 def _make(connection: sqlite3.Connection, known: tuple[schema.Migration, ...]) -> None:

@@ -128,6 +128,7 @@ PROJECT: dict[str, Json] = {
 of a thing stands for the id of one."""
 OWN: dict[str, Json] = {
     "cacp/project/list": {},
+    "cacp/attention/list": {},
     "cacp/file/fulfillRequest": {"requestId": "request", "file": FILE},
 }
 """Narrowed by the method itself."""

@@ -1,0 +1,186 @@
+"""cacp/attention/list: what waits for the caller (design-next N1)."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.attention import AttentionKind, ListAttentionParams, ListAttentionResult, Urgency
+from schemas.base import iso, present
+from server.domain.access import check_project
+from server.domain.agents import identity
+from server.domain.attention.derive import AttentionFacts, attention
+from server.domain.attention.handoffs import HandoffSubject
+from server.domain.attention.items import URGENCIES, Actor, WaitingItem, rank_of
+from server.domain.errors import InvalidInput, NotFound
+from server.methods.base import Context, open_project, party, reads
+from server.store import attention as store
+from server.store.attention import OpenSubject, SubjectReader
+
+Rank = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An item that waits for the caller, made in full only when it is shown."""
+
+    id: str
+    kind: AttentionKind
+    urgency: Urgency
+    since: int
+    project_id: str | None
+    repo_id: str | None
+    full: Callable[[], WaitingItem | None]
+
+    @property
+    def rank(self) -> Rank:
+        return rank_of(self.urgency, self.since, self.id)
+
+
+@reads(
+    "cacp/attention/list",
+    ListAttentionParams,
+    ListAttentionResult,
+    wide=True,
+    reach="own",
+    instead="it with a smaller limit",
+)
+def list_(ctx: Context, params: ListAttentionParams) -> dict[str, Any]:
+    """List what waits for the caller: versions to respond to or to revise, contracts to implement,
+    repair or verify, questions, lost races, handoffs, approvals, unread mail. Each item says who
+    waits for what, and which call closes it; it is derived from the state at each call. Mail,
+    handoffs and approvals are left out for a key that is limited to projects.
+    """
+    _check(ctx, params)
+    waiting = sorted(
+        (
+            entry
+            for entry in waiting_for(ctx)
+            if (params.project_id in (None, entry.project_id))
+            and (params.repo_id in (None, entry.repo_id))
+            and (params.kinds is None or entry.kind in params.kinds)
+            and (entry.urgency == "urgent" or not params.urgent_only)
+        ),
+        key=lambda entry: entry.rank,
+    )
+    counts = Counter(entry.kind for entry in waiting)
+    after = _parsed(params.after)
+    rest = [entry for entry in waiting if after is None or entry.rank > after]
+    page = rest[: params.limit]
+    shown = [item.wire() for entry in page if (item := entry.full()) is not None]
+    result = {
+        "items": shown,
+        "counts": counts,
+        "total": len(waiting),
+        "urgent": sum(entry.urgency == "urgent" for entry in waiting),
+        "next": _cursor(page[-1].rank) if len(rest) > len(page) else None,
+    }
+    return present(result)
+
+
+def waiting_for(ctx: Context) -> list[Waiting]:
+    """Everything that waits for the caller, in no order."""
+    who = actor_of(ctx)
+    reader = SubjectReader(ctx.db)
+    waiting = [
+        Waiting(
+            opening.id,
+            opening.kind,
+            opening.urgency,
+            opening.since,
+            opening.project_id,
+            who.repos[opening.project_id],
+            lambda entry=entry: _full(reader, entry, who),  # type: ignore[misc]
+        )
+        for entry in store.openings(ctx.db, who.agent_id)
+        if (opening := entry.opening).concerns(who)
+    ]
+    # An agent that holds several repos of a project reads an opening once for each.
+    waiting = list({entry.id: entry for entry in waiting}.values())
+    return waiting + [_ready(item) for item in attention(_own_facts(ctx), who)]
+
+
+def actor_of(ctx: Context) -> Actor:
+    """The caller, and the repo that it acts for in each project that it may see (as `party`)."""
+    caller = ctx.caller
+    repos: dict[str, str] = {}
+    for held in store.held_repos(ctx.db, caller.agent_id):
+        if caller.projects is not None and held.project_id not in caller.projects:
+            continue
+        if held.name == caller.repo or (caller.via == "local" and held.project_id not in repos):
+            repos[held.project_id] = held.repo_id
+    return Actor(caller.agent_id, repos, caller.human)
+
+
+def _own_facts(ctx: Context) -> list[AttentionFacts]:
+    """The facts that concern the agent rather than its repos."""
+    address, own = identity(ctx.caller.agent_id), ctx.caller.projects
+    facts: list[AttentionFacts] = [
+        claim
+        for claim in store.lost_claims(ctx.db, address)
+        if own is None or claim.project.project_id in own
+    ]
+    # Mail and handoffs are an agent's at its home node, and of no project.
+    if own is not None or ctx.caller.trust != "verified":
+        return facts
+    facts += store.mail(ctx.db, address, iso(ctx.sure))
+    handoffs = {entry.handoff_id: entry for entry in store.waiting_handoffs(ctx.db, address)}
+    if ctx.caller.human:
+        for waiting in store.approvals(ctx.db):
+            if isinstance(waiting, HandoffSubject):
+                handoffs[waiting.handoff_id] = waiting
+            else:
+                facts.append(waiting)
+    return [*facts, *handoffs.values()]
+
+
+def _full(reader: SubjectReader, entry: OpenSubject, who: Actor) -> WaitingItem | None:
+    subject = reader.subject(entry)
+    items = [] if subject is None else attention([subject], who)
+    return next((item for item in items if item.id == entry.opening.id), None)
+
+
+def _ready(item: WaitingItem) -> Waiting:
+    project_id = None if item.project is None else item.project.project_id
+    return Waiting(
+        item.id, item.kind, item.urgency, item.since, project_id, item.repo_id, lambda: item
+    )
+
+
+def _check(ctx: Context, params: ListAttentionParams) -> None:
+    """Raises Forbidden or NotFound for a project or repo that can't have items for the caller."""
+    if params.project_id is not None:
+        check_project(ctx.caller.projects, params.project_id)
+        project = open_project(ctx, params.project_id)
+        claims = store.lost_claims(ctx.db, ctx.caller.agent_id)
+        if not any(claim.project.project_id == params.project_id for claim in claims):
+            party(ctx, params.project_id, project)
+    if params.repo_id is not None:
+        own = actor_of(ctx).repos
+        if params.repo_id not in own.values():
+            raise NotFound(
+                f"repoId: you act for no repo {params.repo_id}; cacp/project/get shows the repos "
+                "of a project and their ids",
+                kind="repo",
+                repoId=params.repo_id,
+            )
+
+
+def _cursor(rank: Rank) -> str:
+    return f"{rank[0]}.{rank[1]}.{rank[2]}"
+
+
+def _parsed(cursor: str | None) -> Rank | None:
+    """The rank after which a page begins. Raises InvalidInput."""
+    if cursor is None:
+        return None
+    urgency, _, rest = cursor.partition(".")
+    since, _, item_id = rest.partition(".")
+    numbers = f"{urgency}{since}"
+    if not (numbers.isascii() and numbers.isdigit() and urgency and since and len(since) < 19):
+        urgency = ""
+    if urgency not in map(str, range(len(URGENCIES))) or not item_id:
+        raise InvalidInput(
+            "after: must be the `next` of a page of cacp/attention/list", path="after"
+        )
+    return int(urgency), int(since), item_id

@@ -1,0 +1,241 @@
+"""What waits for an agent: the facts that `server.domain.attention` decides on."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.base import stamp_of
+from server.domain.agents import identity, same_agent
+from server.domain.attention.claims import LostClaimSubject, topic_of
+from server.domain.attention.contract_view import ContractSubject
+from server.domain.attention.derive import AttentionFacts
+from server.domain.attention.handoffs import HandoffSubject
+from server.domain.attention.items import Opening, ProjectNames
+from server.domain.attention.mail import GatedSubject, UnreadSubject
+from server.domain.attention.questions import MailQuestionSubject, QuestionSubject
+from server.store import attention_index, changes, contracts, handoffs, messages, projects, teams
+from server.store.handoffs import Handoff
+from server.store.sql import SQL
+
+RULES = "1"
+"""Changes with the rules of `server.domain.attention`: the next start then derives all openings
+anew."""
+_RULES_KEY = "attention_rules"
+APPROVALS_MAX = 200
+"""The most messages, and the most handoffs, that are listed for a human's approval."""
+
+
+class HeldRepo(NamedTuple):
+    """A repo that an agent holds. `stamp` orders the repos of a project."""
+
+    project_id: str
+    repo_id: str
+    name: str
+    agent_id: str
+    stamp: int
+
+
+class OpenSubject(NamedTuple):
+    """An opening and the id of the contract or question on which it is."""
+
+    subject_id: str
+    opening: Opening
+
+
+def held_repos(db: sqlite3.Connection, agent_id: str) -> list[HeldRepo]:
+    """The repos that an agent holds, in the order of each project's repos."""
+    rows = SQL.repos_held_by(db, identity=identity(agent_id))
+    return [HeldRepo(*row) for row in rows]
+
+
+def openings(db: sqlite3.Connection, agent_id: str) -> list[OpenSubject]:
+    """The openings on contracts and questions for any repo that an agent holds."""
+    rows = SQL.openings_for(db, identity=identity(agent_id))
+    return [OpenSubject(row[0], Opening(*row[1:])) for row in rows]
+
+
+class SubjectReader:
+    """Reads contracts and questions with the names around them."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self.names: Callable[[str], ProjectNames] = cache(partial(names_of, db))
+
+    def subject(self, open_subject: OpenSubject) -> ContractSubject | QuestionSubject | None:
+        """The subject of an opening; None when it is not stored."""
+        project_id = open_subject.opening.project_id
+        if open_subject.opening.kind == "answer":
+            return self._question(project_id, open_subject.subject_id)
+        return self._contract(project_id, open_subject.subject_id)
+
+    def _contract(self, project_id: str, contract_id: str) -> ContractSubject | None:
+        header = contracts.header_of(self._db, project_id, contract_id)
+        if header is None:
+            return None
+        facts = contracts.facts_of(self._db, contract_id)
+        return ContractSubject(self.names(project_id), contract_id, header.name, header.type, facts)
+
+    def _question(self, project_id: str, packet_id: str) -> QuestionSubject | None:
+        document = SQL.question_packet(self._db, project_id=project_id, packet_id=packet_id)
+        if document is None:
+            return None
+        packet = orjson.loads(document)
+        return QuestionSubject(
+            self.names(project_id),
+            packet_id,
+            packet["from_repo"],
+            packet["from_agent"],
+            stamp_of(packet["timestamp"]),
+            packet["content"],
+            tuple(packet["related_contracts"]),
+            attention_index.replies_to(self._db, project_id, packet_id),
+        )
+
+
+def names_of(db: sqlite3.Connection, project_id: str) -> ProjectNames:
+    """A project's names; without any when it is unknown here."""
+    project = projects.membership(db, project_id)
+    if project is None:
+        return ProjectNames(project_id, project_id, {})
+    return ProjectNames(
+        project_id, project.name, {member.repo_id: member.name for member in project.members}
+    )
+
+
+# --- what is an agent's, not a repo's -----------------------------------------------------------
+
+
+def lost_claims(db: sqlite3.Connection, agent_id: str) -> list[LostClaimSubject]:
+    """The claims of an agent that lost to another agent's."""
+    address = identity(agent_id)
+    rows = SQL.lost_claims_of(db, identity=address)
+    return [
+        LostClaimSubject(
+            names_of(db, project_id),
+            repo_id,
+            loser,
+            holder,
+            claimed_at,
+            has_written=SQL.has_written_about(
+                db,
+                identity=address,
+                topic=topic_of(project_id, repo_id),
+                holder=identity(holder),
+            )
+            is not None,
+        )
+        for project_id, repo_id, loser, holder, claimed_at in rows
+        if not same_agent(loser, holder)
+    ]
+
+
+def mail(db: sqlite3.Connection, address: str, now: str) -> list[AttentionFacts]:
+    """An agent's unread mail, and the questions in its mail that nobody has answered. Messages that
+    have expired by `now`, ISO 8601, don't count."""
+    asked: list[AttentionFacts] = [
+        MailQuestionSubject(
+            message_id,
+            address,
+            identity(from_agent),
+            stamp_of(created_at),
+            priority,
+            topic,
+            orjson.loads(payload_json),
+            (),
+        )
+        for message_id, from_agent, created_at, priority, topic, payload_json in SQL.queries_to(
+            db, address=address, now=now
+        )
+    ]
+    counts: Counter[Any] = Counter()
+    oldest, newest = [], []
+    for priority, count, first, last in SQL.unread_by_priority(db, address=address, now=now):
+        counts[priority] = count
+        oldest.append(stamp_of(first))
+        newest.append(last)
+    if counts:
+        asked.append(UnreadSubject(address, counts, min(oldest), max(newest)))
+    return asked
+
+
+def waiting_handoffs(db: sqlite3.Connection, address: str) -> list[HandoffSubject]:
+    """The handoffs in which a step of an agent may be due: as a party, or as a member of their
+    teamspaces."""
+    ids = [handoff_id for (handoff_id,) in SQL.handoffs_waiting_for(db, address=address)]
+    return _handoff_subjects(db, ids)
+
+
+def approvals(db: sqlite3.Connection) -> list[AttentionFacts]:
+    """The messages and handoffs that wait for a human, the oldest first."""
+    gated = [
+        GatedSubject(
+            message.id,
+            message.from_agent,
+            tuple(orjson.loads(message.to_agents_json)),
+            message.type,
+            message.priority,  # type: ignore[arg-type]
+            message.topic or str(orjson.loads(message.payload_json)["summary"]),
+            stamp_of(message.created_at),
+            message.expires_at,
+        )
+        for message in messages.gated(db, "", APPROVALS_MAX)
+    ]
+    ids = [handoff.handoff_id for handoff in handoffs.unapproved(db, "", APPROVALS_MAX)]
+    return [*gated, *_handoff_subjects(db, ids)]
+
+
+def _handoff_subjects(db: sqlite3.Connection, ids: Iterable[str]) -> list[HandoffSubject]:
+    read = (handoffs.find(db, handoff_id) for handoff_id in ids)
+    return [_handoff_subject(db, handoff) for handoff in read if handoff is not None]
+
+
+def _handoff_subject(db: sqlite3.Connection, handoff: Handoff) -> HandoffSubject:
+    package = handoff.package
+    policy, task = package["policy"], teams.task(db, handoff.task_id)
+    restricted = policy["classification"] == "restricted"
+    critical = package["task"]["priority"] == "critical"
+    since = SQL.last_step_of(db, handoff_id=handoff.handoff_id)
+    return HandoffSubject(
+        handoff.handoff_id,
+        handoff.title,
+        handoff.reason,
+        package["task"]["objective"],
+        package["work_state"]["next_step"],
+        handoff.status,
+        handoff.from_agent,
+        handoff.to_agent,
+        package["task"]["priority"],
+        handoff.package_hash,
+        stamp_of(handoff.initiated_at) if since is None else since,
+        needs_human=policy["requires_human_approval"] and handoff.human_approval is None,
+        needs_team=bool(handoff.team_gate) and handoff.team_approval is None,
+        restricted=restricted,
+        human_approves=policy["requires_human_approval"],
+        members=teams.members(db, handoff.team) if handoff.team else None,
+        blocked=task is not None and task.status == "blocked",
+        high_risk=restricted or critical or bool(task and task.high_risk),
+    )
+
+
+# --- deriving anew ------------------------------------------------------------------------------
+
+
+def is_outdated(db: sqlite3.Connection) -> bool:
+    """Whether the openings were derived by the rules of another release, or never."""
+    return bool(SQL.meta_value(db, name=_RULES_KEY) != RULES)
+
+
+def rebuild(db: sqlite3.Connection) -> None:
+    """Derive all openings anew."""
+    SQL.drop_openings(db)
+    for project_id, contract_id in list(SQL.contract_keys(db)):
+        facts = contracts.facts_of(db, contract_id)
+        if facts:
+            attention_index.renew_contract(db, project_id, contract_id, facts)
+    for project_id, packet_id in list(SQL.question_keys(db)):
+        attention_index.renew_question(db, project_id, packet_id)
+    changes.put_meta(db, _RULES_KEY, RULES)

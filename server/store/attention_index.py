@@ -1,0 +1,115 @@
+"""Keeps what waits on contracts and questions, written with the facts that it follows from.
+
+Every write of facts or packets renews the openings of its subject in the same transaction, whatever
+path it came by, so that a list needs no facts of contracts on which nothing waits.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from schemas.base import stamp_of
+from server.domain.agents import same_agent
+from server.domain.attention import contracts, questions
+from server.domain.attention.items import Opening
+from server.domain.attention.questions import QUESTION, PacketReply
+from server.domain.contract import Facts
+from server.store.sql import SQL, plain
+
+# On the hot path: run as text, which is faster than aiosql's own call.
+_OF_SUBJECT = plain(SQL.openings_of_subject)
+_INSERT = plain(SQL.insert_opening)
+_DROP = plain(SQL.drop_opening)
+
+
+def renew_contract(db: sqlite3.Connection, project_id: str, contract_id: str, facts: Facts) -> None:
+    """Renew what waits on a contract with these facts."""
+    _renew(db, contract_id, project_id, contracts.openings(project_id, contract_id, facts))
+
+
+def renew_question(db: sqlite3.Connection, project_id: str, packet_id: str) -> None:
+    """Renew whether a packet waits for an answer. It may be no question, or not here yet."""
+    document = SQL.question_packet(db, project_id=project_id, packet_id=packet_id)
+    if document is None:
+        _renew(db, packet_id, project_id, [])
+        return
+    packet: dict[str, Any] = orjson.loads(document)
+    opened = questions.openings(
+        project_id,
+        packet_id,
+        packet["from_repo"],
+        packet["from_agent"],
+        stamp_of(packet["timestamp"]),
+        urgent=questions.is_urgent(packet["content"]),
+        replies=replies_to(db, project_id, packet_id),
+    )
+    _renew(db, packet_id, project_id, opened)
+
+
+def note_packet(
+    db: sqlite3.Connection, project_id: str, packet_id: str, type: str, reply_to: str | None
+) -> None:
+    """Renew the questions that a packet of this type concerns: itself, and the one it answers."""
+    if type == QUESTION:
+        renew_question(db, project_id, packet_id)
+    if reply_to is not None:
+        renew_question(db, project_id, reply_to)
+
+
+def replies_to(db: sqlite3.Connection, project_id: str, packet_id: str) -> tuple[PacketReply, ...]:
+    """The packets that reply to a packet, in any order."""
+    rows = SQL.replies_to_packet(db, project_id=project_id, packet_id=packet_id)
+    return tuple(PacketReply(*row) for row in rows)
+
+
+def note_message(
+    db: sqlite3.Connection,
+    message_id: str,
+    from_agent: str,
+    type: str,
+    reply_to: str | None,
+    payload_json: str,
+) -> None:
+    """Note a new message that asks, or that answers one which does."""
+    if type == questions.QUERY:
+        repliers = [replier for (replier,) in SQL.repliers_to(db, message_id=message_id)]
+        if all(same_agent(replier, from_agent) for replier in repliers):
+            SQL.insert_unanswered_query(db, message_id=message_id)
+    elif reply_to is not None or type == questions.RESPONSE:
+        query_id = orjson.loads(payload_json).get("query_id")
+        for answered in {reply_to, query_id if type == questions.RESPONSE else None} - {None}:
+            asker = SQL.asker_of_query(db, message_id=answered)
+            if asker is not None and not same_agent(asker, from_agent):
+                SQL.drop_unanswered_query(db, message_id=answered)
+
+
+def counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many openings there are of each kind."""
+    return dict(SQL.opening_counts(db))
+
+
+def _renew(
+    db: sqlite3.Connection, subject_id: str, project_id: str, opened: Iterable[Opening]
+) -> None:
+    """Make these the openings of a subject. Rows that stay are not written again."""
+    missing = {_row(opening): opening for opening in opened}
+    for *row, seq in db.execute(_OF_SUBJECT, (subject_id, project_id)).fetchall():
+        if missing.pop(tuple(row), None) is None:
+            db.execute(_DROP, (seq,))
+    if missing:
+        db.executemany(_INSERT, [(subject_id, *row) for row in missing])
+
+
+def _row(opening: Opening) -> tuple[Any, ...]:
+    return (
+        opening.id,
+        opening.kind,
+        opening.urgency,
+        opening.since,
+        opening.project_id,
+        opening.repo_id,
+        opening.not_repo,
+        opening.not_agent,
+    )

@@ -1,0 +1,39 @@
+-- What waits on contracts and questions, and for whom (design-next N1): derived from facts and packets
+-- in the transaction that changes them. `repo_id` is empty for all repos of the project but `not_repo`;
+-- `not_agent` is empty, or who can't take the step. A start fills the table when `attention_rules` in
+-- `meta` is not that of the release.
+CREATE TABLE attention_openings (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    subject_id TEXT NOT NULL,
+    item_id    TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    urgency    TEXT NOT NULL,
+    since      BIGINT NOT NULL,
+    project_id TEXT NOT NULL,
+    repo_id    TEXT NOT NULL,
+    not_repo   TEXT NOT NULL,
+    not_agent  TEXT NOT NULL
+);
+CREATE INDEX attention_by_repo ON attention_openings (project_id, repo_id);
+CREATE INDEX attention_by_subject ON attention_openings (subject_id, project_id);
+
+-- Messages of type knowledge.query to which nobody but their sender has replied.
+CREATE TABLE unanswered_queries (
+    message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE
+);
+INSERT INTO unanswered_queries (message_id)
+SELECT q.id FROM messages AS q
+WHERE q.type = 'knowledge.query' AND NOT EXISTS (
+    SELECT 1 FROM messages AS r
+    WHERE r.type <> 'knowledge.query' AND r.from_agent <> q.from_agent
+      AND (r.reply_to = q.id OR (r.type = 'knowledge.response'
+                                 AND json_extract(r.payload_json, '$.query_id') = q.id)));
+
+CREATE INDEX messages_replies ON messages (reply_to) WHERE reply_to IS NOT NULL;
+
+CREATE INDEX repos_by_agent ON repos (agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX claim_conflicts_by_agent ON claim_conflicts (agent_id);
+CREATE INDEX handoffs_open_to ON handoffs (to_agent)
+    WHERE status IN ('proposed', 'validating', 'accepted', 'activated');
+CREATE INDEX handoffs_open_from ON handoffs (from_agent) WHERE status IN ('draft', 'completed');
+CREATE INDEX handoff_control_by_team ON handoff_control (team) WHERE team IS NOT NULL;

@@ -1,0 +1,148 @@
+"""The openings that are kept with contracts and questions."""
+
+import sqlite3
+
+import orjson
+
+from schemas.base import iso
+from schemas.context import ContextPacket
+from schemas.facts import VersionFact
+from server.domain.canonical import digest
+from server.store import attention_index, context_packets, contracts, messages
+from server.store.attention_index import counts
+from server.store.contracts import ContractHeader
+from server.store.messages import MessageRow
+from server.store.projects import ProjectHeader
+from tests.server.domain.histories import API, WEB, Step, facts_of
+from tests.server.store.conftest import PROJECT
+
+HEADER = ContractHeader("api_endpoint", "login", 1)
+
+
+def proposed(db: sqlite3.Connection, contract_id: str = "c1") -> None:
+    content = {"path": "/a"}
+    version = VersionFact(
+        version=1,
+        digest=digest(content),
+        content=content,
+        repo_id="api",
+        agent_id=API.agent_id,
+        parties=("api", "web"),
+        policy="any",
+        stamp=1,
+    )
+    contracts.insert(db, PROJECT, contract_id, HEADER, version)
+
+
+def packet(packet_id: str, repo: str, type: str, reply_to: str | None = None) -> ContextPacket:
+    return ContextPacket.model_validate(
+        {
+            "packet_id": packet_id,
+            "from_repo": repo,
+            "from_agent": f"aid://example.com/{repo}@1.0.0",
+            "timestamp": iso(1),
+            "type": type,
+            "content": {"question": "Why?"},
+            "reply_to": reply_to,
+        }
+    )
+
+
+def test_they_follow_each_write_of_facts(db: sqlite3.Connection, project: ProjectHeader) -> None:
+    proposed(db)
+    assert counts(db) == {"respond": 1}
+    facts = contracts.facts_of(db, "c1")
+    agreed = facts_of(facts, Step(0, WEB, "agree", {}), 2)
+    contracts.add(db, PROJECT, "c1", HEADER, facts, agreed)
+    assert counts(db) == {"implement": 2}
+
+
+def test_rows_that_stay_are_not_written_again(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
+    proposed(db)
+    facts = contracts.facts_of(db, "c1")
+    before = db.total_changes
+    attention_index.renew_contract(db, PROJECT, "c1", facts)
+    assert db.total_changes == before
+
+
+def test_a_question_is_closed_by_its_answer_whichever_comes_first(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
+    context_packets.insert(db, PROJECT, packet("q1", "api", "question"))
+    assert counts(db) == {"answer": 1}
+    context_packets.insert(db, PROJECT, packet("a1", "web", "decision", "q1"))
+    assert counts(db) == {}
+    context_packets.insert(db, PROJECT, packet("a2", "web", "decision", "q2"))
+    context_packets.insert(db, PROJECT, packet("q2", "api", "question"))
+    assert counts(db) == {}
+
+
+def test_a_replaced_answer_opens_the_question_again(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
+    """Of two packets with one id that a node signed, all nodes keep the same."""
+    context_packets.insert(db, PROJECT, packet("q1", "api", "question"))
+    context_packets.insert(db, PROJECT, packet("a1", "web", "decision", "q1"))
+    context_packets.replace(db, PROJECT, packet("a1", "web", "decision"), None)
+    assert counts(db) == {"answer": 1}
+    context_packets.replace(db, PROJECT, packet("q1", "api", "decision"), None)
+    assert counts(db) == {}
+
+
+def mailed(
+    db: sqlite3.Connection,
+    message_id: str,
+    sender: str,
+    type: str,
+    reply_to: str | None = None,
+    **payload: str,
+) -> None:
+    message = MessageRow(
+        id=message_id,
+        version="1.0.0",
+        from_agent=f"aid://example.com/{sender}",
+        to_agents_json="[]",
+        team=None,
+        reply_to=reply_to,
+        thread_id=None,
+        type=type,
+        topic=None,
+        priority="normal",
+        status="pending",
+        payload_json=orjson.dumps(payload).decode(),
+        policy_json="{}",
+        context_json=None,
+        external_refs_json=None,
+        sequence=None,
+        expires_at=None,
+        created_at=iso(1),
+        updated_at=None,
+        hop=0,
+        held=None,
+    )
+    messages.insert(db, message, 2, message_id)
+
+
+def unanswered(db: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in db.execute("SELECT message_id FROM unanswered_queries")]
+
+
+def test_a_query_is_answered_by_reply_or_by_id(db: sqlite3.Connection) -> None:
+    mailed(db, "m1", "api@1.0.0", "knowledge.query")
+    mailed(db, "m2", "api@2.0.0", "status.update", "m1")
+    mailed(db, "m3", "web@1.0.0", "status.update", "other")
+    assert unanswered(db) == ["m1"]
+    mailed(db, "m4", "web@1.0.0", "knowledge.query", "m1")
+    assert unanswered(db) == ["m1", "m4"], "a question in return is one more"
+    mailed(db, "m5", "web@1.0.0", "status.update", "m1")
+    assert unanswered(db) == ["m4"]
+    mailed(db, "m6", "api@1.0.0", "knowledge.response", query_id="m4")
+    assert unanswered(db) == []
+
+
+def test_a_reply_may_come_before_its_query(db: sqlite3.Connection) -> None:
+    mailed(db, "m2", "web@1.0.0", "knowledge.response", "m1")
+    mailed(db, "m1", "api@1.0.0", "knowledge.query")
+    assert unanswered(db) == []
