@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from server.domain import contract as domain
-from server.store import contracts
+from server.store import contracts, schema
 from server.store.contracts import ContractHeader
 
 TABLES = ("projects", "repos", "contracts", "facts", "packets", "files", "changes", "idempotency")
@@ -48,16 +48,12 @@ def _rendered(
 ) -> list[Any]:
     """The copy that the store makes of these facts, on a database of its own."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
+        scratch.execute("PRAGMA foreign_keys = OFF")
+        for statement in schema.made(tuple(schema.migrations())).statements:
+            scratch.execute(statement)
         scratch.execute(
-            "CREATE TABLE contracts (project_id, contract_id, type, name, version, status,"
-            " proposed_by, created_at, updated_at, document, history, signature)"
-        )
-        scratch.execute(
-            "CREATE TABLE facts (contract_id, kind, key, project_id, stamp, body, signature,"
-            " PRIMARY KEY (contract_id, kind, key))"
-        )
-        scratch.execute(
-            "INSERT INTO contracts (project_id, contract_id) VALUES (?, ?)", (project, contract)
+            "INSERT INTO contracts VALUES (?, ?, '', '', 0, '', '', 0, 0, '', '', NULL)",
+            (project, contract),
         )
         contracts.add(scratch, project, contract, header, {}, facts.values())
         return list(scratch.execute("SELECT document, history FROM contracts").fetchone())
