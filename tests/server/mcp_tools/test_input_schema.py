@@ -48,7 +48,7 @@ def test_a_schema_takes_what_the_method_takes(tool: McpTool) -> None:
 def test_all_the_tools_fit_into_a_models_context() -> None:
     """About four characters make a token: the list costs some 6,600."""
     listed = [[tool.name, tool.description, input_schema(tool)] for tool in TOOLS.values()]
-    assert len(json.dumps(listed)) < 26_700
+    assert len(json.dumps(listed)) < 27_500
 
 
 def test_null_means_absent_and_references_are_written_out() -> None:
