@@ -175,7 +175,7 @@ READS = [name for name in PROJECT | OWN if METHODS[name].access == "read"]
 
 REFUSED_TOOLS = {
     *("cacp_project_create", "acp_send", "acp_respond", "acp_inbox", "acp_query", "acp_status"),
-    *("acp_handoff", "acp_team"),
+    *("acp_handoff", "acp_team", "cacp_agents"),
 }
 REFUSED_RESOURCES = {"acp://inbox"}
 
