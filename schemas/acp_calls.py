@@ -124,6 +124,7 @@ class QueryParams(ACPParams):
     topic: Identifier | None = None
     team: Identifier | None = None
     held: Held | None = None
+    urgent_only: bool = False
     since: Timestamp | None = None
     until: Timestamp | None = None
     limit: Annotated[int, Field(ge=1, le=500)] = 50
@@ -152,6 +153,8 @@ class InboxParams(ACPParams):
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     wait: Annotated[float, Field(ge=0, le=60)] = 0
     ack: GivenIds | None = None
+    urgent_only: bool = False
+    """Only messages of high or critical priority."""
     format: Literal["json", "markdown"] = "json"
 
 

@@ -78,7 +78,7 @@ class ListAttentionParams(Params):
     urgent_only: bool = False
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     after: ItemCursor | None = None
-    """`next` of the page before."""
+    """`next` of the page before, or the id of an item: the items after it."""
 
 
 class ListAttentionResult(Result):

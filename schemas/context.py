@@ -79,6 +79,8 @@ class ListContextParams(Params):
     type: ContextType | None = None
     contract_id: Identifier | None = None
     since: Timestamp | None = None
+    before: Identifier | None = None
+    """Only packets that are listed before the packet with this id."""
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
 
 

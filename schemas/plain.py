@@ -35,7 +35,13 @@ code points, bidirectional controls and separators)."""
 def clean(text: object) -> str:
     """`text` without terminal control, invisible and bidirectional characters. Tabs and newlines
     stay."""
-    return HIDDEN.sub("", NOISE.sub("", str(text)))
+    whole = str(text)
+    return whole if _is_plain(whole) else HIDDEN.sub("", NOISE.sub("", whole))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text certainly has nothing to remove: ten times as fast as to look for it."""
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def one_line(text: object, width: int = 0) -> str:
@@ -54,7 +60,7 @@ def escaped(json_text: str) -> str:
     >>> escaped('"a\\u200bb"')
     '"a\\\\u200bb"'
     """
-    return _IN_JSON.sub(_escape, json_text)
+    return json_text if _is_plain(json_text) else _IN_JSON.sub(_escape, json_text)
 
 
 _IN_JSON = re.compile(f"[\x7f-\x9f\ud800-\udfff]|{HIDDEN.pattern}")

@@ -52,6 +52,8 @@ class Node:
     overruled: Counter[str] = field(default_factory=Counter, repr=False)
     """Statements of peers that a more authoritative signer overruled, by peer, since the start."""
     ticks: Ticks = field(default_factory=Ticks, repr=False)
+    last_calls: dict[str, int] = field(default_factory=dict, repr=False)
+    """The stamp of each agent's last call since the start, by address."""
     bans_from: frozenset[str] = frozenset()
     """The nodes whose bans this node applies too."""
 

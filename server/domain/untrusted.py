@@ -88,11 +88,15 @@ def inbox(
     `nothing` are texts of the node."""
     if not messages:
         return nothing
-    count = f"{len(messages)} message{'s' if len(messages) > 1 else ''}"
-    parts = [f"# {title}: {count}\n\n{WARNING}"]
+    parts = [heading(title, len(messages))]
     for place, (message, author) in enumerate(zip(messages, authors, strict=True), 1):
         parts.append("\n".join(_message(place, message, author)))
     return "\n\n".join(parts)
+
+
+def heading(title: str, count: int) -> str:
+    """The beginning of a list of messages."""
+    return f"# {title}: {count} message{'s' if count > 1 else ''}\n\n{WARNING}"
 
 
 _SHOWN = (

@@ -13,11 +13,12 @@ from typing import Any
 
 from schemas import handoff, teamspace
 from schemas.acp_payloads import PAYLOADS
-from schemas.plain import one_line
-from server.mcp_tools import render, render_acp
-from server.methods import METHODS
+from server.domain.acp.drafts import payload_members
+from server.mcp_tools import render, render_acp, render_contract
 
 Json = dict[str, Any]
+MORE = "more"
+"""The argument that continues a long answer."""
 Call = Callable[[str, Json], Awaitable[Any]]
 """Calls a JSON-RPC method of a node and returns its result. Raises CallFailed."""
 
@@ -54,12 +55,38 @@ class McpTool:
     left_out: frozenset[str] = frozenset()
     about: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of params that differ from those in `ABOUT`."""
+    own: Mapping[str, Json] = field(default_factory=dict)
+    """Params of the tool itself, with their schemas: they say how a result is shown."""
+    brief: frozenset[str] = frozenset()
+    """Params whose schema is only their type; `about` says what they hold."""
+    default_step: str = ""
+    """What an absent chooser means; "" if it is required."""
+    safe_actions: frozenset[str] = frozenset()
+    """The values of `action` with which a call changes nothing; without any, `reads` says it."""
+    repeatable: bool = False
+    """Whether the same call again changes nothing more, though it is not read-only."""
+    rest: Callable[[Json, Json], str] = lambda asked, result: "nothing else shows it"
+    """The call that shows what a long answer leaves out, for calls that can't be repeated."""
+    for_the_node: frozenset[str] = frozenset()
+    """Params that the node refuses in words of its own."""
+
+    def may_repeat(self, given: Json) -> bool:
+        """Whether the same call again changes nothing more, so that it can return the rest of a
+        long answer."""
+        if self.safe_actions:
+            return given.get("action") in self.safe_actions
+        return self.reads or self.repeatable
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether a long answer of some call can be continued."""
+        return self.reads or self.repeatable or bool(self.safe_actions)
 
     def method(self, given: Json) -> str:
         """The method that these arguments choose. Raises CallFailed."""
         if not self.chooser:
             return self.steps[""]
-        step = given.get(self.chooser)
+        step = given.get(self.chooser, self.default_step)
         if not isinstance(step, str) or step not in self.steps:
             raise CallFailed(
                 f"{self.chooser} should be one of {', '.join(self.steps)}",
@@ -69,8 +96,9 @@ class McpTool:
 
     def params(self, given: Json) -> Json:
         """The method's params for these arguments."""
-        chosen = {name: value for name, value in given.items() if name != self.chooser}
-        return {**chosen, **self.fixed}
+        not_sent = {self.chooser, *self.own}
+        sent = {name: value for name, value in given.items() if name not in not_sent}
+        return {**sent, **self.fixed}
 
 
 _TYPES = [type for type in PAYLOADS if not type.startswith("handoff.")]
@@ -78,19 +106,20 @@ _TYPES = [type for type in PAYLOADS if not type.startswith("handoff.")]
 
 _NOT_FOR_MODELS = frozenset({"protocol", "version", "sequence"})
 """Members of a message that the node fills in."""
+_SENDER = frozenset({"from"})
+_BODIES: Json = {"bodies": {"type": "boolean", "description": "Show the whole messages"}}
 
-_IN_ALL = ("summary", "details")
-_PAYLOADS = "Besides summary and details, by type: " + "; ".join(
-    f"{type} {', '.join(wanted)}"
+_PAYLOADS = "summary (required), details; more by type: " + "; ".join(
+    f"{type}: {more}"
     for type in _TYPES
-    if (wanted := [name for name in PAYLOADS[type].model_fields if name not in _IN_ALL])
+    if (more := payload_members(type).partition("details, ")[2])
 )
 
 
 def _actions(needed: Mapping[Any, tuple[str, ...]]) -> str:
     """The required params of each action, in a line."""
     actions = (f"{name} ({', '.join(params)})" for name, params in needed.items() if params)
-    return f"Required params by action: {'; '.join(actions)}"
+    return f"Required params: {'; '.join(actions)}"
 
 
 _TABLE = (
@@ -113,14 +142,15 @@ _TABLE = (
     McpTool(
         "cacp_project_create",
         "Create a project",
-        "Create a project: one feature across several repositories. List the repositories that "
-        "take part, then take your own with cacp_project_join.",
+        "Create a project: one feature across several repositories. List those that take part, "
+        "then take yours with cacp_project_join.",
         {"": "cacp/project/create"},
+        brief=frozenset({"repos"}),
     ),
     McpTool(
         "cacp_project_list",
         "List projects",
-        "List the projects on this node with their ids. Start here if you have no projectId.",
+        "List the projects on this node with their ids, the newest first.",
         {"": "cacp/project/list"},
         render.projects,
         reads=True,
@@ -130,8 +160,7 @@ _TABLE = (
     McpTool(
         "cacp_project_get",
         "Show a project",
-        "Show a project: its objective, repositories and their holders, contracts and their "
-        "status. cacp_contract_get shows a contract's content.",
+        "Show a project: objective, repositories and their holders, contracts and their status.",
         {"": "cacp/project/get"},
         render.project,
         reads=True,
@@ -141,23 +170,31 @@ _TABLE = (
     McpTool(
         "cacp_project_join",
         "Join a project",
-        "Take a repository of a project as yours. Do this before you propose, respond, share or "
-        "implement there. Joining again changes nothing.",
+        "Take a repository of a project as yours, before you propose, respond, share or implement.",
         {"": "cacp/project/join"},
         idempotent=True,
     ),
     McpTool(
+        "cacp_agents",
+        "List agents",
+        "List the agents you can work with: ids to write to, their repositories, who is awake.",
+        {"": "cacp/agent/list"},
+        render.agents,
+        reads=True,
+        about={"projectId": "Only holders of its repositories"},
+    ),
+    McpTool(
         "cacp_contract_propose",
         "Propose a contract",
-        "Propose an interface between repositories (an endpoint, an event, a data model): content "
-        "is a JSON object that defines it exactly. It is agreed once another party agrees.",
+        "Propose an interface between repositories (an endpoint, an event, a data model). It is "
+        "agreed once another party agrees.",
         {"": "cacp/contract/propose"},
     ),
     McpTool(
         "cacp_contract_respond",
         "Respond to a contract",
-        "Agree to a contract that another party proposed, request a change (say which in comment), "
-        "or reject it. Read it with cacp_contract_get first, and pass the version you read.",
+        "Agree to a contract that another party wrote, request a change (say which in comment), or "
+        "reject it. Read it first, and pass the version you read.",
         {"": "cacp/contract/respond"},
         render.response,
         idempotent=True,
@@ -165,39 +202,49 @@ _TABLE = (
     McpTool(
         "cacp_contract_update",
         "Write a new version of a contract",
-        "Propose a new version of a contract: the whole content, not a diff. This voids earlier "
-        "agreement. Pass the version you read: an outdated one is refused.",
+        "Write a new version of a contract: the whole content, not a diff. Earlier agreement to it "
+        "ends. Pass the version you read.",
         {"": "cacp/contract/update"},
+        about={"content": "The whole new content"},
     ),
     McpTool(
         "cacp_contract_get",
         "Read a contract",
-        "Show a contract: status, version, content, and each party's implementation status.",
-        {"": "cacp/contract/get"},
-        render.contract,
+        "Show a contract: your next step, responses with comments and suggested changes, what "
+        "changed since you agreed, content, implementations, verifications. Or its timeline, or "
+        "versions that lost a race.",
+        {
+            "contract": "cacp/contract/overview",
+            "timeline": "cacp/contract/timeline",
+            "conflicts": "cacp/contract/conflicts",
+        },
+        render_contract.contract,
+        chooser="view",
+        default_step="contract",
         reads=True,
     ),
     McpTool(
         "cacp_context_share",
         "Share context",
-        "Share context that the other agents of a project need: code, types, an API's errors, an "
-        "environment, or the answer to a question (replyTo is its packetId).",
+        "Share what the other agents of a project need: code, types, an API's errors, an "
+        "environment, or the answer to a question.",
         {"": "cacp/context/share"},
+        about={"content": "Any JSON object"},
     ),
     McpTool(
         "cacp_context_ask",
         "Ask the project",
-        "Ask the other agents of a project a question. Look for the answer with cacp_context_list.",
+        "Ask the other agents of a project a question. cacp_context_list shows the answer.",
         {"": "cacp/context/askQuestion"},
     ),
     McpTool(
         "cacp_context_list",
         "Read shared context",
-        "List the context shared in a project, oldest first: questions, answers, decisions, code. "
-        "Filter by type, contract or time.",
+        "List the newest context of a project: questions, answers, decisions, code.",
         {"": "cacp/context/list"},
         render.packets,
         reads=True,
+        about={"before": "The packetId before which to list"},
     ),
     McpTool(
         "cacp_implementation_report",
@@ -215,97 +262,110 @@ _TABLE = (
     McpTool(
         "acp_send",
         "Send a message",
-        "Send a durable message to other agents: it waits until they read it. You may send about "
-        "ten direct messages a minute, so put everything into one. Read replies with acp_inbox.",
+        "Send a durable message to agents: it waits until they read it. About ten a minute, so put "
+        "everything into one. Replies come to acp_inbox.",
         {"": "acp/send"},
         render_acp.sent,
         left_out=_NOT_FOR_MODELS,
         about={"type": f"One of {', '.join(_TYPES)}", "payload": _PAYLOADS},
+        brief=frozenset({"context"}),
+        rest=render_acp.rest_of_message,
+        for_the_node=_SENDER,
     ),
     McpTool(
         "acp_respond",
         "Reply to a message",
-        "Reply to a message that you received. The reply goes to its sender, in the same thread.",
+        "Reply to a message that you received, in its thread. The reply goes to its sender.",
         {"": "acp/respond"},
         render_acp.sent,
-        left_out=_NOT_FOR_MODELS,
+        left_out=_NOT_FOR_MODELS | {"policy", "expires_at"},
         about={
-            "message_id": "The id of the message that you reply to",
-            "type": f"One of {', '.join(_TYPES)}",
-            "payload": _PAYLOADS,
+            "message_id": "The message that you reply to",
+            "type": "As for acp_send; knowledge.response answers a knowledge.query",
+            "payload": "As for acp_send; query_id and message_id are filled in",
         },
+        brief=frozenset({"context"}),
+        rest=render_acp.rest_of_message,
+        for_the_node=_SENDER,
     ),
     McpTool(
         "acp_inbox",
         "Read your mail",
-        "Show the messages that wait for you. Reading does not remove them: pass the ids of those "
-        "you have handled in ack. With wait, the call returns as soon as a message arrives.",
+        "List the messages that wait for you, a line each. They stay until you pass their ids in "
+        "ack. With wait, the call returns as soon as a message arrives.",
         {"": "acp/inbox"},
         render_acp.mail,
         idempotent=True,
-        fixed={"format": "markdown"},
+        repeatable=True,
         left_out=frozenset({"format"}),
+        own=_BODIES,
         about={
-            "cursor": "The cursor shown last; leave it out for all unacknowledged messages",
-            "wait": "Seconds to wait for a message when there is none",
+            "cursor": "The cursor shown last; without it, all unacknowledged messages",
+            "wait": "Seconds to wait for a message, at most 60",
             "ack": "Ids of messages that you have handled",
-            "show": "all: show acknowledged messages too",
+            "show": "all: acknowledged ones too",
         },
+        for_the_node=_SENDER,
     ),
     McpTool(
         "acp_query",
         "Search messages",
-        "Search the messages that you sent or received, newest first, with the delivery status of "
-        "each.",
+        "Search the messages that you sent or received, newest first, with who has read them.",
         {"": "acp/query"},
         render_acp.found_messages,
         reads=True,
-        about={
-            "agent": "Only messages to or from this agent",
-            "since": "Only messages from this ISO 8601 time on",
-        },
+        own=_BODIES,
+        about={"agent": "To or from this agent", "since": "From this time on"},
+        for_the_node=_SENDER,
     ),
     McpTool(
         "acp_status",
         "Report your status",
-        "Report the status of your work to others: an update, blocked (say by what in blocked_on), "
-        "or complete.",
+        "Report the status of your work to others: an update, blocked (by what: blocked_on), or "
+        "complete.",
         {"": "acp/status"},
         render_acp.sent,
         left_out=_NOT_FOR_MODELS | {"context", "policy", "expires_at"},
+        rest=render_acp.rest_of_message,
+        for_the_node=_SENDER,
     ),
     McpTool(
         "acp_handoff",
         "Hand over work",
-        "Hand over a task to another agent with all it needs, or take one over. The sender "
-        "initiates; the receiver reads it (get), accepts or rejects, then completes; the sender "
-        "closes. A handoff that waits for you is announced in acp_inbox.",
+        "Hand over a task to another agent, or take one over. The sender initiates; the receiver "
+        "reads it (get), accepts or rejects, then completes; the sender closes.",
         {"": "acp/handoff"},
         render_acp.handoff,
         left_out=frozenset({"session_key"}),
         about={
             "action": _actions(handoff.NEEDED),
-            "to": "The agent that should take over the task",
+            "to": "The agent that should take over",
             "package": "The task and all that its next owner must know",
-            "detail": "The reason, for the other side to read",
+            "detail": "The reason, for the other side",
             "summary": "What was done",
-            "code": "The reason for a rejection",
-            "package_hash": "The hash of the package that you read; a changed package is refused",
-            "node": "The node that holds the handoff; needed if it was not announced in acp_inbox",
+            "package_hash": "Of the package that you read; a changed one is refused",
+            "node": "The node that holds it, if acp_inbox did not announce it",
         },
+        brief=frozenset({"package"}),
+        safe_actions=frozenset({"get", "list", "history"}),
+        rest=render_acp.rest_of_handoff,
+        for_the_node=_SENDER,
     ),
     McpTool(
         "acp_team",
         "Work in a teamspace",
         "Create a teamspace, list its members and tasks, and change them as far as your role there "
-        "allows. Roles: coordinator, researcher, executor, reviewer, integrator.",
+        "allows.",
         {"": "acp/team"},
         render_acp.team,
         about={
             "action": _actions(teamspace.NEEDED),
-            "team": "The teamspace's id: lower-case letters, digits and hyphens",
-            "cursor": "The cursor shown last",
+            "team": "Its id: lower-case letters, digits and hyphens",
         },
+        brief=frozenset({"members", "ref"}),
+        safe_actions=frozenset({"get", "list", "log"}),
+        rest=render_acp.rest_of_team,
+        for_the_node=_SENDER,
     ),
 )
 
@@ -313,44 +373,41 @@ TOOLS: dict[str, McpTool] = {tool.name: tool for tool in _TABLE}
 """Every tool by name, in the order of `tools/list`."""
 
 ABOUT = {
-    "projectId": "The project's id, as cacp_project_list shows it",
-    "contractId": "The contract's id, as cacp_project_get shows it",
+    "projectId": "From cacp_project_list",
+    "contractId": "From cacp_project_get",
     "repoName": "The repository to take: your own",
-    "agentEndpoint": "URL of your own node; leave it out if you run none",
-    "parties": "Names of the repositories that must agree and implement; all by default",
+    "agentEndpoint": "URL of your own node, if you run one",
+    "parties": "Repositories that must agree and implement; all by default",
     "version": "The version that you read",
     "comment": "Why, in a sentence or two",
     "suggestedChange": "What you want instead, in any form",
     "changeNote": "What changed, and why",
-    "includeHistory": "Also show earlier versions",
-    "relatedContracts": "Ids of related contracts",
-    "replyTo": "Id of the packet that it answers",
+    "includeHistory": "Earlier versions too",
+    "relatedContracts": "Contract ids",
+    "replyTo": "The packetId that it answers",
     "content": "A JSON object that defines it exactly",
     "options": "Answers to choose from",
-    "since": "Only packets newer than this ISO 8601 time",
-    "cursor": "The cursor shown last",
-    "limit": "Entries, at most",
-    "objective": "What the feature should do, in a few sentences",
-    "repos": "The repositories that take part, with role (backend, frontend, …) and language",
+    "since": "Only newer than this ISO 8601 time",
+    "objective": "What the feature should do",
+    "repos": "The repositories that take part",
     "plan": "How you will do it",
     "files": "Paths that you changed",
-    "notes": "What the other agents should know",
-    "testEndpoint": "URL at which the other agents can test it",
+    "notes": "What the others should know",
+    "testEndpoint": "URL for tests",
     "result": "Whether both sides work together",
-    "to": 'Ids of the recipients; ["*"] for everyone, about five times an hour',
-    "topic": "A subject, in a few words",
-    "thread_id": "The thread to continue; a new one if left out",
-    "reply_to": "Id of the message that it answers",
+    "failureDetails": "The failed cases",
+    "to": 'Agent ids (cacp_agents); ["*"] for everyone, five times an hour',
+    "thread_id": "The thread to continue",
+    "reply_to": "The message that it answers",
     "team": "The teamspace that it belongs to",
-    "priority": "high and critical also wake agents, where that is on",
-    "expires_at": "ISO 8601 time at which it becomes obsolete",
-    "client_id": "Your own id for the message: a retry with the same id is not sent twice",
+    "priority": "high and critical are shown first",
+    "expires_at": "ISO 8601 time",
+    "client_id": "Your own id: a retry with it is not sent twice",
     "context": "References, and artifacts for content over 4096 bytes",
-    "policy": "human_gate required: a human must approve the message first",
-    "summary": "A summary, in a sentence or two",
-    "details": "Anything else, as a JSON object",
-    "agent_id": "The agent that this is about",
-    "to_all": "Reply to all recipients of the message, not only its sender",
+    "policy": "human_gate required: a human approves it first",
+    "summary": "In a sentence or two",
+    "urgent_only": "Only high and critical",
+    "to_all": "To all recipients of the message",
 }
 """Descriptions of params for models, the same in every tool."""
 
@@ -385,7 +442,7 @@ RESOURCES = (
         "cacp://projects/{projectId}/contracts/{contractId}",
         "contract",
         "A contract",
-        "Its status, content and implementations.",
+        "Your next step, responses, content, implementations.",
         "cacp_contract_get",
     ),
     Resource(
@@ -396,49 +453,3 @@ RESOURCES = (
         "acp_inbox",
     ),
 )
-
-
-# --- a call -------------------------------------------------------------------------------------
-
-
-async def run(name: str, given: Json, call: Call) -> str:
-    """The text of a tool's result. Raises UnknownTool, and CallFailed, which `problem` explains."""
-    tool = TOOLS.get(name)
-    if tool is None:
-        raise UnknownTool(f"{one_line(name, 80)} is not a tool; tools/list names them")
-    params = tool.params(given)
-    result = await call(tool.method(given), params)
-    return tool.show(params, result)
-
-
-NEXT = {
-    "invalid_params": "Correct the arguments and call again.",
-    "not_found": "cacp_project_list shows the projects, cacp_project_get the contents of one.",
-    "illegal_transition": "cacp_contract_get shows its status.",
-    "not_a_member": "Then call again.",
-    "conflict": "Read the current version, then decide again.",
-    "rate_limited": "Wait, then call again.",
-    "answer_too_large": "Ask for less: a smaller limit, or one thing at a time.",
-    "insufficient_trust": "Your operator must give you a verified key.",
-    "unreachable": "Tell your user, and continue without it for now; nothing was changed.",
-}
-"""What a model should do next, by the error's `data.reason`."""
-
-_METHOD = re.compile("|".join(map(re.escape, sorted(METHODS, key=len, reverse=True))))
-
-
-def problem(failed: CallFailed) -> str:
-    """An error, and what a model should do next."""
-    data = failed.data if isinstance(failed.data, dict) else {}
-    message = one_line(_METHOD.sub(_tool_of, failed.message), 1_000)
-    next_step = NEXT.get(str(data.get("reason", "")), "")
-    after = data.get("retryAfter")
-    if isinstance(after, int | float):
-        next_step = f"Wait {after} seconds, then call again."
-    sentence = message if message.endswith((".", "!", "?")) else f"{message}."
-    return f"{sentence} {next_step}".strip()
-
-
-def _tool_of(match: re.Match[str]) -> str:
-    """The tool for a method, so that an error names what the model can call."""
-    return next((tool.name for tool in _TABLE if match[0] in tool.steps.values()), match[0])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from server.mcp_tools.catalog import ABOUT, Json, McpTool
+from server.mcp_tools.catalog import ABOUT, MORE, Json, McpTool
 from server.methods import METHODS
 
 
@@ -16,29 +16,54 @@ def input_schema(tool: McpTool) -> Json:
         for name, member in schema["properties"].items():
             if name not in tool.left_out:
                 takes.setdefault(name, []).append(step)
-                properties.setdefault(name, dict(member))
+                properties.setdefault(name, _brief(member) if name in tool.brief else dict(member))
     for name, member in properties.items():
         about = tool.about.get(name, ABOUT.get(name, ""))
         only = "" if len(takes[name]) == len(schemas) else f" (for {', '.join(takes[name])})"
-        if about or only:
-            member["description"] = f"{about}{only}".strip()
+        text = ": ".join(filter(None, [f"{about}{only}".strip(), member.pop("outline", "")]))
+        if text:
+            member["description"] = text
+    properties |= tool.own
+    if tool.has_pages:
+        properties[MORE] = {"type": "string"}
+    usual = [schemas[tool.default_step]] if tool.default_step else [*schemas.values()]
     required = [
-        name
-        for name in properties
-        if all(name in schema.get("required", ()) for schema in schemas.values())
+        name for name in properties if all(name in schema.get("required", ()) for schema in usual)
     ]
     # Required members come first: models read from the top.
     properties = {name: properties[name] for name in dict.fromkeys([*required, *properties])}
     if tool.chooser:
-        chooser = {"type": "string", "enum": [*tool.steps], "description": "What you report"}
-        properties = {tool.chooser: chooser, **properties}
-        required = [tool.chooser, *required]
+        chooser: Json = {"type": "string", "enum": [*tool.steps]}
+        if tool.default_step:
+            chooser["default"] = tool.default_step
+        properties = {**properties, tool.chooser: chooser}
+        required = [*required, *([] if tool.default_step else [tool.chooser])]
     return {
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _brief(schema: Json) -> Json:
+    """A schema with its type only, and its members in an outline: what may be left out of them is
+    left out, and the node's refusals name the rest."""
+    return {"type": schema["type"], "outline": _outline(schema)}
+
+
+def _outline(schema: Json) -> str:
+    """
+    >>> _outline({"type": "array", "items": {"properties": {"a": {}, "b": {}}, "required": ["a"]}})
+    '[{a}]'
+    """
+    if "properties" in schema:
+        shown = schema.get("required") or schema["properties"]
+        members = ((name, _outline(schema["properties"][name])) for name in shown)
+        return f"{{{', '.join(f'{name}: {text}' if text else name for name, text in members)}}}"
+    if "items" in schema:
+        return f"[{_outline(schema['items'])}]"
+    return "|".join(schema.get("enum", ()))
 
 
 def _params_schema(method: str) -> Json:
@@ -49,7 +74,18 @@ def _params_schema(method: str) -> Json:
 
 _LEFT_OUT = frozenset(
     {"$defs", "title", "description", "additionalProperties"}
-    | {"minLength", "maxLength", "minItems", "maxItems", "pattern", "not", "if", "then"}
+    | {
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "pattern",
+        "not",
+        "if",
+        "then",
+    }
 )
 """Keywords that models need not read: the node's refusals name what they violate."""
 

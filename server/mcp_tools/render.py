@@ -4,10 +4,15 @@ in code spans and fences (`server.domain.untrusted`)."""
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from schemas.context import ListContextParams
 from server.domain.attention import text
 from server.domain.untrusted import MEMBER, WARNING, Author, block, block_of_json, inline
+from server.mcp_tools.next_call import next_call
 
 Json = dict[str, Any]
+
+PACKETS = ListContextParams.model_fields["limit"].default
+"""The packets of a list without `limit`."""
 
 
 def attention(params: Json, result: Json) -> str:
@@ -79,38 +84,45 @@ def _project(result: Json) -> Iterator[str]:
         yield f"\n{result['contextCount']} packets of shared context: cacp_context_list shows them."
 
 
-def contract(params: Json, result: Json) -> str:
-    """cacp/contract/get."""
-    return "\n".join(_contract(result))
-
-
-def _contract(result: Json) -> Iterator[str]:
-    author = Author(result["proposed_by"], trust=MEMBER)
-    yield f"# Contract {inline(result['name'])}\n"
-    yield f"- contractId: `{result['contract_id']}`"
-    yield f"- type: {result['type']}"
-    yield f"- version: {result['version']}"
-    yield f"- status: {result['status']}\n"
-    yield block_of_json(result["content"], author)
-    for work in result["implementations"]:
-        yield f"\n## Implementation by {inline(work['agent_id'])}: {work['status']}\n"
-        details = {
-            name: work[name]
-            for name in ("plan", "files", "notes", "test_endpoint")
-            if work.get(name)
-        }
-        if details:
-            yield block_of_json(details, Author(work["agent_id"], work["repo_id"], MEMBER))
-    for past in result.get("history") or ():
-        yield f"\n## Version {past['version']}, no longer current\n"
-        yield block_of_json(past["content"], Author(past["proposed_by"], trust=MEMBER))
-
-
 def packets(params: Json, result: Json) -> str:
     """cacp/context/list."""
     if not result["packets"]:
-        return "No context is shared there yet."
-    return "\n\n".join([WARNING, *map(_packet, result["packets"])])
+        return (
+            "There is no older context." if "before" in params else "There is no such context yet."
+        )
+    parts = [WARNING, *map(_packet, result["packets"])]
+    if len(result["packets"]) >= params.get("limit", PACKETS):
+        before = {"before": result["packets"][0]["packet_id"]}
+        parts.append(f"Older ones: {next_call('cacp_context_list', params | before)}")
+    return "\n\n".join(parts)
+
+
+def agents(params: Json, result: Json) -> str:
+    """cacp/agent/list."""
+    lines = [f"You are {inline(result['ownId'])}. The others:", ""]
+    lines += map(_agent, result["agents"])
+    if not result["agents"]:
+        lines.append("There are no others yet. `cacp keys create` makes a key for one.")
+    if result.get("nextCursor"):
+        lines.append(f"More: cursor {inline(result['nextCursor'])}")
+    return "\n".join(lines)
+
+
+def _agent(agent: Json) -> str:
+    if agent.get("node"):
+        seen = f"lives at node {inline(agent['node'])}"
+    elif agent.get("lastSeen"):
+        seen = f"{'awake' if agent['isAwake'] else 'asleep'}, last seen {agent['lastSeen']}"
+    else:
+        seen = "asleep, not seen since this node started"
+    mail = "" if agent["hasMail"] else "; no mail reaches it: share context instead"
+    held = [
+        f"{inline(repo['repo'])} of {inline(repo['project'])} (`{repo['projectId']}`)"
+        for repo in agent["repos"]
+    ]
+    held += [f"{agent['moreRepos']} more repos"] if agent["moreRepos"] else []
+    repos = f"; holds {', '.join(held)}" if held else ""
+    return f"- {inline(agent['agentId'])}: {seen}{repos}{mail}"
 
 
 def _packet(packet: Json) -> str:
@@ -122,7 +134,7 @@ def _packet(packet: Json) -> str:
     if packet.get("reply_to"):
         head.append(f"- reply to: {inline(packet['reply_to'])}")
     if packet["related_contracts"]:
-        head.append(f"- contracts: {_list(packet['related_contracts'])}")
+        head.append(f"- contracts: {listed_names(packet['related_contracts'])}")
     author = Author(packet["from_agent"], packet["from_repo"], MEMBER)
     return "\n".join([*head, "", block_of_json(packet["content"], author)])
 
@@ -131,9 +143,10 @@ def _value(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower()
     if isinstance(value, list):
-        return _list(value)
+        return listed_names(value)
     return inline(value)
 
 
-def _list(values: Iterable[Any]) -> str:
+def listed_names(values: Iterable[Any]) -> str:
+    """Names from outside in a line."""
     return ", ".join(inline(value) for value in values)

@@ -1,10 +1,12 @@
 """Results of `acp/*` as short markdown for models; `render` has those of `cacp/*`."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.domain import untrusted
 from server.domain.untrusted import Author, block, block_of_json, inline
+from server.mcp_tools.next_call import next_call
 
 Json = dict[str, Any]
 
@@ -39,8 +41,12 @@ HELD = {
 
 
 def mail(params: Json, result: Json) -> str:
-    """acp/inbox, whose text the node made itself: it knows the senders."""
-    lines = [result["text"], "", f"- cursor: {inline(result['cursor'])}"]
+    """acp/inbox: a line for each message, or the messages themselves with `bodies`."""
+    vouchers = {entry["messageId"]: entry.get("vouchedBy") for entry in result["deliveries"]}
+    messages = result["messages"]
+    lines = [_messages(params, messages, vouchers, "Inbox", "No messages wait for you."), ""]
+    counts = ", ".join(f"{count} {name}" for name, count in result["counts"].items())
+    lines += [f"- your box: {counts}", f"- cursor: {inline(result['cursor'])}"]
     if result["more"]:
         lines.append("- more: call again with this cursor")
     if result["restarted"]:
@@ -50,26 +56,100 @@ def mail(params: Json, result: Json) -> str:
         for ack in result.get("acked", ())
         if ack["outcome"] not in ("read", "already")
     ]
-    if result["messages"]:
+    if messages:
+        lines += _how_to_read(params, "acp_inbox", messages)
         lines.append("- When you have handled a message, pass its id in ack.")
     return "\n".join([*lines, _channels(result["capabilities"])])
 
 
 def found_messages(params: Json, result: Json) -> str:
-    """acp/query."""
+    """acp/query: as for acp/inbox, with the receipts."""
     entries = result["messages"]
     messages = [entry["message"] for entry in entries]
-    authors = [_sender(entry["message"]["from"], entry.get("vouchedBy")) for entry in entries]
-    text = untrusted.inbox(messages, authors, title="Found", nothing="There are no such messages.")
-    receipts = [
-        f"- `{entry['message']['id']}` to {inline(receipt['recipient'])}: {receipt['status']}"
-        for entry in entries
-        for receipt in entry["receipts"]
-    ]
-    parts = [text, "\n".join(["# Receipts", "", *receipts])] if receipts else [text]
+    vouchers = {entry["message"]["id"]: entry.get("vouchedBy") for entry in entries}
+    nothing = "There are no such messages."
+    parts = [_messages(params, messages, vouchers, "Found", nothing, steps=False)]
+    receipts = [line for entry in entries for line in _receipts(params, entry)]
+    if receipts:
+        parts.append("\n".join(["# Receipts", "", *receipts]))
+    if messages:
+        parts += _how_to_read(params, "acp_query", messages)
     if result.get("nextCursor"):
         parts.append(f"More: cursor {inline(result['nextCursor'])}")
     return "\n\n".join(parts)
+
+
+def _messages(
+    params: Json,
+    messages: list[Json],
+    vouchers: Mapping[str, str | None],
+    title: str,
+    nothing: str,
+    *,
+    steps: bool = True,
+) -> str:
+    """`steps`: name the call that each message asks for, which may be done already."""
+    authors = [_sender(message["from"], vouchers.get(message["id"])) for message in messages]
+    if params.get("bodies") or not messages:
+        return untrusted.inbox(messages, authors, title=title, nothing=nothing)
+    lines = [
+        f"{_header(place, message, author)}{_next_of(message) if steps else ''}"
+        for place, (message, author) in enumerate(zip(messages, authors, strict=True), 1)
+    ]
+    return "\n".join([untrusted.heading(title, len(messages)), "", *lines])
+
+
+def _header(place: int, message: Json, author: Author) -> str:
+    """A message in a line."""
+    voucher = f" (node {inline(author.node)})" if author.node else ""
+    about = ": ".join(
+        inline(text) for text in (message.get("topic"), message["payload"].get("summary")) if text
+    )
+    return (
+        f"- {place}. {inline(message['type'])}, {message['priority']}, from "
+        f"{inline(author.agent)}{voucher}: {about}; id `{message['id']}`, "
+        f"sent {message['created_at']}"
+    )
+
+
+HANDOFF_STEPS = {"handoff.initiate": "get", "handoff.reject": "get", "handoff.complete": "close"}
+"""The action that a message about a handoff asks for."""
+
+
+def _next_of(message: Json) -> str:
+    """The call that answers a message; empty if it needs none."""
+    action = HANDOFF_STEPS.get(message["type"])
+    handoff_id = message["payload"].get("handoff_id")
+    if action is not None and handoff_id:
+        given = {"action": action, "handoff_id": handoff_id}
+        return f"; next: {next_call('acp_handoff', given)}"
+    if message["type"] == "knowledge.query":
+        answer = {"message_id": message["id"], "type": "knowledge.response"}
+        return f"; next: {next_call('acp_respond', answer, {'payload': 'summary, answer'})}"
+    return ""
+
+
+def _how_to_read(params: Json, tool: str, messages: list[Json]) -> list[str]:
+    if params.get("bodies"):
+        return []
+    first = next_call("acp_query", {"message_id": messages[0]["id"], "bodies": True})
+    return [f"- The texts: {tool} with bodies true; of one message: {first}"]
+
+
+RECEIPTS = 3
+"""Recipients of a message that a list without bodies names."""
+
+
+def _receipts(params: Json, entry: Json) -> list[str]:
+    receipts, message_id = entry["receipts"], entry["message"]["id"]
+    if params.get("bodies") or len(receipts) <= RECEIPTS:
+        return [
+            f"- `{message_id}` to {inline(receipt['recipient'])}: {receipt['status']}"
+            for receipt in receipts
+        ]
+    states = Counter(receipt["status"] for receipt in receipts)
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(states.items()))
+    return [f"- `{message_id}` to {len(receipts)} agents: {counts}"]
 
 
 def _sender(agent_id: str, vouched_by: str | None) -> Author:
@@ -140,6 +220,22 @@ def _handoff_line(summary: Json) -> str:
         f"{inline(summary['title'])}: handoff_id `{summary['handoffId']}`, {summary['status']}, "
         f"from {inline(summary['fromAgent'])} to {inline(summary['toAgent'])}"
     )
+
+
+def rest_of_message(asked: Json, result: Json) -> str:
+    """The call that shows all receipts of a message."""
+    return next_call("acp_query", {"message_id": result["message"]["id"], "bodies": True})
+
+
+def rest_of_handoff(asked: Json, result: Json) -> str:
+    """The call that shows a handoff whole."""
+    handoff_id = result["handoff"]["handoffId"]
+    return next_call("acp_handoff", {"action": "get", "handoff_id": handoff_id})
+
+
+def rest_of_team(asked: Json, result: Json) -> str:
+    """The call that shows a teamspace whole."""
+    return next_call("acp_team", {"action": "get", "team": asked["team"]})
 
 
 def team(params: Json, result: Json) -> str:

@@ -6,6 +6,7 @@ from server.methods.cacp import (  # isort: skip
     attention,
     project,
     contract,
+    contract_overview,
     context,
     implementation,
     file,
@@ -35,17 +36,20 @@ from server.methods.acp import (  # isort: skip
     lease,
     channels,
     remote_mail,
+    agents,
 )
 from server.methods.base import METHODS
 
 __all__ = [
     "METHODS",
     "actions",
+    "agents",
     "attention",
     "bans",
     "channels",
     "context",
     "contract",
+    "contract_overview",
     "dead_letters",
     "digest",
     "entity_sync",

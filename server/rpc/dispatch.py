@@ -29,6 +29,7 @@ from server.auth.authenticator import Caller
 from server.domain import access
 from server.domain.access import check_project, check_unrestricted
 from server.domain.acp.handoff import HeldElsewhere
+from server.domain.agents import identity
 from server.domain.errors import Conflict, InvalidInput, Refusal, TooLarge, Unavailable
 from server.domain.invalid import invalid_input
 from server.methods.base import CallSession, Context, Fetch, Method
@@ -286,6 +287,7 @@ class Dispatcher:
         """The validated params of a call that the caller may make, counted against its rate. Raises
         Forbidden, TooLarge, InvalidInput or RateLimited."""
         caller = context.caller
+        self._node.last_calls[identity(caller.agent_id)] = self._database.now()
         access.check_trust(caller.trust, method.access, is_own=caller.via == "local")
         if method.reach == "node":
             check_unrestricted(caller.projects)
@@ -302,7 +304,7 @@ class Dispatcher:
             params = method.params.model_validate(present, by_alias=True)
         except ValidationError as error:
             reason = method.guard.reason if method.guard else None
-            raise invalid_input(error, reason=reason) from None
+            raise invalid_input(error, reason=reason, model=method.params) from None
         if method.reach == "project":
             check_project(caller.projects, params.project_id)  # type: ignore[attr-defined]
         more = method.weight(params) - 1 if method.weight is not None else 0

@@ -74,19 +74,16 @@ def recent(
     type: str | None,
     contract_id: str | None,
     since: int,
+    before: str | None,
     limit: int,
 ) -> list[orjson.Fragment]:
-    """The newest packets after the stamp `since`, oldest first."""
+    """The newest packets after the stamp `since` and before the packet `before`, oldest first."""
+    chosen = {"type": type, "since": since, "before": before, "limit": limit}
     if contract_id is None:
-        rows = SQL.recent_packets(db, project_id=project_id, type=type, since=since, limit=limit)
+        rows = SQL.recent_packets(db, project_id=project_id, **chosen)
     else:
         rows = SQL.recent_packets_of_contract(
-            db,
-            project_id=project_id,
-            contract_id=contract_id,
-            type=type,
-            since=since,
-            limit=limit,
+            db, project_id=project_id, contract_id=contract_id, **chosen
         )
     return _fragments(rows)[::-1]
 

@@ -124,16 +124,19 @@ def put_delivery(
 
 
 def unread(
-    db: sqlite3.Connection, address: str, after: int, now: str, limit: int
+    db: sqlite3.Connection, address: str, after: int, now: str, limit: int, *, urgent: bool = False
 ) -> list[InboxEntry]:
-    """The messages in a mailbox after a number that are neither read nor expired."""
-    rows = SQL.unread_box(db, address=address, after=after, now=now, limit=limit)
+    """The messages in a mailbox after a number that are neither read nor expired; `urgent`: only
+    those of priority high or critical."""
+    rows = SQL.unread_box(db, address=address, after=after, now=now, urgent=urgent, limit=limit)
     return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 
-def all_(db: sqlite3.Connection, address: str, after: int, limit: int) -> list[InboxEntry]:
-    """All messages in a mailbox after a number, whatever their status."""
-    rows = SQL.whole_box(db, address=address, after=after, limit=limit)
+def all_(
+    db: sqlite3.Connection, address: str, after: int, limit: int, *, urgent: bool = False
+) -> list[InboxEntry]:
+    """All messages in a mailbox after a number, whatever their status; `urgent` as for `unread`."""
+    rows = SQL.whole_box(db, address=address, after=after, urgent=urgent, limit=limit)
     return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 

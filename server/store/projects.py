@@ -8,6 +8,7 @@ import orjson
 
 from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
+from server.domain.agent_list import RepoOfAgent
 from server.store import context_packets, contracts
 from server.store.sql import SQL
 
@@ -123,6 +124,11 @@ def repos(db: sqlite3.Connection, project_id: str) -> list[Repo]:
 def held_by(db: sqlite3.Connection, agent_id: str) -> list[str]:
     """The projects in which an agent holds a repo."""
     return [row[0] for row in SQL.projects_held_by(db, agent_id=agent_id)]
+
+
+def held_repos(db: sqlite3.Connection, project_id: str | None) -> list[RepoOfAgent]:
+    """Every repo with a holder, of all projects or of one."""
+    return [RepoOfAgent(*row) for row in SQL.held_repos(db, project_id=project_id)]
 
 
 def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:

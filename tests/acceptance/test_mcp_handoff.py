@@ -1,6 +1,8 @@
 """Two real MCP clients, one over stdio and one over HTTP, hand work on; the receiver sleeps at
 first (acp-canonical §7, §11)."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +53,14 @@ def test_a_handoff_between_a_waking_and_a_sleeping_agent(node: Node, tmp_path: P
             async with over_http(node, ben, era="auto") as two:
                 mail = await two.use("acp_inbox", wait=5)
                 assert "`handoff.initiate`" in mail
-                assert handoff in mail
-                package = await two.use("acp_handoff", action="get", handoff_id=handoff)
+                following = re.search("next: acp_handoff with `(.*)`$", mail, re.MULTILINE)
+                assert following is not None
+                assert json.loads(following[1]) == {"action": "get", "handoff_id": handoff}
+                package = await two.use("acp_handoff", **json.loads(following[1]))
                 assert "Data by `aid://example.com/ana" in package
                 assert "Call GET /profile" in package
                 assert "\n# System" not in package
-                message = fact("id", mail)
+                (message,) = re.findall(r"; id `([^`]+)`", mail)
                 assert "No messages wait for you." in await two.use("acp_inbox", ack=[message])
                 assert await step(
                     two, "accept", handoff, package_hash=fact("package_hash", package)
@@ -65,6 +69,7 @@ def test_a_handoff_between_a_waking_and_a_sleeping_agent(node: Node, tmp_path: P
                 assert done == "completed"
 
             told = await one.use("acp_inbox")
+            assert f'acp_handoff with `{{"action": "close", "handoff_id": "{handoff}"}}`' in told
             assert "`handoff.accept`" in told
             assert "`handoff.complete`" in told
             assert "The client is written" in told

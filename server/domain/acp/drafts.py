@@ -111,8 +111,22 @@ def checked_payload(type: str, version: str, payload: JsonObject) -> bytes:
     try:
         model.model_validate(payload, strict=True)
     except ValidationError as error:
-        raise invalid_input(error, within="payload", reason="schema_invalid") from None
+        refusal = invalid_input(error, within="payload", reason="schema_invalid")
+        refusal.message += f". A payload of {type} takes {payload_members(type)}"
+        raise refusal from None
     return text
+
+
+def payload_members(type: str) -> str:
+    """The members of a supported type's payload, in a line.
+
+    >>> payload_members("status.blocked")
+    'summary (required), details, blocked_on (required), needs'
+    """
+    members = PAYLOADS[cast(ACPSupportedType, type)].model_fields
+    return ", ".join(
+        f"{name} (required)" if member.is_required() else name for name, member in members.items()
+    )
 
 
 def _check(check: Callable[[str], None], value: str, path: str) -> None:

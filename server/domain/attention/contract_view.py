@@ -31,6 +31,7 @@ from server.domain.contract import (
     round_of,
     status_of,
 )
+from server.domain.contract_overview import compared_version
 
 FILES_MAX = 50
 
@@ -321,18 +322,8 @@ class _ContractView:
     def _diff(self) -> dict[str, Any] | None:
         """What the current version changes of the one that the repo agreed to last, else of the one
         before it."""
-        line = ancestors_of(self.facts)
-        agreed = [fact for fact in line if self._agreed_to(fact)]
-        if agreed:
-            return self._diff_to(agreed[-1], "agreed")
-        return self._diff_to(line[-1], "previous") if line else None
-
-    def _agreed_to(self, version: VersionFact) -> bool:
-        """An author has agreed to its own version."""
-        return version.repo_id == self.repo_id or any(
-            fact.repo_id == self.repo_id and fact.action == "agree"
-            for fact in facts_about(self.facts, version, ResponseFact)
-        )
+        compared = compared_version(self.facts, self.repo_id)
+        return None if compared is None else self._diff_to(*compared)
 
     def _diff_to(self, before: VersionFact, basis: str) -> dict[str, Any]:
         diff = bounded_diff(before.content, self.current.content)

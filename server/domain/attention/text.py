@@ -40,7 +40,7 @@ def markdown(result: Json, size: int = SIZE) -> str:
         if detail and len(detail) + 2 <= left:
             texts[place] += f"\n\n{detail}"
             left -= len(detail) + 2
-    return "\n\n".join([*parts, *texts, *_rest(result, len(items) - len(texts))])
+    return "\n\n".join([*parts, *texts, *_rest(result, len(texts))])
 
 
 def headline(result: Json) -> str:
@@ -56,10 +56,13 @@ def brief(item: Json, place: int = 1) -> str:
     return "\n".join(_head(place, item))
 
 
-def _rest(result: Json, left_out: int) -> list[str]:
-    if left_out:
+def _rest(result: Json, shown: int) -> list[str]:
+    """How to get the items that are not shown: those that had no room, and those of later pages."""
+    items = result["items"]
+    if 0 < shown < len(items):
+        left = len(items) - shown
         return [
-            f"{left_out} more did not fit here: call again with a smaller limit, or for one kind."
+            f"{left} more did not fit here: call again with after {inline(items[shown - 1]['id'])}"
         ]
     if result.get("next"):
         return [f"More: after {inline(result['next'])}"]

@@ -79,8 +79,9 @@ class InboxPage:
 @waits("acp/inbox", InboxParams, InboxResult, access="write", guard=LOOKING)
 async def inbox(session: CallSession, params: InboxParams) -> dict[str, Any]:
     """List the caller's mail, oldest first: all that it has not acknowledged, or everything with
-    `show: all`. `wait` is how many seconds to wait for mail. `ack` acknowledges messages before the
-    list is made, and `acked` has the outcome for each id.
+    `show: all`; only messages of high or critical priority with `urgent_only`. `wait` is how many
+    seconds to wait for mail. `ack` acknowledges messages before the list is made, and `acked` has
+    the outcome for each id.
 
     Listing marks a message as delivered, which its sender sees; the message stays listed.
     """
@@ -166,8 +167,9 @@ def _shown(ctx: Context, params: InboxParams) -> dict[str, Any]:
 def _letters(ctx: Context, params: InboxParams, address: str, after: int) -> list[InboxEntry]:
     most = params.limit + 1
     if params.show == "all":
-        return mailboxes.all_(ctx.db, address, after, most)
-    return mailboxes.unread(ctx.db, address, after, iso(ctx.sure), most)
+        return mailboxes.all_(ctx.db, address, after, most, urgent=params.urgent_only)
+    now = iso(ctx.sure)
+    return mailboxes.unread(ctx.db, address, after, now, most, urgent=params.urgent_only)
 
 
 def _after(cursor: str | None, epoch: str) -> tuple[int, bool]:

@@ -102,8 +102,8 @@ def _named(envelope: dict[str, Any]) -> str:
     """The text in place of a message that is too long for `size`."""
     return (
         f"A message of priority {envelope['priority']} from {inline(envelope['from'])} waits, too "
-        f"long to be shown here: read {inline(envelope['id'])} with the tool `acp_inbox` or "
-        f"`cacp inbox`. {HOW_TO_ACK}"
+        f"long to be shown here: read {inline(envelope['id'])} with the tool `acp_query` "
+        f"(message_id and bodies) or `cacp inbox`. {HOW_TO_ACK}"
     )
 
 

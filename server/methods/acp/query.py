@@ -15,8 +15,8 @@ from server.store.messages import MessageRow
 @reads("acp/query", QueryParams, QueryResult, access="write", wide=True, guard=LOOKING)
 def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
     """List messages that the caller sent or received, newest first, by agent, thread, type, status,
-    topic or time; each with its receipts, which tell delivered from read. A human's key also sees
-    critical, gated and human-audit messages."""
+    topic, time or urgency; each with its receipts, which tell delivered from read. A human's key
+    also sees critical, gated and human-audit messages."""
     rows = messages.search(
         ctx.db,
         address=address_of(ctx),
@@ -29,6 +29,7 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
         topic=params.topic,
         team=params.team,
         held=params.held,
+        urgent=params.urgent_only,
         agent=None if params.agent is None else identity(params.agent),
         since=_time(params.since),
         until=_time(params.until),

@@ -23,11 +23,11 @@ def places(
     (`unknown_recipient`, `no_mailbox`).
     """
     if recipients == [policy.EVERYONE]:
-        everyone = _everyone(ctx) | {identity(ctx.node.agent_id): None}
-        everyone.pop(sender, None)
-        if not everyone:
+        others = everyone(ctx)
+        others.pop(sender, None)
+        if not others:
             raise NotFound("to: this node knows no other agent yet", reason="unknown_recipient")
-        return dict(sorted(everyone.items()))
+        return dict(sorted(others.items()))
     addresses = [identity(agent_id) for agent_id in recipients]
     if not known_only:
         return {address: _home_elsewhere(ctx, address) for address in addresses}
@@ -64,10 +64,12 @@ def report(ctx: Context, message_id: str) -> None:
         mail_outbox.enqueue(ctx.db, source, "receipts", message_id)
 
 
-def _everyone(ctx: Context) -> dict[str, str | None]:
+def everyone(ctx: Context) -> dict[str, str | None]:
+    """Every agent that mail from here reaches: its address, and its home node (None for this
+    one)."""
     reachable = _reachable(ctx)
     homes = mail_outbox.elsewhere(ctx.db, ctx.node.agent_id)
-    everyone: dict[str, str | None] = {
+    reached: dict[str, str | None] = {
         address: node for address, node in homes.items() if node in reachable
     }
     unkeyed = {identity(peer.agent_id) for peer in peers.every(ctx.db) if peer.trust == "unkeyed"}
@@ -75,8 +77,8 @@ def _everyone(ctx: Context) -> dict[str, str | None]:
     own = identity(ctx.node.agent_id)
     for address in mailboxes.everyone(ctx.db):
         if address not in foreign and home_of(ctx, address) in (None, own):
-            everyone[address] = None
-    return everyone
+            reached[address] = None
+    return reached | {own: None}
 
 
 def _home_elsewhere(ctx: Context, address: str) -> str | None:

@@ -40,14 +40,16 @@ def send(ctx: Context, params: SendParams) -> dict[str, Any]:
 @writes("acp/respond", ACPRespondParams, SendResult, guard=SENDING)
 def respond(ctx: Context, params: ACPRespondParams) -> dict[str, Any]:
     """Answer a message in its thread, with its topic, team and confidentiality. An answer to the
-    caller's own message goes to that message's recipients."""
+    caller's own message goes to that message's recipients. The payload of a knowledge.response to a
+    knowledge.query needs no `query_id`, and that of a system.ack no `message_id`: it is the
+    message."""
     _refuse_steps(params.type)
     parent = mail.seen(ctx, params.message_id)
     to = _answered(ctx, parent, to_all=params.to_all)
     draft = Draft(
         type=cast(ACPMessageType, params.type),
         to=to,
-        payload=params.payload,
+        payload=_answering(params, parent),
         team=parent.team,
         reply_to=parent.id,
         **_common(params) | _inherited(ctx, params, parent, to),
@@ -158,6 +160,18 @@ def _inherited(
             update={"human_gate": "none", "visibility": _visibility(ctx, given, parent, to)}
         )
     return inherited
+
+
+def _answering(params: ACPRespondParams, parent: MessageRow) -> dict[str, Any]:
+    """The payload, in which `message_id` need not be repeated."""
+    answered = {"knowledge.response": "query_id", "system.ack": "message_id"}.get(params.type)
+    if answered is None or (params.type == "knowledge.response" and not _is_question(parent)):
+        return params.payload
+    return {answered: parent.id, **params.payload}
+
+
+def _is_question(message: MessageRow) -> bool:
+    return message.type == "knowledge.query"
 
 
 def _visibility(ctx: Context, given: ACPPolicy, parent: MessageRow, to: list[str]) -> str:

@@ -64,7 +64,7 @@ def list_(ctx: Context, params: ListAttentionParams) -> dict[str, Any]:
         key=lambda entry: entry.rank,
     )
     counts = Counter(entry.kind for entry in waiting)
-    after = _parsed(params.after)
+    after = _place(params.after, waiting)
     rest = [entry for entry in waiting if after is None or entry.rank > after]
     page = rest[: params.limit]
     shown = [item.wire() for entry in page if (item := entry.full()) is not None]
@@ -170,10 +170,15 @@ def _cursor(rank: Rank) -> str:
     return f"{rank[0]}.{rank[1]}.{rank[2]}"
 
 
-def _parsed(cursor: str | None) -> Rank | None:
+def _place(cursor: str | None, waiting: list[Waiting]) -> Rank | None:
     """The rank after which a page begins. Raises InvalidInput."""
     if cursor is None:
         return None
+    item = next((entry for entry in waiting if entry.id == cursor), None)
+    return _parsed(cursor) if item is None else item.rank
+
+
+def _parsed(cursor: str) -> Rank:
     urgency, _, rest = cursor.partition(".")
     since, _, item_id = rest.partition(".")
     numbers = f"{urgency}{since}"
@@ -181,6 +186,8 @@ def _parsed(cursor: str | None) -> Rank | None:
         urgency = ""
     if urgency not in map(str, range(len(URGENCIES))) or not item_id:
         raise InvalidInput(
-            "after: must be the `next` of a page of cacp/attention/list", path="after"
+            "after: must be the `next` of a page of cacp/attention/list, or the id of an item that "
+            "still waits; leave it out to begin again",
+            path="after",
         )
     return int(urgency), int(since), item_id

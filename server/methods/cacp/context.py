@@ -53,18 +53,24 @@ def record_decision(ctx: Context, params: RecordDecisionParams) -> dict[str, Any
 
 @reads("cacp/context/list", ListContextParams, ListContextResult, wide=True)
 def list_(ctx: Context, params: ListContextParams) -> dict[str, Any]:
-    """List the newest packets of a project, oldest first; by type, contract or time. Packets are
+    """List the newest packets of a project, oldest first; by type, contract or time. `before`, the
+    id of the first packet of a page, lists the page before it. Packets are
     ordered by the time at which they were written (then by id), the same on every node, and `since`
     refers to that time: a packet of another node may arrive late and appear before packets that you
     know. `/events` reports each packet as it arrives.
     """
     open_project(ctx, params.project_id)
+    if params.before is not None and not context_packets.exists(
+        ctx.db, params.project_id, params.before
+    ):
+        raise no_packet(params.before)
     packets = context_packets.recent(
         ctx.db,
         params.project_id,
         type=params.type,
         contract_id=params.contract_id,
         since=stamp_of(params.since) if params.since else -1,
+        before=params.before,
         limit=params.limit,
     )
     return {"packets": packets}

@@ -30,17 +30,23 @@ SELECT 1 FROM packets WHERE project_id = :project_id AND packet_id = :packet_id;
 -- name: packet_documents(project_id)
 SELECT document FROM packets WHERE project_id = :project_id ORDER BY stamp, packet_id;
 
--- name: recent_packets(project_id, since, type, limit)
+-- name: recent_packets(project_id, since, before, type, limit)
 SELECT document FROM packets
 WHERE project_id = :project_id AND stamp > :since AND (:type IS NULL OR type = :type)
+  AND (:before IS NULL
+       OR (stamp, packet_id) < (SELECT stamp, packet_id FROM packets
+                                WHERE project_id = :project_id AND packet_id = :before))
 ORDER BY stamp DESC, packet_id DESC
 LIMIT :limit;
 
--- name: recent_packets_of_contract(project_id, contract_id, since, type, limit)
+-- name: recent_packets_of_contract(project_id, contract_id, since, before, type, limit)
 SELECT p.document FROM packet_contracts c
 JOIN packets p ON p.project_id = c.project_id AND p.packet_id = c.packet_id
 WHERE c.project_id = :project_id AND c.contract_id = :contract_id AND c.stamp > :since
   AND (:type IS NULL OR p.type = :type)
+  AND (:before IS NULL
+       OR (p.stamp, p.packet_id) < (SELECT stamp, packet_id FROM packets
+                                    WHERE project_id = :project_id AND packet_id = :before))
 ORDER BY c.stamp DESC, c.packet_id DESC
 LIMIT :limit;
 

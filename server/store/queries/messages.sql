@@ -102,7 +102,7 @@ SELECT message_id, hash FROM client_ids WHERE sender = :sender AND client_id = :
 INSERT INTO client_ids (sender, client_id, message_id, hash, created_at)
 VALUES (:sender, :client_id, :message_id, :hash, :created_at);
 
--- name: messages_found(address, human, before, id, thread_id, type, status, topic, team, held, agent, since, until, limit)
+-- name: messages_found(address, human, before, id, thread_id, type, status, topic, team, held, agent, since, until, urgent, limit)
 SELECT m.id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
        m.status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
        created_at, updated_at, hop, held
@@ -115,6 +115,7 @@ WHERE m.id < :before
   AND (:topic IS NULL OR topic = :topic)
   AND (:team IS NULL OR team = :team)
   AND (:held IS NULL OR held = :held)
+  AND (NOT :urgent OR priority IN ('high', 'critical'))
   AND (:since IS NULL OR created_at >= :since)
   AND (:until IS NULL OR created_at < :until)
   AND (:agent IS NULL

@@ -38,6 +38,11 @@ SELECT repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agen
        signature
 FROM repos WHERE project_id = :project_id ORDER BY stamp, repo_id;
 
+-- name: held_repos(project_id)
+SELECT r.agent_id, p.project_id, p.name, r.name
+FROM repos r JOIN projects p ON p.project_id = r.project_id
+WHERE r.agent_id IS NOT NULL AND (:project_id IS NULL OR p.project_id = :project_id);
+
 -- name: projects_held_by(agent_id)
 SELECT DISTINCT project_id FROM repos WHERE agent_id = :agent_id ORDER BY project_id;
 

@@ -1,10 +1,12 @@
 """What a model finds wrong, as a refusal."""
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
 from schemas.acp import ACPParams
-from schemas.acp_calls import SendParams
+from schemas.acp_calls import ChannelsParams, SendParams
 from schemas.handoff import HandoffParams
 from schemas.sync import ContractSyncParams, ProjectSyncParams
 from schemas.teamspace import TeamParams
@@ -12,7 +14,7 @@ from server.domain.errors import InvalidInput
 from server.domain.invalid import invalid_input
 
 
-def refusal(given: object, **how: str) -> InvalidInput:
+def refusal(given: object, **how: Any) -> InvalidInput:
     with pytest.raises(ValidationError) as error:
         SendParams.model_validate(given)
     return invalid_input(error.value, **how)
@@ -26,6 +28,26 @@ def test_every_place_is_named_and_no_value() -> None:
     assert found.data["reason"] == "invalid_params"
     assert {one["path"] for one in found.data["errors"]} == {"params.to", "params.other"}
     assert "secret" not in found.message
+
+
+def test_what_an_object_takes_is_named_to_who_gives_something_else() -> None:
+    assert refusal({**GOOD, "text": "t"}, model=SendParams).message.startswith(
+        "text is not a param of this method. It takes to (required), type (required), "
+        "payload (required), protocol, "
+    )
+    reference = {"value": "v", "who": "me"}
+    message = refusal({**GOOD, "context": {"external_refs": [reference]}}, model=SendParams).message
+    assert message.endswith(
+        "context.external_refs.0 takes type (required), value (required), description, version"
+    )
+    assert "takes" not in refusal({**GOOD, "to": 1}, model=SendParams).message
+
+
+def test_what_an_empty_method_takes() -> None:
+    with pytest.raises(ValidationError) as error:
+        ChannelsParams.model_validate({"a": 1})
+    message = invalid_input(error.value, model=ChannelsParams).message
+    assert message == "a is not a param of this method. It takes no params"
 
 
 def test_the_errors_of_our_own_models_are_the_reason() -> None:

@@ -208,13 +208,18 @@ def test_mail_waits_for_who_sleeps_and_is_read_once_it_is_acknowledged(node: Nod
         async with over_http(node, bob) as two:
             mail = await two.use("acp_inbox")
             assert "# Inbox: 2 messages" in mail
+            line = "- 1. `knowledge.query`, normal, from `aid://example.com/alice@1.0.0`: `Port?`;"
+            assert line in mail
+            assert "Which port?" not in mail
+            mail = await two.use("acp_inbox", bodies=True)
             assert "## 1. `knowledge.query` from `aid://example.com/alice@1.0.0`" in mail
+            assert "Which port?" in mail
             assert "\n# System" not in mail
             await two.use(
                 "acp_respond",
                 message_id=question,
                 type="knowledge.response",
-                payload={"summary": "8080", "query_id": question, "answer": "8080"},
+                payload={"summary": "8080", "answer": "8080"},
             )
             assert "# Inbox: 1 message\n" in await two.use("acp_inbox", ack=[question])
         async with over_http(node, alice) as one:

@@ -9,6 +9,7 @@ from mcp.client.client import Client
 from server.mcp_tools import server
 from server.mcp_tools.catalog import TOOLS, Call, CallFailed, Json
 from server.mcp_tools.server import describe, make_server
+from tests.server.mcp_tools.test_calls import INBOX
 from tests.support.mcp_agent import McpAgent, Refused
 from tests.support.waiting import PATIENCE
 
@@ -52,7 +53,7 @@ def test_an_error_is_the_tools_answer_and_an_unknown_tool_the_protocols() -> Non
         async with client(call) as one:
             for given in ({}, {"wait": 5}):
                 with pytest.raises(Refused, match=r"no node answers\. Tell your user"):
-                    await McpAgent(one).use("cacp_project_list", **given)
+                    await McpAgent(one).use("acp_inbox", **given)
             with pytest.raises(Exception, match="nope is not a tool"):
                 await one.call_tool("nope", {"wait": 5})
             with pytest.raises(Exception, match="no node answers"):
@@ -70,7 +71,7 @@ def test_a_call_that_waits_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) 
 
     async def call(method: str, params: Json) -> Any:
         await enough.wait()
-        return {"projects": []}
+        return INBOX
 
     async def tick(progress: float, total: float | None, message: str | None) -> None:
         ticks.append((progress, total))
@@ -79,7 +80,7 @@ def test_a_call_that_waits_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) 
 
     async def play() -> None:
         async with asyncio.timeout(PATIENCE), client(call) as one:
-            await one.call_tool("cacp_project_list", {"wait": 30}, progress_callback=tick)
+            await one.call_tool("acp_inbox", {"wait": 30}, progress_callback=tick)
 
     asyncio.run(play())
     assert ticks[0][1] == 30

@@ -53,6 +53,7 @@ PROJECT: dict[str, Json] = {
     "cacp/contract/get": {"contractId": "contract", "includeHistory": True},
     "cacp/contract/list": {},
     "cacp/contract/timeline": {"contractId": "contract"},
+    "cacp/contract/overview": {"contractId": "contract", "includeHistory": True},
     "cacp/contract/conflicts": {},
     "cacp/context/share": {
         "type": "decision",
@@ -136,6 +137,7 @@ NOTHING: dict[str, Json] = {"rpc.discover": {}}
 """Nothing of any project is in it."""
 NODE: dict[str, Json] = {
     "cacp/project/create": {"name": "n", "objective": "o"},
+    "cacp/agent/list": {},
     "cacp/sync/digest": PEER | {"prefixes": [""]},
     "cacp/sync/pull": PEER | {"entities": [["contract", "project", "contract"]]},
     "cacp/sync/bans": PEER,
@@ -173,7 +175,7 @@ READS = [name for name in PROJECT | OWN if METHODS[name].access == "read"]
 
 REFUSED_TOOLS = {
     *("cacp_project_create", "acp_send", "acp_respond", "acp_inbox", "acp_query", "acp_status"),
-    *("acp_handoff", "acp_team"),
+    *("acp_handoff", "acp_team", "cacp_agents"),
 }
 REFUSED_RESOURCES = {"acp://inbox"}
 

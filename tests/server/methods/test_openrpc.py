@@ -152,6 +152,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("contract/list", limit=1)
     call("contract/conflicts")
     call("contract/timeline", **at)
+    call("contract/overview", **at, includeHistory=True)
     packet = call("context/share", type="decision", content={}, relatedContracts=[at["contractId"]])
     call("context/askQuestion", question="q", options=["a"], replyTo=packet["packetId"])
     call("context/recordDecision", decision="d", chosen="c", rationale="r")
@@ -166,6 +167,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("file/get", fileId=shared["fileId"])
     call("project/get")
     call("project/list", limit=2)
+    call("agent/list", limit=2)
     call("project/list", limit=2, summary=True)
     elsewhere = {name for name in METHODS if name.endswith("/sync")}
     elsewhere |= {"cacp/sync/digest", "cacp/sync/pull", "cacp/sync/file", "cacp/sync/bans"}

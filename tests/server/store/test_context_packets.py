@@ -40,7 +40,7 @@ def ids(found: list[orjson.Fragment]) -> list[Any]:
 
 
 def recent(db: sqlite3.Connection, **chosen: Any) -> list[Any]:
-    given = {"type": None, "contract_id": None, "since": -1, "limit": 10} | chosen
+    given = {"type": None, "contract_id": None, "since": -1, "before": None, "limit": 10} | chosen
     return ids(context_packets.recent(db, PROJECT, **given))
 
 
@@ -64,6 +64,18 @@ def test_the_newest_are_found_and_given_oldest_first(
     assert recent(db, type="decision") == ["c"]
     assert recent(db, contract_id="c1") == ["a", "c"]
     assert recent(db, contract_id="c1", since=1_000, type="decision", limit=1) == ["c"]
+
+
+def test_pages_lead_back_to_the_first_packet(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
+    insert(db, "a", 1_000, related=("c1",))
+    insert(db, "c", 2_000)
+    insert(db, "b", 2_000, related=("c1",))
+    assert recent(db, before="c", limit=1) == ["b"]
+    assert recent(db, before="b") == ["a"]
+    assert recent(db, before="b", contract_id="c1") == ["a"]
+    assert recent(db, before="a") == []
 
 
 def test_a_thread_is_found_from_any_of_its_packets(

@@ -49,7 +49,7 @@ def test_what_is_read_is_listed_no_more(db: sqlite3.Connection) -> None:
 def test_a_page_of_a_large_box_is_found_by_its_index(db: sqlite3.Connection) -> None:
     """Issue: 50 of 100,000 as fast as of 100."""
     for query in (SQL.unread_box, SQL.whole_box):
-        given = {"address": BERT, "after": 5, "now": AT, "limit": 50}
+        given = {"address": BERT, "after": 5, "now": AT, "urgent": False, "limit": 50}
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query.sql}", given)]
         assert plan[0].startswith("SEARCH d USING INDEX delivery_"), plan
         assert "box_seq>?" in plan[0]

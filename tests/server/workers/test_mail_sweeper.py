@@ -59,6 +59,7 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
                 ("id", "thread_id", "type", "status", "topic", "team", "held", "agent", "since",
                  "until")
             ),
+            urgent=False,
             limit=10,
         )
     )  # fmt: skip

@@ -6,7 +6,14 @@ import pytest
 
 from schemas.acp import PAYLOAD_MAX
 from schemas.base import iso
-from server.domain.acp.drafts import Draft, checked_payload, expiry, fingerprint, recipients
+from server.domain.acp.drafts import (
+    Draft,
+    checked_payload,
+    expiry,
+    fingerprint,
+    payload_members,
+    recipients,
+)
 from server.domain.errors import InvalidInput, Refusal, TooLarge
 
 NOW = 1_800_000_000_000_000
@@ -49,6 +56,16 @@ def test_a_wrong_payload_is_refused(
     with pytest.raises(kind) as refused:
         checked_payload(type, version, payload)
     assert refused.value.data["reason"] == reason
+
+
+def test_a_refused_payload_says_what_its_type_takes() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        checked_payload("knowledge.query", "1.0.0", {"text": "Which port?"})
+    assert refused.value.message == (
+        "payload.summary is required; payload.question is required; payload.text is not known "
+        "here. A payload of knowledge.query takes summary (required), details, question (required)"
+    )
+    assert payload_members("status.complete") == "summary (required), details"
 
 
 def test_a_payload_is_kept_as_it_was_given() -> None:

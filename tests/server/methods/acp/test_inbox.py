@@ -48,6 +48,25 @@ def test_receipts_tell_delivered_from_read(
     assert all(one["deliveredAt"] <= one["readAt"] for one in found["receipts"])
 
 
+def test_only_what_is_urgent(anna: MailAgent, bert: MailAgent) -> None:
+    priorities = ("normal", "high", "low", "critical", "high")
+    sent = [anna.send(bert, priority=priority)["message"]["id"] for priority in priorities]
+    urgent = [sent[1], sent[3], sent[4]]
+
+    def ids(page: Any) -> list[str]:
+        return [message["id"] for message in page["messages"]]
+
+    page = bert.inbox(urgent_only=True, limit=2)
+    assert ids(page) == urgent[:2]
+    assert page["more"]
+    assert ids(bert.inbox(urgent_only=True, limit=2, cursor=page["cursor"])) == urgent[2:]
+    bert.call("ack", message_ids=urgent[:1])
+    assert ids(bert.inbox(urgent_only=True)) == urgent[1:]
+    assert ids(bert.inbox(urgent_only=True, show="all")) == urgent
+    found = anna.call("query", urgent_only=True)["messages"]
+    assert [one["message"]["id"] for one in found] == urgent[::-1]
+
+
 def test_a_duplicate_acknowledgement_does_nothing(
     anna: MailAgent, bert: MailAgent, node: Node
 ) -> None:

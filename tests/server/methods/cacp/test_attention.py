@@ -180,6 +180,9 @@ def test_pages_are_in_order_and_complete(desk: Desk) -> None:
             break
         after = {"after": page["next"]}
     assert paged == whole["items"]
+    ids = [item["id"] for item in whole["items"]]
+    rest = desk.listed(FRONT, after=ids[2])["items"]
+    assert [item["id"] for item in rest] == ids[3:], "the id of an item is a cursor too"
 
 
 def test_it_is_narrowed_by_project_repo_kind_and_urgency(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.server.methods.refusals import refused
-from tests.support.node import AGENT, REPO
+from tests.support.node import AGENT, REPO, RpcError
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 SNIPPET = {
@@ -136,6 +136,10 @@ def test_list_by_type_contract_and_time(team: Team) -> None:
     assert listed(since=packets[0]["timestamp"]) == [second, third]
     assert listed(since=packets[1]["timestamp"], contractId=contract) == [third]
     assert listed(since="2100-01-01T00:00:00") == []
+    assert listed(before=third, limit=1) == [second]
+    assert listed(before=first) == []
+    with pytest.raises(RpcError, match="There is no packet none in the project"):
+        listed(before="none")
 
 
 def test_since_without_an_offset_is_utc(team: Team) -> None:
