@@ -8,7 +8,7 @@ from functools import partial
 
 from comply.files import Case
 from comply.result import CaseResult, Subject, not_run
-from comply.run import run_all
+from comply.run import run_all, to_its_end
 from comply.target import SubjectUnreachable, Target
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -104,6 +104,8 @@ class ComplianceRun:
                 began = time.monotonic()
                 await run_all(cases, target, jobs=self.jobs, seconds=self.seconds, done=ended)
             finally:
+                # Also when the run was interrupted.
+                subject.cleanup = await to_its_end(target.clean())
                 await target.close()
         except SubjectUnreachable as error:
             return str(error)
