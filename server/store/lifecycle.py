@@ -43,6 +43,7 @@ def remove_content(db: sqlite3.Connection, project_id: str) -> dict[str, Any]:
         SQL.drop_file_contents,
         SQL.drop_files,
         SQL.drop_file_requests,
+        SQL.drop_openings_of_project,
         SQL.drop_aliases,
         SQL.drop_releases,
         SQL.drop_claim_conflicts,

@@ -49,6 +49,9 @@ DELETE FROM files WHERE project_id = :project_id;
 -- name: drop_file_requests(project_id)!
 DELETE FROM file_requests WHERE project_id = :project_id;
 
+-- name: drop_openings_of_project(project_id)!
+DELETE FROM attention_openings WHERE project_id = :project_id;
+
 -- name: drop_aliases(project_id)!
 DELETE FROM repo_aliases WHERE project_id = :project_id;
 

@@ -1,11 +1,14 @@
 """Archived and deleted projects as they are stored, and what a deletion removes."""
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 from server.domain.lifecycle import Lifecycle
 from server.store import alarms, lifecycle, projects
 from server.store.alarms import Alarm
 from server.store.projects import ProjectHeader
+from server.store.schema import MIGRATIONS
 from tests.server.store.conftest import PROJECT
 
 ARCHIVED = Lifecycle("archived", "Shop", "ana", 5)
@@ -56,3 +59,24 @@ def test_a_deletion_removes_the_alarms_about_its_content(
     assert [alarm.about for alarm in alarms.every(db)] == ["context other/p"]
     assert projects.header(db, PROJECT) is None
     assert projects.known_of(db, [PROJECT, "unknown"]) == {PROJECT}
+
+
+def test_the_migration_takes_the_creator_from_the_change_log(tmp_path: Path) -> None:
+    """Of a project that another node created, none."""
+    files = sorted(MIGRATIONS.glob("*.sql"))
+    place = next(n for n, file in enumerate(files) if "project_lifecycle" in file.name)
+    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
+        db.create_function("digest_of_parties", 1, lambda body: "")
+        for file in files[:place]:
+            db.executescript(file.read_text())
+        for id, action in (("own", "cacp/project/create"), ("theirs", "cacp/project/sync")):
+            db.execute(
+                "INSERT INTO projects VALUES (?, 'n', 'o', 'planning', 'any', 1, 1, NULL)", (id,)
+            )
+            db.execute(
+                "INSERT INTO changes (at, origin, actor, action, entity, entity_id, project_id,"
+                " outcome) VALUES (1, 'n', 'ana', ?, 'project', ?, ?, 'created')",
+                (action, id, id),
+            )
+        db.executescript(files[place].read_text())
+        assert [lifecycle.creator(db, id) for id in ("own", "theirs")] == ["ana", None]

@@ -10,10 +10,10 @@ from uuid_utils import uuid7
 
 from server.auth.authenticator import Caller
 from server.domain.errors import Conflict, Forbidden, NotFound, Refusal
-from server.domain.identifiers import founded_by, is_founder
+from server.domain.identifiers import founded_by, is_founder, repo_id_for
 from server.methods import METHODS
 from server.store import digests, projects
-from tests.support.in_process_node import ANA, BEN, InProcessNode
+from tests.support.in_process_node import ANA, BEN, DORA, InProcessNode
 from tests.support.node import AGENT, check_result
 
 
@@ -124,6 +124,36 @@ def test_a_deleted_project_leaves_nothing_but_who_deleted_it(
         assert data["reason"] == "project_deleted", method
     del deleted["removed"]
     assert call(desk, "cacp/project/delete", ANA, projectId=project) == deleted, "nothing more"
+
+
+def test_nothing_waits_in_an_archived_or_deleted_project(desk: InProcessNode, project: str) -> None:
+    """Nothing could close it."""
+    asked = {"question": "Why?", "options": ["a"]}
+    repo = {"name": "q", "role": "s", "language": "go"}
+    call(desk, "cacp/project/addRepo", ANA, projectId=project, repo=repo)
+    desk.run(
+        lambda ctx: projects.update_claim(
+            ctx.db, project, repo_id_for(project, "q"), DORA, None, ctx.stamp
+        )
+    )
+    call(desk, "cacp/context/askQuestion", ANA, projectId=project, **asked)
+
+    def waiting() -> int:
+        """What waits for Dora, who holds the other repo."""
+        found = METHODS["cacp/attention/list"]
+        caller = Caller(DORA, "q", "verified", "key")
+        params = found.params.model_validate({"kinds": ["answer"]})
+        total: int = desk.run(lambda ctx: found.run(ctx, params), caller)["total"]
+        return total
+
+    assert waiting() == 1
+    call(desk, "cacp/project/archive", ANA, projectId=project)
+    assert waiting() == 0
+    call(desk, "cacp/project/unarchive", ANA, projectId=project)
+    assert waiting() == 1
+    call(desk, "cacp/project/delete", ANA, projectId=project)
+    assert waiting() == 0
+    assert desk.rows("SELECT * FROM attention_openings") == []
 
 
 def test_digests_of_what_is_deleted_are_gone(desk: InProcessNode, project: str) -> None:

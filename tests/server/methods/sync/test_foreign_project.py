@@ -1,5 +1,7 @@
 """What is taken of the projects, repos and claims that foreign peers send (design §5, §8)."""
 
+from typing import Any
+
 from server.domain.identifiers import repo_id_for
 from tests.server.methods.refusals import refused
 from tests.server.methods.sync.foreign_peer import (
@@ -126,7 +128,7 @@ def test_what_a_peer_sends_of_an_archived_or_deleted_project_is_refused(shared: 
     """It knows neither, so it is told each time, and counted."""
     node, project = shared.node, shared.project
     sent = {"project_id": project, "name": "Again", "objective": "o"}
-    calls = {
+    calls: dict[str, dict[str, Any]] = {
         "project/sync": {"project": project_of() | sent},
         "contract/sync": {"projectId": project, "contract": contract_of()},
         "repo/sync": {"projectId": project, "repo": theirs(repo_id="x", agent_id=PEER)},
