@@ -125,7 +125,7 @@ def _change(node: NodeClient, what: str, summary: dict[str, Any], as_json: bool)
     if removed is not None:
         typer.echo(
             f"Removed here: contracts {removed['contracts']}, context {removed['packets']}, "
-            f"files {removed['files']} ({removed['bytes']:,} bytes). Peers follow."
+            f"files {removed['files']} ({removed['bytes']:,} bytes). Other nodes follow."
         )
 
 

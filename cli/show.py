@@ -65,6 +65,7 @@ def projects(
     """
     with connected(url, key) as node:
         listed = list(every_project(node, archived=archived))
+        hidden = 0 if listed or archived else len(list(every_project(node, archived=True)))
     if as_json:
         print_json(listed)
         return
@@ -76,6 +77,11 @@ def projects(
             entry | {"status": "archived"} if "archivedAt" in entry else entry for entry in listed
         )
         out.print(views.projects(shown, out.width))
+    elif hidden:
+        typer.echo(
+            f"All projects ({hidden}) are archived: `cacp projects --archived` lists them.",
+            err=True,
+        )
     else:
         typer.echo(
             "There are no projects yet: `cacp call cacp/project/create` creates one.", err=True
