@@ -121,10 +121,13 @@ def run(
     did not give (a login, another key, a second node) is NA: not tested.
 
     The report files are updated during the run: however it ends, they have the finished tests.
+    At the end, also after Ctrl-C, what the tests have made at a node is removed: projects,
+    subscriptions, teamspaces. What can't be removed, such as mail, is counted.
 
     Exit status: 0 all required tests pass, 1 a test fails or a baseline entry is stale, 2 wrong
     usage, 3 the runner failed, or a subject can't be reached or started, 4 none fails, but some
-    required tests were not tested, 128 + the signal that ended the run.
+    required tests were not tested, 5 none fails, but less than --min-coverage percent of the tests
+    applied, 128 + the signal that ended the run.
 
     \b
     Examples:
@@ -156,7 +159,10 @@ def run(
     comply_run.run_tests(tests, reports)
     if report.write_baseline is not None:
         comply_run.write_baseline(report.write_baseline, tests.subjects)
-    outcome = judge(tests.subjects, known, around(cases), tests.ended_by)
+    comply_run.tell_cleanup(tests.subjects)
+    outcome = judge(
+        tests.subjects, known, around(cases), tests.ended_by, min_coverage=limits.min_coverage
+    )
     comply_run.conclude(outcome, report.baseline)
 
 

@@ -113,6 +113,16 @@ class LimitOptions:
             help="Seconds that one test may take, excluding its deliberate waits.",
         ),
     ] = 60
+    min_coverage: Annotated[
+        int,
+        typer.Option(
+            "--min-coverage",
+            metavar="PERCENT",
+            min=0,
+            max=100,
+            help="How much of the tests must apply (not be NA) for exit status 0.",
+        ),
+    ] = 33
     start_timeout: Annotated[
         float,
         typer.Option(

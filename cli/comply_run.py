@@ -152,11 +152,19 @@ def write_baseline(file: Path, subjects: "Sequence[Subject]") -> None:
         write_text(file, as_text(subjects))
 
 
+def tell_cleanup(subjects: "Sequence[Subject]") -> None:
+    """Print what was removed of what the tests had made, and what stays."""
+    for subject in subjects:
+        for line in subject.cleanup:
+            say(f"cacp: {one_line(subject.name)}: {one_line(line, 400)}")
+
+
 def conclude(outcome: "Outcome", baseline: Path | None) -> None:
-    """Print stale baseline entries, errors and what was not tested; exit with the run's status."""
+    """Print stale baseline entries, errors, what was not tested and how many tests applied; exit
+    with the run's status."""
     for entry, why in outcome.stale.items():
         say(f"cacp: {one_line(entry)} {why}: take it out of {baseline}")
-    for line in (*outcome.errors, outcome.untested):
+    for line in (*outcome.errors, outcome.untested, outcome.coverage):
         if line:
             say(f"cacp: {one_line(line)}")
     raise typer.Exit(outcome.status)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from cli import acp, clock, comply, invites, keys, peers, thread, tokens, wire
+from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
 from cli.call import call
 from cli.demo import demo
 from cli.discover import discover, known, register
@@ -66,6 +66,8 @@ app.command(rich_help_panel=OPERATE)(export)
 app.add_typer(acp.app, rich_help_panel=OPERATE)
 app.add_typer(keys.app, rich_help_panel=OPERATE)
 app.add_typer(tokens.app, rich_help_panel=OPERATE)
+app.add_typer(project.app, rich_help_panel=OPERATE)
+app.add_typer(repos.app, rich_help_panel=OPERATE)
 
 
 def _version(wanted: bool) -> None:

@@ -48,17 +48,24 @@ def status(
 
 
 def projects(
-    url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOption = False
+    archived: Annotated[
+        bool, typer.Option("--archived", help="List archived projects too.")
+    ] = False,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List the projects of a node.
 
     \b
     Examples:
       cacp projects
+      cacp projects --archived
       cacp projects --json | jq -r '.[].projectId'
     """
     with connected(url, key) as node:
-        listed = list(every_project(node))
+        listed = list(every_project(node, archived=archived))
+        hidden = 0 if listed or archived else len(list(every_project(node, archived=True)))
     if as_json:
         print_json(listed)
         return
@@ -66,7 +73,15 @@ def projects(
 
     if listed:
         out = views.console()
-        out.print(views.projects(listed, out.width))
+        shown = (
+            entry | {"status": "archived"} if "archivedAt" in entry else entry for entry in listed
+        )
+        out.print(views.projects(shown, out.width))
+    elif hidden:
+        typer.echo(
+            f"All projects ({hidden}) are archived: `cacp projects --archived` lists them.",
+            err=True,
+        )
     else:
         typer.echo(
             "There are no projects yet: `cacp call cacp/project/create` creates one.", err=True
@@ -206,9 +221,11 @@ def locate(node: NodeClient, wanted: str) -> tuple[str, str | None]:
     return ids[_only_match(wanted, list(ids))]
 
 
-def every_project(node: NodeClient) -> Iterator[dict[str, Any]]:
-    """Every project of the node in short, the newest first."""
+def every_project(node: NodeClient, *, archived: bool = False) -> Iterator[dict[str, Any]]:
+    """Every project of the node in short, the newest first; archived ones only if asked for."""
     params: dict[str, Any] = {"summary": True, "limit": PAGE}
+    if archived:
+        params["includeArchived"] = True
     return node.pages("cacp/project/list", params, "projects")
 
 

@@ -180,6 +180,9 @@ class StdioTarget:
         turns = self.turns[case.test.protocol_version]
         return StdioSession(self.server, case.test, over=partial(turns.note, case.id, case.test))
 
+    async def clean(self) -> list[str]:
+        return []
+
     async def close(self) -> None:
         """Nothing outlives its test."""
 

@@ -55,6 +55,9 @@ class CommandTarget:
     async def open(self, case: Case) -> "CommandSession":
         return CommandSession(self.argv)
 
+    async def clean(self) -> list[str]:
+        return []
+
     async def close(self) -> None:
         """Nothing outlives its test."""
 

@@ -3,20 +3,23 @@ two nodes."""
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import JsonValue
 
+from comply.cleanup import Credentials, MadeThings, NodeCaller
 from comply.files import Case
 from comply.matching import at
 from comply.preconditions import unmet
 from comply.record import Transcript
 from comply.result import NotApplicable
+from comply.run import to_its_end
 from comply.target import HarnessError, SubjectUnreachable
 from comply.template import fill, text_of
 from schemas.jsont import ComplianceTest, HttpRequest, JsonObject, JsontStep
@@ -48,6 +51,8 @@ KEYS = {
     "sync": "--sync-key",
 }
 """The option that gives the key of a caller."""
+OWN = ("authorization", "x-agent-id")
+"""Headers that say who calls."""
 
 
 @dataclass(slots=True)
@@ -66,6 +71,7 @@ class HttpTarget:
     facts: dict[str, str] = field(default_factory=dict)
     card: JsonValue = None
     methods: list[str] | None = None
+    made: MadeThings = field(default_factory=MadeThings)
     client: httpx.AsyncClient = field(
         default_factory=lambda: httpx.AsyncClient(timeout=REQUEST_SECONDS, trust_env=False)
     )
@@ -135,6 +141,22 @@ class HttpTarget:
     async def open(self, case: Case) -> "HttpSession":
         return HttpSession(self)
 
+    async def clean(self) -> list[str]:
+        return await self.made.remove(self._call, self.methods)
+
+    async def _call(
+        self, url: str, credentials: Credentials, method: str, params: JsonValue
+    ) -> JsonValue:
+        """The answer to a JSON-RPC call. Raises OSError when there is none."""
+        frame = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = httpx.Headers([*credentials, ("content-type", "application/json")])
+        content = json.dumps(frame).encode()
+        try:
+            answer = await _request(self.client, "POST", f"{url}/", content, headers)
+        except (httpx.HTTPError, _Flood) as error:
+            raise OSError(f"the node does not answer: {type(error).__name__}") from None
+        return _json(answer.text)
+
     async def close(self) -> None:
         await self.client.aclose()
 
@@ -191,14 +213,20 @@ class HttpSession:
             shown = f"{text[:200]}… {len(text)} characters"
         self.record.sent({"request": f"{request.method} {request.path}", "body": shown}, "http")
         base = self.target.peer_url if step.to == "peer" else self.target.url
+        url = (base or "").rstrip("/")
+        sending = _request(
+            self.target.client,
+            request.method,
+            f"{url}{request.path}",
+            content=None if text is None else text.encode(),
+            headers=headers,
+        )
         try:
-            answer = await _request(
-                self.target.client,
-                request.method,
-                f"{(base or '').rstrip('/')}{request.path}",
-                content=None if text is None else text.encode(),
-                headers=headers,
-            )
+            if _makes(self.target.made, request):
+                # What it makes must be known, to be removed, even if the run ends now.
+                answer = await to_its_end(self._noting(sending, url, headers, request))
+            else:
+                answer = await sending
         except httpx.TimeoutException:
             self.record.end(f"no answer within {REQUEST_SECONDS:g} s")
         except _Flood:
@@ -210,6 +238,28 @@ class HttpSession:
             if answer.status_code == httpx.codes.UNAUTHORIZED and not own:
                 self._require_key(step)
             self._hear(answer)
+
+    async def _noting(
+        self,
+        sending: Coroutine[Any, Any, httpx.Response],
+        url: str,
+        headers: httpx.Headers,
+        request: HttpRequest,
+    ) -> httpx.Response:
+        """The answer to a request that may make something at the node, which is noted."""
+        answer = await sending
+        body = _json(answer.text)
+        caller = NodeCaller(url, tuple((name, headers[name]) for name in OWN if name in headers))
+        result = at(body, "result")
+        method = at(request.body, "method")
+        if request.path != "/":
+            if answer.is_success:
+                plain = f"{request.method} {request.path}"
+                self.target.made.note(caller, plain, {"body": request.body})
+        elif result is not None and isinstance(method, str):
+            params = at(request.body, "params")
+            self.target.made.note(caller, method, {"params": params, "result": result})
+        return answer
 
     def _require_key(self, step: JsontStep) -> None:
         """A 401 without a valid key says nothing about the test's rule. Raises NotApplicable."""
@@ -269,6 +319,14 @@ async def _request(
         # `aread` does the same, without a bound.
         answer._content = bytes(body)
     return answer
+
+
+def _makes(made: MadeThings, request: HttpRequest) -> bool:
+    """Whether a request may make or remove something at the node."""
+    if request.path != "/":
+        return made.concerns(f"{request.method} {request.path}")
+    method = at(request.body, "method")
+    return isinstance(method, str) and made.concerns(method)
 
 
 def _json(text: str) -> JsonValue:

@@ -8,7 +8,7 @@ from functools import partial
 
 from comply.files import Case
 from comply.result import CaseResult, Subject, not_run
-from comply.run import run_all
+from comply.run import run_all, to_its_end
 from comply.target import SubjectUnreachable, Target
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -104,9 +104,18 @@ class ComplianceRun:
                 began = time.monotonic()
                 await run_all(cases, target, jobs=self.jobs, seconds=self.seconds, done=ended)
             finally:
-                await target.close()
+                # Also when the run was interrupted, even twice.
+                await to_its_end(_leave(target, subject))
         except SubjectUnreachable as error:
             return str(error)
         except Exception as error:
             return f"{type(error).__name__} in the harness: {error}"
         return ""
+
+
+async def _leave(target: Target, subject: Subject) -> None:
+    """Remove what the tests have made at a target, and let it go."""
+    try:
+        subject.cleanup = await target.clean()
+    finally:
+        await target.close()

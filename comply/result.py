@@ -84,6 +84,8 @@ class Subject:
     """Wall-clock time of all its tests, several at a time."""
     problem: str = ""
     """Why it was not tested, or only in part."""
+    cleanup: list[str] = field(default_factory=list)
+    """What was removed of what the tests had made, and what stays; a line each."""
 
     def stop(self, problem: str) -> None:
         """Mark all tests that have not run as not run for this reason."""
@@ -142,6 +144,33 @@ class Tally:
         parts += [f"{self.untested} not tested"] if self.untested else []
         parts += [f"{self.breaking} optional break the protocol"] if self.breaking else []
         return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the tests applied to the subjects: those with a verdict other than NA and
+    ERROR."""
+
+    applied: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        """Rounded down."""
+        return 100 * self.applied // self.total if self.total else 0
+
+    def __str__(self) -> str:
+        """
+        >>> str(Coverage(41, 120))
+        '41 of 120 tests applied (34 %)'
+        """
+        return f"{self.applied} of {self.total} tests applied ({self.percent} %)"
+
+
+def coverage(subjects: Iterable[Subject]) -> Coverage:
+    verdicts = [result.verdict for _, result in results_of(subjects)]
+    missing = verdicts.count(Verdict.NA) + verdicts.count(Verdict.ERROR)
+    return Coverage(len(verdicts) - missing, len(verdicts))
 
 
 def tally(subjects: Iterable[Subject]) -> Tally:

@@ -57,4 +57,8 @@ class Target(Protocol):
     async def learn(self) -> None:
         """Fill `facts`, once, before the first test."""
 
+    async def clean(self) -> list[str]:
+        """Remove what the tests have made at the target, after the last of them. Returns a line for
+        what was removed, and one for each kind of things that stay."""
+
     async def close(self) -> None: ...

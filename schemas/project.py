@@ -48,6 +48,8 @@ class Project(WireObject):
     context_history: list[ContextPacket]
     created_at: Timestamp
     updated_at: Timestamp
+    archived_by: Identifier | None = None
+    archived_at: Timestamp | None = None
 
 
 class RepoParams(Params):
@@ -107,6 +109,8 @@ class ProjectOutline(Result):
     context_count: int
     created_at: Timestamp
     updated_at: Timestamp
+    archived_by: Identifier | None = None
+    archived_at: Timestamp | None = None
     next_cursor: Identifier | None = None
 
 
@@ -115,6 +119,8 @@ class ListProjectsParams(Params):
     """The maximum number; by default 50 summaries, or as many whole projects as fit into 4 MB."""
     cursor: Cursor | None = None
     summary: bool = False
+    include_archived: bool = False
+    """List archived projects too."""
 
 
 class ProjectSummary(Result):
@@ -125,6 +131,8 @@ class ProjectSummary(Result):
     contract_count: int
     created_at: Timestamp
     updated_at: Timestamp
+    archived_by: Identifier | None = None
+    archived_at: Timestamp | None = None
 
 
 class ListProjectsResult(Result):

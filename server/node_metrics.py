@@ -119,6 +119,9 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
     def overruled() -> dict[str, float]:
         return status.of_senders(lambda sender: node.overruled[sender.agent_id])
 
+    def deleted_refused() -> dict[str, float]:
+        return status.of_senders(lambda sender: node.deleted_refused[sender.agent_id])
+
     for name, help, values in (
         ("up", "1 when the peer answers", of_senders(lambda sender: sender.failures == 0)),
         ("backlog", "Entities that wait for the peer", status.backlogs),
@@ -129,6 +132,7 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
         ("digest_rounds_total", "Comparisons", of_comparisons(lambda each: each.rounds)),
         ("conflicts_total", "Conflicts in what it sent", conflicts),
         ("overruled_total", "Statements of it that its signer had no right to make", overruled),
+        ("deleted_refused_total", "What it sent of projects deleted here", deleted_refused),
         (
             "fetched_total",
             "Entities fetched by comparing",

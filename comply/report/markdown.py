@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from comply.report.about import ABSENT, methodology, title
-from comply.result import CaseResult, Subject, Verdict, results_of, tally
+from comply.result import CaseResult, Subject, Verdict, coverage, results_of, tally
 
 _LAST_LINES, _LAST_WORDS = 5, 400
 
@@ -84,6 +84,7 @@ def _summary(subject: Subject) -> Iterator[str]:
         yield f"- Not tested to the end: {_text(subject.problem)}"
     yield f"- Required: {tally([subject])}"
     yield f"- Tests: {', '.join(counts) or 'none'}"
+    yield f"- Coverage: {coverage([subject])}"
     yield f"- Time: {subject.ran} tests in {subject.seconds:.1f} s"
     if subject.stray:
         yield f"- Lines on stdout that are not messages, in: {_text(', '.join(subject.stray))}"

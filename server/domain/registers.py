@@ -1,6 +1,6 @@
 """Registers: values of which the one with the earlier or the later stamp stays (design §5, §7)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -38,8 +38,49 @@ class RepoClaim(NamedTuple):
         }
 
 
-def settle(claims: Iterable[RepoClaim]) -> list[RepoClaim]:
-    """One claim for each agent; the first one, the earliest, holds the repo (design §5).
+class ClaimRelease(NamedTuple):
+    """An agent's claims on a repo end that were made up to the stamp `released_at`. `agent_id` is
+    without its version; `by` is the agent that released the repo. `signature` is as in a claim."""
+
+    agent_id: str
+    by: str
+    released_at: int
+    signature: str | None = None
+
+    def body(self) -> dict[str, str | int]:
+        """The members that are signed."""
+        return {"agent_id": self.agent_id, "by": self.by, "released_at": self.released_at}
+
+
+def latest_releases(releases: Iterable[ClaimRelease]) -> dict[str, ClaimRelease]:
+    """The release that counts for each agent: the latest, with equal stamps the larger text."""
+    latest: dict[str, ClaimRelease] = {}
+    for release in releases:
+        known = latest.get(release.agent_id)
+        if known is None or _order_of(known) < _order_of(release):
+            latest[release.agent_id] = release
+    return latest
+
+
+def is_released(claim: RepoClaim, releases: Mapping[str, ClaimRelease]) -> bool:
+    """Whether a claim has ended. A renewal doesn't revive it; joining anew makes a later claim."""
+    release = releases.get(identity(claim.agent_id))
+    return release is not None and claim.claimed_at <= release.released_at
+
+
+def may_release(project_id: str, node: str, claimed_through: str | None) -> bool:
+    """Whether a node's statement that a claim has ended counts: that of the project's founder, or
+    of the node that signed the claim (`claimed_through`)."""
+    if claimed_through is not None and same_agent(node, claimed_through):
+        return True
+    return is_founder(project_id, node)
+
+
+def settle(
+    claims: Iterable[RepoClaim], releases: Mapping[str, ClaimRelease] | None = None
+) -> list[RepoClaim]:
+    """One claim for each agent; the first one, the earliest, holds the repo (design §5) unless it
+    is released. Released claims come last.
 
     Of one agent's claims the one that was renewed last counts. Equal times are ordered by the text,
     so that every node with the same claims finds the same holder.
@@ -49,7 +90,10 @@ def settle(claims: Iterable[RepoClaim]) -> list[RepoClaim]:
         known = latest.get(identity(claim.agent_id))
         if known is None or _renewal(known) < _renewal(claim):
             latest[identity(claim.agent_id)] = claim
-    return sorted(latest.values(), key=lambda claim: (claim.claimed_at, claim.agent_id))
+    return sorted(
+        latest.values(),
+        key=lambda claim: (is_released(claim, releases or {}), claim.claimed_at, claim.agent_id),
+    )
 
 
 def later(
@@ -91,6 +135,10 @@ def gives_way(known: dict[str, Any], sent: dict[str, Any], weights: tuple[int, i
 
 def _renewal(claim: RepoClaim) -> tuple[Any, ...]:
     return claim.renewed_at, -claim.claimed_at, claim.agent_id, claim.agent_endpoint or ""
+
+
+def _order_of(release: ClaimRelease) -> tuple[int, str]:
+    return release.released_at, release.by
 
 
 def _comparable(value: tuple[Any, ...]) -> tuple[int, str]:

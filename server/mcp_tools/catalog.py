@@ -155,7 +155,7 @@ _TABLE = (
         render.projects,
         reads=True,
         fixed={"summary": True},
-        left_out=frozenset({"summary"}),
+        left_out=frozenset({"summary", "includeArchived"}),
     ),
     McpTool(
         "cacp_project_get",

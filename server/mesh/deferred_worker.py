@@ -120,7 +120,7 @@ class DeferredWorker:
         """Fetch the project that a message is for, if it is unknown here (design §7)."""
         if project_id is None:
             return
-        if self._database.read(partial(projects.header, project_id=project_id)) is not None:
+        if self._database.read(partial(projects.known_of, ids=[project_id])):
             return
         if source.agent_id in self._unreachable:
             raise self._unreachable[source.agent_id]

@@ -11,7 +11,7 @@ from peers.digest import Name
 from peers.unequal import Pair
 from schemas.mesh import DigestResult, EntityKind
 from server.mesh.checked_link import CheckedLink
-from server.store import digests
+from server.store import digests, lifecycle
 from server.store.database import Database
 from server.util.batches import batches
 
@@ -91,4 +91,13 @@ class DigestWalk:
         for place in prefixes:
             if len(place) == digest.DEPTH:
                 own_leaves |= self._database.read(lambda db, p=place: digests.leaves_at(db, p))  # type: ignore[misc]
-        return digest.lacking(own_leaves, peer_digest.leaves)
+        lacking = digest.lacking(own_leaves, peer_digest.leaves)
+        # The peer is about to hear of the deletion; nothing of such a project is taken from it.
+        deleted = self._database.read(
+            lambda db: lifecycle.deleted_of(db, {name.project_id for name in lacking})
+        )
+        return {
+            name: pair
+            for name, pair in lacking.items()
+            if name.entity == "project" or name.project_id not in deleted
+        }

@@ -14,6 +14,7 @@ from server.util.log_once import RateLimitedLog
 
 IN_ORDER = (
     "cacp/project/sync",
+    "cacp/project/syncState",
     "cacp/contract/sync",
     "cacp/context/sync",
     "cacp/file/syncRequest",

@@ -192,7 +192,10 @@ class ForeignChannel:
 
     async def _send_entities(self, project_id: str, names: list[Name]) -> dict[Name, str]:
         """Send entities of one project, in up to three attempts. Returns those that the peer has
-        not taken, each with why."""
+        not taken, each with why. Nothing is sent of a deleted project: a foreign peer knows no
+        deletion, and keeps its copy."""
+        if self._database.read(partial(projects.header, project_id=project_id)) is None:
+            return {}
         refused: dict[Name, str] = {}
         retry = dict.fromkeys(sorted(names, key=lambda name: name.entity != "project"), "")
         for step in STEPS:

@@ -11,6 +11,7 @@ from peers.digest import Name
 from peers.errors import CallError, PeerRefused
 from schemas.errors import ErrorCode
 from server.domain.errors import Refusal
+from server.methods.base import PROJECT_DELETED
 from server.methods.sync.composer import BuiltMessages, Composer
 from server.node import Node
 from server.store.peers import Peer
@@ -169,6 +170,10 @@ class MeshChannel:
         """Note why the peer refused an entity. Raises errors of the peer's storage: it may take the
         same message later."""
         reason = str(refused)[:SAID_MAX]
+        if refused.data.get("reason") == PROJECT_DELETED:
+            # The deletion itself comes from the peer, or by a comparison.
+            name_once("peer_deleted_project", peer=self._peer.agent_id, reason=reason)
+            return
         if refused.code == ErrorCode.METHOD_NOT_FOUND:
             # A peer of an earlier release, which doesn't know entities of this kind.
             name_once("peer_refuses", peer=self._peer.agent_id, reason=reason)

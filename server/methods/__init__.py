@@ -5,6 +5,8 @@ applies the decision (design §2)."""
 from server.methods.cacp import (  # isort: skip
     attention,
     project,
+    lifecycle,
+    repo,
     contract,
     contract_overview,
     context,
@@ -17,6 +19,7 @@ from server.methods.sync import (  # isort: skip
     bans,
     equivocation,
     file_exchange,
+    project_state,
     registration,
 )
 from server.methods import rpc  # isort: skip
@@ -61,10 +64,13 @@ __all__ = [
     "implementation",
     "inbox",
     "lease",
+    "lifecycle",
     "project",
+    "project_state",
     "query",
     "registration",
     "remote_mail",
+    "repo",
     "rpc",
     "send",
     "team",

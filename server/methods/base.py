@@ -13,13 +13,14 @@ from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from peers.clock import after
+from schemas.base import iso
 from server.auth.authenticator import Caller
 from server.domain.access import Access
-from server.domain.agents import same_agent
+from server.domain.agents import identity, same_agent
 from server.domain.contract_steps import Party
-from server.domain.errors import Forbidden, InvalidInput, NotFound, Refusal
+from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Refusal
 from server.node import Node
-from server.store import changes, digests, projects
+from server.store import changes, claims, digests, lifecycle, projects
 from server.store.database import Database
 from server.store.files import File
 from server.store.group_commit import Transaction
@@ -36,6 +37,8 @@ Reach = Literal["project", "own", "nothing", "node"]
 "project": the project that its params name, which must be one of the caller's. "own": whatever the
 method narrows to the caller's projects. "nothing": no project's data. "node": the whole node, which
 such callers are refused."""
+PROJECT_DELETED = "project_deleted"
+"""The reason of refusals that concern a deleted project; peers know it too."""
 
 
 def _unchecked() -> None:
@@ -311,16 +314,47 @@ def page_of(
     return page, {"nextCursor": cursor_of(page[-1])} if len(rows) > limit else {}
 
 
-def no_project(project_id: str) -> NotFound:
-    return NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
+def no_project(ctx: Context, project_id: str) -> NotFound:
+    """The refusal for a project that is not here. Of a deleted one it says who deleted it, when."""
+    deleted = lifecycle.find(ctx.db, project_id)
+    if deleted is None:
+        return NotFound(f"There is no project {project_id}", kind="project", projectId=project_id)
+    at = iso(deleted.stamp)
+    return NotFound(
+        f"Project {deleted.name} ({project_id}) was deleted by {deleted.by} at {at}",
+        reason=PROJECT_DELETED,
+        kind="deleted_project",
+        projectId=project_id,
+        name=deleted.name,
+        deletedBy=deleted.by,
+        deletedAt=at,
+    )
 
 
 def open_project(ctx: Context, project_id: str) -> Membership:
-    """The project's name, policy and members. Raises NotFound."""
+    """The project's name, policy and members. Raises NotFound, and Conflict when a caller writes to
+    an archived project. What other nodes send is joined with it nevertheless."""
     project = projects.membership(ctx.db, project_id)
     if project is None:
-        raise no_project(project_id)
+        raise no_project(ctx, project_id)
+    if project.is_archived and ctx.transaction is not None and ctx.origin is None:
+        raise _archived(ctx, project_id)
     return project
+
+
+def _archived(ctx: Context, project_id: str) -> Conflict:
+    register = lifecycle.find(ctx.db, project_id)
+    assert register is not None
+    at = iso(register.stamp)
+    return Conflict(
+        f"Project {register.name} was archived by {register.by} at {at} and can only be read. To "
+        "change it, the agent that created it or the operator of a node that takes part calls "
+        f"cacp/project/unarchive, or `cacp project unarchive {project_id}`",
+        reason="project_archived",
+        projectId=project_id,
+        archivedBy=register.by,
+        archivedAt=at,
+    )
 
 
 def party(ctx: Context, project_id: str, project: Membership) -> Party:
@@ -338,6 +372,7 @@ def party(ctx: Context, project_id: str, project: Membership) -> Party:
         and (caller.via == "local" or member.name == caller.repo)
     ]
     if not held:
+        _check_not_released(ctx, project_id, project)
         raise Forbidden(
             f"You hold no repo in project {project_id}: call cacp/project/join first",
             reason="not_a_member",
@@ -345,6 +380,29 @@ def party(ctx: Context, project_id: str, project: Membership) -> Party:
         )
     own = next((member for member in held if member.name == caller.repo), held[0])
     return Party(own.repo_id, caller.agent_id)
+
+
+def _check_not_released(ctx: Context, project_id: str, project: Membership) -> None:
+    """Raises Forbidden when the caller held a repo that was released since."""
+    for member in project.members:
+        ended = claims.releases(ctx.db, project_id, member.repo_id)
+        release = ended.get(identity(ctx.caller.agent_id))
+        if release is None:
+            continue
+        at = iso(release.released_at)
+        now = (
+            f"{member.agent_id} holds it now"
+            if member.agent_id
+            else "Nobody holds it now: call cacp/project/join to hold it again"
+        )
+        raise Forbidden(
+            f"Repo {member.name} was released from you by {release.by} at {at}. {now}",
+            reason="repo_released",
+            repo=member.name,
+            releasedBy=release.by,
+            releasedAt=at,
+            heldBy=member.agent_id,
+        )
 
 
 def check_member(ctx: Context, project_id: str, project: Membership) -> None:

@@ -1,11 +1,12 @@
 """Claims of agents on repos: the one that holds, and those that lost to it (design §5)."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from server.domain.agents import same_agent
+from server.domain.agents import identity, same_agent
 from server.domain.authorship import signer_of
-from server.domain.registers import RepoClaim
+from server.domain.registers import ClaimRelease, RepoClaim, is_released
+from server.domain.registers import settle as settled_claims
 from server.store.sql import SQL
 
 # On the hot path: run as text, which is faster than aiosql's own call.
@@ -43,9 +44,67 @@ def is_signed_by(db: sqlite3.Connection, project_id: str, node: str, own: str) -
     return any(same_agent(signer, node) for signer in signers(db, project_id, own))
 
 
-def settle(db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[RepoClaim]) -> None:
-    """Replace the claims on a repo; the first one holds."""
-    SQL.drop_lost_claims(db, project_id=project_id, repo_id=repo_id)
-    for place, claim in enumerate(claims):
-        put = SQL.put_lost_claim if place else SQL.put_claim
-        put(db, project_id=project_id, repo_id=repo_id, **claim._asdict())
+def releases(db: sqlite3.Connection, project_id: str, repo_id: str) -> dict[str, ClaimRelease]:
+    """The releases of claims on a repo, by agent."""
+    rows = SQL.releases_of_repo(db, project_id=project_id, repo_id=repo_id)
+    return {row[0]: ClaimRelease(*row) for row in rows}
+
+
+def is_released_from(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
+    """Whether a repo was released from an agent at some time."""
+    return identity(agent_id) in releases(db, project_id, repo_id)
+
+
+def releases_of(db: sqlite3.Connection, project_id: str) -> list[tuple[str, ClaimRelease]]:
+    """All releases of claims in a project, each with its repo."""
+    rows = SQL.releases_of_project(db, project_id=project_id)
+    return [(row[0], ClaimRelease(*row[1:])) for row in rows]
+
+
+def put_release(
+    db: sqlite3.Connection, project_id: str, repo_id: str, release: ClaimRelease
+) -> None:
+    """Store a release, in place of an earlier one of the same agent, and settle the claims."""
+    SQL.put_release(db, project_id=project_id, repo_id=repo_id, **release._asdict())
+    settle(db, project_id, repo_id, every(db, project_id, repo_id))
+
+
+def claim_anew(
+    db: sqlite3.Connection,
+    project_id: str,
+    repo_id: str,
+    agent_id: str,
+    agent_endpoint: str | None,
+    after: Callable[[int], int],
+) -> None:
+    """Claim a repo for an agent, or renew its claim. A claim that was released is replaced by one
+    that is later than the release. `after` gives a stamp after another."""
+    ended = releases(db, project_id, repo_id)
+    known = every(db, project_id, repo_id)
+    own = next((claim for claim in known if same_agent(claim.agent_id, agent_id)), None)
+    release = ended.get(identity(agent_id))
+    stamp = after(max(own.renewed_at if own else 0, release.released_at if release else 0))
+    claimed_at, endpoint = stamp, agent_endpoint
+    if own is not None and not is_released(own, ended):
+        claimed_at, endpoint = own.claimed_at, agent_endpoint or own.agent_endpoint
+    new = RepoClaim(agent_id, endpoint, claimed_at, stamp)
+    settle(db, project_id, repo_id, [*known, new])
+
+
+def settle(
+    db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[RepoClaim]
+) -> list[RepoClaim]:
+    """Replace the claims on a repo by one for each agent, which are returned. The first one holds
+    the repo, unless it is released."""
+    ended = releases(db, project_id, repo_id)
+    settled = settled_claims(claims, ended)
+    place = {"project_id": project_id, "repo_id": repo_id}
+    SQL.drop_lost_claims(db, **place)
+    held = settled[:1] if settled and not is_released(settled[0], ended) else []
+    if not held:
+        SQL.clear_claim(db, **place)
+    for claim in held:
+        SQL.put_claim(db, **place, **claim._asdict())
+    for claim in settled[len(held) :]:
+        SQL.put_lost_claim(db, **place, **claim._asdict())
+    return settled

@@ -61,9 +61,7 @@ def catch_up(db: sqlite3.Connection) -> bool:
     sums: dict[str, str] = {}
     for name in names:
         _count(db, name, sums)
-    db.executemany(
-        _PUT_SUM, [{"prefix": prefix, "digest": total} for prefix, total in sums.items()]
-    )
+    _put_sums(db, sums)
     changes.put_meta(db, _CURSOR, str(page[-1].seq))
     return len(page) < _PAGE
 
@@ -109,8 +107,20 @@ def held_of(db: sqlite3.Connection, name: Name) -> str:
 
 
 def leaf_of(db: sqlite3.Connection, name: Name) -> str:
-    """The digest of an entity as it is stored now."""
-    return digest.leaf(name, _state(db, name))
+    """The digest of an entity as it is stored now; NOTHING for content of a deleted project."""
+    state = list(_state(db, name))
+    if not state and SQL.is_deleted(db, project_id=name.project_id) is not None:
+        return digest.NOTHING
+    return digest.leaf(name, state)
+
+
+def forget_content(db: sqlite3.Connection, project_id: str) -> None:
+    """Take what was counted of a deleted project's content out of the sums."""
+    sums: dict[str, str] = {}
+    for place, known in SQL.content_digests(db, project_id=project_id):
+        _add(db, place, known, sums)
+    SQL.drop_content_digests(db, project_id=project_id)
+    _put_sums(db, sums)
 
 
 def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
@@ -121,12 +131,22 @@ def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
     if now == before:
         return
     db.execute(_PUT_DIGEST, {**at, "place": place, "digest": now})
-    change = digest.xor(before, now)
+    _add(db, place, digest.xor(before, now), sums)
+
+
+def _add(db: sqlite3.Connection, place: str, change: str, sums: dict[str, str]) -> None:
+    """Apply a change of a digest to the sums of its prefixes."""
     for prefix in digest.prefixes_of(place):
         known = sums.get(prefix)
         if known is None:
             [known] = db.execute(_SUM, {"prefix": prefix}).fetchone() or [digest.NOTHING]
         sums[prefix] = digest.xor(known, change)
+
+
+def _put_sums(db: sqlite3.Connection, sums: dict[str, str]) -> None:
+    db.executemany(
+        _PUT_SUM, [{"prefix": prefix, "digest": total} for prefix, total in sums.items()]
+    )
 
 
 def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
@@ -136,6 +156,8 @@ def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
         rows = [*SQL.project_state(db, project_id=name.project_id)]
         rows += SQL.repo_states(db, project_id=name.project_id)
         rows += SQL.lost_claim_states(db, project_id=name.project_id)
+        rows += SQL.release_states(db, project_id=name.project_id)
+        rows += SQL.lifecycle_state(db, project_id=name.project_id)
         return [orjson.dumps(row) for row in rows]
     if name.entity == "contract":
         return [

@@ -22,6 +22,8 @@ ENTITIES = (
     "repos",
     "aliases",
     "claim_conflicts",
+    "claim_releases",
+    "project_lifecycle",
     "contracts",
     "facts",
     "packets",

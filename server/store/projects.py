@@ -80,14 +80,15 @@ class Membership(NamedTuple):
     name: str
     agreement_policy: AgreementPolicy
     members: tuple[RepoMember, ...]
+    is_archived: bool = False
 
 
 def membership(db: sqlite3.Connection, project_id: str) -> Membership | None:
     rows = db.execute(_MEMBERSHIP, {"project_id": project_id}).fetchall()
     if not rows:
         return None
-    members = tuple(RepoMember(*row[2:]) for row in rows if row[2] is not None)
-    return Membership(rows[0][0], rows[0][1], members)
+    members = tuple(RepoMember(*row[3:]) for row in rows if row[3] is not None)
+    return Membership(rows[0][0], rows[0][1], members, rows[0][2] == "archived")
 
 
 def header(db: sqlite3.Connection, project_id: str) -> ProjectHeader | None:
@@ -96,14 +97,20 @@ def header(db: sqlite3.Connection, project_id: str) -> ProjectHeader | None:
 
 
 def headers_before(
-    db: sqlite3.Connection, created_at: int, project_id: str, limit: int
+    db: sqlite3.Connection,
+    created_at: int,
+    project_id: str,
+    limit: int,
+    *,
+    archived: bool = True,
 ) -> list[ProjectHeader]:
-    """Projects before the given position, the newest first.
+    """Projects before the given position, the newest first; with `archived`, the archived ones too.
 
     The order is (created_at, project_id): the same on all nodes with the same projects, and new
     projects come before all pages that were read.
     """
-    rows = SQL.project_headers_before(db, created_at=created_at, project_id=project_id, limit=limit)
+    position = {"created_at": created_at, "project_id": project_id}
+    rows = SQL.project_headers_before(db, **position, with_archived=archived, limit=limit)
     return [ProjectHeader(*row) for row in rows]
 
 
@@ -113,8 +120,9 @@ def headers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[ProjectHeader
     return sorted(headers, key=lambda header: (header.created_at, header.project_id), reverse=True)
 
 
-def count(db: sqlite3.Connection) -> int:
-    return int(SQL.project_count(db))
+def count(db: sqlite3.Connection, *, archived: bool = True) -> int:
+    """The number of projects; with `archived`, the archived ones too."""
+    return int(SQL.project_count(db, with_archived=archived))
 
 
 def repos(db: sqlite3.Connection, project_id: str) -> list[Repo]:
@@ -132,12 +140,23 @@ def held_repos(db: sqlite3.Connection, project_id: str | None) -> list[RepoOfAge
 
 
 def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
-    """The ids of those projects that are known here."""
-    return {project_id for project_id in ids if header(db, project_id) is not None}
+    """The ids of those projects that are known here, the deleted ones included."""
+    return {
+        project_id
+        for project_id in ids
+        if SQL.is_known_project(db, project_id=project_id) is not None
+    }
 
 
-def insert(db: sqlite3.Connection, header: ProjectHeader, repos: list[Repo]) -> None:
-    SQL.insert_project(db, **header._asdict())
+def insert(
+    db: sqlite3.Connection,
+    header: ProjectHeader,
+    repos: list[Repo],
+    *,
+    created_by: str | None = None,
+) -> None:
+    """Add a project. `created_by` is the agent that created it at this node."""
+    SQL.insert_project(db, **header._asdict(), created_by=created_by)
     for repo in repos:
         insert_repo(db, header.project_id, repo)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from peers.clock import AHEAD, Shift, shift_of
-from server.store import changes, claims, context_packets, contracts, files, projects
+from server.store import changes, claims, context_packets, contracts, files, lifecycle, projects
 from server.store.sql import SQL
 
 _GIVEN = "given"
@@ -112,6 +112,13 @@ def _restamp(db: sqlite3.Connection, node: str, given: int, now: int) -> Shift |
 
 
 def _restamp_project(db: sqlite3.Connection, project_id: str, moved: Shift) -> None:
+    register = lifecycle.find(db, project_id)
+    if register is not None and register.signature is None:
+        lifecycle.put(db, project_id, register._replace(stamp=moved.move(register.stamp)))
+    for repo_id, release in claims.releases_of(db, project_id):
+        if release.signature is None:
+            again = release._replace(released_at=moved.move(release.released_at))
+            claims.put_release(db, project_id, repo_id, again)
     header = projects.header(db, project_id)
     if header is None:
         return

@@ -127,6 +127,26 @@ def facts(at: Ground) -> list[Json]:
     ]
 
 
+def project_state(at: Ground) -> Json:
+    """That a project is active, and that the sender has released its own repo."""
+    register = {
+        "state": "active",
+        "name": "Profiles",
+        "by": at.member,
+        "stamp": at.now,
+        "signature": SIGN,
+    }
+    released = {
+        "repo_id": at.repo,
+        "agent_id": identity(at.member),
+        "by": at.member,
+        "released_at": at.now,
+        "signature": SIGN,
+    }
+    state = {"project_id": at.project, "lifecycle": register, "releases": [released]}
+    return {"state": state, "keys": {at.member: at.key.public}}
+
+
 def project_sync(at: Ground) -> Json:
     claim = {
         "agent_id": at.member,
@@ -286,8 +306,12 @@ def mail(at: Ground) -> Json:
     return {"messages": [{"letter": letter, "signature": SIGN}], "receipts": receipts}
 
 
+LIFECYCLE = frozenset({"state", "name", "by", "stamp"})
+RELEASE = frozenset({"agent_id", "by", "released_at"})
+"""What is signed of a project's lifecycle, and of a release."""
 SEEDS: dict[str, Callable[[Ground], Json]] = {
     "cacp/project/sync": project_sync,
+    "cacp/project/syncState": project_state,
     "cacp/contract/sync": contract_sync,
     "cacp/context/sync": context_sync,
     "cacp/repo/sync": repo_sync,
@@ -322,6 +346,7 @@ def sealed(at: Ground, params: Any) -> Any:
     whole = deepcopy(params)
     project = whole.get("projectId")
     _seal_repos(at, whole)
+    _seal_state(at, whole)
     registers = whole.get("registers")
     if isinstance(registers, dict):
         header = {name: one for name, one in registers.items() if name in HEADER}
@@ -354,6 +379,16 @@ def sealed(at: Ground, params: Any) -> Any:
             one["text"] = text
             _seal(at, one, "mail", identity(at.node), {"text": text})
     return whole
+
+
+def _seal_state(at: Ground, whole: Json) -> None:
+    project = _member(whole, "state", "project_id")
+    for one in _objects([_member(whole, "state", "lifecycle")]):
+        said = {name: value for name, value in one.items() if name in LIFECYCLE}
+        _seal(at, one, "lifecycle", project, said)
+    for one in _objects(_member(whole, "state", "releases")):
+        said = {name: value for name, value in one.items() if name in RELEASE}
+        _seal(at, one, "release", one.get("repo_id"), said)
 
 
 def _seal_repos(at: Ground, whole: Json) -> None:

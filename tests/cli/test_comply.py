@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from comply.files import suites
-from tests.cli.run import ROOT, cacp
+from tests.cli.run import ROOT, cacp, environment_of
 from tests.support.node import Node
 from tests.support.waiting import PATIENCE
 
@@ -102,7 +102,10 @@ def test_run_reports_in_every_form(node: Node, frontend_key: str, tmp_path: Path
     who = ["--url", node.url, "--key2", frontend_key, "--sync-key", sync_key]
     done = cacp("comply", "run", "cacp-2.0", "json-rpc-2.0", *who, *options)
     assert done.exit_code == 4, done.stdout
-    assert done.stderr.endswith("cacp: 12 of 99 required tests not tested\n")
+    assert done.stderr.endswith(
+        "cacp: 12 of 99 required tests not tested\n"
+        "cacp: coverage: 116 of 128 tests applied (90 %)\n"
+    )
     assert "| Contract: agree " in done.stdout
     assert "PASS cacp-2.0/contract.agree" in done.stderr
     assert all(file.stat().st_size > 300 for file in files)
@@ -158,8 +161,8 @@ def test_an_agent_of_the_settings_is_tested(tmp_path: Path) -> None:
     done = cacp(*run, "keeper")
     assert done.exit_code == 0, done.output
     assert (
-        "## keeper Summary\n\n- Required: 2 of 2 pass\n- Tests: 2 PASS\n- Time: 2 tests in "
-        in done.stdout
+        "## keeper Summary\n\n- Required: 2 of 2 pass\n- Tests: 2 PASS\n"
+        "- Coverage: 2 of 2 tests applied (100 %)\n- Time: 2 tests in " in done.stdout
     )
     missing = cacp(*run, "nobody")
     assert missing.exit_code == 2
@@ -206,3 +209,35 @@ def test_record_writes_a_test(ended: signal.Signals | None, tmp_path: Path) -> N
     steps = json.loads(file.read_text())["steps"]
     assert steps[0]["send"]["method"] == "no/such/method"
     assert steps[1]["expect"]["messages"][0]["response"]["error"]["code"] == -32601
+
+
+def test_an_interrupted_run_removes_what_it_has_made(node: Node, tmp_path: Path) -> None:
+    """And says what it could not remove: nobody may delete a peer's registration."""
+    before = node.call("cacp/project/list", includeArchived=True)["total"]
+    keys = {
+        "key": node.key("aid://example.com/comply-first@1.0.0", "comply-first"),
+        "key2": node.key("aid://example.com/comply-second@1.0.0", "comply-second"),
+    }
+    words = ["comply", "run", "cacp-2.0", "--url", node.url, "-j", "2"]
+    words += ["--repo", "comply-first", "--repo2", "comply-second"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli.main", *words],
+        env=environment_of(**keys),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stderr is not None
+        # Its tests run in the order of their names, and most of them make a project.
+        while "context.share-invalid" not in running.stderr.readline():
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        printed = running.stderr.read()
+        assert running.wait(PATIENCE) == 130
+    name = node.url.partition("://")[2]
+    assert f"cacp: {name}: removed " in printed, printed
+    assert "not removed" not in printed
+    assert "cacp: coverage: " in printed
+    assert node.call("cacp/project/list", includeArchived=True)["total"] == before
+    assert node.query("SELECT count(*) FROM project_lifecycle WHERE state = 'deleted'")[0][0] > 3

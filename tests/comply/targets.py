@@ -34,6 +34,9 @@ class Scripted:
     async def open(self, case: Case) -> "ScriptedSession":
         return ScriptedSession()
 
+    async def clean(self) -> list[str]:
+        return []
+
     async def close(self) -> None:
         self.closed = True
 

@@ -49,6 +49,9 @@ class Ours:
 
     async def learn(self) -> None: ...
 
+    async def clean(self) -> list[str]:
+        return []
+
     async def close(self) -> None: ...
 
 

@@ -51,3 +51,25 @@ def test_a_subject_that_was_not_tested_and_a_signal_have_a_status_of_their_own()
     assert judge([gone], frozenset()).status == 3
     assert judge([gone], frozenset()).errors == ["x: it is gone"]
     assert judge([gone], frozenset(), (), signal.SIGTERM).status == 143
+
+
+def test_a_run_of_which_little_applied_proves_little() -> None:
+    """Unless the user says that so little is enough."""
+    tests = [
+        result(str(number), Verdict.PASS if number < 41 else Verdict.NA, "optional")
+        for number in range(130)
+    ]
+    thin = judge([Subject("x", {}, tests)], frozenset())
+    assert (thin.status, thin.coverage) == (
+        5,
+        "coverage: 41 of 130 tests applied (31 %), which proves little: --min-coverage is 33 %",
+    )
+    enough = judge([Subject("x", {}, tests)], frozenset(), min_coverage=31)
+    assert (enough.status, enough.coverage) == (0, "coverage: 41 of 130 tests applied (31 %)")
+    assert judge([Subject("x", {}, tests)], frozenset(), min_coverage=32).status == 5
+    gaps = frozenset(f"suite/{number} NA" for number in range(41, 130))
+    assert judge([Subject("x", {}, tests)], gaps).status == 0, "the baseline names the gaps"
+    failed = [*tests, result("f", Verdict.FAIL)]
+    assert judge([Subject("x", {}, failed)], frozenset()).status == 1
+    third = [result("a", Verdict.PASS), *(result(n, Verdict.NA, "optional") for n in "bc")]
+    assert judge([Subject("x", {}, third)], frozenset()).status == 0

@@ -127,6 +127,14 @@ class Slow(Scripted):
         self.begun: list[str] = []
         self.let_go: list[str] = []
 
+    async def clean(self) -> list[str]:
+        """Another Ctrl-C comes while it is cleaned up."""
+        assert len(self.let_go) == 2
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return ["removed 2 things"]
+
     async def open(self, case: Case) -> "SlowSession":
         return SlowSession(self, case.id)
 
@@ -157,6 +165,8 @@ def test_a_signal_lets_go_of_all_that_runs() -> None:
     whole = run(target, jobs=2)
     assert whole.ended_by is signal.SIGINT
     assert sorted(target.let_go) == target.begun == ["a", "b"]
+    assert whole.subjects[0].cleanup == ["removed 2 things"]
+    assert target.closed
 
 
 @pytest.mark.usefixtures("handlers")

@@ -41,6 +41,7 @@ LABELLED = {
     "cacp_peer_fetched_total",
     "cacp_peer_lag_seconds",
     "cacp_peer_overruled_total",
+    "cacp_peer_deleted_refused_total",
     "cacp_peer_retries_total",
     "cacp_peer_sent_total",
     "cacp_peer_undelivered",

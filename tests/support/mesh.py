@@ -103,6 +103,8 @@ def state(node: Queried) -> str:
         "repos": "SELECT project_id, repo_id, name, role, language, relevant_paths, url, stamp,"
         " agent_id, agent_endpoint, claimed_at FROM repos",
         "lost": "SELECT project_id, repo_id, agent_id, claimed_at FROM claim_conflicts",
+        "lifecycle": "SELECT project_id, state, name, by_agent, stamp FROM project_lifecycle",
+        "released": "SELECT project_id, repo_id, agent_id, released_at FROM claim_releases",
         "facts": "SELECT contract_id, kind, key, stamp, body FROM facts",
         "contracts": "SELECT contract_id, version, status, document, history FROM contracts",
         "packets": "SELECT project_id, packet_id, document FROM packets",

@@ -23,7 +23,8 @@ _NAMED_WRONG = """
     not_waiting human_needed human_elsewhere home_elsewhere looks_like_another
 """
 _TOO_LATE = """
-    illegal_transition archived client_id_reused idempotency_key_reused sequence_taken
+    illegal_transition archived project_archived repo_released
+    client_id_reused idempotency_key_reused sequence_taken
     stale_version own_version already_member handoff_cycle handoff_id_taken last_coordinator
     ownership_conflict task_blocked task_exists task_status team_closed team_exists team_full
 """

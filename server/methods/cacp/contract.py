@@ -200,6 +200,7 @@ def get(ctx: Context, params: GetContractParams) -> Any:
         ctx.db, params.project_id, params.contract_id, history=params.include_history
     )
     if document is None:
+        open_project(ctx, params.project_id)
         raise no_contract(params)
     return document
 
@@ -224,6 +225,7 @@ def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
 def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     """List the steps of a contract: who, what, when and why; oldest first."""
     if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
+        open_project(ctx, params.project_id)
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
     current = domain.current_of(facts)

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from schemas.base import iso
 from schemas.project import (
     AddRepoParams,
     AddRepoResult,
@@ -39,9 +40,9 @@ from server.methods.base import (
     writes,
 )
 from server.methods.cacp.authority import check_own, weight_of_repo
-from server.store import projects
+from server.store import claims, lifecycle, projects
 from server.store.metered import metered
-from server.store.projects import ProjectHeader, Repo
+from server.store.projects import Membership, ProjectHeader, Repo, RepoMember
 
 PAGE_BYTES = 4 * 1024 * 1024
 """Bytes at which a page of whole projects ends early."""
@@ -76,6 +77,7 @@ def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
             _repo(ctx, project_id, repo, ctx.stamp + place, claim=True)
             for place, repo in enumerate(params.repos)
         ],
+        created_by=ctx.caller.agent_id,
     )
     ctx.record("project", project_id, project_id, "created")
     return {"projectId": project_id, "status": "created", "repoCount": len(names)}
@@ -89,16 +91,7 @@ def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
     without one, the endpoint stays. From then on this node signs the repo's description.
     """
     project = open_project(ctx, params.project_id)
-    member = next(
-        (candidate for candidate in project.members if candidate.name == params.repo_name), None
-    )
-    if member is None:
-        raise NotFound(
-            f"Project {params.project_id} has no repo {params.repo_name}: "
-            "add it with cacp/project/addRepo",
-            kind="repo",
-            repos=[candidate.name for candidate in project.members],
-        )
+    member = member_named(params.project_id, project, params.repo_name)
     caller = ctx.caller
     if caller.via != "local" and params.repo_name != caller.repo:
         raise Forbidden(
@@ -115,17 +108,26 @@ def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
         )
     if params.agent_endpoint is not None:
         check_endpoint(params.agent_endpoint, loopback_allowed=ctx.node.loopback)
-    projects.update_claim(
-        ctx.db,
-        params.project_id,
-        member.repo_id,
-        caller.agent_id,
-        params.agent_endpoint,
-        ctx.stamp,
-    )
-    _sign_description(ctx, params.project_id, member.repo_id)
+    claim = (ctx.db, params.project_id, member.repo_id, caller.agent_id, params.agent_endpoint)
+    if claims.is_released_from(ctx.db, params.project_id, member.repo_id, caller.agent_id):
+        claims.claim_anew(*claim, ctx.after)
+    else:
+        projects.update_claim(*claim, ctx.stamp)
+    sign_description(ctx, params.project_id, member.repo_id)
     ctx.record("repo", member.repo_id, params.project_id, "joined")
     return {"repoId": member.repo_id, "status": "joined", "projectName": project.name}
+
+
+def member_named(project_id: str, project: Membership, name: str) -> RepoMember:
+    """A project's repo by its name. Raises NotFound."""
+    for member in project.members:
+        if member.name == name:
+            return member
+    raise NotFound(
+        f"Project {project_id} has no repo {name}: add it with cacp/project/addRepo",
+        kind="repo",
+        repos=[member.name for member in project.members],
+    )
 
 
 def _other_repo(own: str | None, wanted: str) -> str:
@@ -147,8 +149,9 @@ def get(ctx: Context, params: ProjectParams) -> dict[str, Any]:
     """
     header = _header(ctx, params.project_id)
     if not params.summary:
-        return projects.whole(ctx.db, header)
+        return _whole(ctx, header)
     shown, last = projects.outline(ctx.db, header, params.cursor or "", OUTLINE_LIMIT)
+    shown |= _archived(ctx, header, "archivedBy", "archivedAt")
     return shown if last is None else shown | {"nextCursor": last}
 
 
@@ -163,24 +166,31 @@ def get(ctx: Context, params: ProjectParams) -> dict[str, Any]:
 )
 def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
     """List whole projects, the newest first, as many as fit into 4 MB; `summary` lists short forms,
-    50 at a time. `total` is the number of all projects. When more follow, `nextCursor` is the
+    50 at a time. Archived projects are left out without `includeArchived`. `total` is the number
+    of all projects that are listed. When more follow, `nextCursor` is the
     `cursor` of the next page, and `more` says so in words.
     """
     limit = params.limit or (SUMMARY_LIMIT if params.summary else WHOLE_LIMIT)
     before = parse_cursor(params.cursor, NEWEST)
     own = ctx.caller.projects
     if own is None:
-        headers = projects.headers_before(ctx.db, *before, limit + 1)
-        total = projects.count(ctx.db)
+        archived = params.include_archived
+        headers = projects.headers_before(ctx.db, *before, limit + 1, archived=archived)
+        total = projects.count(ctx.db, archived=archived)
     else:
-        allowed = projects.headers_of(ctx.db, own)
+        allowed = [
+            header
+            for header in projects.headers_of(ctx.db, own)
+            if params.include_archived or not _archived(ctx, header)
+        ]
         headers = [header for header in allowed if (header.created_at, header.project_id) < before]
         total = len(allowed)
     page: list[Any] = []
     size = 0
     for header in headers[:limit]:
         if params.summary:
-            page.append(projects.summary(ctx.db, header))
+            summary = projects.summary(ctx.db, header)
+            page.append(summary | _archived(ctx, header, "archivedBy", "archivedAt"))
             continue
         document = _within(ctx, header, PAGE_BYTES - size) if page else _first(ctx, header)
         if document is None:
@@ -198,6 +208,20 @@ def list_(ctx: Context, params: ListProjectsParams) -> dict[str, Any]:
     return result
 
 
+def _whole(ctx: Context, header: ProjectHeader) -> dict[str, Any]:
+    return projects.whole(ctx.db, header) | _archived(ctx, header)
+
+
+def _archived(
+    ctx: Context, header: ProjectHeader, by: str = "archived_by", at: str = "archived_at"
+) -> dict[str, Any]:
+    """Who archived a project, and when, under these names; empty unless it is archived."""
+    register = lifecycle.find(ctx.db, header.project_id)
+    if register is None or register.state != "archived":
+        return {}
+    return {by: register.by, at: iso(register.stamp)}
+
+
 def _cursor_after(header: ProjectHeader) -> str:
     return cursor_after(header.created_at, header.project_id)
 
@@ -205,7 +229,7 @@ def _cursor_after(header: ProjectHeader) -> str:
 def _first(ctx: Context, header: ProjectHeader) -> bytes:
     """The first project of a page, however large. Raises TooLarge with the next page's cursor."""
     try:
-        return orjson.dumps(projects.whole(ctx.db, header))
+        return orjson.dumps(_whole(ctx, header))
     except TooLarge as refusal:
         refusal.data |= {"projectId": header.project_id, "nextCursor": _cursor_after(header)}
         raise
@@ -223,7 +247,7 @@ def _within(ctx: Context, header: ProjectHeader, room: int) -> bytes | None:
 
     try:
         with metered(ctx.db, count):
-            return orjson.dumps(projects.whole(ctx.db, header))
+            return orjson.dumps(_whole(ctx, header))
     except _Full:
         return None
 
@@ -277,7 +301,7 @@ def _repo(ctx: Context, project_id: str, repo: RepoParams, stamp: int, *, claim:
     )
 
 
-def _sign_description(ctx: Context, project_id: str, repo_id: str) -> None:
+def sign_description(ctx: Context, project_id: str, repo_id: str) -> None:
     """Have this node sign the description of a repo that is held here, unless the founder has
     signed it: no other node's description would count."""
     [repo] = [
@@ -294,12 +318,12 @@ def _fresh_id(ctx: Context) -> str:
     return free_id(
         ctx,
         partial(founded_by, ctx.node.agent_id),
-        lambda project_id: projects.header(ctx.db, project_id) is not None,
+        lambda project_id: bool(projects.known_of(ctx.db, [project_id])),
     )
 
 
 def _header(ctx: Context, project_id: str) -> ProjectHeader:
     header = projects.header(ctx.db, project_id)
     if header is None:
-        raise no_project(project_id)
+        raise no_project(ctx, project_id)
     return header

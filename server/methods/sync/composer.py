@@ -18,7 +18,17 @@ from server.domain.authorship import statement
 from server.domain.errors import Refusal
 from server.domain.registers import RepoClaim
 from server.node import Node
-from server.store import changes, claims, context_packets, contracts, files, mesh, peers, projects
+from server.store import (
+    changes,
+    claims,
+    context_packets,
+    contracts,
+    files,
+    lifecycle,
+    mesh,
+    peers,
+    projects,
+)
 from server.store.database import Database
 from server.util.log_once import RateLimitedLog
 
@@ -165,12 +175,36 @@ class MessageBuilder:
     def _project(self, name: Name) -> list[Message]:
         header = projects.header(self._db, name.project_id)
         if header is None:
-            return []
+            return self._state_of_project(name.project_id)
         repos = projects.repos(self._db, name.project_id)
         # A repo is listed in the project as well as in its registers.
         sized = [(repo, BESIDE + 2 * len(repo.relevant_paths)) for repo in repos]
         self._size = sum(size for _, size in sized)
-        return [self._part_of_project(header, part) for part in _parts(sized)]
+        parts = [self._part_of_project(header, part) for part in _parts(sized)]
+        return parts + self._state_of_project(name.project_id)
+
+    def _state_of_project(self, project_id: str) -> list[Message]:
+        """The lifecycle and the releases of a project; no message if there are none."""
+        register = lifecycle.find(self._db, project_id)
+        releases = claims.releases_of(self._db, project_id)
+        if register is None and not releases:
+            return []
+        state: dict[str, Any] = {"project_id": project_id}
+        if register is not None:
+            state["lifecycle"] = self._registered(
+                "lifecycle", project_id, register.body(), register.signature
+            )
+        state["releases"] = [
+            self._registered("release", repo_id, release.body(), release.signature)
+            | {"repo_id": repo_id}
+            for repo_id, release in releases
+        ]
+        return [{"method": "cacp/project/syncState", "params": {"state": state}}]
+
+    def _registered(
+        self, kind: str, place: str, body: dict[str, Any], kept: str | None
+    ) -> dict[str, Any]:
+        return {**body, "signature": self._signature(kind, place, body, None, kept)}
 
     def _part_of_project(
         self, header: projects.ProjectHeader, repos: list[projects.Repo]

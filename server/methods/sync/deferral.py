@@ -18,6 +18,7 @@ _SIGNED: Any = {
     "header_signature": True,
     "facts": {"__all__": {"signature"}},
     "registers": {"signature": True, "repos": _REPOS},
+    "state": {"lifecycle": {"signature"}, "releases": {"__all__": {"signature"}}},
 }
 
 
@@ -27,6 +28,7 @@ SUBJECTS = {
     "file": "file_id",
     "request": "request_id",
     "project": "project_id",
+    "state": "project_id",
 }
 """The member of a message that has its entity, and the entity's id."""
 

@@ -10,7 +10,7 @@ from server.domain.errors import Refusal
 from server.domain.identifiers import repo_id_for
 from server.methods.base import Context
 from server.methods.sync.sending_peer import SendingPeer
-from server.store import peers, projects
+from server.store import claims, peers, projects
 from server.store.projects import Repo, RepoMember
 
 NO_REPO = "The peer holds no repo of this project"
@@ -112,6 +112,9 @@ def _merge_claim(source: SendingPeer, member: RepoMember, endpoint: str | None) 
             return _renew_endpoint(source, member, endpoint)
         projects.keep_lost_claim(ctx.db, *claim)
         source.skip("repo", member.repo_id, f"Repo {member.name} is held by another agent")
+        return False
+    if claims.is_released_from(ctx.db, source.project_id, member.repo_id, source.agent_id):
+        source.skip("repo", member.repo_id, f"Repo {member.name} was released from the peer")
         return False
     projects.update_claim(ctx.db, *claim)
     ctx.record("repo", member.repo_id, source.project_id, "joined")

@@ -12,11 +12,16 @@ from server.domain.agents import identity
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Refusal
 from server.domain.identifiers import repo_id_for
-from server.domain.registers import RepoClaim, Weight, later, settle
+from server.domain.registers import RepoClaim, Weight, is_released, later, settle
 from server.methods.base import Context
 from server.methods.cacp.authority import counts, weight_of_repo
 from server.methods.sync.merge_register import RegisterMerge, RegisterRef
-from server.methods.sync.peer_message import UNCHANGED, MergeOutcome, PeerMessage
+from server.methods.sync.peer_message import (
+    UNCHANGED,
+    MergeOutcome,
+    PeerMessage,
+    check_not_deleted,
+)
 from server.methods.sync.signer_check import SignerCheck, kept_of
 from server.store import claims, projects
 from server.store.projects import ProjectHeader, Repo
@@ -35,6 +40,8 @@ class ProjectMerge:
         """Join a project's registers with those here."""
         ctx, message, project_id = self._ctx, self._message, params.project.project_id
         known = projects.header(ctx.db, project_id)
+        if known is None:
+            check_not_deleted(ctx, message.source, project_id)
         sent = _header_of(ctx, project_id, register)
         signature = register.signature
         if signature is not None and not self._signers.accept(
@@ -161,12 +168,13 @@ class ProjectMerge:
             self._note_two_claims(repo_id, known, claim, sent.signature)
             if self._may_claim(repo_id, claim, sent.signature):
                 added.append(claim)
-        settled = settle([*known, *added])
-        if {repr(claim.body()) for claim in settled} == before:
+        if {repr(claim.body()) for claim in settle([*known, *added])} == before:
             return False
-        claims.settle(ctx.db, project_id, repo_id, settled)
+        settled = claims.settle(ctx.db, project_id, repo_id, [*known, *added])
         self._message.see(max(claim.renewed_at for claim in settled))
-        if len(settled) > len(known) and len(settled) > 1:
+        ended = claims.releases(ctx.db, project_id, repo_id)
+        rivals = [claim for claim in settled if not is_released(claim, ended)]
+        if len(settled) > len(known) and len(rivals) > 1:
             ctx.record("conflict", repo_id, project_id, "claim_lost")
         return True
 

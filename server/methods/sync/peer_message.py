@@ -7,10 +7,11 @@ from peers.clock import is_ahead, is_due
 from schemas.base import iso
 from server.domain.agents import same_agent
 from server.domain.errors import NotFound
-from server.methods.base import Context, open_project
+from server.methods.base import Context, no_project, open_project
 from server.methods.sync.deferral import defer, signed_message, subject
-from server.store import claims, deferred
+from server.store import claims, deferred, lifecycle
 from server.store.group_commit import Transaction
+from server.store.projects import Membership
 from server.util.log_once import name_once
 
 T = TypeVar("T")
@@ -56,8 +57,13 @@ class PeerMessage:
         return memo[key]  # type: ignore[no-any-return]
 
     def open_project(self, project_id: str) -> None:
-        """Raises NotFound for an unknown project."""
-        self.once(("project", project_id), lambda: open_project(self.ctx, project_id))
+        """Raises NotFound for an unknown project, and for a deleted one."""
+
+        def look_up() -> Membership:
+            check_not_deleted(self.ctx, self.source, project_id)
+            return open_project(self.ctx, project_id)
+
+        self.once(("project", project_id), look_up)
 
     def has_claimed(self, project_id: str, repo_id: str, agent_id: str) -> bool:
         """Whether the agent has claimed the repo here."""
@@ -106,6 +112,14 @@ class PeerMessage:
         transaction.stored = max(transaction.stored, stamp)
         if not is_ahead(stamp, transaction.now):
             transaction.seen = max(transaction.seen, stamp)
+
+
+def check_not_deleted(ctx: Context, source: str, project_id: str) -> None:
+    """Raises NotFound when a peer sends something of a project that was deleted, and counts it."""
+    register = lifecycle.find(ctx.db, project_id)
+    if register is not None and register.is_deleted:
+        ctx.node.deleted_refused[source] += 1
+        raise no_project(ctx, project_id)
 
 
 def no_claim(project_id: str, repo_id: str, agent_id: str) -> NotFound:

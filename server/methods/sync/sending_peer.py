@@ -11,8 +11,9 @@ from server.domain.agents import check_canonical, same_agent
 from server.domain.errors import Forbidden
 from server.methods.base import Context, open_project
 from server.methods.sync.deferral import defer
-from server.store import deferred, mesh, peers, projects
-from server.store.projects import Membership
+from server.methods.sync.peer_message import check_not_deleted
+from server.store import claims, deferred, mesh, peers, projects
+from server.store.projects import Membership, RepoMember
 from server.util.log_once import name_once
 
 
@@ -50,18 +51,23 @@ class SendingPeer:
 
     @property
     def repo_id(self) -> str | None:
-        """The peer's own repo in the project: that of its name, unless another agent holds it."""
+        """The peer's own repo in the project: that of its name, unless another agent holds it or it
+        was released from the peer."""
         own = [
             member
             for member in self.project.members
             if (
-                member.name == self.repo
+                member.name == self.repo and not self._is_released(member)
                 if member.agent_id is None
                 else same_agent(member.agent_id, self.agent_id)
             )
         ]
         named = next((member for member in own if member.name == self.repo), None)
         return (named or own[0]).repo_id if own else None
+
+    def _is_released(self, member: RepoMember) -> bool:
+        place = (self.project_id, member.repo_id, self.agent_id)
+        return claims.is_released_from(self.ctx.db, *place)
 
     def local_id(self, repo_id: str) -> str:
         """The id here of a repo that the peer names. An id of this node is never an alias."""
@@ -104,6 +110,7 @@ def sending_peer(ctx: Context, source_agent: str, project_id: str) -> SendingPee
             f"{source_agent} may not sync without a key: register it, or send its key",
             reason="unknown_peer",
         )
+    check_not_deleted(ctx, peer.agent_id, project_id)
     # The change is the peer's own, so it is not sent back to it.
     caller = Caller(peer.agent_id, peer.repo_name or "", "unkeyed", "peer")
     return SendingPeer(replace(ctx, caller=caller), peer.agent_id, caller.repo, project_id)
@@ -126,4 +133,6 @@ def _authenticated(ctx: Context, source_agent: str, project_id: str) -> SendingP
                 reason="unknown_peer",
             )
         is_mesh = memo["mesh", caller.agent_id] = peer.secret is not None
+    if not is_mesh:
+        check_not_deleted(ctx, caller.agent_id, project_id)
     return SendingPeer(ctx, caller.agent_id, caller.repo, project_id, is_mesh)

@@ -18,7 +18,9 @@ SELECT subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo,
 FROM attention_openings;
 
 -- name: opening_counts()
-SELECT kind, count(*) FROM attention_openings GROUP BY kind;
+SELECT kind, count(*) FROM attention_openings
+WHERE project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
+GROUP BY kind;
 
 -- name: repos_held_by(identity)
 SELECT r.project_id, r.repo_id, r.name, r.agent_id, r.stamp FROM repos AS r
@@ -30,7 +32,9 @@ SELECT o.subject_id, o.item_id, o.kind, o.urgency, o.since, o.project_id, o.repo
        o.not_agent
 FROM repos AS r JOIN attention_openings AS o
   ON o.project_id = r.project_id AND o.repo_id IN (r.repo_id, '')
-WHERE r.agent_id = :identity OR (r.agent_id >= :identity || '@' AND r.agent_id < :identity || 'A');
+WHERE (r.agent_id = :identity
+       OR (r.agent_id >= :identity || '@' AND r.agent_id < :identity || 'A'))
+  AND o.project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived');
 
 -- name: contract_keys()
 SELECT project_id, contract_id FROM contracts;
@@ -51,7 +55,11 @@ SELECT l.project_id, l.repo_id, l.agent_id, r.agent_id, l.claimed_at
 FROM claim_conflicts AS l JOIN repos AS r ON r.project_id = l.project_id AND r.repo_id = l.repo_id
 WHERE r.agent_id IS NOT NULL
   AND (l.agent_id = :identity
-       OR (l.agent_id >= :identity || '@' AND l.agent_id < :identity || 'A'));
+       OR (l.agent_id >= :identity || '@' AND l.agent_id < :identity || 'A'))
+  AND l.project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
+  AND NOT EXISTS (SELECT 1 FROM claim_releases AS e
+                  WHERE e.project_id = l.project_id AND e.repo_id = l.repo_id
+                    AND e.agent_id = :identity AND l.claimed_at <= e.released_at);
 
 -- name: has_written_about(identity, topic, holder)$
 SELECT 1 FROM messages

@@ -23,3 +23,26 @@ DELETE FROM claim_conflicts WHERE project_id = :project_id AND repo_id = :repo_i
 SELECT claim_signature FROM repos WHERE project_id = :project_id AND agent_id IS NOT NULL
 UNION ALL
 SELECT signature FROM claim_conflicts WHERE project_id = :project_id;
+
+-- name: clear_claim(project_id, repo_id)!
+UPDATE repos SET agent_id = NULL, agent_endpoint = NULL, claimed_at = NULL, renewed_at = NULL,
+                 claim_signature = NULL
+WHERE project_id = :project_id AND repo_id = :repo_id;
+
+-- name: releases_of_repo(project_id, repo_id)
+SELECT agent_id, by_agent, released_at, signature FROM claim_releases
+WHERE project_id = :project_id AND repo_id = :repo_id;
+
+-- name: releases_of_project(project_id)
+SELECT repo_id, agent_id, by_agent, released_at, signature FROM claim_releases
+WHERE project_id = :project_id ORDER BY repo_id, agent_id;
+
+-- name: release_states(project_id)
+SELECT 'released', repo_id, agent_id, by_agent, released_at FROM claim_releases
+WHERE project_id = :project_id;
+
+-- name: put_release(project_id, repo_id, agent_id, by, released_at, signature)!
+INSERT INTO claim_releases (project_id, repo_id, agent_id, by_agent, released_at, signature)
+VALUES (:project_id, :repo_id, :agent_id, :by, :released_at, :signature)
+ON CONFLICT (project_id, repo_id, agent_id) DO UPDATE SET by_agent = excluded.by_agent,
+    released_at = excluded.released_at, signature = excluded.signature;

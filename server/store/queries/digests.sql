@@ -95,5 +95,10 @@ line AS (
 SELECT (SELECT count(*) FROM projects), (SELECT count(*) FROM contracts),
        (SELECT count(*) FROM packets), (SELECT count(*) FROM files),
        (SELECT count(*) FROM versions) - (SELECT count(*) FROM line)
-         + (SELECT count(*) FROM claim_conflicts),
+         + (SELECT count(*) FROM claim_conflicts c WHERE NOT EXISTS (
+                SELECT 1 FROM claim_releases r
+                WHERE r.project_id = c.project_id AND r.repo_id = c.repo_id
+                  AND (r.agent_id = c.agent_id
+                       OR substr(c.agent_id, 1, length(r.agent_id) + 1) = r.agent_id || '@')
+                  AND c.claimed_at <= r.released_at)),
        (SELECT count(*) FROM set_aside);

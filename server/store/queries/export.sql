@@ -14,6 +14,14 @@ SELECT project_id, alias, repo_id FROM repo_aliases ORDER BY project_id, alias;
 SELECT project_id, repo_id, agent_id, agent_endpoint, claimed_at
 FROM claim_conflicts ORDER BY project_id, repo_id, agent_id;
 
+-- name: export_claim_releases()
+SELECT project_id, repo_id, agent_id, by_agent, released_at
+FROM claim_releases ORDER BY project_id, repo_id, agent_id;
+
+-- name: export_project_lifecycle()
+SELECT project_id, state, name, by_agent, stamp
+FROM project_lifecycle ORDER BY project_id;
+
 -- name: export_contracts()
 SELECT project_id, document, history FROM contracts ORDER BY project_id, contract_id;
 

@@ -1,8 +1,8 @@
--- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp, signature)!
-INSERT INTO projects
-    (project_id, name, objective, status, agreement_policy, created_at, stamp, signature)
-VALUES
-    (:project_id, :name, :objective, :status, :agreement_policy, :created_at, :stamp, :signature);
+-- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp, signature, created_by)!
+INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at, stamp,
+                      signature, created_by)
+VALUES (:project_id, :name, :objective, :status, :agreement_policy, :created_at, :stamp,
+        :signature, :created_by);
 
 -- name: update_project_header(name, objective, status, agreement_policy, created_at, stamp, signature, project_id)!
 UPDATE projects SET name = :name, objective = :objective, status = :status,
@@ -14,15 +14,23 @@ WHERE project_id = :project_id;
 SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature
 FROM projects WHERE project_id = :project_id;
 
--- name: project_headers_before(created_at, project_id, limit)
+-- name: is_known_project(project_id)$
+SELECT 1 FROM projects WHERE project_id = :project_id
+UNION SELECT 1 FROM project_lifecycle WHERE project_id = :project_id;
+
+-- name: project_headers_before(created_at, project_id, with_archived, limit)
 SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature
 FROM projects
 WHERE (created_at, project_id) < (:created_at, :project_id)
+  AND (:with_archived OR project_id NOT IN (
+      SELECT project_id FROM project_lifecycle WHERE state = 'archived'))
 ORDER BY created_at DESC, project_id DESC
 LIMIT :limit;
 
--- name: project_count()$
-SELECT count(*) FROM projects;
+-- name: project_count(with_archived)$
+SELECT count(*) FROM projects
+WHERE :with_archived OR project_id NOT IN (
+    SELECT project_id FROM project_lifecycle WHERE state = 'archived');
 
 -- name: project_counts(project_id)^
 SELECT count(*), max(updated_at) FROM contracts WHERE project_id = :project_id;
@@ -47,8 +55,9 @@ WHERE r.agent_id IS NOT NULL AND (:project_id IS NULL OR p.project_id = :project
 SELECT DISTINCT project_id FROM repos WHERE agent_id = :agent_id ORDER BY project_id;
 
 -- name: membership(project_id)
-SELECT p.name, p.agreement_policy, r.repo_id, r.name, r.agent_id
+SELECT p.name, p.agreement_policy, l.state, r.repo_id, r.name, r.agent_id
 FROM projects p LEFT JOIN repos r ON r.project_id = p.project_id
+     LEFT JOIN project_lifecycle l ON l.project_id = p.project_id
 WHERE p.project_id = :project_id
 ORDER BY r.stamp, r.repo_id;
 

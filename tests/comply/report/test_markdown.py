@@ -24,7 +24,8 @@ def test_it_is_as_in_the_sample() -> None:
     )
     assert (
         "## agent-one Summary\n\n- Required: 1 of 2 pass, 1 fail\n"
-        "- Tests: 1 PASS, 1 FAIL, 1 NA\n- Time: 3 tests in 0.0 s\n" in text
+        "- Tests: 1 PASS, 1 FAIL, 1 NA\n"
+        "- Coverage: 2 of 3 tests applied (66 %)\n- Time: 3 tests in 0.0 s\n" in text
     )
     assert "- Lines on stdout that are not messages, in: cancel\n- Modes: not advertised" in text
     assert "- Not tested: modes is not offered (1)\n- Links: https://example.com/cancel" in text

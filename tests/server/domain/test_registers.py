@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from server.domain.agents import identity
 from server.domain.identifiers import founded_by
-from server.domain.registers import RepoClaim, Weight, gives_way, later, settle, weight_on_repo
+from server.domain.registers import (
+    ClaimRelease,
+    RepoClaim,
+    Weight,
+    gives_way,
+    is_released,
+    later,
+    latest_releases,
+    may_release,
+    settle,
+    weight_on_repo,
+)
 
 CLAIMS = st.lists(
     st.builds(
@@ -45,6 +56,59 @@ def test_joining_again_keeps_the_place() -> None:
     first = RepoClaim("aid://x/a@1", None, 1, 1)
     again = first._replace(agent_endpoint="http://new", renewed_at=9)
     assert settle([first, RepoClaim("peer-7", None, 5, 5), again])[0] == again
+
+
+RELEASES = st.lists(
+    st.builds(
+        ClaimRelease,
+        agent_id=st.sampled_from(["aid://x/a", "aid://x/b", "peer-7"]),
+        by=st.sampled_from(["op", "ana"]),
+        released_at=st.integers(0, 5),
+        signature=st.none(),
+    ),
+    max_size=5,
+)
+
+
+@given(CLAIMS, CLAIMS, RELEASES, RELEASES)
+def test_releases_join_alike_in_any_order_and_with_late_claims(
+    ours: list[RepoClaim],
+    theirs: list[RepoClaim],
+    some: list[ClaimRelease],
+    more: list[ClaimRelease],
+) -> None:
+    ended = latest_releases([*some, *more])
+    assert ended == latest_releases([*more, *some])
+    assert ended == latest_releases([*latest_releases(some).values(), *more, *more])
+    final = settle([*ours, *theirs], ended)
+    first = settle(ours, latest_releases(some))
+    assert settle([*first, *theirs], ended) == final
+    assert settle([*theirs, *settle(ours)], ended) == final
+    assert set(final) == set(settle([*ours, *theirs])), "no claim is forgotten"
+
+
+@given(CLAIMS, RELEASES)
+def test_who_was_released_holds_nothing_until_it_claims_anew(
+    claims: list[RepoClaim], releases: list[ClaimRelease]
+) -> None:
+    ended = latest_releases(releases)
+    settled = settle(claims, ended)
+    held = [claim for claim in settled if not is_released(claim, ended)]
+    assert settled[: len(held)] == held
+    assert [claim.claimed_at for claim in held] == sorted(claim.claimed_at for claim in held)
+    for claim in settled:
+        renewed = claim._replace(renewed_at=99)
+        assert is_released(renewed, ended) == is_released(claim, ended), "a renewal is not a claim"
+        again = claim._replace(claimed_at=99, renewed_at=99)
+        assert not is_released(again, ended)
+
+
+def test_who_may_release_a_claim() -> None:
+    """The node through which it was made, and the one that created the project."""
+    assert may_release(PROJECT, FOUNDER, HOLDER)
+    assert may_release(PROJECT, HOLDER, HOLDER)
+    assert not may_release(PROJECT, MEMBER, HOLDER)
+    assert not may_release(PROJECT, MEMBER, None)
 
 
 @given(VALUES, VALUES)

@@ -78,6 +78,12 @@ PROJECT: dict[str, Json] = {
     "cacp/file/share": {"file": FILE, "relatedContracts": ["contract"]},
     "cacp/file/request": {"description": "d"},
     "cacp/file/listRequests": {},
+    "cacp/project/archive": {},
+    "cacp/project/unarchive": {},
+    "cacp/project/delete": {},
+    "cacp/repo/release": {"repoName": "r"},
+    "cacp/repo/reassign": {"repoName": "r", "agentId": "a"},
+    "cacp/project/syncState": PEER | {"state": {"project_id": "project"}},
     "cacp/file/list": {},
     "cacp/file/get": {"fileId": "file"},
     "cacp/project/sync": PEER,
@@ -171,6 +177,8 @@ TABLES: dict[Reach, dict[str, Json]] = {
     "node": NODE,
 }
 PARAMS: dict[str, Json] = PROJECT | OWN | NOTHING | NODE
+ENDS = {"cacp/project/archive", "cacp/project/delete"}
+"""Not called about the caller's own project, which the tests share."""
 READS = [name for name in PROJECT | OWN if METHODS[name].access == "read"]
 
 REFUSED_TOOLS = {
@@ -395,7 +403,7 @@ def test_things_of_another_project_are_as_if_there_were_none(caller: Caller) -> 
     """The ids of its things beside the caller's own project, and ids that nobody has."""
     theirs = {kind: id for kind, id in caller.other.ids.items() if kind != "project"}
     none = {kind: str(uuid4()) for kind in theirs}
-    for method in [*PROJECT, *OWN]:
+    for method in sorted({*PROJECT, *OWN} - ENDS):
         params = caller.own.call(method, **theirs)
         said = caller.shown(method, params)
         if params == caller.own.call(method):
@@ -413,7 +421,7 @@ def test_a_method_about_the_whole_node_is_refused(caller: Caller) -> None:
 
 
 def test_writes_show_nothing_of_another_project(caller: Caller) -> None:
-    for method in [*PROJECT, *OWN, *NOTHING]:
+    for method in sorted({*PROJECT, *OWN, *NOTHING} - ENDS):
         if method not in READS:
             caller.shown(method, caller.own.call(method))
 

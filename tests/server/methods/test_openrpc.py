@@ -12,6 +12,7 @@ from schemas.base import SAFE_INTEGER
 from schemas.errors import ErrorCode
 from server.methods import METHODS
 from server.methods.openrpc import document, verbose
+from tests.support.node import AGENT
 from tests.support.team import CONTENT, Team
 
 
@@ -169,9 +170,14 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("project/list", limit=2)
     call("agent/list", limit=2)
     call("project/list", limit=2, summary=True)
+    call("project/archive")
+    call("project/unarchive")
+    call("repo/reassign", repoName="infra", agentId=AGENT)
+    call("repo/release", repoName="infra")
+    call("project/delete")
     elsewhere = {name for name in METHODS if name.endswith("/sync")}
     elsewhere |= {"cacp/sync/digest", "cacp/sync/pull", "cacp/sync/file", "cacp/sync/bans"}
-    elsewhere |= {"cacp/file/syncRequest", "cacp/sync/evidence"}
+    elsewhere |= {"cacp/project/syncState", "cacp/file/syncRequest", "cacp/sync/evidence"}
     # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
     elsewhere |= {name for name in METHODS if name.startswith("acp/")}
     elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}

@@ -158,8 +158,10 @@ TABLES = [
     "CREATE TABLE facts (contract_id, kind, key, stamp, body)",
     *(
         f"CREATE TABLE {name} (id)"
-        for name in ("projects", "contracts", "packets", "files", "claim_conflicts", "set_aside")
+        for name in ("projects", "contracts", "packets", "files", "set_aside")
     ),
+    "CREATE TABLE claim_conflicts (project_id, repo_id, agent_id, claimed_at)",
+    "CREATE TABLE claim_releases (project_id, repo_id, agent_id, released_at)",
 ]
 
 

@@ -44,5 +44,5 @@ def test_the_secret_is_made_once(db: sqlite3.Connection, tmp_path: Path) -> None
 
 def test_knows_which_projects_there_are(db: sqlite3.Connection) -> None:
     assert not tokens.has_project(db, "p")
-    db.execute("INSERT INTO projects VALUES ('p', 'n', 'o', 'planning', 'any', 1, 1, NULL)")
+    db.execute("INSERT INTO projects VALUES ('p', 'n', 'o', 'planning', 'any', 1, 1, NULL, NULL)")
     assert tokens.has_project(db, "p")

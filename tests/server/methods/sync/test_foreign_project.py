@@ -1,6 +1,9 @@
 """What is taken of the projects, repos and claims that foreign peers send (design §5, §8)."""
 
+from typing import Any
+
 from server.domain.identifiers import repo_id_for
+from tests.server.methods.refusals import refused
 from tests.server.methods.sync.foreign_peer import (
     MOBILE,
     PEER,
@@ -15,6 +18,7 @@ from tests.server.methods.sync.foreign_peer import (
 )
 from tests.support.node import Node
 from tests.support.team import FRONTEND, Team
+from tests.support.waiting import eventually
 
 __all__ = ["key", "mesh", "shared"]
 
@@ -115,3 +119,40 @@ def test_an_outsider_changes_nothing_of_a_project(mesh: Node, key: str) -> None:
         assert result["status"] == "skipped"
         assert {one["kind"] for one in result["skipped"]} == {"project", "repo", "contract"}
     assert team.backend("project/get") == before
+
+
+# --- what was archived, deleted or released here -------------------------------------------------
+
+
+def test_what_a_peer_sends_of_an_archived_or_deleted_project_is_refused(shared: Team) -> None:
+    """It knows neither, so it is told each time, and counted."""
+    node, project = shared.node, shared.project
+    sent = {"project_id": project, "name": "Again", "objective": "o"}
+    calls: dict[str, dict[str, Any]] = {
+        "project/sync": {"project": project_of() | sent},
+        "contract/sync": {"projectId": project, "contract": contract_of()},
+        "repo/sync": {"projectId": project, "repo": theirs(repo_id="x", agent_id=PEER)},
+    }
+    for what, code in (("archive", -32004), ("delete", -32602)):
+        shared.backend(f"project/{what}")
+        for method, params in calls.items():
+            with refused(code, f"project_{what}d"):
+                send(node, method, **params)
+    rows = node.query("SELECT count(*) FROM projects WHERE project_id = ?", project)
+    assert rows == [(0,)]
+    eventually(lambda: f'deleted_refused_total{{peer="{PEER}"}} 3.0' in node.get("/metrics").text)
+
+
+def test_a_released_peer_does_not_take_its_repo_back(shared: Team) -> None:
+    """Its whole object shows its claim again with each change."""
+    shared.backend("repo/release", repoName=MOBILE)
+    again = theirs(repo_id=repo_id_for(shared.project, MOBILE), agent_id=PEER)
+    for _ in range(2):
+        result = send(shared.node, "repo/sync", projectId=shared.project, repo=again)
+        assert (result["status"], "was released from the peer" in result["reason"]) == (
+            "skipped",
+            True,
+        )
+    assert "agent_id" not in shared.repo(MOBILE)
+    shared.backend("repo/reassign", repoName=MOBILE, agentId=PEER)
+    assert shared.repo(MOBILE)["agent_id"] == PEER

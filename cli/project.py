@@ -1,0 +1,138 @@
+"""`cacp project`: archive, unarchive and delete a project."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from cli.client import DEFAULT_URL, NodeClient, connected
+from cli.options import JsonOption, KeyOption, UrlOption
+from cli.terminal import REFUSED, USAGE, fail, print_json
+from schemas.plain import one_line
+
+app = typer.Typer(
+    name="project",
+    no_args_is_help=True,
+    help="Archive, unarchive or delete a project.",
+)
+
+ProjectArgument = Annotated[
+    str,
+    typer.Argument(metavar="PROJECT", help="A project's name or id, or the beginning of its id."),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+
+
+@app.command()
+def archive(
+    project: ProjectArgument,
+    yes: YesOption = False,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a project read-only and leave it out of lists, on every node that has it.
+
+    Nothing is lost: `cacp project unarchive` makes it active again. It can be done by the agent
+    that created the project, and by the operator of a node that takes part in it.
+
+    \b
+    Examples:
+      cacp project archive "User Auth"
+      cacp project archive 0198c0de --yes --json
+    """
+    with connected(url, key) as node:
+        summary = project_like(node, project)
+        if not yes and sys.stdin.isatty():
+            _confirm(f"Archive project {_named(summary)}? It can only be read then.")
+        _change(node, "archive", summary, as_json)
+
+
+@app.command()
+def unarchive(
+    project: ProjectArgument,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an archived project active again.
+
+    Example: cacp project unarchive "User Auth"
+    """
+    with connected(url, key) as node:
+        _change(node, "unarchive", project_like(node, project), as_json)
+
+
+@app.command()
+def delete(
+    project: ProjectArgument,
+    yes: YesOption = False,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a project for good: its contracts, context and files, on every node that has it.
+
+    A node that is away removes it when it is back. Mail about the project stays. It can be done at
+    the node where the project was created, by the agent that created it and by the operator there.
+    The freed space of the database file is used for new content.
+
+    \b
+    Examples:
+      cacp project delete "User Auth"
+      cacp project delete 0198c0de --yes --json
+    """
+    with connected(url, key) as node:
+        summary = project_like(node, project)
+        if not yes:
+            if not sys.stdin.isatty():
+                fail(USAGE, "deleting is final: give --yes where nobody can be asked")
+            contracts = summary["contractCount"]
+            count = f"{contracts} contract{'' if contracts == 1 else 's'}"
+            _confirm(f"Delete project {_named(summary)} with {count} for good, on every node?")
+        _change(node, "delete", summary, as_json)
+
+
+def project_like(node: NodeClient, wanted: str) -> dict[str, Any]:
+    """The project, archived or not, whose id or name is `wanted`, or whose id begins so. Ends the
+    command if there is none, or several."""
+    params = {"summary": True, "limit": 500, "includeArchived": True}
+    listed = list(node.pages("cacp/project/list", params, "projects"))
+    for matches in (
+        [entry for entry in listed if entry["projectId"] == wanted],
+        [entry for entry in listed if entry["name"] == wanted],
+        [entry for entry in listed if entry["projectId"].startswith(wanted)],
+    ):
+        if len(matches) == 1:
+            return dict(matches[0])
+        if matches:
+            ids = ", ".join(one_line(entry["projectId"]) for entry in matches[:3])
+            more = " …" if len(matches) > 3 else ""
+            shown = one_line(wanted, 60)
+            fail(REFUSED, f"{len(matches)} projects match {shown}: {ids}{more}; give the id")
+    # The node says of a deleted project by whom it was deleted, and when.
+    summary: dict[str, Any] = node.call("cacp/project/get", {"projectId": wanted, "summary": True})
+    return summary
+
+
+def _change(node: NodeClient, what: str, summary: dict[str, Any], as_json: bool) -> None:
+    changed = node.call(f"cacp/project/{what}", {"projectId": summary["projectId"]})
+    if as_json:
+        print_json(changed)
+        return
+    typer.echo(f"Project {_named(summary)} is {changed['status']}.")
+    removed = changed.get("removed")
+    if removed is not None:
+        typer.echo(
+            f"Removed here: contracts {removed['contracts']}, context {removed['packets']}, "
+            f"files {removed['files']} ({removed['bytes']:,} bytes). Other nodes follow."
+        )
+
+
+def _confirm(question: str) -> None:
+    if not typer.confirm(question, err=True):
+        fail(REFUSED, "nothing was changed")
+
+
+def _named(summary: dict[str, Any]) -> str:
+    return f"{one_line(summary['name'], 60)} ({summary['projectId']})"
