@@ -5,6 +5,7 @@ path it came by, so that a list needs no facts of contracts on which nothing wai
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,10 @@ from server.store.sql import SQL, plain
 _OF_SUBJECT = plain(SQL.openings_of_subject)
 _INSERT = plain(SQL.insert_opening)
 _DROP = plain(SQL.drop_opening)
+_REVISE = plain(SQL.revise_openings)
+_ADD = plain(SQL.add_to_opening_count)
+_KIND = 1
+"""The place of an opening's kind in its row."""
 
 
 def renew_contract(db: sqlite3.Connection, project_id: str, contract_id: str, facts: Facts) -> None:
@@ -86,20 +91,31 @@ def note_message(
 
 
 def counts(db: sqlite3.Connection) -> dict[str, int]:
-    """How many openings there are of each kind."""
+    """How many openings of each kind there are, for whomever."""
     return dict(SQL.opening_counts(db))
 
 
 def _renew(
     db: sqlite3.Connection, subject_id: str, project_id: str, opened: Iterable[Opening]
 ) -> None:
-    """Make these the openings of a subject. Rows that stay are not written again."""
+    """Make these the openings of a subject that has changed."""
     missing = {_row(opening): opening for opening in opened}
+    change: Counter[str] = Counter()
+    stays = False
     for *row, seq in db.execute(_OF_SUBJECT, (subject_id, project_id)).fetchall():
         if missing.pop(tuple(row), None) is None:
             db.execute(_DROP, (seq,))
+            change[row[_KIND]] -= 1
+        else:
+            stays = True
+    if stays:
+        db.execute(_REVISE, (subject_id, project_id))
     if missing:
         db.executemany(_INSERT, [(subject_id, *row) for row in missing])
+    change.update(opening.kind for opening in missing.values())
+    for kind, count in change.items():
+        if count:
+            db.execute(_ADD, (kind, count))
 
 
 def _row(opening: Opening) -> tuple[Any, ...]:

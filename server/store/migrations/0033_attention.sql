@@ -1,7 +1,8 @@
 -- What waits on contracts and questions, and for whom (design-next N1): derived from facts and packets
 -- in the transaction that changes them. `repo_id` is empty for all repos of the project but `not_repo`;
--- `not_agent` is empty, or who can't take the step. A start fills the table when `attention_rules` in
--- `meta` is not that of the release.
+-- `not_agent` is empty, or who can't take the step. `revision` counts the changes of the subject since
+-- the row was written. A start fills the tables when `attention_rules` in `meta` is not that of the
+-- release.
 CREATE TABLE attention_openings (
     seq        INTEGER PRIMARY KEY AUTOINCREMENT,
     subject_id TEXT NOT NULL,
@@ -12,10 +13,17 @@ CREATE TABLE attention_openings (
     project_id TEXT NOT NULL,
     repo_id    TEXT NOT NULL,
     not_repo   TEXT NOT NULL,
-    not_agent  TEXT NOT NULL
+    not_agent  TEXT NOT NULL,
+    revision   BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX attention_by_repo ON attention_openings (project_id, repo_id);
 CREATE INDEX attention_by_subject ON attention_openings (subject_id, project_id);
+
+-- How many there are of each kind.
+CREATE TABLE attention_counts (
+    kind TEXT PRIMARY KEY,
+    open BIGINT NOT NULL
+);
 
 -- Messages of type knowledge.query to which nobody but their sender has replied.
 CREATE TABLE unanswered_queries (

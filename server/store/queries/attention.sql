@@ -10,17 +10,26 @@ VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :
 -- name: drop_opening(seq)!
 DELETE FROM attention_openings WHERE seq = :seq;
 
+-- name: revise_openings(subject_id, project_id)!
+UPDATE attention_openings SET revision = revision + 1
+WHERE subject_id = :subject_id AND project_id = :project_id;
+
+-- name: add_to_opening_count(kind, change)!
+INSERT INTO attention_counts (kind, open) VALUES (:kind, :change)
+ON CONFLICT (kind) DO UPDATE SET open = open + excluded.open;
+
 -- name: drop_openings()!
 DELETE FROM attention_openings;
+
+-- name: drop_opening_counts()!
+DELETE FROM attention_counts;
 
 -- name: all_openings()
 SELECT subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent
 FROM attention_openings;
 
 -- name: opening_counts()
-SELECT kind, count(*) FROM attention_openings
-WHERE project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
-GROUP BY kind;
+SELECT kind, open FROM attention_counts WHERE open > 0;
 
 -- name: repos_held_by(identity)
 SELECT r.project_id, r.repo_id, r.name, r.agent_id, r.stamp FROM repos AS r
@@ -28,13 +37,18 @@ WHERE r.agent_id = :identity OR (r.agent_id >= :identity || '@' AND r.agent_id <
 ORDER BY r.project_id, r.stamp, r.repo_id;
 
 -- name: openings_for(identity)
-SELECT o.subject_id, o.item_id, o.kind, o.urgency, o.since, o.project_id, o.repo_id, o.not_repo,
-       o.not_agent
+SELECT o.subject_id, o.seq, o.revision, o.item_id, o.kind, o.urgency, o.since, o.project_id,
+       o.repo_id, o.not_repo, o.not_agent
 FROM repos AS r JOIN attention_openings AS o
   ON o.project_id = r.project_id AND o.repo_id IN (r.repo_id, '')
 WHERE (r.agent_id = :identity
        OR (r.agent_id >= :identity || '@' AND r.agent_id < :identity || 'A'))
   AND o.project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived');
+
+-- name: names_of_projects(ids)
+SELECT p.project_id, p.name, r.repo_id, r.name
+FROM json_each(:ids) AS j JOIN projects AS p ON p.project_id = j.value
+LEFT JOIN repos AS r ON r.project_id = p.project_id;
 
 -- name: contract_keys()
 SELECT project_id, contract_id FROM contracts;

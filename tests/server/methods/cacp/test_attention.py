@@ -8,9 +8,11 @@ from typing import Any
 import orjson
 import pytest
 
+from schemas.attention import ListAttentionParams
 from server.auth.authenticator import Caller
 from server.domain.errors import Forbidden, InvalidInput, NotFound
 from server.methods import METHODS
+from server.methods.base import Context
 from tests.support.in_process_node import HUMAN, InProcessNode, package
 from tests.support.node import AGENT, REPO, check_result
 from tests.support.team import CONTENT, FRONTEND, FRONTEND_AGENT, REPOS
@@ -257,3 +259,25 @@ def test_a_lost_claim_is_settled_with_its_holder(desk: Desk) -> None:
     assert desk.kinds(loser, projectId=desk.project) == ["conflict"]
     desk.do(loser, item, payload__summary="I began too; shall I leave it to you?")
     assert desk.kinds(loser) == []
+
+
+def test_an_item_follows_its_subject_and_its_names(desk: Desk) -> None:
+    """Items that were made before are shown again only while nothing has changed."""
+    contract = desk.proposed()
+    at = {"contractId": contract}
+    first = reading(desk, FRONT)
+    assert reading(desk, FRONT) == first
+    desk.on("project/addRepo", BACK, repo={"name": "ios", "role": "r", "language": "l"})
+    response = {"action": "request_change", "comment": "later", **at}
+    desk.on("contract/respond", BACK, **response)
+    [item] = reading(desk, FRONT)
+    assert item["id"] == first[0]["id"]
+    assert item["detail"]["responses"][0]["comment"] == "later"
+
+
+def reading(desk: Desk, caller: Caller) -> list[Json]:
+    """The list outside a transaction, as a node reads it."""
+    ctx = Context(desk.node.db, caller, desk.node.node, "cacp/attention/list", desk.node.now)
+    listed = METHODS["cacp/attention/list"].run(ctx, ListAttentionParams())
+    items: list[Json] = orjson.loads(orjson.dumps(listed["items"]))
+    return items
