@@ -3,10 +3,11 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from schemas.attention import AttentionKind
 from schemas.base import stamp_of
 from server.domain.agents import identity, same_agent
 from server.domain.attention.claims import LostClaimSubject, topic_of
@@ -16,6 +17,7 @@ from server.domain.attention.handoffs import HandoffSubject
 from server.domain.attention.items import Opening, ProjectNames
 from server.domain.attention.mail import GatedSubject, UnreadSubject
 from server.domain.attention.questions import MailQuestionSubject, QuestionSubject
+from server.domain.contract import current_of, status_of
 from server.store import attention_index, changes, contracts, handoffs, messages, teams
 from server.store.handoffs import Handoff
 from server.store.sql import SQL
@@ -49,12 +51,12 @@ class HeldRepo(NamedTuple):
 
 
 class OpenSubject(NamedTuple):
-    """An opening, and the id of the contract or question on which it is. `state` differs whenever
-    the subject does."""
+    """An opening, and the id of the contract or question on which it is. `revision` differs
+    whenever the subject does."""
 
     subject_id: str
     opening: Opening
-    state: tuple[int, int]
+    revision: int
 
 
 def held_repos(db: sqlite3.Connection, agent_id: str) -> list[HeldRepo]:
@@ -66,7 +68,7 @@ def held_repos(db: sqlite3.Connection, agent_id: str) -> list[HeldRepo]:
 def openings(db: sqlite3.Connection, agent_id: str) -> list[OpenSubject]:
     """The openings on contracts and questions for any repo that an agent holds."""
     rows = db.execute(_OPENINGS, {"identity": identity(agent_id)})
-    return [OpenSubject(row[0], Opening(*row[3:]), (row[1], row[2])) for row in rows]
+    return [OpenSubject(row[0], Opening(*row[2:]), row[1]) for row in rows]
 
 
 def subject_of(
@@ -239,6 +241,15 @@ def _handoff_subject(db: sqlite3.Connection, handoff: Handoff) -> HandoffSubject
     )
 
 
+def open_counts(db: sqlite3.Connection) -> dict[str, float]:
+    """How much waits for anybody, by kind: openings, unanswered questions by mail, handoffs,
+    approvals, and mailboxes with unread mail."""
+    counts: Counter[str] = Counter(attention_index.counts(db))
+    for kind, count in SQL.waiting_of_agents(db):
+        counts[kind] += count
+    return {kind: counts[kind] for kind in get_args(AttentionKind)}
+
+
 # --- deriving anew ------------------------------------------------------------------------------
 
 
@@ -254,7 +265,8 @@ def rebuild(db: sqlite3.Connection) -> None:
     for project_id, contract_id in list(SQL.contract_keys(db)):
         facts = contracts.facts_of(db, contract_id)
         if facts:
-            attention_index.renew_contract(db, project_id, contract_id, facts)
+            current, status = current_of(facts), status_of(facts)
+            attention_index.renew_contract(db, project_id, contract_id, facts, current, status)
     for project_id, packet_id in list(SQL.question_keys(db)):
-        attention_index.renew_question(db, project_id, packet_id)
+        attention_index.renew_packet(db, project_id, packet_id)
     changes.put_meta(db, _RULES_KEY, RULES)

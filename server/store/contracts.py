@@ -88,8 +88,7 @@ def insert(
             "signature": header.signature,
         },
     )
-    at = (version.kind, version.key)
-    attention_index.renew_contract(db, project_id, contract_id, {at: version})
+    attention_index.insert_contract(db, project_id, contract_id, version)
 
 
 def add(
@@ -285,9 +284,9 @@ def renew_copy(
     db: sqlite3.Connection, project_id: str, contract_id: str, header: ContractHeader, facts: Facts
 ) -> None:
     """Renew the materialised contract, except its history, and what waits on it."""
-    attention_index.renew_contract(db, project_id, contract_id, facts)
     current = domain.current_of(facts)
     status = domain.status_of(facts)
+    attention_index.renew_contract(db, project_id, contract_id, facts, current, status)
     updated_at = domain.updated_at(facts)
     work = domain.implementations_of(facts)
     SQL.update_contract(

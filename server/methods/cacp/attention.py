@@ -106,7 +106,7 @@ def _item(
     ctx: Context, entry: OpenSubject, project: ProjectNames, who: Actor
 ) -> WaitingItem | None:
     """The item of an opening: made anew when its subject or a name has changed."""
-    key = (entry.opening.id, entry.state, who.agent_id, who.repos[project.project_id])
+    key = (entry.opening, entry.revision, who.agent_id, who.repos[project.project_id])
     known = ctx.node.attention.get(key)
     if known is not None and known.project == project:
         return known

@@ -1,23 +1,22 @@
 -- What waits on contracts and questions, and for whom (design-next N1): derived from facts and packets
 -- in the transaction that changes them. `repo_id` is empty for all repos of the project but `not_repo`;
--- `not_agent` is empty, or who can't take the step. `revision` counts the changes of the subject since
--- the row was written. A start fills the tables when `attention_rules` in `meta` is not that of the
+-- `not_agent` is empty, or who can't take the step. `revision` is the newest change before the last
+-- write of the subject. A start fills the tables when `attention_rules` in `meta` is not that of the
 -- release.
 CREATE TABLE attention_openings (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id TEXT NOT NULL,
     subject_id TEXT NOT NULL,
     item_id    TEXT NOT NULL,
     kind       TEXT NOT NULL,
     urgency    TEXT NOT NULL,
     since      BIGINT NOT NULL,
-    project_id TEXT NOT NULL,
     repo_id    TEXT NOT NULL,
     not_repo   TEXT NOT NULL,
     not_agent  TEXT NOT NULL,
-    revision   BIGINT NOT NULL DEFAULT 0
-);
+    revision   BIGINT NOT NULL,
+    PRIMARY KEY (project_id, subject_id, item_id)
+) WITHOUT ROWID;
 CREATE INDEX attention_by_repo ON attention_openings (project_id, repo_id);
-CREATE INDEX attention_by_subject ON attention_openings (subject_id, project_id);
 
 -- How many there are of each kind.
 CREATE TABLE attention_counts (

@@ -1,18 +1,20 @@
--- name: openings_of_subject(subject_id, project_id)
-SELECT item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent, seq
-FROM attention_openings WHERE subject_id = :subject_id AND project_id = :project_id;
+-- name: openings_of_subject(project_id, subject_id)
+SELECT item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent
+FROM attention_openings WHERE project_id = :project_id AND subject_id = :subject_id;
 
 -- name: insert_opening(subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent)!
 INSERT INTO attention_openings
-    (subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent)
-VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :not_repo, :not_agent);
+    (subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent, revision)
+VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :not_repo, :not_agent,
+        (SELECT coalesce(max(seq), 0) FROM changes));
 
--- name: drop_opening(seq)!
-DELETE FROM attention_openings WHERE seq = :seq;
+-- name: drop_opening(project_id, subject_id, item_id)!
+DELETE FROM attention_openings
+WHERE project_id = :project_id AND subject_id = :subject_id AND item_id = :item_id;
 
--- name: revise_openings(subject_id, project_id)!
-UPDATE attention_openings SET revision = revision + 1
-WHERE subject_id = :subject_id AND project_id = :project_id;
+-- name: revise_openings(project_id, subject_id)!
+UPDATE attention_openings SET revision = (SELECT coalesce(max(seq), 0) FROM changes)
+WHERE project_id = :project_id AND subject_id = :subject_id;
 
 -- name: add_to_opening_count(kind, change)!
 INSERT INTO attention_counts (kind, open) VALUES (:kind, :change)
@@ -31,13 +33,27 @@ FROM attention_openings;
 -- name: opening_counts()
 SELECT kind, open FROM attention_counts WHERE open > 0;
 
+-- name: waiting_of_agents()
+SELECT 'answer', count(*) FROM unanswered_queries
+UNION ALL
+SELECT 'handoff', count(*) FROM handoffs
+WHERE status IN ('proposed', 'accepted', 'activated', 'completed')
+UNION ALL
+SELECT 'approve', count(*) FROM messages WHERE held = 'gate'
+UNION ALL
+SELECT 'approve', count(*) FROM handoffs AS h JOIN handoff_control AS c ON c.handoff_id = h.id
+WHERE h.status IN ('proposed', 'validating') AND c.human_approval IS NULL
+  AND h.package_json LIKE '%"requires_human_approval":true%'
+UNION ALL
+SELECT 'mail', count(*) FROM mailboxes WHERE high_water > read_count + expired + failed;
+
 -- name: repos_held_by(identity)
 SELECT r.project_id, r.repo_id, r.name, r.agent_id, r.stamp FROM repos AS r
 WHERE r.agent_id = :identity OR (r.agent_id >= :identity || '@' AND r.agent_id < :identity || 'A')
 ORDER BY r.project_id, r.stamp, r.repo_id;
 
 -- name: openings_for(identity)
-SELECT o.subject_id, o.seq, o.revision, o.item_id, o.kind, o.urgency, o.since, o.project_id,
+SELECT o.subject_id, o.revision, o.item_id, o.kind, o.urgency, o.since, o.project_id,
        o.repo_id, o.not_repo, o.not_agent
 FROM repos AS r JOIN attention_openings AS o
   ON o.project_id = r.project_id AND o.repo_id IN (r.repo_id, '')

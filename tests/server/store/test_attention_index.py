@@ -11,7 +11,7 @@ from schemas.context import ContextPacket
 from schemas.facts import Fact, VersionFact
 from server.domain.canonical import digest
 from server.domain.contract import Facts
-from server.store import context_packets, contracts, messages
+from server.store import changes, context_packets, contracts, messages
 from server.store.attention_index import counts
 from server.store.contracts import ContractHeader
 from server.store.messages import MessageRow
@@ -52,6 +52,12 @@ def packet(packet_id: str, repo: str, type: str, reply_to: str | None = None) ->
     )
 
 
+def changed(db: sqlite3.Connection) -> None:
+    """The record of the call that proposed the contract."""
+    about = {"actor": "a", "action": "m", "entity": "contract", "entity_id": "c1"}
+    changes.append(db, at=1, origin="n", project_id=PROJECT, outcome="proposed", **about)
+
+
 def test_they_follow_each_write_of_facts(db: sqlite3.Connection, project: ProjectHeader) -> None:
     proposed(db)
     assert counts(db) == {"respond": 1}
@@ -68,9 +74,10 @@ def test_a_row_that_stays_says_that_its_subject_has_changed(
     proposed(db)
     facts = contracts.facts_of(db, "c1")
     asked = facts_of(facts, Step(0, IOS, "request_change", {}), 2)
+    changed(db)
     contracts.add(db, PROJECT, "c1", HEADER, facts, asked)
-    rows = db.execute("SELECT kind, revision FROM attention_openings ORDER BY seq").fetchall()
-    assert rows == [("respond", 1), ("revise", 0)]
+    rows = db.execute("SELECT kind, revision FROM attention_openings ORDER BY kind").fetchall()
+    assert rows == [("respond", 1), ("revise", 1)]
 
 
 def test_a_question_is_closed_by_its_answer_whichever_comes_first(

@@ -13,6 +13,7 @@ from server.auth.authenticator import Caller
 from server.domain.errors import Forbidden, InvalidInput, NotFound
 from server.methods import METHODS
 from server.methods.base import Context
+from server.store.attention import open_counts
 from tests.support.in_process_node import HUMAN, InProcessNode, package
 from tests.support.node import AGENT, REPO, check_result
 from tests.support.team import CONTENT, FRONTEND, FRONTEND_AGENT, REPOS
@@ -281,3 +282,17 @@ def reading(desk: Desk, caller: Caller) -> list[Json]:
     listed = METHODS["cacp/attention/list"].run(ctx, ListAttentionParams())
     items: list[Json] = orjson.loads(orjson.dumps(listed["items"]))
     return items
+
+
+def test_what_waits_is_counted_by_kind(desk: Desk) -> None:
+    desk.proposed()
+    desk.on("context/askQuestion", BACK, question="q")
+    params = {"action": "initiate", "to": FRONTEND_AGENT, "reason": "r", "package": package()}
+    desk.call("acp/handoff", BACK, **params)
+    counts = open_counts(desk.node.db)
+    assert {kind: count for kind, count in counts.items() if count} == {
+        "respond": 1,
+        "answer": 1,
+        "handoff": 1,
+        "mail": 1,
+    }
