@@ -296,3 +296,33 @@ def test_what_waits_is_counted_by_kind(desk: Desk) -> None:
         "handoff": 1,
         "mail": 1,
     }
+
+
+def test_contracts_on_which_nothing_waits_cost_nothing(desk: Desk) -> None:
+    desk.proposed()
+    before = database_steps(desk)
+    for _ in range(40):
+        at = {"contractId": desk.proposed()}
+        desk.on("contract/respond", FRONT, action="agree", **at)
+        for caller in (BACK, FRONT):
+            desk.on("implementation/complete", caller, **at)
+        desk.on("implementation/verify", FRONT, result="success", **at)
+    assert desk.kinds(FRONT) == ["respond"]
+    assert database_steps(desk) < 1.2 * before
+
+
+def database_steps(desk: Desk) -> int:
+    """How many instructions SQLite runs for one list."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    desk.node.db.set_progress_handler(count, 1)
+    try:
+        reading(desk, FRONT)
+    finally:
+        desk.node.db.set_progress_handler(None, 1)
+    return steps
