@@ -1,7 +1,8 @@
 """cacp/attention/list: what waits for the caller (design-next N1)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from schemas.attention import AttentionKind, ListAttentionParams, ListAttentionResult, Urgency
@@ -20,7 +21,8 @@ Rank = tuple[int, int, str]
 
 
 class Waiting(NamedTuple):
-    """What waits for the caller: an opening, made into an item when it is shown, or an item."""
+    """What waits for the caller: an opening, made into an item when it is shown, or an item.
+    `full` makes one item; `items_of` makes several at less cost."""
 
     id: str
     kind: AttentionKind
@@ -29,6 +31,7 @@ class Waiting(NamedTuple):
     project_id: str | None
     repo_id: str | None
     source: OpenSubject | WaitingItem
+    full: Callable[[], WaitingItem | None]
 
     @property
     def rank(self) -> Rank:
@@ -76,11 +79,12 @@ def list_(ctx: Context, params: ListAttentionParams) -> dict[str, Any]:
     return present(result)
 
 
-def waiting_for(ctx: Context, who: Actor) -> list[Waiting]:
-    """Everything that waits for the caller (`actor_of`), in no order."""
+def waiting_for(ctx: Context, who: Actor | None = None) -> list[Waiting]:
+    """Everything that waits for the caller, in no order. `who` is `actor_of` the context."""
+    who = who or actor_of(ctx)
     waiting = {
         # An agent that holds several repos of a project reads an opening once for each.
-        entry.opening.id: _of_repo(entry, who)
+        entry.opening.id: _of_repo(ctx, entry, who)
         for entry in store.openings(ctx.db, who.agent_id)
         if entry.opening.concerns(who)
     }
@@ -153,17 +157,39 @@ def _own_facts(ctx: Context) -> list[AttentionFacts]:
     return [*facts, *handoffs.values()]
 
 
-def _of_repo(entry: OpenSubject, who: Actor) -> Waiting:
+def _of_repo(ctx: Context, entry: OpenSubject, who: Actor) -> Waiting:
     opening = entry.opening
     own = who.repos[opening.project_id]
     return Waiting(
-        opening.id, opening.kind, opening.urgency, opening.since, opening.project_id, own, entry
+        opening.id,
+        opening.kind,
+        opening.urgency,
+        opening.since,
+        opening.project_id,
+        own,
+        entry,
+        partial(_alone, ctx, entry, who),
     )
+
+
+def _alone(ctx: Context, entry: OpenSubject, who: Actor) -> WaitingItem | None:
+    project_id = entry.opening.project_id
+    project = store.names_of(ctx.db, [project_id]).get(project_id)
+    return None if project is None else _item(ctx, entry, project, who)
 
 
 def _of_agent(item: WaitingItem) -> Waiting:
     project_id = None if item.project is None else item.project.project_id
-    return Waiting(item.id, item.kind, item.urgency, item.since, project_id, item.repo_id, item)
+    return Waiting(
+        item.id,
+        item.kind,
+        item.urgency,
+        item.since,
+        project_id,
+        item.repo_id,
+        item,
+        lambda: item,
+    )
 
 
 def _check(ctx: Context, params: ListAttentionParams, who: Actor) -> None:
