@@ -7,6 +7,7 @@ otherwise gets the whole list.
 
 import hashlib
 import re
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
@@ -85,16 +86,16 @@ async def stream(
     if known is not None and known != state.digest:
         recheck_access()
         yield await _event(session, epoch, state, state.waiting.values(), restarted=True)
-    is_due = False
+    looked_at = time.monotonic()
     while not stopping.is_set():
         next_commit = session.database.next_commit
         recheck_access()
+        # Mail expires without a change, so a stream looks now and then.
+        is_due = time.monotonic() - looked_at >= CHECK_SECONDS
         if not is_due and not session.read(partial(_concerns, state=state)):
             await first(next_commit, stopping, seconds=CHECK_SECONDS)
-            # Mail expires without a change, so an idle stream looks now and then.
-            is_due = not next_commit.is_set()
             continue
-        before, is_due = state, False
+        before, looked_at = state, time.monotonic()
         state = await begin(session, before.project_id)
         opened = [entry for id, entry in state.waiting.items() if id not in before.waiting]
         closed = [id for id in before.waiting if id not in state.waiting]

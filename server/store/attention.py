@@ -7,8 +7,11 @@ from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from schemas.acp import ACPPriority
 from schemas.attention import AttentionKind
 from schemas.base import stamp_of
+from schemas.handoff import HandoffStatus
+from schemas.plain import one_line
 from server.domain.agents import identity, same_agent
 from server.domain.attention.claims import LostClaimSubject, topic_of
 from server.domain.attention.contract_view import ContractSubject
@@ -35,7 +38,9 @@ _LOST_CLAIMS: str = SQL.lost_claims_of.sql
 _QUERIES: str = SQL.queries_to.sql
 _UNREAD: str = SQL.unread_by_priority.sql
 _HANDOFFS: str = SQL.handoffs_waiting_for.sql
+_ELSEWHERE: str = SQL.handoffs_elsewhere_waiting_for.sql
 
+TITLE_WIDTH = 120
 APPROVALS_MAX = 200
 """The most messages, and the most handoffs, that are listed for a human's approval."""
 
@@ -182,11 +187,38 @@ def mail(db: sqlite3.Connection, address: str, now: str) -> list[AttentionFacts]
 
 
 def waiting_handoffs(db: sqlite3.Connection, address: str) -> list[HandoffSubject]:
-    """The handoffs in which a step of an agent may be due: as a party, or as a member of their
-    teamspaces."""
+    """The handoffs in which a step of an agent may be due: as a party, as a member of their
+    teamspaces, or as the receiver of one that another node holds."""
     rows = db.execute(_HANDOFFS, {"address": address}).fetchall()
     ids = [handoff_id for (handoff_id,) in rows]
-    return _handoff_subjects(db, ids)
+    away = db.execute(_ELSEWHERE, {"address": address})
+    return [*_handoff_subjects(db, ids), *(_offered(address, *row) for row in away)]
+
+
+def _offered(
+    address: str,
+    handoff_id: str,
+    status: HandoffStatus,
+    sender: str,
+    priority: ACPPriority,
+    payload_json: str,
+    created_at: str,
+) -> HandoffSubject:
+    """A handoff that another node holds and has offered to an agent here, by its offer."""
+    payload = orjson.loads(payload_json)
+    return HandoffSubject(
+        handoff_id,
+        one_line(payload["summary"], TITLE_WIDTH),
+        payload["summary"],
+        None,
+        None,
+        status,
+        sender,
+        address,
+        priority,
+        payload.get("package_hash") or "",
+        stamp_of(created_at),
+    )
 
 
 def approvals(db: sqlite3.Connection) -> list[AttentionFacts]:

@@ -36,6 +36,12 @@ WHERE q.type = 'knowledge.query' AND NOT EXISTS (
       AND (r.reply_to = q.id OR (r.type = 'knowledge.response'
                                  AND json_extract(r.payload_json, '$.query_id') = q.id)));
 
+-- The message that offered a handoff of another node, and the last status of the handoff that its node
+-- has reported; both are NULL for offers from before.
+ALTER TABLE handoffs_elsewhere ADD COLUMN offer TEXT;
+ALTER TABLE handoffs_elsewhere ADD COLUMN status TEXT;
+CREATE INDEX handoffs_elsewhere_open ON handoffs_elsewhere (recipient) WHERE ended = 0;
+
 CREATE INDEX messages_replies ON messages (reply_to) WHERE reply_to IS NOT NULL;
 
 CREATE INDEX repos_by_agent ON repos (agent_id) WHERE agent_id IS NOT NULL;

@@ -136,5 +136,11 @@ SELECT h.id FROM team_members AS t JOIN handoff_control AS c ON c.team = t.team
 JOIN handoffs AS h ON h.id = c.handoff_id
 WHERE t.agent_id = :address AND h.status IN ('proposed', 'validating', 'completed');
 
+-- name: handoffs_elsewhere_waiting_for(address)
+SELECT e.handoff_id, e.status, m.from_agent, m.priority, m.payload_json, m.created_at
+FROM handoffs_elsewhere AS e JOIN messages AS m ON m.id = e.offer
+WHERE e.recipient = :address AND e.ended = 0 AND e.status IN ('proposed', 'accepted', 'activated')
+  AND NOT EXISTS (SELECT 1 FROM handoffs AS h WHERE h.id = e.handoff_id);
+
 -- name: last_step_of(handoff_id)$
 SELECT max(at) FROM handoff_history WHERE handoff_id = :handoff_id;

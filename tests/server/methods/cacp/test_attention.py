@@ -7,12 +7,16 @@ from typing import Any
 
 import orjson
 import pytest
+from uuid_utils import uuid7
 
 from schemas.attention import ListAttentionParams
+from schemas.handoff import HandoffStatus
 from server.auth.authenticator import Caller
+from server.domain.agents import identity
 from server.domain.errors import Forbidden, InvalidInput, NotFound
 from server.methods import METHODS
 from server.methods.base import Context
+from server.store import handoffs
 from server.store.attention import open_counts
 from tests.support.in_process_node import HUMAN, InProcessNode, package
 from tests.support.node import AGENT, REPO, check_result
@@ -326,3 +330,29 @@ def database_steps(desk: Desk) -> int:
     finally:
         desk.node.db.set_progress_handler(None, 1)
     return steps
+
+
+def test_a_handoff_of_another_node_waits_by_what_that_node_reports(desk: Desk) -> None:
+    handoff_id, node = str(uuid7()), "aid://example.com/far"
+    given = {"to": [FRONTEND_AGENT], "type": "knowledge.push", "payload": {"summary": "Login: r"}}
+    offer = desk.call("acp/send", BACK, **given)["message"]["id"]
+    address = identity(FRONTEND_AGENT)
+    handoffs.put_elsewhere(desk.node.db, handoff_id, address, "task", node, offer)
+
+    def actions() -> list[list[str]]:
+        items = desk.listed(FRONT, kinds=["handoff"])["items"]
+        return [[step["params"]["action"] for step in item["next"]] for item in items]
+
+    assert actions() == [["accept", "reject"]]
+    reports: list[tuple[HandoffStatus, list[list[str]]]] = [
+        ("validating", []),
+        ("accepted", [["activate"]]),
+        ("activated", [["complete"]]),
+        ("completed", []),
+        ("activated", [["complete"]]),
+        ("closed", []),
+    ]
+    for status, expected in reports:
+        handoffs.put_status_elsewhere(desk.node.db, handoff_id, node, status)
+        assert actions() == expected, status
+    assert desk.kinds(BACK) == []
