@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import load, mail
+from bench import attention, load, mail
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
 from bench.node import NodeProcess, bare, node
@@ -28,10 +28,11 @@ def main() -> None:
     parser.add_argument("--contracts", type=int, default=1_000_000, help="size of the large node")
     parser.add_argument("--letters", type=int, default=100_000, help="size of the large mailbox")
     parser.add_argument(
-        "--only", choices=("hot", "wide", "size", "mail"), help="run only this part"
+        "--only", choices=("hot", "wide", "attention", "size", "mail"), help="run only this part"
     )
     options = parser.parse_args()
-    load.require_wrk()
+    if options.only != "attention":
+        load.require_wrk()
     print(f"{os.cpu_count()} cores; wrk with {load.CONNECTIONS} connections, one worker process")
     with tempfile.TemporaryDirectory(prefix="cacp-bench-") as name:
         folder = Path(name)
@@ -39,6 +40,7 @@ def main() -> None:
         parts: dict[str, Callable[[], None]] = {
             "hot": lambda: hot_path(folder, rounds, seconds),
             "wide": lambda: wide_read(folder, seconds),
+            "attention": lambda: waiting(folder),
             "mail": lambda: letters(folder, options.letters, rounds, seconds),
             "size": lambda: size(folder, options.contracts, rounds, seconds),
         }
@@ -105,6 +107,14 @@ def wide_read(folder: Path, seconds: float) -> None:
         f"  /live beside it  p99 {beside.p99 * 1000:8.2f} ms   "
         f"({reads / seconds:.0f} project/get a second)"
     )
+
+
+def waiting(folder: Path) -> None:
+    """cacp/attention/list of an agent in many projects, in this process."""
+    seconds, contracts, items = attention.list_seconds(folder)
+    median, worst = mail.median_and_worst(seconds)
+    print(f"\nattention/list in {attention.PROJECTS} projects, {contracts:,} contracts (aim 2 ms)")
+    print(f"  {items} items wait   median {median * 1000:.2f} ms   worst {worst * 1000:.2f} ms")
 
 
 def letters(folder: Path, size: int, rounds: int, seconds: float) -> None:

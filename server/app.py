@@ -174,6 +174,7 @@ class _Parts:
         node_metrics.count_callers(
             metrics, self.connections, self.dispatcher.budget, self.state.streams
         )
+        node_metrics.count_attention(metrics, database)
         node_metrics.count_mail(metrics, self.push_worker, database)
         node_metrics.count_peers(metrics, self.mesh, database, self.node)
         node_metrics.count_mesh(metrics, self.mesh, self.discovery, database, self.node)

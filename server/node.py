@@ -9,6 +9,7 @@ from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.domain.acp.handoff import HandoffRules
 from server.domain.acp.rules import MailRules
+from server.domain.attention.items import ItemCache
 from server.domain.bans import TrustedBans
 
 
@@ -47,6 +48,7 @@ class Node:
     check_card: Callable[[str], Awaitable[None]] = field(default=_accept_any, repr=False)
     """Refuses the agent at a URL if it has another major version of CACP
     (`util.outgoing_client`)."""
+    attention: ItemCache = field(default_factory=ItemCache, repr=False)
     deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
     """Deferred messages that were dropped since the start: refused, expired or too many."""
     overruled: Counter[str] = field(default_factory=Counter, repr=False)

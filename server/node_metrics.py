@@ -12,7 +12,16 @@ from server.mesh.anti_entropy import Comparison
 from server.mesh.supervisor import Supervisor
 from server.node import Node
 from server.rpc.answer_budget import AnswerBudget
-from server.store import alarms, changes, deferred, equivocations, files, handoffs, mailboxes
+from server.store import (
+    alarms,
+    attention,
+    changes,
+    deferred,
+    equivocations,
+    files,
+    handoffs,
+    mailboxes,
+)
 from server.store.database import Database
 from server.util.loops import Loops
 from server.workers.content_audit import ContentAudit
@@ -79,6 +88,15 @@ def count_callers(
         "Calls refused because their answers were too large or had no room",
         "reason",
         partial(dict, budget.refused),
+    )
+
+
+def count_attention(metrics: Metrics, database: Database) -> None:
+    metrics.family(
+        "cacp_attention_open",
+        "What waits for agents and humans, by kind",
+        "kind",
+        lambda: database.read(attention.open_counts),
     )
 
 

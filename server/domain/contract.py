@@ -72,12 +72,14 @@ def versions_of(facts: Facts) -> list[VersionFact]:
     Versions with the same content may bind different parties; only the earliest is returned. The
     others stay facts: later facts may follow on them (`lineage`), and they are conflicts.
     """
+    versions = [fact for fact in facts.values() if isinstance(fact, VersionFact)]
+    if len(versions) == 1:
+        return versions
     shown: dict[str, VersionFact] = {}
-    for fact in facts.values():
-        if isinstance(fact, VersionFact):
-            known = shown.get(fact.place)
-            if known is None or (fact.stamp, fact.key) < (known.stamp, known.key):
-                shown[fact.place] = fact
+    for fact in versions:
+        known = shown.get(fact.place)
+        if known is None or (fact.stamp, fact.key) < (known.stamp, known.key):
+            shown[fact.place] = fact
     return sorted(shown.values(), key=_rank)
 
 

@@ -28,6 +28,9 @@ KINDS = frozenset(
 """The entities whose changes a stream carries by default."""
 MAIL = "mail"
 """The kind that streams the caller's own mail (`server.http.mail_stream`), alone."""
+ATTENTION = "attention"
+"""The kind that streams what waits for the caller (`server.http.attention_stream`), alone."""
+ALONE = (ATTENTION, MAIL)
 MESSAGE = "message"
 """Changes of messages, which concern their parties, and humans who audit those open to them."""
 
@@ -40,13 +43,14 @@ def kinds_of(text: str | None, caller: Caller) -> frozenset[str] | None:
     if not text:
         return None
     kinds = frozenset(text.split(","))
-    if MAIL in kinds:
-        raise InvalidHeader("kind: mail can't be combined with other kinds")
+    for alone in ALONE:
+        if alone in kinds:
+            raise InvalidHeader(f"kind: {alone} can't be combined with other kinds")
     unknown = sorted(kinds - KINDS - {MESSAGE})
     if unknown:
         raise InvalidHeader(
             f"kind: {unknown[0][:100]!r} is unknown; the kinds are "
-            f"{', '.join(sorted(KINDS | {MESSAGE}))}, and {MAIL} (alone)"
+            f"{', '.join(sorted(KINDS | {MESSAGE}))}, and {' or '.join(ALONE)} (alone)"
         )
     if MESSAGE in kinds and not caller.human:
         raise Forbidden(

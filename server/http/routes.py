@@ -29,7 +29,7 @@ from server.domain.access import Access, check_project, check_trust, check_unres
 from server.domain.agents import identity
 from server.domain.errors import RateLimited, Refusal
 from server.domain.invalid import invalid_input
-from server.http import agent_card, event_stream, mail_stream, metrics
+from server.http import agent_card, attention_stream, event_stream, mail_stream, metrics
 from server.http.admission import Admission, address_of
 from server.http.body import Disconnected, is_json, read_body
 from server.http.event_stream import Filter
@@ -306,6 +306,13 @@ async def _events(state: AppState, request: Request, caller: Caller) -> Response
         session = CallSession(state.database, caller, state.node, "/events", asyncio.Event())
         address = await mail_stream.begin(session, last)
         source = mail_stream.stream(session, address, recheck_access, stopping)
+    elif request.query_params.get("kind") == event_stream.ATTENTION:
+        session = CallSession(state.database, caller, state.node, "/events", asyncio.Event())
+        known = attention_stream.last_state(last, state.epoch)
+        begun = await attention_stream.begin(session, _project(state, request, caller))
+        source = attention_stream.stream(
+            session, state.epoch, begun, known, recheck_access, stopping
+        )
     else:
         chosen, after = _changes(state, request, caller, last)
         source = event_stream.stream(
@@ -352,15 +359,19 @@ def _changes(
     state: AppState, request: Request, caller: Caller, last: str | None
 ) -> tuple[Filter, int]:
     """The filter that the query asks for, and the seq of the change to continue after."""
+    kinds = event_stream.kinds_of(request.query_params.get("kind"), caller)
+    chosen = Filter(_project(state, request, caller), kinds, caller)
+    return chosen, event_stream.start_of(last, state.epoch, state.database.read(changes.newest))
+
+
+def _project(state: AppState, request: Request, caller: Caller) -> str | None:
+    """The project that the query names, which the caller may read. Raises NotFound."""
     project = request.query_params.get("project")
-    chosen = Filter(
-        project, event_stream.kinds_of(request.query_params.get("kind"), caller), caller
-    )
     if project is not None:
         check_project(caller.projects, project)
         context = partial(Context, caller=caller, node=state.node, method="/events", stamp=0)
         state.database.read(lambda db: open_project(context(db), project))
-    return chosen, event_stream.start_of(last, state.epoch, state.database.read(changes.newest))
+    return project
 
 
 async def no_route(request: Request, error: Exception) -> Response:

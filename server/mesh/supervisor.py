@@ -4,10 +4,11 @@ Everything here runs beside the callers; what operators' commands write is read 
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 from peers.sender import Sender
-from server.domain.acp.handoff import ENDED, HeldElsewhere
+from schemas.handoff import HandoffStatus
+from server.domain.acp.handoff import HeldElsewhere
 from server.domain.agents import identity
 from server.domain.errors import Unavailable
 from server.mesh.clock_settling import ClockSettling
@@ -116,12 +117,14 @@ class Supervisor(Service):
         """The answer of the peer that holds what a call is about. Raises Refusal."""
         answer = await forward(self._mesh_channels.get(call.node), call)
         handoff = answer.get("handoff") or {}
-        if handoff.get("status") in ENDED:
-            ended = handoff["handoffId"], call.node
+        if handoff.get("status") in get_args(HandoffStatus):
+            status = handoff["handoffId"], call.node, handoff["status"]
             # The peer has taken the step. What can't be noted now is noted with its next answer.
             with suppress(Unavailable):
                 await self._database.write(
-                    lambda transaction: handoffs.end_elsewhere(transaction.connection, *ended)
+                    lambda transaction: handoffs.put_status_elsewhere(
+                        transaction.connection, *status
+                    )
                 )
         return answer
 

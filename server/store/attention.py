@@ -2,13 +2,16 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
-from functools import cache, partial
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from schemas.acp import ACPPriority
+from schemas.attention import AttentionKind
 from schemas.base import stamp_of
+from schemas.handoff import HandoffStatus
+from schemas.plain import one_line
 from server.domain.agents import identity, same_agent
 from server.domain.attention.claims import LostClaimSubject, topic_of
 from server.domain.attention.contract_view import ContractSubject
@@ -17,7 +20,8 @@ from server.domain.attention.handoffs import HandoffSubject
 from server.domain.attention.items import Opening, ProjectNames
 from server.domain.attention.mail import GatedSubject, UnreadSubject
 from server.domain.attention.questions import MailQuestionSubject, QuestionSubject
-from server.store import attention_index, changes, contracts, handoffs, messages, projects, teams
+from server.domain.contract import current_of, status_of
+from server.store import attention_index, changes, contracts, handoffs, messages, teams
 from server.store.handoffs import Handoff
 from server.store.sql import SQL
 
@@ -25,6 +29,18 @@ RULES = "1"
 """Changes with the rules of `server.domain.attention`: the next start then derives all openings
 anew."""
 _RULES_KEY = "attention_rules"
+
+# Run for each hook of each agent: as text, which is faster than aiosql's own call.
+_HELD: str = SQL.repos_held_by.sql
+_OPENINGS: str = SQL.openings_for.sql
+_NAMES: str = SQL.names_of_projects.sql
+_LOST_CLAIMS: str = SQL.lost_claims_of.sql
+_QUERIES: str = SQL.queries_to.sql
+_UNREAD: str = SQL.unread_by_priority.sql
+_HANDOFFS: str = SQL.handoffs_waiting_for.sql
+_ELSEWHERE: str = SQL.handoffs_elsewhere_waiting_for.sql
+
+TITLE_WIDTH = 120
 APPROVALS_MAX = 200
 """The most messages, and the most handoffs, that are listed for a human's approval."""
 
@@ -40,70 +56,77 @@ class HeldRepo(NamedTuple):
 
 
 class OpenSubject(NamedTuple):
-    """An opening and the id of the contract or question on which it is."""
+    """An opening, and the id of the contract or question on which it is. `revision` differs
+    whenever the subject does."""
 
     subject_id: str
     opening: Opening
+    revision: int
 
 
 def held_repos(db: sqlite3.Connection, agent_id: str) -> list[HeldRepo]:
     """The repos that an agent holds, in the order of each project's repos."""
-    rows = SQL.repos_held_by(db, identity=identity(agent_id))
+    rows = db.execute(_HELD, {"identity": identity(agent_id)})
     return [HeldRepo(*row) for row in rows]
 
 
 def openings(db: sqlite3.Connection, agent_id: str) -> list[OpenSubject]:
     """The openings on contracts and questions for any repo that an agent holds."""
-    rows = SQL.openings_for(db, identity=identity(agent_id))
-    return [OpenSubject(row[0], Opening(*row[1:])) for row in rows]
+    rows = db.execute(_OPENINGS, {"identity": identity(agent_id)})
+    return [OpenSubject(row[0], Opening(*row[2:]), row[1]) for row in rows]
 
 
-class SubjectReader:
-    """Reads contracts and questions with the names around them."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self.names: Callable[[str], ProjectNames] = cache(partial(names_of, db))
-
-    def subject(self, open_subject: OpenSubject) -> ContractSubject | QuestionSubject | None:
-        """The subject of an opening; None when it is not stored."""
-        project_id = open_subject.opening.project_id
-        if open_subject.opening.kind == "answer":
-            return self._question(project_id, open_subject.subject_id)
-        return self._contract(project_id, open_subject.subject_id)
-
-    def _contract(self, project_id: str, contract_id: str) -> ContractSubject | None:
-        header = contracts.header_of(self._db, project_id, contract_id)
-        if header is None:
-            return None
-        facts = contracts.facts_of(self._db, contract_id)
-        return ContractSubject(self.names(project_id), contract_id, header.name, header.type, facts)
-
-    def _question(self, project_id: str, packet_id: str) -> QuestionSubject | None:
-        document = SQL.question_packet(self._db, project_id=project_id, packet_id=packet_id)
-        if document is None:
-            return None
-        packet = orjson.loads(document)
-        return QuestionSubject(
-            self.names(project_id),
-            packet_id,
-            packet["from_repo"],
-            packet["from_agent"],
-            stamp_of(packet["timestamp"]),
-            packet["content"],
-            tuple(packet["related_contracts"]),
-            attention_index.replies_to(self._db, project_id, packet_id),
-        )
+def subject_of(
+    db: sqlite3.Connection, entry: OpenSubject, project: ProjectNames
+) -> ContractSubject | QuestionSubject | None:
+    """The subject of an opening with all its facts; None when it is not stored."""
+    if entry.opening.kind == "answer":
+        return _question(db, entry.subject_id, project)
+    return _contract(db, entry.subject_id, project)
 
 
-def names_of(db: sqlite3.Connection, project_id: str) -> ProjectNames:
-    """A project's names; without any when it is unknown here."""
-    project = projects.membership(db, project_id)
-    if project is None:
-        return ProjectNames(project_id, project_id, {})
-    return ProjectNames(
-        project_id, project.name, {member.repo_id: member.name for member in project.members}
+def _contract(
+    db: sqlite3.Connection, contract_id: str, project: ProjectNames
+) -> ContractSubject | None:
+    header = contracts.header_of(db, project.project_id, contract_id)
+    if header is None:
+        return None
+    facts = contracts.facts_of(db, contract_id)
+    return ContractSubject(project, contract_id, header.name, header.type, facts)
+
+
+def _question(
+    db: sqlite3.Connection, packet_id: str, project: ProjectNames
+) -> QuestionSubject | None:
+    at = {"project_id": project.project_id, "packet_id": packet_id}
+    document = SQL.question_packet(db, **at)
+    if document is None:
+        return None
+    packet = orjson.loads(document)
+    return QuestionSubject(
+        project,
+        packet_id,
+        packet["from_repo"],
+        packet["from_agent"],
+        stamp_of(packet["timestamp"]),
+        packet["content"],
+        tuple(packet["related_contracts"]),
+        attention_index.replies_to(db, **at),
     )
+
+
+def names_of(db: sqlite3.Connection, project_ids: Iterable[str]) -> dict[str, ProjectNames]:
+    """The names of projects and of their repos, by project; without those unknown here."""
+    ids = orjson.dumps(sorted(project_ids)).decode()
+    names: dict[str, tuple[str, dict[str, str]]] = {}
+    for project_id, name, repo_id, repo in db.execute(_NAMES, {"ids": ids}):
+        repos = names.setdefault(project_id, (name, {}))[1]
+        if repo_id is not None:
+            repos[repo_id] = repo
+    return {
+        project_id: ProjectNames(project_id, name, repos)
+        for project_id, (name, repos) in names.items()
+    }
 
 
 # --- what is an agent's, not a repo's -----------------------------------------------------------
@@ -112,10 +135,11 @@ def names_of(db: sqlite3.Connection, project_id: str) -> ProjectNames:
 def lost_claims(db: sqlite3.Connection, agent_id: str) -> list[LostClaimSubject]:
     """The claims of an agent that lost to another agent's."""
     address = identity(agent_id)
-    rows = SQL.lost_claims_of(db, identity=address)
+    rows = db.execute(_LOST_CLAIMS, {"identity": address}).fetchall()
+    projects = names_of(db, {row[0] for row in rows}) if rows else {}
     return [
         LostClaimSubject(
-            names_of(db, project_id),
+            projects[project_id],
             repo_id,
             loser,
             holder,
@@ -147,13 +171,13 @@ def mail(db: sqlite3.Connection, address: str, now: str) -> list[AttentionFacts]
             orjson.loads(payload_json),
             (),
         )
-        for message_id, from_agent, created_at, priority, topic, payload_json in SQL.queries_to(
-            db, address=address, now=now
+        for message_id, from_agent, created_at, priority, topic, payload_json in db.execute(
+            _QUERIES, {"address": address, "now": now}
         )
     ]
     counts: Counter[Any] = Counter()
     oldest, newest = [], []
-    for priority, count, first, last in SQL.unread_by_priority(db, address=address, now=now):
+    for priority, count, first, last in db.execute(_UNREAD, {"address": address, "now": now}):
         counts[priority] = count
         oldest.append(stamp_of(first))
         newest.append(last)
@@ -163,10 +187,38 @@ def mail(db: sqlite3.Connection, address: str, now: str) -> list[AttentionFacts]
 
 
 def waiting_handoffs(db: sqlite3.Connection, address: str) -> list[HandoffSubject]:
-    """The handoffs in which a step of an agent may be due: as a party, or as a member of their
-    teamspaces."""
-    ids = [handoff_id for (handoff_id,) in SQL.handoffs_waiting_for(db, address=address)]
-    return _handoff_subjects(db, ids)
+    """The handoffs in which a step of an agent may be due: as a party, as a member of their
+    teamspaces, or as the receiver of one that another node holds."""
+    rows = db.execute(_HANDOFFS, {"address": address}).fetchall()
+    ids = [handoff_id for (handoff_id,) in rows]
+    away = db.execute(_ELSEWHERE, {"address": address})
+    return [*_handoff_subjects(db, ids), *(_offered(address, *row) for row in away)]
+
+
+def _offered(
+    address: str,
+    handoff_id: str,
+    status: HandoffStatus,
+    sender: str,
+    priority: ACPPriority,
+    payload_json: str,
+    created_at: str,
+) -> HandoffSubject:
+    """A handoff that another node holds and has offered to an agent here, by its offer."""
+    payload = orjson.loads(payload_json)
+    return HandoffSubject(
+        handoff_id,
+        one_line(payload["summary"], TITLE_WIDTH),
+        payload["summary"],
+        None,
+        None,
+        status,
+        sender,
+        address,
+        priority,
+        payload.get("package_hash") or "",
+        stamp_of(created_at),
+    )
 
 
 def approvals(db: sqlite3.Connection) -> list[AttentionFacts]:
@@ -221,6 +273,15 @@ def _handoff_subject(db: sqlite3.Connection, handoff: Handoff) -> HandoffSubject
     )
 
 
+def open_counts(db: sqlite3.Connection) -> dict[str, float]:
+    """How much waits for anybody, by kind: openings, unanswered questions by mail, handoffs,
+    approvals, and mailboxes with unread mail."""
+    counts: Counter[str] = Counter(attention_index.counts(db))
+    for kind, count in SQL.waiting_of_agents(db):
+        counts[kind] += count
+    return {kind: counts[kind] for kind in get_args(AttentionKind)}
+
+
 # --- deriving anew ------------------------------------------------------------------------------
 
 
@@ -232,10 +293,12 @@ def is_outdated(db: sqlite3.Connection) -> bool:
 def rebuild(db: sqlite3.Connection) -> None:
     """Derive all openings anew."""
     SQL.drop_openings(db)
+    SQL.drop_opening_counts(db)
     for project_id, contract_id in list(SQL.contract_keys(db)):
         facts = contracts.facts_of(db, contract_id)
         if facts:
-            attention_index.renew_contract(db, project_id, contract_id, facts)
+            current, status = current_of(facts), status_of(facts)
+            attention_index.renew_contract(db, project_id, contract_id, facts, current, status)
     for project_id, packet_id in list(SQL.question_keys(db)):
-        attention_index.renew_question(db, project_id, packet_id)
+        attention_index.renew_packet(db, project_id, packet_id)
     changes.put_meta(db, _RULES_KEY, RULES)

@@ -5,12 +5,15 @@ path it came by, so that a list needs no facts of contracts on which nothing wai
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from schemas.base import stamp_of
+from schemas.contract import ContractStatus
+from schemas.facts import VersionFact
 from server.domain.agents import same_agent
 from server.domain.attention import contracts, questions
 from server.domain.attention.items import Opening
@@ -21,21 +24,56 @@ from server.store.sql import SQL, plain
 # On the hot path: run as text, which is faster than aiosql's own call.
 _OF_SUBJECT = plain(SQL.openings_of_subject)
 _INSERT = plain(SQL.insert_opening)
+_REPLIES: str = SQL.replies_to_packet.sql
 _DROP = plain(SQL.drop_opening)
+_REVISE = plain(SQL.revise_openings)
+_ADD = plain(SQL.add_to_opening_count)
 
 
-def renew_contract(db: sqlite3.Connection, project_id: str, contract_id: str, facts: Facts) -> None:
-    """Renew what waits on a contract with these facts."""
-    _renew(db, contract_id, project_id, contracts.openings(project_id, contract_id, facts))
+def insert_contract(
+    db: sqlite3.Connection, project_id: str, contract_id: str, version: VersionFact
+) -> None:
+    """Keep what waits on a new contract with its first version."""
+    facts: Facts = {(version.kind, version.key): version}
+    opened = contracts.openings_at(project_id, contract_id, facts, version, "proposed")
+    _write(db, contract_id, opened, defaultdict(int))
 
 
-def renew_question(db: sqlite3.Connection, project_id: str, packet_id: str) -> None:
+def renew_contract(
+    db: sqlite3.Connection,
+    project_id: str,
+    contract_id: str,
+    facts: Facts,
+    current: VersionFact,
+    status: ContractStatus,
+) -> None:
+    """Renew what waits on a contract with these facts, whose current version and status these
+    are."""
+    opened = contracts.openings_at(project_id, contract_id, facts, current, status)
+    _renew(db, contract_id, project_id, opened)
+
+
+def note_packet(db: sqlite3.Connection, project_id: str, packet: Mapping[str, Any]) -> None:
+    """Renew the questions that a packet, as its readers get it, concerns: itself, and the one that
+    it answers."""
+    if packet["type"] == QUESTION:
+        _renew_question(db, project_id, packet)
+    answered = packet.get("reply_to")
+    if answered is not None:
+        renew_packet(db, project_id, answered)
+
+
+def renew_packet(db: sqlite3.Connection, project_id: str, packet_id: str) -> None:
     """Renew whether a packet waits for an answer. It may be no question, or not here yet."""
     document = SQL.question_packet(db, project_id=project_id, packet_id=packet_id)
     if document is None:
         _renew(db, packet_id, project_id, [])
-        return
-    packet: dict[str, Any] = orjson.loads(document)
+    else:
+        _renew_question(db, project_id, orjson.loads(document))
+
+
+def _renew_question(db: sqlite3.Connection, project_id: str, packet: Mapping[str, Any]) -> None:
+    packet_id = packet["packet_id"]
     opened = questions.openings(
         project_id,
         packet_id,
@@ -48,19 +86,9 @@ def renew_question(db: sqlite3.Connection, project_id: str, packet_id: str) -> N
     _renew(db, packet_id, project_id, opened)
 
 
-def note_packet(
-    db: sqlite3.Connection, project_id: str, packet_id: str, type: str, reply_to: str | None
-) -> None:
-    """Renew the questions that a packet of this type concerns: itself, and the one it answers."""
-    if type == QUESTION:
-        renew_question(db, project_id, packet_id)
-    if reply_to is not None:
-        renew_question(db, project_id, reply_to)
-
-
 def replies_to(db: sqlite3.Connection, project_id: str, packet_id: str) -> tuple[PacketReply, ...]:
     """The packets that reply to a packet, in any order."""
-    rows = SQL.replies_to_packet(db, project_id=project_id, packet_id=packet_id)
+    rows = db.execute(_REPLIES, {"project_id": project_id, "packet_id": packet_id})
     return tuple(PacketReply(*row) for row in rows)
 
 
@@ -86,30 +114,37 @@ def note_message(
 
 
 def counts(db: sqlite3.Connection) -> dict[str, int]:
-    """How many openings there are of each kind."""
+    """How many openings of each kind there are, for whomever."""
     return dict(SQL.opening_counts(db))
 
 
 def _renew(
     db: sqlite3.Connection, subject_id: str, project_id: str, opened: Iterable[Opening]
 ) -> None:
-    """Make these the openings of a subject. Rows that stay are not written again."""
-    missing = {_row(opening): opening for opening in opened}
-    for *row, seq in db.execute(_OF_SUBJECT, (subject_id, project_id)).fetchall():
-        if missing.pop(tuple(row), None) is None:
-            db.execute(_DROP, (seq,))
-    if missing:
-        db.executemany(_INSERT, [(subject_id, *row) for row in missing])
+    """Make these the openings of a subject that has changed."""
+    missing = dict.fromkeys(opened)
+    change: dict[str, int] = defaultdict(int)
+    stays = False
+    for row in db.execute(_OF_SUBJECT, (project_id, subject_id)).fetchall():
+        kept = Opening(*row)
+        if kept in missing:
+            del missing[kept]
+            stays = True
+        else:
+            db.execute(_DROP, (project_id, subject_id, kept.id))
+            change[kept.kind] -= 1
+    if stays:
+        db.execute(_REVISE, (project_id, subject_id))
+    _write(db, subject_id, missing, change)
 
 
-def _row(opening: Opening) -> tuple[Any, ...]:
-    return (
-        opening.id,
-        opening.kind,
-        opening.urgency,
-        opening.since,
-        opening.project_id,
-        opening.repo_id,
-        opening.not_repo,
-        opening.not_agent,
-    )
+def _write(
+    db: sqlite3.Connection, subject_id: str, new: Iterable[Opening], change: dict[str, int]
+) -> None:
+    """Insert new openings. `change` is how the number of each kind has changed without them."""
+    for opening in new:
+        db.execute(_INSERT, (subject_id, *opening))
+        change[opening.kind] += 1
+    for kind, count in change.items():
+        if count:
+            db.execute(_ADD, (kind, count))

@@ -21,7 +21,7 @@ def insert(
 
     `signature` is that of another node that vouches for it (schemas.mesh.Signature, JSON).
     """
-    stamp = stamp_of(packet.timestamp)
+    stamp, document = stamp_of(packet.timestamp), present(packet.model_dump())
     SQL.insert_packet(
         db,
         project_id=project_id,
@@ -29,7 +29,7 @@ def insert(
         type=packet.type,
         reply_to=packet.reply_to,
         stamp=stamp,
-        document=orjson.dumps(present(packet.model_dump())).decode(),
+        document=orjson.dumps(document).decode(),
         signature=signature,
     )
     for contract_id in packet.related_contracts:
@@ -40,7 +40,7 @@ def insert(
             stamp=stamp,
             packet_id=packet.packet_id,
         )
-    attention_index.note_packet(db, project_id, packet.packet_id, packet.type, packet.reply_to)
+    attention_index.note_packet(db, project_id, document)
 
 
 def replace(
@@ -52,10 +52,11 @@ def replace(
     SQL.drop_packet(db, project_id=project_id, packet_id=packet.packet_id)
     insert(db, project_id, packet, signature)
     if former is not None:
-        before = orjson.loads(former[0])
-        attention_index.note_packet(
-            db, project_id, packet.packet_id, before["type"], before.get("reply_to")
-        )
+        # It may have been a question, or have answered one.
+        attention_index.renew_packet(db, project_id, packet.packet_id)
+        answered = orjson.loads(former[0]).get("reply_to")
+        if answered is not None:
+            attention_index.renew_packet(db, project_id, answered)
 
 
 def exists(db: sqlite3.Connection, project_id: str, packet_id: str) -> bool:
@@ -112,10 +113,10 @@ def restamp(
     packet = orjson.loads(stored[0])
     stamp = moved(stamp_of(packet["timestamp"]))
     place = {"project_id": project_id, "packet_id": packet_id, "stamp": stamp}
-    document = orjson.dumps(packet | {"timestamp": iso(stamp)}).decode()
-    SQL.restamp_packet(db, document=document, **place)
+    packet["timestamp"] = iso(stamp)
+    SQL.restamp_packet(db, document=orjson.dumps(packet).decode(), **place)
     SQL.restamp_packet_contracts(db, **place)
-    attention_index.note_packet(db, project_id, packet_id, packet["type"], packet.get("reply_to"))
+    attention_index.note_packet(db, project_id, packet)
 
 
 def _fragments(rows: Iterable[tuple[str]]) -> list[orjson.Fragment]:

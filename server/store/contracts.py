@@ -88,8 +88,7 @@ def insert(
             "signature": header.signature,
         },
     )
-    at = (version.kind, version.key)
-    attention_index.renew_contract(db, project_id, contract_id, {at: version})
+    attention_index.insert_contract(db, project_id, contract_id, version)
 
 
 def add(
@@ -150,7 +149,6 @@ def _write(
     for fact in fresh:
         _put_fact(db, project_id, contract_id, fact, signatures.get((fact.kind, fact.key)))
     renew_copy(db, project_id, contract_id, header, facts)
-    attention_index.renew_contract(db, project_id, contract_id, facts)
     # The history may hold many large versions, and most steps add no version.
     if any(isinstance(fact, VersionFact) for fact in fresh):
         history = [_version(version) for version in domain.ancestors_of(facts)]
@@ -285,9 +283,10 @@ def _put_fact(
 def renew_copy(
     db: sqlite3.Connection, project_id: str, contract_id: str, header: ContractHeader, facts: Facts
 ) -> None:
-    """Renew the materialised contract, except its history."""
+    """Renew the materialised contract, except its history, and what waits on it."""
     current = domain.current_of(facts)
     status = domain.status_of(facts)
+    attention_index.renew_contract(db, project_id, contract_id, facts, current, status)
     updated_at = domain.updated_at(facts)
     work = domain.implementations_of(facts)
     SQL.update_contract(

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.base import iso
-from server.domain.acp.handoff import OwnershipGrant
+from schemas.handoff import HandoffStatus
+from server.domain.acp.handoff import ENDED, OwnershipGrant
 from server.store.sql import SQL
 
 
@@ -366,12 +367,26 @@ def manual_count(db: sqlite3.Connection) -> int:
 
 
 def put_elsewhere(
-    db: sqlite3.Connection, handoff_id: str, recipient: str, task_id: str | None, node: str
+    db: sqlite3.Connection,
+    handoff_id: str,
+    recipient: str,
+    task_id: str | None,
+    node: str,
+    offer: str | None = None,
 ) -> None:
-    """Record that a node has offered a handoff that it holds. The first such node is believed."""
-    SQL.insert_handoff_elsewhere(
-        db, handoff_id=handoff_id, recipient=recipient, task_id=task_id, node=node
-    )
+    """Record that a node has offered a handoff that it holds, by the message with the id `offer`.
+    The first such node is believed."""
+    at = {"handoff_id": handoff_id, "recipient": recipient}
+    SQL.insert_handoff_elsewhere(db, **at, task_id=task_id, node=node, offer=offer)
+
+
+def put_status_elsewhere(
+    db: sqlite3.Connection, handoff_id: str, node: str, status: HandoffStatus
+) -> None:
+    """Record the status that the node that holds a handoff has reported."""
+    SQL.put_status_elsewhere(db, handoff_id=handoff_id, node=node, status=status)
+    if status in ENDED:
+        end_elsewhere(db, handoff_id, node)
 
 
 def elsewhere(db: sqlite3.Connection, handoff_id: str, recipient: str) -> str | None:

@@ -62,12 +62,17 @@ def test_a_whole_handoff_over_two_nodes(mesh: Mesh, tmp_path: Path) -> None:
             with pytest.raises(Refused, match="can't be reached"):
                 await step(two, "accept", handoff)
             alpha.start()
+            assert "Accept or reject the handoff" in await two.use("cacp_attention")
             read = fact("package_hash", package)
             accepted = await step(two, "accept", handoff, package_hash=read)
             assert accepted in ("validating", "accepted")
             assert await step(two, "activate", handoff) == "activated"
+            waiting = await two.use("cacp_attention")
+            assert "Complete the handoff" in waiting
+            assert "Accept or reject the handoff" not in waiting
             done = await step(two, "complete", handoff, summary="The client is written")
             assert done == "completed"
+            assert "the handoff" not in await two.use("cacp_attention")
 
     run(take_over)
 

@@ -28,6 +28,7 @@ NAMES = {
 LABELLED = {
     "cacp_alarms",
     "cacp_answers_refused_total",
+    "cacp_attention_open",
     "cacp_calls_total",
     "cacp_equivocations",
     "cacp_loop_failures_total",

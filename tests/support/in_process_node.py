@@ -22,6 +22,7 @@ from server.store import keys
 from server.store.connection import connect
 from server.store.group_commit import Transaction
 from server.store.migrate import prepare
+from tests.support.attention_check import check_attention
 from tests.support.node import AGENT, REPO, check_result
 
 ANA = "aid://example.com/ana"
@@ -55,6 +56,7 @@ class InProcessNode:
         return self
 
     def __exit__(self, *_: object) -> None:
+        check_attention(self.db)
         self.db.close()
 
     def call(self, method: str, agent: str, *, human: bool = False, **params: Any) -> Any:

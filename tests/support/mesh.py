@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.support.attention_check import check_attention_at
 from tests.support.node import Node
 from tests.support.skewed_clock import SkewedNode
 from tests.support.waiting import eventually
@@ -45,6 +46,8 @@ class Mesh:
             "log_format": "json",
         }
         node = SkewedNode(folder, ahead=ahead, **given | settings)
+        # Runs once the node has stopped: whatever merges it has seen.
+        self._stack.callback(check_attention_at, node.db)
         self._stack.enter_context(node)
         self.nodes[name] = node
         return node

@@ -1,9 +1,10 @@
 """What waits on a contract, and for whom (design §5, §7)."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from schemas.attention import AttentionKind
-from schemas.contract import UNSETTLED
+from schemas.contract import UNSETTLED, ContractStatus
 from schemas.facts import ImplementationFact, ResponseFact, VerificationFact, VersionFact
 from server.domain.attention.items import Opening, item_id
 from server.domain.contract import (
@@ -20,25 +21,46 @@ from server.domain.contract import (
 
 def openings(project_id: str, contract_id: str, facts: Facts) -> list[Opening]:
     """What waits on a contract, for all repos."""
-    return [
-        *_to_answer(project_id, contract_id, facts),
-        *_to_build(project_id, contract_id, facts),
-        *_lost(project_id, contract_id, facts),
-    ]
+    return openings_at(project_id, contract_id, facts, current_of(facts), status_of(facts))
 
 
-def _to_answer(project_id: str, contract_id: str, facts: Facts) -> Iterator[Opening]:
+def openings_at(
+    project_id: str, contract_id: str, facts: Facts, current: VersionFact, status: ContractStatus
+) -> list[Opening]:
+    """The same, for a caller that knows the current version and the status already."""
+    place = _Place(project_id, contract_id, current)
+    opened: list[Opening] = []
+    if status in UNSETTLED:
+        opened += _to_answer(place, facts)
+    elif status != "verified":
+        opened += _to_build(place, facts, is_agreed=status == "agreed")
+    opened += _lost(place, facts)
+    return opened
+
+
+class _Place(NamedTuple):
+    """A contract and its current version."""
+
+    project_id: str
+    contract_id: str
+    current: VersionFact
+
+    def item_id(self, kind: AttentionKind, *parts: object) -> str:
+        current = self.current
+        version = (self.contract_id, current.version, current.digest, current.parties)
+        return item_id(kind, version, *parts)
+
+
+def _to_answer(place: _Place, facts: Facts) -> Iterator[Opening]:
     """A version that is not agreed: who must respond to it, and who must revise it."""
-    if status_of(facts) not in UNSETTLED:
-        return
-    current = current_of(facts)
-    answered = {fact.repo_id for fact in facts_about(facts, current, ResponseFact)}
+    project_id, _, current = place
+    responses = [*facts_about(facts, current, ResponseFact)]
     others = others_of(current)
     # Nobody may agree to its own version, unless there is no other party.
     author = "" if others == {current.repo_id} else current.agent_id
-    for repo_id in sorted(others - answered):
+    for repo_id in sorted(others - {fact.repo_id for fact in responses}):
         yield Opening(
-            item_id("respond", contract_id, current.key, repo_id),
+            place.item_id("respond", repo_id),
             "respond",
             "high",
             current.stamp,
@@ -46,14 +68,15 @@ def _to_answer(project_id: str, contract_id: str, facts: Facts) -> Iterator[Open
             repo_id,
             not_agent=author,
         )
-    objections = objections_of(facts)
+    objections = [fact for fact in responses if fact.action != "agree"] and objections_of(facts)
     if not objections:
         return
     standing = [(fact.repo_id, fact.action, fact.stamp) for fact in objections]
     # Only a party may write the next version. If the author is none, any of them may.
-    for repo_id in [current.repo_id] if current.repo_id in current.parties else current.parties:
+    parties = set(current.parties)
+    for repo_id in sorted({current.repo_id} & parties or parties):
         yield Opening(
-            item_id("revise", contract_id, current.key, repo_id, *standing),
+            place.item_id("revise", repo_id, *standing),
             "revise",
             "high",
             min(fact.stamp for fact in objections),
@@ -62,56 +85,46 @@ def _to_answer(project_id: str, contract_id: str, facts: Facts) -> Iterator[Open
         )
 
 
-def _to_build(project_id: str, contract_id: str, facts: Facts) -> Iterator[Opening]:
-    """An agreed version: who must implement it, and who must verify it."""
-    status, current = status_of(facts), current_of(facts)
+def _to_build(place: _Place, facts: Facts, *, is_agreed: bool) -> Iterator[Opening]:
+    """An agreed version: who must implement it or, once all have, who must verify it."""
+    project_id, _, current = place
     number = round_of(facts, current)
-    if status == "agreed":
-        done = {
-            fact.repo_id
-            for fact in facts_about(facts, current, ImplementationFact)
-            if fact.round == number and fact.status == "complete"
-        }
-        agreed_at = max(fact.stamp for fact in facts_about(facts, current, ResponseFact))
-        repairs = number > 1
-        opened_at = facts["round", current.place].stamp if repairs else agreed_at
-        kind: AttentionKind = "repair" if repairs else "implement"
-        for repo_id in sorted(set(current.parties) - done):
-            yield Opening(
-                item_id(kind, contract_id, current.key, number, repo_id),
-                kind,
-                "high" if repairs else "normal",
-                opened_at,
-                project_id,
-                repo_id,
-            )
-    elif status == "implemented":
-        work = facts_about(facts, current, ImplementationFact)
-        completed_at = max(
-            (fact.stamp for fact in work if fact.round == number), default=current.stamp
+    work = [
+        fact for fact in facts_about(facts, current, ImplementationFact) if fact.round == number
+    ]
+    kind: AttentionKind = "verify"
+    since = max((fact.stamp for fact in work), default=current.stamp)
+    waiting = set(current.parties)
+    if is_agreed:
+        kind = "implement" if number == 1 else "repair"
+        since = (
+            max(fact.stamp for fact in facts_about(facts, current, ResponseFact))
+            if number == 1
+            else facts["round", current.place].stamp
         )
-        for repo_id in sorted(set(current.parties)):
-            yield Opening(
-                item_id("verify", contract_id, current.key, number, repo_id),
-                "verify",
-                "normal",
-                completed_at,
-                project_id,
-                repo_id,
-            )
+        waiting -= {fact.repo_id for fact in work if fact.status == "complete"}
+    for repo_id in sorted(waiting):
+        yield Opening(
+            place.item_id(kind, number, repo_id),
+            kind,
+            "high" if kind == "repair" else "normal",
+            since,
+            project_id,
+            repo_id,
+        )
 
 
-def _lost(project_id: str, contract_id: str, facts: Facts) -> Iterator[Opening]:
+def _lost(place: _Place, facts: Facts) -> Iterator[Opening]:
     """Versions that lost a race, until their authors have taken a step on what won."""
+    project_id, _, current = place
     lost_by: dict[str, list[VersionFact]] = {}
     for lost in conflicts_of(facts):
         if not has_moved_on(facts, lost):
             lost_by.setdefault(lost.repo_id, []).append(lost)
-    current = current_of(facts)
     for repo_id, versions in sorted(lost_by.items()):
         keys = [version.key for version in versions]
         yield Opening(
-            item_id("conflict", contract_id, current.key, repo_id, *keys),
+            place.item_id("conflict", repo_id, *keys),
             "conflict",
             "high",
             max(current.stamp, *(version.stamp for version in versions)),

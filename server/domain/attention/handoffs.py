@@ -31,13 +31,14 @@ TOOL = "acp_handoff"
 class HandoffSubject:
     """A handoff. Agents are addresses, `since` is a stamp, `members` those of its teamspace.
     `blocked`: the task is blocked, so that it can't be completed; `high_risk`: in a teamspace, only
-    some roles may close it."""
+    some roles may close it. Of a handoff that another node holds, the title and the reason are
+    those of its offer, and the package is not known here."""
 
     handoff_id: str
     title: str
     reason: str
-    objective: str
-    next_step: str
+    objective: str | None
+    next_step: str | None
     status: HandoffStatus
     from_agent: str
     to_agent: str
@@ -106,11 +107,9 @@ def _step(subject: HandoffSubject, action: str, **fill: str) -> NextStep:
 
 
 def _accepting(subject: HandoffSubject) -> tuple[NextStep, ...]:
-    accept = {
-        "action": "accept",
-        "handoff_id": subject.handoff_id,
-        "package_hash": subject.package_hash,
-    }
+    accept = {"action": "accept", "handoff_id": subject.handoff_id}
+    if subject.package_hash:
+        accept["package_hash"] = subject.package_hash
     reject = {"action": "reject", "handoff_id": subject.handoff_id}
     codes = {"code": "the reason, such as capacity_unavailable or other", "detail": "why"}
     return NextStep(TOOL, METHOD, accept), NextStep(TOOL, METHOD, reject, codes)

@@ -1,9 +1,9 @@
 """The parts of an attention item, whatever it is about."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -42,8 +42,7 @@ class ProjectNames:
         return self.repos.get(repo_id, repo_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """That something waits, and for whom: for `repo_id` of the project or, if that is empty, for
     every repo of it except `not_repo`. Never for `not_agent`, who could not take the step.
 
@@ -163,3 +162,19 @@ def bounded(value: Any, most: int = VALUE_MAX) -> Any:
     if len(text) <= most:
         return value
     return f"{text[:most]}… ({len(text) - most} more characters)"
+
+
+class ItemCache:
+    """Items that were made before. A key must differ whenever an item's subject does."""
+
+    def __init__(self, most: int = 2_000) -> None:
+        self._most = most
+        self._items: dict[Hashable, WaitingItem] = {}
+
+    def get(self, key: Hashable) -> WaitingItem | None:
+        return self._items.get(key)
+
+    def put(self, key: Hashable, item: WaitingItem) -> None:
+        if len(self._items) >= self._most:
+            self._items.clear()
+        self._items[key] = item

@@ -94,8 +94,9 @@ def _detail(item: Json) -> Iterator[str]:
         yield _block(detail["question"], author)
         if asked:
             yield _block(asked, author)
-    elif "nextStep" in detail:
-        texts = {name: detail[name] for name in ("reason", "objective", "nextStep")}
+    elif "packageHash" in detail:
+        parts = ("reason", "objective", "nextStep")
+        texts = {part: detail[part] for part in parts if part in detail}
         yield _block(texts, Author(detail["from"], trust="verified"))
 
 

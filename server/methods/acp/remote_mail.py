@@ -8,7 +8,7 @@ authority, which count where a message is sent.
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -24,9 +24,9 @@ from schemas.acp_mesh import (
 )
 from schemas.acp_payloads import HandoffInitiatePayload
 from schemas.base import iso, stamp_of
+from schemas.handoff import HandoffStatus
 from server.domain.acp import letters, policy, threads
 from server.domain.acp.drafts import checked_payload
-from server.domain.acp.handoff import ENDED
 from server.domain.agents import identity, same_agent
 from server.domain.errors import Conflict, Forbidden, Refusal
 from server.domain.invalid import invalid_input
@@ -238,16 +238,17 @@ def _enter(ctx: Context, row: MessageRow, joined: JoinedThread, letter: Letter) 
 
 
 def _note_handoff(ctx: Context, letter: Letter, address: str) -> None:
-    """Remember which node holds a handoff that a message offers, and note its end when that node
-    reports it."""
+    """Remember which node holds a handoff that a message offers, and note the status that that node
+    reports."""
     node, payload = identity(ctx.caller.agent_id), letter.message.payload
     if letter.message.type == "handoff.initiate":
         offer = HandoffInitiatePayload.model_validate(payload)
-        handoffs.put_elsewhere(ctx.db, offer.handoff_id, address, offer.task_id, node)
+        message_id = letter.message.id
+        handoffs.put_elsewhere(ctx.db, offer.handoff_id, address, offer.task_id, node, message_id)
         return
     about = payload.get("details") or {}
-    if about.get("status") in ENDED and isinstance(about.get("handoff_id"), str):
-        handoffs.end_elsewhere(ctx.db, about["handoff_id"], node)
+    if about.get("status") in get_args(HandoffStatus) and isinstance(about.get("handoff_id"), str):
+        handoffs.put_status_elsewhere(ctx.db, about["handoff_id"], node, about["status"])
 
 
 def _lives_here(ctx: Context, address: str) -> bool:

@@ -1,9 +1,9 @@
 """cacp/attention/list: what waits for the caller (design-next N1)."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from schemas.attention import AttentionKind, ListAttentionParams, ListAttentionResult, Urgency
 from schemas.base import iso, present
@@ -11,18 +11,18 @@ from server.domain.access import check_project
 from server.domain.agents import identity
 from server.domain.attention.derive import AttentionFacts, attention
 from server.domain.attention.handoffs import HandoffSubject
-from server.domain.attention.items import URGENCIES, Actor, WaitingItem, rank_of
+from server.domain.attention.items import URGENCIES, Actor, ProjectNames, WaitingItem, rank_of
 from server.domain.errors import InvalidInput, NotFound
 from server.methods.base import Context, open_project, party, reads
 from server.store import attention as store
-from server.store.attention import OpenSubject, SubjectReader
+from server.store.attention import OpenSubject
 
 Rank = tuple[int, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """An item that waits for the caller, made in full only when it is shown."""
+class Waiting(NamedTuple):
+    """What waits for the caller: an opening, made into an item when it is shown, or an item.
+    `full` makes one item; `items_of` makes several at less cost."""
 
     id: str
     kind: AttentionKind
@@ -30,6 +30,7 @@ class Waiting:
     since: int
     project_id: str | None
     repo_id: str | None
+    source: OpenSubject | WaitingItem
     full: Callable[[], WaitingItem | None]
 
     @property
@@ -51,11 +52,12 @@ def list_(ctx: Context, params: ListAttentionParams) -> dict[str, Any]:
     waits for what, and which call closes it; it is derived from the state at each call. Mail,
     handoffs and approvals are left out for a key that is limited to projects.
     """
-    _check(ctx, params)
+    who = actor_of(ctx)
+    _check(ctx, params, who)
     waiting = sorted(
         (
             entry
-            for entry in waiting_for(ctx)
+            for entry in waiting_for(ctx, who)
             if (params.project_id in (None, entry.project_id))
             and (params.repo_id in (None, entry.repo_id))
             and (params.kinds is None or entry.kind in params.kinds)
@@ -67,9 +69,8 @@ def list_(ctx: Context, params: ListAttentionParams) -> dict[str, Any]:
     after = _place(params.after, waiting)
     rest = [entry for entry in waiting if after is None or entry.rank > after]
     page = rest[: params.limit]
-    shown = [item.wire() for entry in page if (item := entry.full()) is not None]
     result = {
-        "items": shown,
+        "items": [item.wire() for item in items_of(ctx, page, who)],
         "counts": counts,
         "total": len(waiting),
         "urgent": sum(entry.urgency == "urgent" for entry in waiting),
@@ -78,26 +79,48 @@ def list_(ctx: Context, params: ListAttentionParams) -> dict[str, Any]:
     return present(result)
 
 
-def waiting_for(ctx: Context) -> list[Waiting]:
-    """Everything that waits for the caller, in no order."""
-    who = actor_of(ctx)
-    reader = SubjectReader(ctx.db)
-    waiting = [
-        Waiting(
-            opening.id,
-            opening.kind,
-            opening.urgency,
-            opening.since,
-            opening.project_id,
-            who.repos[opening.project_id],
-            lambda entry=entry: _full(reader, entry, who),  # type: ignore[misc]
-        )
+def waiting_for(ctx: Context, who: Actor | None = None) -> list[Waiting]:
+    """Everything that waits for the caller, in no order. `who` is `actor_of` the context."""
+    who = who or actor_of(ctx)
+    waiting = {
+        # An agent that holds several repos of a project reads an opening once for each.
+        entry.opening.id: _of_repo(ctx, entry, who)
         for entry in store.openings(ctx.db, who.agent_id)
-        if (opening := entry.opening).concerns(who)
-    ]
-    # An agent that holds several repos of a project reads an opening once for each.
-    waiting = list({entry.id: entry for entry in waiting}.values())
-    return waiting + [_ready(item) for item in attention(_own_facts(ctx), who)]
+        if entry.opening.concerns(who)
+    }
+    return [*waiting.values(), *map(_of_agent, attention(_own_facts(ctx), who))]
+
+
+def items_of(ctx: Context, waiting: Sequence[Waiting], who: Actor) -> list[WaitingItem]:
+    """The items with all that a reader needs to act, in the same order."""
+    made = {
+        entry.id: entry.source if isinstance(entry.source, WaitingItem) else None
+        for entry in waiting
+    }
+    opened = [entry.source for entry in waiting if isinstance(entry.source, OpenSubject)]
+    names = store.names_of(ctx.db, {entry.opening.project_id for entry in opened})
+    for entry in opened:
+        project = names.get(entry.opening.project_id)
+        if project is not None:
+            made[entry.opening.id] = _item(ctx, entry, project, who)
+    return [item for item in made.values() if item is not None]
+
+
+def _item(
+    ctx: Context, entry: OpenSubject, project: ProjectNames, who: Actor
+) -> WaitingItem | None:
+    """The item of an opening: made anew when its subject or a name has changed."""
+    key = (entry.opening, entry.revision, who.agent_id, who.repos[project.project_id])
+    known = ctx.node.attention.get(key)
+    if known is not None and known.project == project:
+        return known
+    subject = store.subject_of(ctx.db, entry, project)
+    items = [] if subject is None else attention([subject], who)
+    item = next((item for item in items if item.id == entry.opening.id), None)
+    # What a transaction reads may be rolled back.
+    if item is not None and ctx.transaction is None:
+        ctx.node.attention.put(key, item)
+    return item
 
 
 def actor_of(ctx: Context) -> Actor:
@@ -134,20 +157,42 @@ def _own_facts(ctx: Context) -> list[AttentionFacts]:
     return [*facts, *handoffs.values()]
 
 
-def _full(reader: SubjectReader, entry: OpenSubject, who: Actor) -> WaitingItem | None:
-    subject = reader.subject(entry)
-    items = [] if subject is None else attention([subject], who)
-    return next((item for item in items if item.id == entry.opening.id), None)
-
-
-def _ready(item: WaitingItem) -> Waiting:
-    project_id = None if item.project is None else item.project.project_id
+def _of_repo(ctx: Context, entry: OpenSubject, who: Actor) -> Waiting:
+    opening = entry.opening
+    own = who.repos[opening.project_id]
     return Waiting(
-        item.id, item.kind, item.urgency, item.since, project_id, item.repo_id, lambda: item
+        opening.id,
+        opening.kind,
+        opening.urgency,
+        opening.since,
+        opening.project_id,
+        own,
+        entry,
+        partial(_alone, ctx, entry, who),
     )
 
 
-def _check(ctx: Context, params: ListAttentionParams) -> None:
+def _alone(ctx: Context, entry: OpenSubject, who: Actor) -> WaitingItem | None:
+    project_id = entry.opening.project_id
+    project = store.names_of(ctx.db, [project_id]).get(project_id)
+    return None if project is None else _item(ctx, entry, project, who)
+
+
+def _of_agent(item: WaitingItem) -> Waiting:
+    project_id = None if item.project is None else item.project.project_id
+    return Waiting(
+        item.id,
+        item.kind,
+        item.urgency,
+        item.since,
+        project_id,
+        item.repo_id,
+        item,
+        lambda: item,
+    )
+
+
+def _check(ctx: Context, params: ListAttentionParams, who: Actor) -> None:
     """Raises Forbidden or NotFound for a project or repo that can't have items for the caller."""
     if params.project_id is not None:
         check_project(ctx.caller.projects, params.project_id)
@@ -155,15 +200,13 @@ def _check(ctx: Context, params: ListAttentionParams) -> None:
         claims = store.lost_claims(ctx.db, ctx.caller.agent_id)
         if not any(claim.project.project_id == params.project_id for claim in claims):
             party(ctx, params.project_id, project)
-    if params.repo_id is not None:
-        own = actor_of(ctx).repos
-        if params.repo_id not in own.values():
-            raise NotFound(
-                f"repoId: you act for no repo {params.repo_id}; cacp/project/get shows the repos "
-                "of a project and their ids",
-                kind="repo",
-                repoId=params.repo_id,
-            )
+    if params.repo_id is not None and params.repo_id not in who.repos.values():
+        raise NotFound(
+            f"repoId: you act for no repo {params.repo_id}; cacp/project/get shows the repos "
+            "of a project and their ids",
+            kind="repo",
+            repoId=params.repo_id,
+        )
 
 
 def _cursor(rank: Rank) -> str:

@@ -156,7 +156,7 @@ def _reject(ctx: Context, params: HandoffParams) -> dict[str, Any]:
             to=_others(ctx, handoff),
             reason=params.code,
             detail=str(params.detail),
-            ended=after,
+            status=after,
         )
     case = write(ctx, case, "reject", after, role, code=params.code, detail=params.detail)
     restore_previous(ctx, handoff)
@@ -169,7 +169,7 @@ def _revoke(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     after, role = decide(ctx, case, "revoke")
     text = f"{handoff.title}: the coordinator takes the task back: {params.detail}"
     others = _others(ctx, handoff)
-    tell(ctx, case.package, handoff.team, "status.update", text, to=others, ended=after)
+    tell(ctx, case.package, handoff.team, "status.update", text, to=others, status=after)
     write(ctx, case, "revoke", after, role, detail=params.detail)
     give_back(ctx, handoff)
     return answer(ctx, case_of(ctx, handoff.handoff_id))
@@ -187,7 +187,7 @@ def _close(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     after, role = domain.move(handoff.status, "close", roles)
     text = f"{handoff.title}: the work is accepted, the handoff is closed"
     others = _others(ctx, handoff)
-    tell(ctx, case.package, handoff.team, "status.complete", text, to=others, ended=after)
+    tell(ctx, case.package, handoff.team, "status.complete", text, to=others, status=after)
     case = write(ctx, case, "close", after, role, detail=params.summary)
     settle_owner(ctx, handoff.task_id)
     return answer(ctx, case)

@@ -26,15 +26,15 @@ def tell(
     to: Sequence[str],
     reason: HandoffRejectReason | None = None,
     detail: str | None = None,
-    ended: HandoffStatus | None = None,
+    status: HandoffStatus | None = None,
     charged: bool = False,
     urgent: bool = False,
 ) -> Envelope | None:
     """Send a message about a handoff in the caller's name, in the handoff's thread. None when `to`
     is empty.
 
-    It has the task's priority, and at least `high` when `urgent`. `ended` is the state in which the
-    step ends the handoff: the receiver's node learns that from this message only.
+    It has the task's priority, and at least `high` when `urgent`. `status` is the state
+    after the step, where the receiver's node learns it from this message only.
 
     Only an offer of work is `charged` to the sender's limits: every other step follows an offer,
     and the state machine bounds their number.
@@ -47,7 +47,7 @@ def tell(
         to=to,
         payload={
             "summary": shortened(summary, SUMMARY_MAX),
-            **_reference(type, package, ended),
+            **_reference(type, package, status),
             **_explanation(type, reason, shortened(detail or "", DETAIL_MAX)),
         },
         policy=ACPPolicy(
@@ -64,7 +64,7 @@ def tell(
 
 
 def _reference(
-    type: ACPSupportedType, package: dict[str, Any], ended: HandoffStatus | None
+    type: ACPSupportedType, package: dict[str, Any], status: HandoffStatus | None
 ) -> dict[str, Any]:
     """The members of a payload that say which handoff it is about, where its type has them."""
     about = {
@@ -72,8 +72,8 @@ def _reference(
         "task_id": package["task"]["task_id"],
         "package_hash": package["verification"]["package_hash"],
     }
-    if ended is not None:
-        about["status"] = ended
+    if status is not None:
+        about["status"] = status
     if type == "handoff.initiate":
         return about
     if type.startswith("handoff."):

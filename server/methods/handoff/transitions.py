@@ -245,6 +245,7 @@ def _pass(ctx: Context, case: HandoffCase, tell_receiver: bool) -> HandoffCase:
             "status.update",
             text,
             to=(handoff.from_agent, handoff.to_agent),
+            status=after,
         )
     case = write(node, case, "pass", after, role)
     _enter_task(ctx, handoff)
@@ -273,7 +274,7 @@ def reject(
         to=(handoff.from_agent, handoff.to_agent),
         reason=problem.code,
         detail=problem.detail,
-        ended=after,
+        status=after,
     )
     write(node, case, step, after, role, code=problem.code, detail=problem.detail)
     restore_previous(ctx, handoff)

@@ -1,21 +1,28 @@
 -- What waits on contracts and questions, and for whom (design-next N1): derived from facts and packets
 -- in the transaction that changes them. `repo_id` is empty for all repos of the project but `not_repo`;
--- `not_agent` is empty, or who can't take the step. A start fills the table when `attention_rules` in
--- `meta` is not that of the release.
+-- `not_agent` is empty, or who can't take the step. `revision` is the newest change before the last
+-- write of the subject. A start fills the tables when `attention_rules` in `meta` is not that of the
+-- release.
 CREATE TABLE attention_openings (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id TEXT NOT NULL,
     subject_id TEXT NOT NULL,
     item_id    TEXT NOT NULL,
     kind       TEXT NOT NULL,
     urgency    TEXT NOT NULL,
     since      BIGINT NOT NULL,
-    project_id TEXT NOT NULL,
     repo_id    TEXT NOT NULL,
     not_repo   TEXT NOT NULL,
-    not_agent  TEXT NOT NULL
-);
+    not_agent  TEXT NOT NULL,
+    revision   BIGINT NOT NULL,
+    PRIMARY KEY (project_id, subject_id, item_id)
+) WITHOUT ROWID;
 CREATE INDEX attention_by_repo ON attention_openings (project_id, repo_id);
-CREATE INDEX attention_by_subject ON attention_openings (subject_id, project_id);
+
+-- How many there are of each kind.
+CREATE TABLE attention_counts (
+    kind TEXT PRIMARY KEY,
+    open BIGINT NOT NULL
+);
 
 -- Messages of type knowledge.query to which nobody but their sender has replied.
 CREATE TABLE unanswered_queries (
@@ -28,6 +35,12 @@ WHERE q.type = 'knowledge.query' AND NOT EXISTS (
     WHERE r.type <> 'knowledge.query' AND r.from_agent <> q.from_agent
       AND (r.reply_to = q.id OR (r.type = 'knowledge.response'
                                  AND json_extract(r.payload_json, '$.query_id') = q.id)));
+
+-- The message that offered a handoff of another node, and the last status of the handoff that its node
+-- has reported; both are NULL for offers from before.
+ALTER TABLE handoffs_elsewhere ADD COLUMN offer TEXT;
+ALTER TABLE handoffs_elsewhere ADD COLUMN status TEXT;
+CREATE INDEX handoffs_elsewhere_open ON handoffs_elsewhere (recipient) WHERE ended = 0;
 
 CREATE INDEX messages_replies ON messages (reply_to) WHERE reply_to IS NOT NULL;
 

@@ -1,26 +1,51 @@
--- name: openings_of_subject(subject_id, project_id)
-SELECT item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent, seq
-FROM attention_openings WHERE subject_id = :subject_id AND project_id = :project_id;
+-- name: openings_of_subject(project_id, subject_id)
+SELECT item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent
+FROM attention_openings WHERE project_id = :project_id AND subject_id = :subject_id;
 
 -- name: insert_opening(subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent)!
 INSERT INTO attention_openings
-    (subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent)
-VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :not_repo, :not_agent);
+    (subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent, revision)
+VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :not_repo, :not_agent,
+        (SELECT coalesce(max(seq), 0) FROM changes));
 
--- name: drop_opening(seq)!
-DELETE FROM attention_openings WHERE seq = :seq;
+-- name: drop_opening(project_id, subject_id, item_id)!
+DELETE FROM attention_openings
+WHERE project_id = :project_id AND subject_id = :subject_id AND item_id = :item_id;
+
+-- name: revise_openings(project_id, subject_id)!
+UPDATE attention_openings SET revision = (SELECT coalesce(max(seq), 0) FROM changes)
+WHERE project_id = :project_id AND subject_id = :subject_id;
+
+-- name: add_to_opening_count(kind, change)!
+INSERT INTO attention_counts (kind, open) VALUES (:kind, :change)
+ON CONFLICT (kind) DO UPDATE SET open = open + excluded.open;
 
 -- name: drop_openings()!
 DELETE FROM attention_openings;
+
+-- name: drop_opening_counts()!
+DELETE FROM attention_counts;
 
 -- name: all_openings()
 SELECT subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent
 FROM attention_openings;
 
 -- name: opening_counts()
-SELECT kind, count(*) FROM attention_openings
-WHERE project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
-GROUP BY kind;
+SELECT kind, open FROM attention_counts WHERE open > 0;
+
+-- name: waiting_of_agents()
+SELECT 'answer', count(*) FROM unanswered_queries
+UNION ALL
+SELECT 'handoff', count(*) FROM handoffs
+WHERE status IN ('proposed', 'accepted', 'activated', 'completed')
+UNION ALL
+SELECT 'approve', count(*) FROM messages WHERE held = 'gate'
+UNION ALL
+SELECT 'approve', count(*) FROM handoffs AS h JOIN handoff_control AS c ON c.handoff_id = h.id
+WHERE h.status IN ('proposed', 'validating') AND c.human_approval IS NULL
+  AND h.package_json LIKE '%"requires_human_approval":true%'
+UNION ALL
+SELECT 'mail', count(*) FROM mailboxes WHERE high_water > read_count + expired + failed;
 
 -- name: repos_held_by(identity)
 SELECT r.project_id, r.repo_id, r.name, r.agent_id, r.stamp FROM repos AS r
@@ -28,13 +53,18 @@ WHERE r.agent_id = :identity OR (r.agent_id >= :identity || '@' AND r.agent_id <
 ORDER BY r.project_id, r.stamp, r.repo_id;
 
 -- name: openings_for(identity)
-SELECT o.subject_id, o.item_id, o.kind, o.urgency, o.since, o.project_id, o.repo_id, o.not_repo,
-       o.not_agent
+SELECT o.subject_id, o.revision, o.item_id, o.kind, o.urgency, o.since, o.project_id,
+       o.repo_id, o.not_repo, o.not_agent
 FROM repos AS r JOIN attention_openings AS o
   ON o.project_id = r.project_id AND o.repo_id IN (r.repo_id, '')
 WHERE (r.agent_id = :identity
        OR (r.agent_id >= :identity || '@' AND r.agent_id < :identity || 'A'))
   AND o.project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived');
+
+-- name: names_of_projects(ids)
+SELECT p.project_id, p.name, r.repo_id, r.name
+FROM json_each(:ids) AS j JOIN projects AS p ON p.project_id = j.value
+LEFT JOIN repos AS r ON r.project_id = p.project_id;
 
 -- name: contract_keys()
 SELECT project_id, contract_id FROM contracts;
@@ -105,6 +135,12 @@ UNION
 SELECT h.id FROM team_members AS t JOIN handoff_control AS c ON c.team = t.team
 JOIN handoffs AS h ON h.id = c.handoff_id
 WHERE t.agent_id = :address AND h.status IN ('proposed', 'validating', 'completed');
+
+-- name: handoffs_elsewhere_waiting_for(address)
+SELECT e.handoff_id, e.status, m.from_agent, m.priority, m.payload_json, m.created_at
+FROM handoffs_elsewhere AS e JOIN messages AS m ON m.id = e.offer
+WHERE e.recipient = :address AND e.ended = 0 AND e.status IN ('proposed', 'accepted', 'activated')
+  AND NOT EXISTS (SELECT 1 FROM handoffs AS h WHERE h.id = e.handoff_id);
 
 -- name: last_step_of(handoff_id)$
 SELECT max(at) FROM handoff_history WHERE handoff_id = :handoff_id;

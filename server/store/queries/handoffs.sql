@@ -132,10 +132,14 @@ SELECT count(*) FROM workq_intents WHERE handoff_id = :handoff_id AND status = '
 -- name: workq_manual()$
 SELECT count(*) FROM handoff_control WHERE workq = 'manual';
 
--- name: insert_handoff_elsewhere(handoff_id, recipient, task_id, node)!
-INSERT INTO handoffs_elsewhere (handoff_id, recipient, task_id, node)
-VALUES (:handoff_id, :recipient, :task_id, :node)
+-- name: insert_handoff_elsewhere(handoff_id, recipient, task_id, node, offer)!
+INSERT INTO handoffs_elsewhere (handoff_id, recipient, task_id, node, offer, status)
+VALUES (:handoff_id, :recipient, :task_id, :node, :offer, 'proposed')
 ON CONFLICT DO NOTHING;
+
+-- name: put_status_elsewhere(handoff_id, node, status)!
+UPDATE handoffs_elsewhere SET status = :status
+WHERE handoff_id = :handoff_id AND node = :node AND status IS NOT :status;
 
 -- name: end_handoff_elsewhere(handoff_id, node)!
 UPDATE handoffs_elsewhere SET ended = 1

@@ -74,7 +74,8 @@ def test_kinds_are_those_of_changes() -> None:
     assert kinds_of(None, caller()) is kinds_of("", caller()) is None
     assert kinds_of("contract,context", caller()) == frozenset({"contract", "context"})
     with pytest.raises(
-        InvalidInput, match=r"^kind: 'contracts' is unknown.*context, contract, file.* and mail"
+        InvalidInput,
+        match=r"^kind: 'contracts' is unknown.*context, contract.* and attention or mail",
     ):
         kinds_of("context,contracts", caller())
     with pytest.raises(InvalidInput, match=r"^kind: mail can't be combined"):

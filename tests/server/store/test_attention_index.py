@@ -3,18 +3,22 @@
 import sqlite3
 
 import orjson
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from schemas.base import iso
 from schemas.context import ContextPacket
-from schemas.facts import VersionFact
+from schemas.facts import Fact, VersionFact
 from server.domain.canonical import digest
-from server.store import attention_index, context_packets, contracts, messages
+from server.domain.contract import Facts
+from server.store import changes, context_packets, contracts, messages
 from server.store.attention_index import counts
 from server.store.contracts import ContractHeader
 from server.store.messages import MessageRow
 from server.store.projects import ProjectHeader
-from tests.server.domain.histories import API, WEB, Step, facts_of
+from tests.server.domain.histories import API, IOS, WEB, Step, fact_sets, facts_of
 from tests.server.store.conftest import PROJECT
+from tests.support.attention_check import check_attention
 
 HEADER = ContractHeader("api_endpoint", "login", 1)
 
@@ -48,6 +52,12 @@ def packet(packet_id: str, repo: str, type: str, reply_to: str | None = None) ->
     )
 
 
+def changed(db: sqlite3.Connection) -> None:
+    """The record of the call that proposed the contract."""
+    about = {"actor": "a", "action": "m", "entity": "contract", "entity_id": "c1"}
+    changes.append(db, at=1, origin="n", project_id=PROJECT, outcome="proposed", **about)
+
+
 def test_they_follow_each_write_of_facts(db: sqlite3.Connection, project: ProjectHeader) -> None:
     proposed(db)
     assert counts(db) == {"respond": 1}
@@ -57,14 +67,17 @@ def test_they_follow_each_write_of_facts(db: sqlite3.Connection, project: Projec
     assert counts(db) == {"implement": 2}
 
 
-def test_rows_that_stay_are_not_written_again(
+def test_a_row_that_stays_says_that_its_subject_has_changed(
     db: sqlite3.Connection, project: ProjectHeader
 ) -> None:
+    """A comment changes what the item carries, not what must be done."""
     proposed(db)
     facts = contracts.facts_of(db, "c1")
-    before = db.total_changes
-    attention_index.renew_contract(db, PROJECT, "c1", facts)
-    assert db.total_changes == before
+    asked = facts_of(facts, Step(0, IOS, "request_change", {}), 2)
+    changed(db)
+    contracts.add(db, PROJECT, "c1", HEADER, facts, asked)
+    rows = db.execute("SELECT kind, revision FROM attention_openings ORDER BY kind").fetchall()
+    assert rows == [("respond", 1), ("revise", 1)]
 
 
 def test_a_question_is_closed_by_its_answer_whichever_comes_first(
@@ -146,3 +159,49 @@ def test_a_reply_may_come_before_its_query(db: sqlite3.Connection) -> None:
     mailed(db, "m2", "web@1.0.0", "knowledge.response", "m1")
     mailed(db, "m1", "api@1.0.0", "knowledge.query")
     assert unanswered(db) == []
+
+
+contract_facts = st.lists(fact_sets(), min_size=1, max_size=4)
+packets = st.lists(
+    st.builds(
+        packet,
+        st.sampled_from(["q1", "q2", "p3", "p4"]),
+        st.sampled_from(["api", "web"]),
+        st.sampled_from(["question", "decision"]),
+        st.sampled_from([None, "q1", "q2", "p3"]),
+    ),
+    max_size=8,
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(contract_facts, packets)
+def test_what_is_kept_follows_from_any_facts_that_came_in_any_order(
+    db: sqlite3.Connection,
+    project: ProjectHeader,
+    merged: list[list[Fact]],
+    shared: list[ContextPacket],
+) -> None:
+    db.execute("BEGIN")
+    contract_id = "c1"
+    facts: Facts = {}
+    for news in merged:
+        first = next(fact for fact in news if isinstance(fact, VersionFact))
+        if not facts:
+            contracts.insert(db, PROJECT, contract_id, HEADER, first)
+            facts = contracts.facts_of(db, contract_id)
+        facts = contracts.add(db, PROJECT, contract_id, HEADER, facts, news)
+    contracts.restamp(db, PROJECT, contract_id, lambda stamp: stamp + 5)
+    for news_packet in shared:
+        put = context_packets.insert
+        if context_packets.exists(db, PROJECT, news_packet.packet_id):
+            put = context_packets.replace  # type: ignore[assignment]
+        put(db, PROJECT, news_packet, None)
+    db.execute("COMMIT")
+    try:
+        check_attention(db)
+    finally:
+        for table in ("contracts", "facts", "packets", "attention_openings", "attention_counts"):
+            db.execute(f"DELETE FROM {table}")

@@ -2,7 +2,17 @@
 
 import pytest
 
-from server.domain.attention.items import Actor, NextStep, Opening, bounded, item_id, rank_of
+from server.domain.attention.items import (
+    Actor,
+    ItemCache,
+    NextStep,
+    Opening,
+    bounded,
+    item_id,
+    rank_of,
+)
+from tests.server.domain.attention.subjects import waiting
+from tests.server.domain.histories import API, WEB, propose
 
 OPENING = Opening("respond-1", "respond", "high", 1, "p", "web")
 
@@ -33,3 +43,11 @@ def test_values_are_bounded() -> None:
     assert bounded({"a": 1}) == {"a": 1}
     assert bounded("x" * 12, 10) == "x" * 10 + "… (2 more characters)"
     assert bounded(None) is None
+
+
+def test_the_cache_is_bounded() -> None:
+    [item] = waiting(propose(API, WEB), WEB)
+    cache = ItemCache(most=2)
+    for key in range(3):
+        cache.put(key, item)
+    assert [cache.get(key) for key in range(4)] == [None, None, item, None]

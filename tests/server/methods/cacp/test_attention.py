@@ -7,10 +7,17 @@ from typing import Any
 
 import orjson
 import pytest
+from uuid_utils import uuid7
 
+from schemas.attention import ListAttentionParams
+from schemas.handoff import HandoffStatus
 from server.auth.authenticator import Caller
+from server.domain.agents import identity
 from server.domain.errors import Forbidden, InvalidInput, NotFound
 from server.methods import METHODS
+from server.methods.base import Context
+from server.store import handoffs
+from server.store.attention import open_counts
 from tests.support.in_process_node import HUMAN, InProcessNode, package
 from tests.support.node import AGENT, REPO, check_result
 from tests.support.team import CONTENT, FRONTEND, FRONTEND_AGENT, REPOS
@@ -257,3 +264,95 @@ def test_a_lost_claim_is_settled_with_its_holder(desk: Desk) -> None:
     assert desk.kinds(loser, projectId=desk.project) == ["conflict"]
     desk.do(loser, item, payload__summary="I began too; shall I leave it to you?")
     assert desk.kinds(loser) == []
+
+
+def test_an_item_follows_its_subject_and_its_names(desk: Desk) -> None:
+    """Items that were made before are shown again only while nothing has changed."""
+    contract = desk.proposed()
+    at = {"contractId": contract}
+    first = reading(desk, FRONT)
+    assert reading(desk, FRONT) == first
+    desk.on("project/addRepo", BACK, repo={"name": "ios", "role": "r", "language": "l"})
+    response = {"action": "request_change", "comment": "later", **at}
+    desk.on("contract/respond", BACK, **response)
+    [item] = reading(desk, FRONT)
+    assert item["id"] == first[0]["id"]
+    assert item["detail"]["responses"][0]["comment"] == "later"
+
+
+def reading(desk: Desk, caller: Caller) -> list[Json]:
+    """The list outside a transaction, as a node reads it."""
+    ctx = Context(desk.node.db, caller, desk.node.node, "cacp/attention/list", desk.node.now)
+    listed = METHODS["cacp/attention/list"].run(ctx, ListAttentionParams())
+    items: list[Json] = orjson.loads(orjson.dumps(listed["items"]))
+    return items
+
+
+def test_what_waits_is_counted_by_kind(desk: Desk) -> None:
+    desk.proposed()
+    desk.on("context/askQuestion", BACK, question="q")
+    params = {"action": "initiate", "to": FRONTEND_AGENT, "reason": "r", "package": package()}
+    desk.call("acp/handoff", BACK, **params)
+    counts = open_counts(desk.node.db)
+    assert {kind: count for kind, count in counts.items() if count} == {
+        "respond": 1,
+        "answer": 1,
+        "handoff": 1,
+        "mail": 1,
+    }
+
+
+def test_contracts_on_which_nothing_waits_cost_nothing(desk: Desk) -> None:
+    desk.proposed()
+    before = database_steps(desk)
+    for _ in range(40):
+        at = {"contractId": desk.proposed()}
+        desk.on("contract/respond", FRONT, action="agree", **at)
+        for caller in (BACK, FRONT):
+            desk.on("implementation/complete", caller, **at)
+        desk.on("implementation/verify", FRONT, result="success", **at)
+    assert desk.kinds(FRONT) == ["respond"]
+    assert database_steps(desk) < 1.2 * before
+
+
+def database_steps(desk: Desk) -> int:
+    """How many instructions SQLite runs for one list."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    desk.node.db.set_progress_handler(count, 1)
+    try:
+        reading(desk, FRONT)
+    finally:
+        desk.node.db.set_progress_handler(None, 1)
+    return steps
+
+
+def test_a_handoff_of_another_node_waits_by_what_that_node_reports(desk: Desk) -> None:
+    handoff_id, node = str(uuid7()), "aid://example.com/far"
+    given = {"to": [FRONTEND_AGENT], "type": "knowledge.push", "payload": {"summary": "Login: r"}}
+    offer = desk.call("acp/send", BACK, **given)["message"]["id"]
+    address = identity(FRONTEND_AGENT)
+    handoffs.put_elsewhere(desk.node.db, handoff_id, address, "task", node, offer)
+
+    def actions() -> list[list[str]]:
+        items = desk.listed(FRONT, kinds=["handoff"])["items"]
+        return [[step["params"]["action"] for step in item["next"]] for item in items]
+
+    assert actions() == [["accept", "reject"]]
+    reports: list[tuple[HandoffStatus, list[list[str]]]] = [
+        ("validating", []),
+        ("accepted", [["activate"]]),
+        ("activated", [["complete"]]),
+        ("completed", []),
+        ("activated", [["complete"]]),
+        ("closed", []),
+    ]
+    for status, expected in reports:
+        handoffs.put_status_elsewhere(desk.node.db, handoff_id, node, status)
+        assert actions() == expected, status
+    assert desk.kinds(BACK) == []

@@ -1,0 +1,33 @@
+"""What a node keeps of attention follows from its facts, whatever its history was."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from server.store import attention
+from server.store.connection import connect
+from server.store.sql import SQL
+
+
+def check_attention(db: sqlite3.Connection) -> None:
+    """Derive all openings anew and compare. Changes nothing; call it outside a transaction."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        kept = _kept(db)
+        attention.rebuild(db)
+        assert kept == _kept(db), "what is kept differs from what follows from the facts"
+    finally:
+        db.execute("ROLLBACK")
+
+
+def check_attention_at(path: Path) -> None:
+    """The same for the file of a node that has stopped, if it has one."""
+    if path.exists():
+        with closing(connect(path)) as db:
+            check_attention(db)
+
+
+def _kept(db: sqlite3.Connection) -> tuple[Any, ...]:
+    counts = {kind: count for kind, count in SQL.opening_counts(db) if count}
+    return sorted(SQL.all_openings(db)), counts
