@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.offline import checked_name, print_columns, transaction
-from cli.options import DbOption, JsonOption, grouped
+from cli.options import CreateOption, DbOption, JsonOption, grouped
 from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line
 
@@ -66,10 +66,16 @@ class HolderOptions:
 
 @app.command()
 @grouped
-def create(holder: HolderOptions, db: DbOption = None, as_json: JsonOption = False) -> None:
+def create(
+    holder: HolderOptions,
+    db: DbOption = None,
+    create: CreateOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Create a key and print it once; the node stores only its hash.
 
-    Works while the node runs, and before its first start.
+    Works while the node runs, and before its first start with --create, which makes the
+    database.
 
     An agent that was registered as a peer without a key becomes an agent of this node: the
     registration ends, and the command reports it. An agent's key can't register a peer or sync; a
@@ -89,7 +95,7 @@ def create(holder: HolderOptions, db: DbOption = None, as_json: JsonOption = Fal
     _check_use(holder)
     key = keys.new_key()
     project_ids = holder.projects or ()
-    with transaction(db, make=True) as node:
+    with transaction(db, create=create) as node:
         _check_projects(node.db, project_ids)
         key_id = keys.add(
             node.db,
@@ -178,8 +184,6 @@ def _check_projects(db: "sqlite3.Connection", ids: Iterable[str]) -> None:
 def _created_json(
     holder: HolderOptions, key_id: str | None, key: str, ended: "list[Peer]", home: str | None
 ) -> dict[str, Any]:
-    from server.methods.sync.registration import describe
-
     return {
         "keyId": key_id,
         "key": key,
@@ -188,9 +192,15 @@ def _created_json(
         "trust": holder.trust,
         "human": holder.human,
         "projectIds": sorted(set(holder.projects or ())),
-        "registrationsEnded": [describe(peer) for peer in ended],
+        "registrationsEnded": [_registration_json(peer) for peer in ended],
         "homeElsewhere": home,
     }
+
+
+def _registration_json(ended: "Peer") -> dict[str, Any]:
+    from server.methods.sync.registration import describe
+
+    return describe(ended)
 
 
 def _print_key(holder: HolderOptions, key_id: str | None, key: str) -> None:

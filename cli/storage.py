@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.node_url import database
+from cli.offline import fail_missing
 from cli.options import DbOption, JsonOption
-from cli.terminal import REFUSED, USAGE, fail, print_json
+from cli.terminal import REFUSED, fail, print_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -124,14 +126,9 @@ def export(
 
 
 def source_of(db: Path | None) -> Path:
-    from server.settings import load
-
-    try:
-        source = load(db=db).db
-    except ValueError as error:
-        fail(USAGE, str(error))
+    source = db or database(os.environ)
     if not source.is_file():
-        fail(REFUSED, f"the database {source} does not exist; name another with --db or CACP_DB")
+        fail_missing(source)
     return source
 
 
