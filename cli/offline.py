@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from cli.node_url import database
+from cli.project_choice import NoSuchName, chosen
 from cli.terminal import REFUSED, USAGE, fail, notice
 
 if TYPE_CHECKING:
@@ -91,17 +92,14 @@ def fail_unknown_peer(agent_id: str) -> NoReturn:
     fail(REFUSED, f"{agent_id} is not a peer; `cacp peers` lists the peers")
 
 
-def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: str) -> None:
-    """Print aligned rows under their heads, for people and for `awk`. Without rows, print only
-    `none`, on stderr."""
-    if not rows:
-        typer.echo(none, err=True)
-        return
-    lines = [heads, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        typer.echo("  ".join(padded).rstrip())
+def chosen_project(db: sqlite3.Connection, wanted: str) -> str:
+    """The id of the project that `wanted` names. Ends the command unless it names one."""
+    from server.store import project_names
+
+    try:
+        return chosen(wanted, project_names.every(db))
+    except NoSuchName as error:
+        fail(REFUSED, str(error))
 
 
 def checked_name(value: str) -> str:

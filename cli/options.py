@@ -77,6 +77,10 @@ ConfigOption = Annotated[
 ]
 
 
+ProjectArgument = Annotated[
+    str,
+    typer.Argument(metavar="PROJECT", help="A project's name, its id, or the beginning of it."),
+]
 PeerArgument = Annotated[
     str, typer.Argument(metavar="AID", help="The peer's agent id, as `cacp peers` shows it.")
 ]

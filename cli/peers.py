@@ -20,6 +20,7 @@ from cli.peers_deferred import deferred
 from cli.peers_evidence import evidence, note
 from cli.peers_key import key as key_command
 from cli.peers_table import print_peers
+from cli.show import project_names
 from cli.terminal import REFUSED, USAGE, fail, print_json
 
 app = typer.Typer(name="peers")
@@ -53,10 +54,12 @@ def list_(url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOpti
     """
     with connected(url, key) as node:
         listed = node.get("/peers")["peers"]
+        refused = any((peer.get("sync") or {}).get("undeliveredEntities") for peer in listed)
+        names = project_names(node) if refused and not as_json else {}
     if as_json:
         print_json(listed)
     else:
-        print_peers(listed)
+        print_peers(listed, names)
 
 
 @app.command()

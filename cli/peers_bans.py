@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.offline import Offline, print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import Offline, transaction
 from cli.options import DbOption, JsonOption, PeerArgument, ReasonOption
 from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.offline import print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import transaction
 from cli.options import DbOption, JsonOption
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line

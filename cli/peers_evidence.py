@@ -2,7 +2,8 @@
 
 import typer
 
-from cli.offline import print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import transaction
 from cli.options import DbOption, JsonOption, PeerArgument
 from cli.terminal import REFUSED, fail, print_json
 

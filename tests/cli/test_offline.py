@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from cli.offline import checked_name, print_columns, transaction
+from cli.offline import checked_name, transaction
 from cli.terminal import REFUSED, USAGE
 from server.store import keys
 from server.store.connection import connect
@@ -113,16 +113,6 @@ def test_the_file_is_that_of_cacp_db_or_of_this_folder(
         with pytest.raises(typer.Exit), transaction(None):
             pass
         assert f"no database at {tmp_path / name}: " in capsys.readouterr().err
-
-
-def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    print_columns(("A", "LONG"), [["wide", "b"], ["c", ""]], none="none")
-    assert capsys.readouterr() == ("A     LONG\nwide  b\nc\n", "")
-
-
-def test_an_empty_list_says_so_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    print_columns(("A", "LONG"), [], none="none: `cacp a create` makes one")
-    assert capsys.readouterr() == ("", "none: `cacp a create` makes one\n")
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "a\x00", "a" * 201])
