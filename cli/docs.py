@@ -13,6 +13,9 @@ from typing import Any
 import typer
 
 from cli import contract_page, handoff_page
+from cli.method_help import INDEX
+from cli.method_index import index
+from cli.param_meanings import MEANINGS
 from server.mcp_tools import catalog
 from server.methods import METHODS, openrpc
 from server.settings import Settings
@@ -41,9 +44,17 @@ def pages() -> dict[str, str]:
     }
 
 
+def method_index() -> str:
+    """The text of `cli/methods.json`."""
+    document = json.loads(openrpc.document())
+    access = {name: method.access for name, method in METHODS.items()}
+    return index(document, access, catalog.ABOUT | MEANINGS)
+
+
 def write() -> None:
     for name, text in pages().items():
         (DOCS / name).write_text(text)
+    INDEX.write_text(method_index())
     for name in VERSIONED:
         file = ROOT / name
         file.write_text(with_version(file.read_text(), version("cacp-server")))

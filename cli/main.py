@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
-from cli.call import call
+from cli.call import CallCommand, call
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
@@ -43,7 +43,7 @@ app.command(rich_help_panel=INSPECT)(contracts)
 app.command(rich_help_panel=INSPECT)(show)
 app.command(rich_help_panel=INSPECT)(watch)
 app.command(rich_help_panel=INSPECT)(discover)
-app.command(rich_help_panel=CALL)(call)
+app.command(rich_help_panel=CALL, cls=CallCommand)(call)
 app.command(rich_help_panel=CALL)(openrpc)
 app.command(rich_help_panel=CALL)(mcp)
 app.add_typer(wire.app, rich_help_panel=CALL)
