@@ -2,6 +2,7 @@
 
 import typer
 
+from cli.casing import camel
 from cli.columns import print_columns
 from cli.offline import transaction
 from cli.options import DbOption, JsonOption, PeerArgument
@@ -21,7 +22,9 @@ def evidence(agent_id: PeerArgument, db: DbOption = None, as_json: JsonOption = 
     with transaction(db) as node:
         contradictions = equivocations.of_node(node.db, agent_id)
     if as_json:
-        print_json([item._asdict() | {"found_at": iso(item.found_at)} for item in contradictions])
+        print_json(
+            [camel(item._asdict() | {"found_at": iso(item.found_at)}) for item in contradictions]
+        )
         return
     print_columns(
         ("FOUND", "KIND", "IN", "KEY"),

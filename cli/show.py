@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.casing import camel
 from cli.client import DEFAULT_URL, CallRefused, NodeClient, connected
 from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
 from cli.project_choice import NoSuchName, chosen
@@ -142,7 +143,7 @@ def show(
         project_id, contract_id = locate(node, id)
         facts = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
-        print_json(facts)
+        print_json(camel(facts))
         return
     from cli import views
 

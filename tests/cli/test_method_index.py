@@ -1,7 +1,6 @@
 """The index of methods is that of this release, and its examples are calls that a node accepts."""
 
 import doctest
-import json
 import shlex
 
 import pytest
@@ -10,7 +9,6 @@ from cli import method_index
 from cli.call import read_params
 from cli.docs import method_index as made
 from cli.method_help import INDEX, methods
-from cli.param_meanings import MEANINGS
 from server.methods import METHODS
 
 
@@ -37,9 +35,3 @@ def test_what_an_agents_method_requires_has_a_meaning(name: str) -> None:
     for param in methods()[name]["params"]:
         if param["name"] not in unnamed and param["required"]:
             assert param["about"], param["name"]
-
-
-def test_every_meaning_is_used() -> None:
-    names = {param["name"] for method in methods().values() for param in method["params"]}
-    assert set(MEANINGS) <= names
-    assert json.loads(INDEX.read_text()) == methods()

@@ -100,7 +100,7 @@ def test_show_tells_a_projects_story(node: Node, team: Team) -> None:
 def test_show_takes_a_unique_beginning(node: Node, team: Team) -> None:
     contract = team.proposed()
     told = json.loads(cacp("show", contract[:-2], "--json", url=node.url).stdout)
-    assert told["contract"]["contract_id"] == contract
+    assert told["contract"]["contractId"] == contract
     assert told["parties"]
     told = json.loads(cacp("show", team.project[:-2], "--json", url=node.url).stdout)
     assert told["project"]["projectId"] == team.project
