@@ -30,6 +30,14 @@ VERSIONED = (
 )
 """Files that name an image, or show a response, with the version of this software."""
 Json = dict[str, Any]
+ABOUT_COMMANDS = """Every command that reads takes `--json`. The names in it are in camelCase, except
+in what another specification defines: ACP messages, ADP listings, the reports of `cacp wire`,
+`cacp thread` and `cacp comply`. `cacp call` prints results as the node gives them. Errors are one
+line on stderr.
+
+Which node a command calls: `--url`, else `CACP_URL`, else `CACP_PORT` on this machine (and
+`CACP_HOST`), else the node that runs on `CACP_DB` or `data/cacp.db`, else `http://127.0.0.1:8080`.
+"""
 
 
 def pages() -> dict[str, str]:
@@ -80,17 +88,7 @@ def _cli() -> Iterator[str]:
     yield "# The `cacp` command\n"
     yield f"{_split(root.help or '')[0].partition('Start here')[0].strip()}\n"
     yield f"{root.epilog}\n"
-    yield (
-        "Every command that reads takes `--json`; the names in it are in camelCase, except in what\n"
-        "another specification defines: ACP messages, ADP listings, the reports of `cacp wire`,\n"
-        "`cacp thread` and `cacp comply`. `cacp call` prints results as the node gives them. Errors\n"
-        "are one line on stderr.\n"
-    )
-    yield (
-        "A PROJECT is a project's name, its id, or the beginning of its id. Which node a command\n"
-        "calls: `--url`, else `CACP_URL`, else `CACP_PORT` on this machine (and `CACP_HOST`), else\n"
-        "the node that runs on `CACP_DB` or `data/cacp.db`, else `http://127.0.0.1:8080`.\n"
-    )
+    yield f"{ABOUT_COMMANDS}\n"
     yield from _options(root)
     yield from _commands(root, "cacp")
 

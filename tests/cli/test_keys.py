@@ -12,6 +12,7 @@ from cli.keys import app
 from server.store import keys, mesh, peers
 from server.store.connection import connect
 from server.store.migrate import prepare
+from tests.cli.run import on_terminal
 
 AGENT = "aid://example.com/frontend@1.0.0"
 BETA = "aid://example.com/beta@1.0.0"
@@ -207,3 +208,21 @@ def test_an_agents_key_needs_one(run: Run, file: Path) -> None:
     assert "--repo" in done.stderr
     assert "--human" in done.stderr
     assert run("list").stdout == ""
+
+
+def test_the_list_fits_a_terminal(run: Run, file: Path) -> None:
+    with closing(connect(file)) as db:
+        db.execute(
+            "INSERT INTO projects VALUES ('p1', 'Coupons', 'o', 'planning', 'any', 1, 1, NULL)"
+        )
+    agent = "aid://a-long-domain.example.com/frontend-application@1.0.0"
+    assert run("create", agent, "--repo", "frontend-app", "--project", "coupons").exit_code == 0
+    assert run("create", BETA, "--repo", "beta").exit_code == 0
+    shown = on_terminal("keys", "list", db=str(file))
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["KEY", "AGENT", "REPO", "TRUST", "CREATED", "PROJECTS"]
+    assert "…application@1.0.0" in lines[1]
+    assert lines[1].endswith("Coupons")
+    assert lines[2].endswith("all")
+    assert agent in on_terminal("keys", "list", columns=140, db=str(file))
