@@ -12,6 +12,8 @@ from cli.options import JsonOption, KeyOption, UrlOption
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
 
+OPEN = "…"
+"""Stands for a value that is yet to be decided, in the commands that `cacp next` shows."""
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 
@@ -134,6 +136,8 @@ def read_params(words: list[str]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not equals or not name.rstrip(":"):
             raise ValueError(f"{one_line(word, 60)}: should be name=text, name:=JSON or an object")
+        if value == OPEN:
+            raise ValueError(f"{one_line(name, 60)}: {OPEN} stands for a value that you decide")
         if name.endswith(":"):
             name = name[:-1]
             params[name] = _decode(value, name)

@@ -30,10 +30,10 @@ VERSIONED = (
 )
 """Files that name an image, or show a response, with the version of this software."""
 Json = dict[str, Any]
-ABOUT_COMMANDS = """Every command that reads takes `--json`. The names in it are in camelCase, except
-in what another specification defines: ACP messages, ADP listings, the reports of `cacp wire`,
-`cacp thread` and `cacp comply`. `cacp call` prints results as the node gives them. Errors are one
-line on stderr.
+ABOUT_COMMANDS = """Every command that reads takes `--json`. The names in it are in camelCase,
+except in what another specification defines: ACP messages, ADP listings, the reports of
+`cacp wire`, `cacp thread` and `cacp comply`. `cacp call` prints results as the node gives them.
+Errors are one line on stderr.
 
 Which node a command calls: `--url`, else `CACP_URL`, else `CACP_PORT` on this machine (and
 `CACP_HOST`), else the node that runs on `CACP_DB` or `data/cacp.db`, else `http://127.0.0.1:8080`.

@@ -17,6 +17,7 @@ from cli.hook_command import hook
 from cli.mail import inbox, send
 from cli.mcp import mcp
 from cli.mesh import mesh
+from cli.next import next_
 from cli.openrpc import openrpc
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
@@ -37,6 +38,7 @@ RUN, INSPECT, CALL, MAIL, MESH, OPERATE = "Run", "Inspect", "Call", "Mail", "Mes
 
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(demo)
+app.command("next", rich_help_panel=INSPECT)(next_)
 app.command(rich_help_panel=INSPECT)(status)
 app.command(rich_help_panel=INSPECT)(projects)
 app.command(rich_help_panel=INSPECT)(contracts)

@@ -39,6 +39,8 @@ def test_params(words: list[str], params: dict[str, object]) -> None:
         ([":=1"], "should be name=text"),
         (["a:=x"], "a: not JSON"),
         (["[1]"], "should be a JSON object"),
+        (["comment=…"], "comment: … stands for a value that you decide"),
+        (["content:=…"], "stands for a value that you decide"),
         (["{"], "params: not JSON"),
         (["[" * 100_000], "nested too deeply"),
     ],

@@ -82,6 +82,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp invite list": [],
         "cacp keys create": ["aid://example.com/casing@1.0.0", "--repo", "casing"],
         "cacp keys list": [],
+        "cacp next": [],
         "cacp peers": [],
         "cacp peers bans": [],
         "cacp peers deferred": [],

@@ -1,0 +1,108 @@
+"""What waits for an agent, for people: the most urgent first, each with its command."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from cli.call import OPEN
+from cli.terminal import dump
+from cli.times import ago
+from schemas.plain import clean, one_line
+
+Json = dict[str, Any]
+URGENCIES = {"urgent": "bold red", "high": "yellow", "normal": "white", "low": "dim"}
+"""Each urgency with its colour, the most urgent first."""
+AGE, PROJECT = 6, 16
+"""Columns of an item's age, and the most of its project's name."""
+
+
+def next_text(listing: Json, types: Mapping[str, Mapping[str, str]], width: int | None) -> Text:
+    """The result of `cacp/attention/list` in groups by urgency.
+
+    `types` has the type of each method's params, as `cli.method_index` writes it. An item's first
+    line is cut to `width` columns; commands are whole.
+    """
+    items = listing["items"]
+    lines: list[Text] = []
+    for urgency, tone in URGENCIES.items():
+        group = [item for item in items if item["urgency"] == urgency]
+        if group:
+            lines += [Text()] if lines else []
+            lines.append(Text(f"{urgency.capitalize()} ({len(group)})", f"bold {tone}"))
+            room = max(len(_project(item)) for item in group)
+            for item in group:
+                lines.append(_item_line(item, room, width))
+                lines += [Text(f"    {command}", "cyan") for command in commands(item, types)]
+    left = listing["total"] - len(items)
+    if left > 0:
+        lines += [Text(), Text(f"{left} more: cacp next --limit {listing['total']}", "dim")]
+    if any(OPEN in line.plain.split("=", 1)[-1] for line in lines if "cacp call " in line.plain):
+        lines += [Text(), Text(f"{OPEN} is for you to decide: cacp call METHOD --help", "dim")]
+    return Text("\n").join(lines)
+
+
+def commands(item: Json, types: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """The commands that do what an item asks for; where there are several, one of them does.
+
+    >>> step = {"method": "acp/inbox", "params": {}, "fill": {"ack": "ids"}}
+    >>> list(commands({"kind": "mail", "next": [step]}, {}))
+    ['cacp inbox']
+    """
+    if item["kind"] == "mail":
+        yield "cacp inbox"
+        return
+    for step in item["next"]:
+        if step["method"] == "acp/approve":
+            yield from _approval(step["params"])
+            continue
+        of_method = types.get(step["method"], {})
+        words = [word(name, value) for name, value in step["params"].items()]
+        for name in dict.fromkeys(path.partition(".")[0] for path in step.get("fill") or {}):
+            if name not in step["params"]:
+                text = _is_text(of_method.get(name, "text"))
+                words.append(f"{name}{'=' if text else ':='}{OPEN}")
+        yield " ".join(["cacp call", step["method"], *words])
+
+
+def word(name: str, value: Any) -> str:
+    """A param as `cacp call` reads it from a shell.
+
+    >>> word("name", "a b"), word("version", 1)
+    ("'name=a b'", 'version:=1')
+    """
+    if isinstance(value, str) and clean(value) == value and "\n" not in value:
+        return shlex.quote(f"{name}={value}")
+    quoted = shlex.quote(f"{name}:={dump(value, indent=None)}")
+    return quoted.replace(f"'{name}:=", f"{name}:='", 1)
+
+
+def _item_line(item: Json, room: int, width: int | None) -> Text:
+    line = Text.assemble(
+        (f"  {ago(item['since']).removesuffix(' ago').replace('just ', ''):<{AGE}}  ", "dim"),
+        (f"{_project(item):<{room}}  " if room else "", "bold"),
+        _summary(item),
+    )
+    if width is not None:
+        line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _project(item: Json) -> str:
+    return one_line(item.get("project") or "", PROJECT)
+
+
+def _summary(item: Json) -> str:
+    """The summary without what its line shows already, and without Markdown."""
+    named = f" (project `{item.get('project')}`)"
+    return one_line(item["summary"].replace(named, "").replace("`", ""))
+
+
+def _approval(params: Json) -> Iterator[str]:
+    yield f"cacp approve {shlex.quote(str(params.get('message_id', OPEN)))}"
+
+
+def _is_text(type: str) -> bool:
+    """Whether a param of this type is given as name=text."""
+    return type == "text" or (" | " in type and "object" not in type and "list" not in type)
