@@ -28,7 +28,7 @@ def deferred(db: DbOption = None, as_json: JsonOption = False) -> None:
     """
     import orjson
 
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import deferred, project_names
 
     with transaction(db) as node:
@@ -70,7 +70,7 @@ def accept(db: DbOption = None) -> None:
 
     Example: cacp clock accept
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import deferred
 
     with transaction(db) as node:
@@ -95,7 +95,7 @@ def confirm(db: DbOption = None) -> None:
     Example: cacp clock confirm
     """
     from peers.clock import Sure
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import stamps
 
     with transaction(db) as node:

@@ -51,7 +51,7 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
 
     Example: cacp invite list --json
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import mesh
 
     with transaction(db) as node:

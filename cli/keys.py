@@ -224,7 +224,7 @@ def _print_side_effects(agent_id: str, ended: "list[Peer]", home: str | None) ->
 
 
 def _ended_note(ended: "Peer") -> str:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     return one_line(
         f"Note: {ended.agent_id} was registered as a peer without a key, at {ended.endpoint}, repo "
@@ -235,7 +235,7 @@ def _ended_note(ended: "Peer") -> str:
 
 
 def _key_json(key: "Key") -> dict[str, Any]:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     return {
         "keyId": key.key_id,

@@ -104,7 +104,7 @@ def _proved_key(node: Offline, agent_id: str) -> str | None:
 
 
 def _ban_json(node: Offline, statement: Any) -> dict[str, Any]:
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import bans
 
     trusted_bans = node.settings.trusted_bans

@@ -16,7 +16,7 @@ def evidence(agent_id: PeerArgument, db: DbOption = None, as_json: JsonOption = 
 
     Example: cacp peers evidence aid://example.com/beta@1.0.0 --json
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import equivocations
 
     with transaction(db) as node:

@@ -72,7 +72,7 @@ def create(
 
     Example: cacp tokens create Coupons --agent aid://example.com/web@1.0.0
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     with transaction(db) as node:
         project_id = chosen_project(node.db, project)
@@ -129,7 +129,7 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
 
     Example: cacp tokens list --json
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import project_names, tokens
 
     with transaction(db) as node:
@@ -168,7 +168,7 @@ def revoke(
 
 
 def _token_json(token: "Token") -> dict[str, Any]:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     return {
         "tokenId": token.token_id,
