@@ -50,9 +50,13 @@ def cut(text: str, width: int) -> str:
 
     >>> cut("aid://example.com/frontend@1.0.0", 16), cut("a long name", 8)
     ('…/frontend@1.0.0', 'a long …')
+    >>> cut("aid://example.com/frontend@1.0.0", 26)
+    'example.com/frontend@1.0.0'
     """
     if len(text) <= width:
         return text
+    if len(text.removeprefix("aid://")) <= width:
+        return text.removeprefix("aid://")
     if "://" in text:
         return CUT + text[len(text) - width + 1 :]
     return text[: width - 1] + CUT

@@ -133,9 +133,11 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(rows)
     else:
+        heads = ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "PROJECTS")
+        shown = len(heads) if any(row["projectIds"] for row in rows) else len(heads) - 1
         print_columns(
-            ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "PROJECTS"),
-            [_key_row(row, names) for row in rows],
+            heads[:shown],
+            [_key_row(row, names)[:shown] for row in rows],
             none="There are no keys: `cacp keys create AID --repo NAME` creates one",
         )
 
