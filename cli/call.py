@@ -141,6 +141,8 @@ def read_params(words: list[str]) -> dict[str, Any]:
         if name.endswith(":"):
             name = name[:-1]
             params[name] = _decode(value, name)
+            if isinstance(params[name], dict) and OPEN in params[name].values():
+                raise ValueError(f"{one_line(name, 60)}: {OPEN} stands for a value that you decide")
         else:
             params[name] = value
     return params

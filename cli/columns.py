@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import typer
 
@@ -12,12 +12,15 @@ LEAST = 10
 CUT = "…"
 
 
-def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: str) -> None:
-    """Print the rows. Without rows, print only `none`, on stderr."""
+def print_columns(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: str, whole: Collection[str] = ()
+) -> None:
+    """Print the rows, without cutting cells under the heads `whole`. Without rows, print only
+    `none`, on stderr."""
     if not rows:
         typer.echo(none, err=True)
         return
-    for line in laid_out(heads, rows, terminal_width()):
+    for line in laid_out(heads, rows, terminal_width(), whole):
         typer.echo(line)
 
 
@@ -26,15 +29,20 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def laid_out(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+def laid_out(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    whole: Collection[str] = (),
+) -> list[str]:
     """The lines of a table that is at most `width` columns wide.
 
-    Where the rows are wider, their longest cells are cut, except those of the first column, which
-    other commands take. Where even that is too wide, each row becomes a paragraph with a line for
-    each cell that is not empty or "-", and nothing is cut.
+    Where the rows are wider, their longest cells are cut, except those of the first column and of
+    `whole`, which other commands take. Where even that is too wide, each row becomes a paragraph
+    with a line for each cell that is not empty or "-", and nothing is cut.
     """
     natural = [max(len(line[column]) for line in [heads, *rows]) for column in range(len(heads))]
-    widths = natural if width is None else _fitting(natural, heads, width)
+    widths = natural if width is None else _fitting(natural, heads, width, whole)
     if widths is None:
         return _paragraphs(heads, rows)
     return [
@@ -62,11 +70,15 @@ def cut(text: str, width: int) -> str:
     return text[: width - 1] + CUT
 
 
-def _fitting(natural: list[int], heads: Sequence[str], width: int) -> list[int] | None:
+def _fitting(
+    natural: list[int], heads: Sequence[str], width: int, whole: Collection[str]
+) -> list[int] | None:
     """Widths with which a line fits, or None. The widest columns give way first."""
     widths = list(natural)
-    least = [min(size, max(LEAST, len(head))) for size, head in zip(natural, heads, strict=True)]
-    least[0] = natural[0]
+    least = [
+        size if head in (heads[0], *whole) else min(size, max(LEAST, len(head)))
+        for size, head in zip(natural, heads, strict=True)
+    ]
     room = width - GAP * (len(widths) - 1)
     while sum(widths) > room:
         wide = [(size, place) for place, size in enumerate(widths) if size > least[place]]

@@ -33,13 +33,12 @@ def next_text(listing: Json, types: Mapping[str, Mapping[str, str]], width: int 
             lines.append(Text(f"{urgency.capitalize()} ({len(group)})", f"bold {tone}"))
             room = max(len(_project(item)) for item in group)
             for item in group:
-                lines.append(_item_line(item, room, width))
+                lines.append(_cut(_item_line(item, room), width))
                 lines += [Text(f"    {command}", "cyan") for command in commands(item, types)]
+                lines += [_cut(Text(f"      {hint}", "dim"), width) for hint in hints(item)]
     left = listing["total"] - len(items)
     if left > 0:
         lines += [Text(), Text(f"{left} more: cacp next --limit {listing['total']}", "dim")]
-    if any(OPEN in line.plain.split("=", 1)[-1] for line in lines if "cacp call " in line.plain):
-        lines += [Text(), Text(f"{OPEN} is for you to decide: cacp call METHOD --help", "dim")]
     return Text("\n").join(lines)
 
 
@@ -58,12 +57,38 @@ def commands(item: Json, types: Mapping[str, Mapping[str, str]]) -> Iterator[str
             yield from _approval(step["params"])
             continue
         of_method = types.get(step["method"], {})
-        words = [word(name, value) for name, value in step["params"].items()]
-        for name in dict.fromkeys(path.partition(".")[0] for path in step.get("fill") or {}):
-            if name not in step["params"]:
-                text = _is_text(of_method.get(name, "text"))
-                words.append(f"{name}{'=' if text else ':='}{OPEN}")
+        params, left_open = filled(step)
+        words = [word(name, value) for name, value in params.items()]
+        for name in left_open:
+            text = _is_text(of_method.get(name, "text"))
+            words.append(f"{name}{'=' if text else ':='}{OPEN}")
         yield " ".join(["cacp call", step["method"], *words])
+
+
+def filled(step: Json) -> tuple[Json, list[str]]:
+    """The params of a step, with `OPEN` where a member of an object is to be decided; and the names
+    of the params that are to be decided as a whole.
+
+    >>> filled({"params": {"payload": {"a": 1}}, "fill": {"payload.b": "why", "to": "whom"}})
+    ({'payload': {'a': 1, 'b': '…'}}, ['to'])
+    """
+    params = dict(step["params"])
+    left_open: list[str] = []
+    for path in step.get("fill") or {}:
+        name, _, member = path.partition(".")
+        if member and isinstance(params.get(name), dict):
+            params[name] = {**params[name], member: OPEN}
+        elif name not in params and name not in left_open:
+            left_open.append(name)
+    return params, left_open
+
+
+def hints(item: Json) -> Iterator[str]:
+    """What to put where a command leaves something open."""
+    if item["kind"] not in ("mail", "approve"):
+        for step in item["next"]:
+            for name, what in (step.get("fill") or {}).items():
+                yield f"{one_line(name)}: {one_line(what)}"
 
 
 def word(name: str, value: Any) -> str:
@@ -78,15 +103,18 @@ def word(name: str, value: Any) -> str:
     return quoted.replace(f"'{name}:=", f"{name}:='", 1)
 
 
-def _item_line(item: Json, room: int, width: int | None) -> Text:
-    line = Text.assemble(
+def _cut(line: Text, width: int | None) -> Text:
+    if width is not None:
+        line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _item_line(item: Json, room: int) -> Text:
+    return Text.assemble(
         (f"  {ago(item['since']).removesuffix(' ago').replace('just ', ''):<{AGE}}  ", "dim"),
         (f"{_project(item):<{room}}  " if room else "", "bold"),
         _summary(item),
     )
-    if width is not None:
-        line.truncate(width, overflow="ellipsis")
-    return line
 
 
 def _project(item: Json) -> str:

@@ -36,7 +36,7 @@ def print_peers(peers: list[dict[str, Any]], projects: Mapping[str, str]) -> Non
     undelivered = [row for peer in peers for row in _undelivered_rows(peer, projects)]
     if undelivered:
         typer.echo()
-        print_columns(UNDELIVERED_HEADS, undelivered, none="")
+        print_columns(UNDELIVERED_HEADS, undelivered, none="", whole=["ID"])
 
 
 def _peer_row(peer: dict[str, Any]) -> list[str]:

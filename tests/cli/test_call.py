@@ -41,6 +41,7 @@ def test_params(words: list[str], params: dict[str, object]) -> None:
         (["[1]"], "should be a JSON object"),
         (["comment=…"], "comment: … stands for a value that you decide"),
         (["content:=…"], "stands for a value that you decide"),
+        (['payload:={"answer": "…"}'], "payload: … stands for a value that you decide"),
         (["{"], "params: not JSON"),
         (["[" * 100_000], "nested too deeply"),
     ],

@@ -35,6 +35,13 @@ def test_the_longest_cells_give_way() -> None:
     ]
 
 
+def test_what_other_commands_take_is_not_cut() -> None:
+    assert laid_out(HEADS, [ROW], 67, ["AGENT"])[1] == (
+        "key_346583ac5f37  aid://demo.example/frontend-app@1.0.0  frontend-…"
+    )
+    assert laid_out(HEADS, [ROW], 60, ["AGENT"])[0].split() == ["KEY", ROW[0]]
+
+
 def test_what_fits_no_line_is_a_paragraph() -> None:
     assert laid_out(HEADS, [ROW, ("k" * 16, "-", "r")], 30) == [
         "KEY    key_346583ac5f37",

@@ -48,13 +48,13 @@ def test_items_are_grouped_by_urgency() -> None:
         "Urgent (1)",
         "Low (2)",
         "2 more: cacp next --limit 5",
-        "… is for you to decide: cacp call METHOD --help",
     ]
     assert " d " in lines[1]
     assert lines[1].endswith("  Coupons  Respond to GET /x: it is new")
     assert lines[2] == (
         "    cacp call cacp/contract/respond contractId=c1 version:=2 action=… n:=…"
     )
+    assert lines[3:5] == ["      action: agree or reject", "      n.m: a number"]
 
 
 def test_a_line_fits_and_a_command_is_whole() -> None:
