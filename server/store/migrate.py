@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.domain.errors import Unavailable
-from server.store import attention, schema
+from server.store import schema
 from server.store.connection import Durability, connect, copy_to, unavailable
 from server.store.file_lock import make_folder, sync_folder
 from server.store.sql import SQL
@@ -140,6 +140,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _derive(connection: sqlite3.Connection) -> None:
     """Derive anew what an earlier release has derived by other rules, or not at all."""
+    # Slow to import: it holds all models that something may wait for.
+    from server.store import attention
+
     if attention.is_outdated(connection):
         with _transaction(connection):
             attention.rebuild(connection)

@@ -65,7 +65,8 @@ HTTP = {"httpx"}
         (["keys", "list"], {*HEAVY, *HTTP, "rich"}),
         (["tokens", "list"], {*HEAVY, *HTTP, "rich"}),
         (["clock", "deferred"], {*HEAVY, *HTTP, "rich"}),
-        (["backup", "copy.db"], {*HEAVY, *HTTP, "rich"} - {"schemas.base"}),
+        (["clock", "confirm"], {*HEAVY, *HTTP, "rich"}),
+        (["backup", "copy.db"], {*HEAVY, *HTTP, "rich"}),
     ],
 )
 def test_a_command_imports_nothing_that_it_does_not_need(
