@@ -222,8 +222,9 @@ def project_id_of(node: NodeClient, wanted: str) -> str:
 
 
 def project_names(node: NodeClient) -> dict[str, str]:
-    """The name of each project of the node, by its id."""
-    return {project["projectId"]: project["name"] for project in every_project(node)}
+    """The name of each project of the node, archived or not, by its id."""
+    listed = every_project(node, archived=True)
+    return {project["projectId"]: project["name"] for project in listed}
 
 
 def every_project(node: NodeClient, *, archived: bool = False) -> Iterator[dict[str, Any]]:

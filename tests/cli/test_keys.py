@@ -212,9 +212,8 @@ def test_an_agents_key_needs_one(run: Run, file: Path) -> None:
 
 def test_the_list_fits_a_terminal(run: Run, file: Path) -> None:
     with closing(connect(file)) as db:
-        db.execute(
-            "INSERT INTO projects VALUES ('p1', 'Coupons', 'o', 'planning', 'any', 1, 1, NULL)"
-        )
+        insert = "INSERT INTO projects VALUES ('p1', 'Coupons', 'o', 'planning', 'any', 1, 1, ?, ?)"
+        db.execute(insert, (None, None))
     agent = "aid://a-long-domain.example.com/frontend-application@1.0.0"
     assert run("create", agent, "--repo", "frontend-app", "--project", "coupons").exit_code == 0
     assert run("create", BETA, "--repo", "beta").exit_code == 0

@@ -25,7 +25,9 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "cacp.db"
     prepare(path)
     with closing(connect(path)) as db:
-        db.execute("INSERT INTO projects VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1, NULL, NULL)")
+        db.execute(
+            "INSERT INTO projects VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1, NULL, NULL)"
+        )
         keys.add(db, keys.new_key(), agent_id=AGENT, repo="frontend-app", now=1)
     return path
 

@@ -15,6 +15,6 @@ def test_every_project_has_its_name(tmp_path: Path) -> None:
         assert project_names.every(db) == {}
         for id, name in (("b", "Login"), ("a", "Coupons")):
             db.execute(
-                "INSERT INTO projects VALUES (?, ?, 'o', 'planning', 'any', 1, 1, NULL, NULL)", (id, name)
+                "INSERT INTO projects VALUES (?, ?, '', '', '', 1, 1, NULL, NULL)", (id, name)
             )
         assert project_names.every(db) == {"a": "Coupons", "b": "Login"}
