@@ -80,7 +80,7 @@ def _list(url: str, key: str | None, as_json: bool) -> None:
 
 
 def _waiting_text(waiting: dict[str, Any]) -> str:
-    from cli.views import ago
+    from cli.times import ago
 
     to = ", ".join(one_line(agent, 200) for agent in waiting["to"])
     id = one_line(waiting["id"], 200)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from cli.hook import DEFAULT_URL as DEFAULT_URL
+from cli.node_url import DEFAULT_URL as DEFAULT_URL
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
 from schemas.plain import one_line
 
@@ -194,12 +194,6 @@ def connected(url: str, key: str | None) -> Iterator[NodeClient]:
         fail(UNREACHABLE, str(error))
     except CallRefused as error:
         fail(REFUSED, f"{error.message} ({error.code})")
-
-
-def own_url(host: str, port: int) -> str:
-    """The URL at which this machine reaches a node that listens on `host`."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _request(method: str, params: dict[str, Any], id: int) -> dict[str, Any]:

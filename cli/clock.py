@@ -4,9 +4,12 @@ from typing import Annotated
 
 import typer
 
-from cli.offline import print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import transaction
 from cli.options import DbOption, JsonOption
 from cli.terminal import print_json
+from cli.times import until
+from schemas.plain import one_line
 
 app = typer.Typer(
     name="clock",
@@ -25,10 +28,11 @@ def deferred(db: DbOption = None, as_json: JsonOption = False) -> None:
     """
     import orjson
 
-    from schemas.base import iso
-    from server.store import deferred
+    from schemas.stamps import iso
+    from server.store import deferred, project_names
 
     with transaction(db) as node:
+        names = project_names.every(node.db)
         rows = [
             {
                 "dueAt": iso(message.due),
@@ -43,7 +47,15 @@ def deferred(db: DbOption = None, as_json: JsonOption = False) -> None:
     else:
         print_columns(
             ("DUE", "PEER", "METHOD", "PROJECT"),
-            [[value or "-" for value in row.values()] for row in rows],
+            [
+                [
+                    until(row["dueAt"]),
+                    one_line(row["peer"]),
+                    row["method"],
+                    one_line(names.get(row["projectId"], row["projectId"] or "-")),
+                ]
+                for row in rows
+            ],
             none="Nothing is deferred. `cacp doctor` checks the clocks",
         )
 
@@ -58,7 +70,7 @@ def accept(db: DbOption = None) -> None:
 
     Example: cacp clock accept
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import deferred
 
     with transaction(db) as node:
@@ -83,7 +95,7 @@ def confirm(db: DbOption = None) -> None:
     Example: cacp clock confirm
     """
     from peers.clock import Sure
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import stamps
 
     with transaction(db) as node:

@@ -143,7 +143,7 @@ def _propose(stage: Stage, project: Ids) -> Ids:
         content=ENDPOINT,
     )
     about = [proposed["contractId"]]
-    stage.call(
+    asked = stage.call(
         FRONTEND,
         "context/askQuestion",
         **project,
@@ -156,6 +156,7 @@ def _propose(stage: Stage, project: Ids) -> Ids:
         "context/recordDecision",
         **project,
         relatedContracts=about,
+        replyTo=asked["packetId"],
         decision="An expired coupon",
         chosen="422",
         rationale="the code is known, it just no longer applies",

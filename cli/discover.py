@@ -41,6 +41,9 @@ def discover(
     if as_json:
         print_json(listings)
         return
+    if not listings:
+        typer.echo("The exchange lists no such agent.", err=True)
+        return
     from cli import views
 
     views.console().print(views.listings(listings))

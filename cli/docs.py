@@ -13,6 +13,9 @@ from typing import Any
 import typer
 
 from cli import contract_page, handoff_page
+from cli.method_help import INDEX
+from cli.method_index import index
+from cli.param_meanings import MEANINGS
 from server.mcp_tools import catalog
 from server.methods import METHODS, openrpc
 from server.settings import Settings
@@ -27,6 +30,14 @@ VERSIONED = (
 )
 """Files that name an image, or show a response, with the version of this software."""
 Json = dict[str, Any]
+ABOUT_COMMANDS = """Every command that reads takes `--json`. The names in it are in camelCase,
+except in what another specification defines: ACP messages, ADP listings, the reports of
+`cacp wire`, `cacp thread` and `cacp comply`. `cacp call` prints results as the node gives them.
+Errors are one line on stderr.
+
+Which node a command calls: `--url`, else `CACP_URL`, else `CACP_PORT` on this machine (and
+`CACP_HOST`), else the node that runs on `CACP_DB` or `data/cacp.db`, else `http://127.0.0.1:8080`.
+"""
 
 
 def pages() -> dict[str, str]:
@@ -41,9 +52,17 @@ def pages() -> dict[str, str]:
     }
 
 
+def method_index() -> str:
+    """The text of `cli/methods.json`."""
+    document = json.loads(openrpc.document())
+    access = {name: method.access for name, method in METHODS.items()}
+    return index(document, access, catalog.ABOUT | MEANINGS)
+
+
 def write() -> None:
     for name, text in pages().items():
         (DOCS / name).write_text(text)
+    INDEX.write_text(method_index())
     for name in VERSIONED:
         file = ROOT / name
         file.write_text(with_version(file.read_text(), version("cacp-server")))
@@ -69,7 +88,7 @@ def _cli() -> Iterator[str]:
     yield "# The `cacp` command\n"
     yield f"{_split(root.help or '')[0].partition('Start here')[0].strip()}\n"
     yield f"{root.epilog}\n"
-    yield "Every command that reads takes `--json`. Errors are one line on stderr.\n"
+    yield f"{ABOUT_COMMANDS}\n"
     yield from _options(root)
     yield from _commands(root, "cacp")
 

@@ -1,7 +1,7 @@
 """`cacp doctor`: checks everything that a node needs, and names a remedy for each problem.
 
-The checks are in `doctor_machine`, `doctor_database`, `doctor_content`, `doctor_peers` and
-`doctor_port`. Each imports what it needs when it runs.
+The checks are in `doctor_machine`, `doctor_database`, `doctor_content`, `doctor_peers`,
+`doctor_node` and `doctor_port`. Each imports what it needs when it runs.
 """
 
 import os
@@ -28,8 +28,10 @@ def doctor(
 ) -> None:
     """Check everything that a node needs, and show how to fix each problem.
 
-    Checks settings, clock, disk, database, peers and port. Reads the same CACP_* variables as
-    `cacp serve`, and changes nothing. Works while the node runs and while it is down.
+    Checks settings, clock, disk, database and peers. When a node runs on this database, it checks
+    that node, wherever it listens; else the port on which one would listen. It also checks that
+    the commands of this shell call that node, and that the node knows CACP_KEY. Reads the same
+    CACP_* variables as `cacp serve`, and changes nothing.
 
     Exit status: 0 nothing is broken (there may be warnings), 1 something is broken.
 
@@ -52,7 +54,7 @@ def doctor(
 
 def examine(db: Path | None, config: Path | None) -> Iterator[DoctorCheck]:
     """Every check, in the order in which a node depends on what is checked."""
-    from cli import doctor_machine
+    from cli import doctor_machine, doctor_node
     from cli.doctor_port import port_checks
     from server.settings import load
 
@@ -63,12 +65,17 @@ def examine(db: Path | None, config: Path | None) -> Iterator[DoctorCheck]:
             "settings", "broken", str(error), "correct it as described in docs/settings.md"
         )
         return
-    yield DoctorCheck("settings", "ok", f"{settings.agent} on {settings.host}:{settings.port}")
+    place = f"{settings.host}:{settings.port}"
+    yield DoctorCheck("settings", "ok", f"`cacp serve` would run {settings.agent} on {place}")
     yield from doctor_machine.variable_checks(os.environ)
     yield doctor_machine.clock_check(time.time())
     yield doctor_machine.disk_check(settings.db)
     yield from _database_checks(settings)
-    yield from port_checks(settings)
+    state = doctor_node.look(settings)
+    yield from doctor_node.node_checks(settings, state)
+    if not state.running:
+        yield from port_checks(settings)
+    yield from doctor_node.call_checks(os.environ, settings.db, state)
 
 
 def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:

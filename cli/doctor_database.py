@@ -81,7 +81,7 @@ def certainty_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
 def stamps_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
     """Whether anything stored is stamped ahead of the time. `now` is a stamp."""
     from peers.clock import is_ahead
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import database_integrity
 
     newest = database_integrity.newest_stamp(db)
@@ -100,7 +100,7 @@ def stamps_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
 
 def deferred_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
     """Whether messages of peers wait for their time, or for what they depend on."""
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import deferred
 
     ahead = deferred.ahead(db, now)

@@ -20,7 +20,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-DEFAULT_URL = "http://127.0.0.1:8080"
+from cli.node_url import DEFAULT_URL
+
 AGENTS = ("claude", "codex")
 CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse")
 """Events whose output the agent adds to its context."""

@@ -1,12 +1,15 @@
 """`cacp invite`: one-time codes with which another node becomes a peer (design §6)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cli.offline import print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import transaction
 from cli.options import DbOption, JsonOption
 from cli.terminal import REFUSED, fail, print_json
+from cli.times import ago, until
+from schemas.plain import one_line
 
 HOUR = 3_600_000_000
 
@@ -48,7 +51,7 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
 
     Example: cacp invite list --json
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import mesh
 
     with transaction(db) as node:
@@ -62,12 +65,13 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
             }
             for invite in mesh.invites(node.db)
         ]
+        now = iso(node.now)
     if as_json:
         print_json(rows)
     else:
         print_columns(
-            ("INVITE", "CREATED", "EXPIRES", "USED BY", "REVOKED"),
-            [[value or "-" for value in row.values()] for row in rows],
+            ("INVITE", "CREATED", "EXPIRES", "USED BY"),
+            [_invite_row(row, now) for row in rows],
             none="There are no invites: `cacp invite create` creates one",
         )
 
@@ -90,3 +94,15 @@ def revoke(
     if not revoked:
         fail(REFUSED, f"{invite_id} is not an open invite; `cacp invite list` shows the open ones")
     typer.echo(f"{invite_id} is revoked.", err=True)
+
+
+def _invite_row(invite: dict[str, Any], now: str) -> list[str]:
+    """An invite for people. `now` is an ISO time."""
+    ended = "revoked" if invite["revokedAt"] else "expired" if invite["expiresAt"] <= now else None
+    used_by = invite["usedBy"]
+    return [
+        invite["inviteId"],
+        ago(invite["createdAt"]),
+        "used" if used_by else ended or until(invite["expiresAt"]),
+        one_line(used_by or "-"),
+    ]

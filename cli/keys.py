@@ -1,19 +1,19 @@
 """`cacp keys`: the keys with which agents and people call a node (design §6)."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.offline import checked_name, print_columns, transaction
-from cli.options import DbOption, JsonOption, grouped
+from cli.columns import print_columns
+from cli.offline import checked_name, chosen_project, transaction
+from cli.options import CreateOption, DbOption, JsonOption, grouped
 from cli.terminal import REFUSED, fail, print_json
+from cli.times import ago
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from server.store.keys import Key
     from server.store.peers import Peer
 
@@ -58,18 +58,25 @@ class HolderOptions:
         list[str] | None,
         typer.Option(
             "--project",
-            metavar="ID",
-            help="Restrict the key to this project; repeatable. All projects by default.",
+            metavar="PROJECT",
+            help="Restrict the key to this project, by its name, its id or the beginning of it; "
+            "repeatable. All projects by default.",
         ),
     ] = None
 
 
 @app.command()
 @grouped
-def create(holder: HolderOptions, db: DbOption = None, as_json: JsonOption = False) -> None:
+def create(
+    holder: HolderOptions,
+    db: DbOption = None,
+    create: CreateOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Create a key and print it once; the node stores only its hash.
 
-    Works while the node runs, and before its first start.
+    Works while the node runs, and before its first start with --create, which makes the
+    database.
 
     An agent that was registered as a peer without a key becomes an agent of this node: the
     registration ends, and the command reports it. An agent's key can't register a peer or sync; a
@@ -88,9 +95,8 @@ def create(holder: HolderOptions, db: DbOption = None, as_json: JsonOption = Fal
 
     _check_use(holder)
     key = keys.new_key()
-    project_ids = holder.projects or ()
-    with transaction(db, make=True) as node:
-        _check_projects(node.db, project_ids)
+    with transaction(db, create=create) as node:
+        project_ids = sorted({chosen_project(node.db, name) for name in holder.projects or ()})
         key_id = keys.add(
             node.db,
             key,
@@ -104,7 +110,7 @@ def create(holder: HolderOptions, db: DbOption = None, as_json: JsonOption = Fal
         ended = peers.take_back(node.db, holder.agent_id)
         home = mesh.home_at_peer(node.db, holder.agent_id)
     if as_json:
-        print_json(_created_json(holder, key_id, key, ended, home))
+        print_json(_created_json(holder, key_id, key, project_ids, ended, home))
     else:
         _print_side_effects(holder.agent_id, ended, home)
         _print_key(holder, key_id, key)
@@ -119,16 +125,19 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
       cacp keys list
       cacp keys list --json
     """
-    from server.store import keys
+    from server.store import keys, project_names
 
     with transaction(db) as node:
         rows = [_key_json(key) for key in keys.every(node.db)]
+        names = project_names.every(node.db)
     if as_json:
         print_json(rows)
     else:
+        heads = ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "PROJECTS")
+        shown = len(heads) if any(row["projectIds"] for row in rows) else len(heads) - 1
         print_columns(
-            ("KEY", "AGENT", "REPO", "TRUST", "CREATED", "REVOKED", "HUMAN", "PROJECTS"),
-            [[_cell(value) for value in row.values()] for row in rows],
+            heads[:shown],
+            [_key_row(row, names)[:shown] for row in rows],
             none="There are no keys: `cacp keys create AID --repo NAME` creates one",
         )
 
@@ -167,19 +176,14 @@ def _check_use(holder: HolderOptions) -> None:
         )
 
 
-def _check_projects(db: "sqlite3.Connection", ids: Iterable[str]) -> None:
-    from server.store import tokens
-
-    for project_id in ids:
-        if not tokens.has_project(db, project_id):
-            fail(REFUSED, f"project {project_id} does not exist on this node")
-
-
 def _created_json(
-    holder: HolderOptions, key_id: str | None, key: str, ended: "list[Peer]", home: str | None
+    holder: HolderOptions,
+    key_id: str | None,
+    key: str,
+    project_ids: list[str],
+    ended: "list[Peer]",
+    home: str | None,
 ) -> dict[str, Any]:
-    from server.methods.sync.registration import describe
-
     return {
         "keyId": key_id,
         "key": key,
@@ -187,10 +191,16 @@ def _created_json(
         "repo": holder.repo or "",
         "trust": holder.trust,
         "human": holder.human,
-        "projectIds": sorted(set(holder.projects or ())),
-        "registrationsEnded": [describe(peer) for peer in ended],
+        "projectIds": project_ids,
+        "registrationsEnded": [_registration_json(peer) for peer in ended],
         "homeElsewhere": home,
     }
+
+
+def _registration_json(ended: "Peer") -> dict[str, Any]:
+    from server.methods.sync.registration import describe
+
+    return describe(ended)
 
 
 def _print_key(holder: HolderOptions, key_id: str | None, key: str) -> None:
@@ -216,7 +226,7 @@ def _print_side_effects(agent_id: str, ended: "list[Peer]", home: str | None) ->
 
 
 def _ended_note(ended: "Peer") -> str:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     return one_line(
         f"Note: {ended.agent_id} was registered as a peer without a key, at {ended.endpoint}, repo "
@@ -227,7 +237,7 @@ def _ended_note(ended: "Peer") -> str:
 
 
 def _key_json(key: "Key") -> dict[str, Any]:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     return {
         "keyId": key.key_id,
@@ -241,7 +251,14 @@ def _key_json(key: "Key") -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(value) or "-"
-    return "yes" if value is True else str(value or "-")
+def _key_row(key: dict[str, Any], names: Mapping[str, str]) -> list[str]:
+    """A key for people. `names` has the name of each project by id."""
+    trust = "human" if key["human"] else key["trust"]
+    return [
+        key["keyId"],
+        one_line(key["agentId"]),
+        one_line(key["repo"]) or "-",
+        "revoked" if key["revokedAt"] else trust,
+        ago(key["createdAt"]),
+        ", ".join(one_line(names.get(id, id)) for id in key["projectIds"]) or "all",
+    ]

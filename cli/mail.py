@@ -1,5 +1,6 @@
 """`cacp inbox` and `cacp send`: an agent's mail from a shell (acp-canonical §11)."""
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -37,8 +38,8 @@ def inbox(
 ) -> None:
     """Show the caller's messages that are not acknowledged. Reading removes nothing.
 
-    The caller is the agent of the key. The output is Markdown, with agents' text fenced
-    as data; with --json it is the node's response.
+    The caller is the agent of the key. On a terminal it is for people; on a pipe it is Markdown for
+    a model, with agents' text fenced as data; with --json it is the node's response.
 
     \b
     Examples:
@@ -46,10 +47,11 @@ def inbox(
       cacp inbox --ack 01a200d3-c0e1-7539-b1a1-fddaebe9d751
       cacp inbox --json | jq -r '.messages[].payload.summary'
     """
+    for_people = sys.stdout.isatty() and not as_json
     params: dict[str, Any] = {
         "show": "all" if all_ else "unread",
         "limit": limit,
-        "format": "json" if as_json else "markdown",
+        "format": "json" if as_json or for_people else "markdown",
     }
     if cursor is not None:
         params["cursor"] = cursor
@@ -59,12 +61,22 @@ def inbox(
         listing = _wait_for_messages(node, params, wait)
     if as_json:
         print_json(listing)
+    elif for_people:
+        _print_for_people(listing)
     else:
         typer.echo(clean(listing["text"]))
     missed = [entry for entry in listing.get("acked", []) if entry["outcome"] == "unknown"]
     if missed:
         ids = ", ".join(one_line(entry["messageId"], 200) for entry in missed)
         fail(REFUSED, f"not acknowledged: your inbox has no message {ids}")
+
+
+def _print_for_people(listing: dict[str, Any]) -> None:
+    from cli.inbox_view import inbox_text
+    from cli.views import console
+
+    # The terminal wraps long lines, so that commands can be copied.
+    console().print(inbox_text(listing), soft_wrap=True)
 
 
 def _wait_for_messages(node: NodeClient, params: dict[str, Any], wait: float) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
-from cli.call import call
+from cli.call import CallCommand, call
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
@@ -17,6 +17,7 @@ from cli.hook_command import hook
 from cli.mail import inbox, send
 from cli.mcp import mcp
 from cli.mesh import mesh
+from cli.next import next_
 from cli.openrpc import openrpc
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
@@ -37,13 +38,14 @@ RUN, INSPECT, CALL, MAIL, MESH, OPERATE = "Run", "Inspect", "Call", "Mail", "Mes
 
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(demo)
+app.command("next", rich_help_panel=INSPECT)(next_)
 app.command(rich_help_panel=INSPECT)(status)
 app.command(rich_help_panel=INSPECT)(projects)
 app.command(rich_help_panel=INSPECT)(contracts)
 app.command(rich_help_panel=INSPECT)(show)
 app.command(rich_help_panel=INSPECT)(watch)
 app.command(rich_help_panel=INSPECT)(discover)
-app.command(rich_help_panel=CALL)(call)
+app.command(rich_help_panel=CALL, cls=CallCommand)(call)
 app.command(rich_help_panel=CALL)(openrpc)
 app.command(rich_help_panel=CALL)(mcp)
 app.add_typer(wire.app, rich_help_panel=CALL)

@@ -13,6 +13,7 @@ from cli import views
 from cli.client import NodeClient, NodeError, NodeUnreachable
 from cli.mesh_view import EVENTS, NodeView, PeerEvent, exchanges, peer_events, say
 from cli.terminal import dump, notice
+from cli.times import clock
 from schemas.plain import one_line
 
 LOOK_SECONDS = 1.0
@@ -100,7 +101,7 @@ def _print(form: Callable[[SeenEvent], str], events: list[SeenEvent]) -> None:
 
 def _line(seen: SeenEvent) -> str:
     at, event = seen
-    return f"{views.clock(at)}  {one_line(say(event))}"
+    return f"{clock(at)}  {one_line(say(event))}"
 
 
 def _json(seen: SeenEvent) -> str:

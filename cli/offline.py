@@ -1,82 +1,105 @@
 """What commands share that work on a node's database file, whether the node runs or not."""
 
+import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from cli.terminal import REFUSED, USAGE, fail
-from schemas.plain import one_line
+from cli.node_url import database
+from cli.project_choice import NoSuchName, chosen
+from cli.terminal import REFUSED, USAGE, fail, notice
 
 if TYPE_CHECKING:
     from server.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Offline:
     """An open transaction on a node's file."""
 
     db: sqlite3.Connection
-    settings: "Settings"
+    path: Path
     now: int
     """Microseconds since 1970, UTC."""
 
+    @cached_property
+    def settings(self) -> "Settings":
+        """The settings of this shell's variables. Few commands need them, and they take longer to
+        import than most commands take."""
+        from server.settings import load
+
+        try:
+            return load(db=self.path)
+        except ValueError as error:
+            fail(USAGE, str(error))
+
 
 @contextmanager
-def transaction(path: Path | None, *, make: bool = False) -> Iterator[Offline]:
-    """One transaction on the node's file. With `make`, a file that isn't there is made first.
+def transaction(path: Path | None, *, create: bool | None = None) -> Iterator[Offline]:
+    """One transaction on the node's file: `path`, else CACP_DB, else data/cacp.db.
 
-    A running node sees what was written at its next request. When the file can't be used, the
-    command ends with one line on stderr.
+    Without a file there, the command ends; with `create` the file is made first. None stands for a
+    command that never makes one. A running node sees what was written at its next request. When
+    the file can't be used, the command ends with one line on stderr.
     """
     from server.domain.errors import Unavailable
-    from server.settings import load
     from server.store.connection import connect
+
+    path = path or database(os.environ)
+    try:
+        if not path.exists() or path.stat().st_size == 0:
+            if not create:
+                fail_missing(path, can_create=create is not None)
+            _make(path)
+        with closing(connect(path)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield Offline(db, path, time.time_ns() // 1000)
+            db.execute("COMMIT")
+    except Unavailable as error:
+        fail(REFUSED, f"{path}: {error.message} ({error.data['reason']})")
+    except (sqlite3.Error, OSError) as error:
+        fail(REFUSED, f"{path} can't be used as a node's database: {error}")
+
+
+def _make(path: Path) -> None:
+    from server.settings import load
     from server.store.migrate import prepare
 
     try:
         settings = load(db=path)
     except ValueError as error:
         fail(USAGE, str(error))
-    try:
-        if not settings.db.exists() or settings.db.stat().st_size == 0:
-            if not make:
-                fail(
-                    REFUSED,
-                    f"{settings.db} does not exist; `cacp serve` or `cacp keys create` creates it",
-                )
-            prepare(settings.db, settings.durability)
-            typer.echo(f"cacp: created a new database {one_line(settings.db)}", err=True)
-        with closing(connect(settings.db)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            yield Offline(db, settings, time.time_ns() // 1000)
-            db.execute("COMMIT")
-    except Unavailable as error:
-        fail(REFUSED, f"{settings.db}: {error.message} ({error.data['reason']})")
-    except (sqlite3.Error, OSError) as error:
-        fail(REFUSED, f"{settings.db} can't be used as a node's database: {error}")
+    prepare(path, settings.durability)
+    notice(f"created a new database {path}")
+
+
+def fail_missing(path: Path, *, can_create: bool = False) -> NoReturn:
+    """End the command because there is no database at `path`."""
+    remedy = "run this in the node's folder, or name its file with --db or CACP_DB"
+    if can_create:
+        remedy += "; --create makes a new database there"
+    fail(REFUSED, f"there is no database at {path.absolute()}: {remedy}")
 
 
 def fail_unknown_peer(agent_id: str) -> NoReturn:
     fail(REFUSED, f"{agent_id} is not a peer; `cacp peers` lists the peers")
 
 
-def print_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], *, none: str) -> None:
-    """Print aligned rows under their heads, for people and for `awk`. Without rows, print only
-    `none`, on stderr."""
-    if not rows:
-        typer.echo(none, err=True)
-        return
-    lines = [heads, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        typer.echo("  ".join(padded).rstrip())
+def chosen_project(db: sqlite3.Connection, wanted: str) -> str:
+    """The id of the project that `wanted` names. Ends the command unless it names one."""
+    from server.store import project_names
+
+    try:
+        return chosen(wanted, project_names.every(db))
+    except NoSuchName as error:
+        fail(REFUSED, str(error))
 
 
 def checked_name(value: str) -> str:

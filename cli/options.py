@@ -14,6 +14,7 @@ groups them in dataclasses, whose fields are declared as such parameters are:
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -21,9 +22,32 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from cli.node_url import node_url
+
+
+def _chosen_url(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
+    """The URL that was given, else that of the node which `cli.node_url` finds."""
+    source = ctx.get_parameter_source(param.name or "")
+    if ctx.resilient_parsing or source is None or source.name != "DEFAULT":
+        return value
+    try:
+        return node_url(os.environ).url
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 UrlOption = Annotated[
-    str, typer.Option("--url", envvar="CACP_URL", metavar="URL", help="The node to call.")
+    str,
+    typer.Option(
+        "--url",
+        envvar="CACP_URL",
+        metavar="URL",
+        help="The node to call. Without it and CACP_URL: CACP_PORT on this machine, else the node "
+        "that runs on CACP_DB or data/cacp.db, else http://127.0.0.1:8080.",
+        callback=_chosen_url,
+        show_default=False,
+    ),
 ]
 KeyOption = Annotated[
     str | None,
@@ -41,6 +65,10 @@ DbOption = Annotated[
         "--db", help="The node's SQLite file. By default CACP_DB, or data/cacp.db without it."
     ),
 ]
+CreateOption = Annotated[
+    bool,
+    typer.Option("--create", help="Make the database if it isn't there, before the first start."),
+]
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
@@ -49,6 +77,10 @@ ConfigOption = Annotated[
 ]
 
 
+ProjectArgument = Annotated[
+    str,
+    typer.Argument(metavar="PROJECT", help="A project's name, its id, or the beginning of it."),
+]
 PeerArgument = Annotated[
     str, typer.Argument(metavar="AID", help="The peer's agent id, as `cacp peers` shows it.")
 ]

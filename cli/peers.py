@@ -6,12 +6,21 @@ import typer
 
 from cli.client import DEFAULT_URL, connected
 from cli.offline import Offline, fail_unknown_peer, transaction
-from cli.options import DbOption, JsonOption, KeyOption, PeerArgument, ReasonOption, UrlOption
+from cli.options import (
+    CreateOption,
+    DbOption,
+    JsonOption,
+    KeyOption,
+    PeerArgument,
+    ReasonOption,
+    UrlOption,
+)
 from cli.peers_bans import ban, bans, put_ban, unban
 from cli.peers_deferred import deferred
 from cli.peers_evidence import evidence, note
 from cli.peers_key import key as key_command
 from cli.peers_table import print_peers
+from cli.show import project_names
 from cli.terminal import REFUSED, USAGE, fail, print_json
 
 app = typer.Typer(name="peers")
@@ -45,16 +54,19 @@ def list_(url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOpti
     """
     with connected(url, key) as node:
         listed = node.get("/peers")["peers"]
+        refused = any((peer.get("sync") or {}).get("undeliveredEntities") for peer in listed)
+        names = project_names(node) if refused and not as_json else {}
     if as_json:
         print_json(listed)
     else:
-        print_peers(listed)
+        print_peers(listed, names)
 
 
 @app.command()
 def add(
     url: Annotated[str, typer.Argument(metavar="URL", help="Where the other node listens.")],
     db: DbOption = None,
+    create: CreateOption = False,
 ) -> None:
     """Register this node with another, using the mesh token that both have (CACP_MESH_TOKEN).
 
@@ -62,7 +74,7 @@ def add(
 
     Example: cacp peers add http://beta.example:8080
     """
-    _register_with(url, None, db)
+    _register_with(url, None, db, create)
 
 
 def join(
@@ -72,6 +84,7 @@ def join(
         typer.Argument(metavar="CODE", help="The code that `cacp invite create` printed there."),
     ],
     db: DbOption = None,
+    create: CreateOption = False,
 ) -> None:
     """Register this node with another, using an invite of the other node.
 
@@ -81,7 +94,7 @@ def join(
     """
     if not code.startswith("inv_") or "." not in code:
         fail(USAGE, "CODE should be what `cacp invite create` printed: inv_….…")
-    _register_with(url, code, db)
+    _register_with(url, code, db, create)
 
 
 @app.command()
@@ -182,13 +195,13 @@ def drop(
 app.command()(deferred)
 
 
-def _register_with(url: str, code: str | None, db: DbOption) -> None:
+def _register_with(url: str, code: str | None, db: DbOption, create: bool) -> None:
     """Note that the node shall register at `url`; with the mesh token if `code` is None."""
     from server.domain.endpoints import check_endpoint
     from server.domain.errors import Refusal
     from server.store import mesh
 
-    with transaction(db, make=True) as node:
+    with transaction(db, create=create) as node:
         if code is None:
             _warn_without_mesh_token(node)
         try:

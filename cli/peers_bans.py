@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.offline import Offline, print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import Offline, transaction
 from cli.options import DbOption, JsonOption, PeerArgument, ReasonOption
 from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line
@@ -103,7 +104,7 @@ def _proved_key(node: Offline, agent_id: str) -> str | None:
 
 
 def _ban_json(node: Offline, statement: Any) -> dict[str, Any]:
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import bans
 
     trusted_bans = node.settings.trusted_bans

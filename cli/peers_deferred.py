@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.offline import print_columns, transaction
+from cli.columns import print_columns
+from cli.offline import transaction
 from cli.options import DbOption, JsonOption
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
@@ -61,7 +62,7 @@ def _drop(db: Any, agent_id: str) -> None:
 
 
 def _print_shares(shares: list[Any], as_json: bool) -> None:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     if as_json:
         print_json([share._asdict() | {"since": iso(share.since)} for share in shares])
@@ -73,7 +74,7 @@ def _print_shares(shares: list[Any], as_json: bool) -> None:
 
 
 def _print_messages(messages: list[Any], agent_id: str, as_json: bool) -> None:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     if as_json:
         times = [{"since": iso(message.since), "due": iso(message.due)} for message in messages]

@@ -2,7 +2,9 @@
 
 import typer
 
-from cli.offline import print_columns, transaction
+from cli.casing import camel
+from cli.columns import print_columns
+from cli.offline import transaction
 from cli.options import DbOption, JsonOption, PeerArgument
 from cli.terminal import REFUSED, fail, print_json
 
@@ -14,13 +16,15 @@ def evidence(agent_id: PeerArgument, db: DbOption = None, as_json: JsonOption = 
 
     Example: cacp peers evidence aid://example.com/beta@1.0.0 --json
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
     from server.store import equivocations
 
     with transaction(db) as node:
         contradictions = equivocations.of_node(node.db, agent_id)
     if as_json:
-        print_json([item._asdict() | {"found_at": iso(item.found_at)} for item in contradictions])
+        print_json(
+            [camel(item._asdict() | {"found_at": iso(item.found_at)}) for item in contradictions]
+        )
         return
     print_columns(
         ("FOUND", "KIND", "IN", "KEY"),

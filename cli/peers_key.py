@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.offline import Offline, fail_unknown_peer, transaction
-from cli.options import DbOption
+from cli.options import CreateOption, DbOption
 from cli.terminal import REFUSED, USAGE, fail
 
 KEY_BYTES = 4_096
@@ -29,6 +29,7 @@ def key(
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Forget the key.")] = False,
     db: DbOption = None,
+    create: CreateOption = False,
 ) -> None:
     """Store the API key that a foreign peer has given to this node.
 
@@ -45,7 +46,7 @@ def key(
     from server.store import peers as store
 
     api_key = None if remove else _checked_key(_read_key(file, env))
-    with transaction(db, make=True) as node:
+    with transaction(db, create=create) as node:
         endpoint = _endpoint_of(node, peer)
         if remove and store.api_key(node.db, endpoint) is None:
             fail(REFUSED, f"no key is stored for {endpoint}")

@@ -1,10 +1,11 @@
 """The tables of `cacp peers`: the peers, and the entities that they have refused."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import typer
 
-from cli.offline import print_columns
+from cli.columns import print_columns
 from schemas.plain import one_line
 
 PEER_HEADS = (
@@ -24,18 +25,18 @@ CLOCK_TOLERANCE = 2
 """Seconds of difference that the network may have added."""
 
 
-def print_peers(peers: list[dict[str, Any]]) -> None:
-    """Print what GET /peers lists."""
+def print_peers(peers: list[dict[str, Any]], projects: Mapping[str, str]) -> None:
+    """Print what GET /peers lists. `projects` has the name of each project by id."""
     print_columns(
         PEER_HEADS,
         [_peer_row(peer) for peer in peers],
         none="There are no peers: `cacp peers add URL` or `cacp join URL CODE` registers this node "
         "with another",
     )
-    undelivered = [row for peer in peers for row in _undelivered_rows(peer)]
+    undelivered = [row for peer in peers for row in _undelivered_rows(peer, projects)]
     if undelivered:
         typer.echo()
-        print_columns(UNDELIVERED_HEADS, undelivered, none="")
+        print_columns(UNDELIVERED_HEADS, undelivered, none="", whole=["ID"])
 
 
 def _peer_row(peer: dict[str, Any]) -> list[str]:
@@ -54,14 +55,14 @@ def _peer_row(peer: dict[str, Any]) -> list[str]:
     ]
 
 
-def _undelivered_rows(peer: dict[str, Any]) -> list[list[str]]:
+def _undelivered_rows(peer: dict[str, Any], projects: Mapping[str, str]) -> list[list[str]]:
     entities = (peer.get("sync") or {}).get("undeliveredEntities") or []
     return [
         [
             peer["agentId"],
             entity["entity"],
             entity["entityId"],
-            entity["projectId"],
+            one_line(projects.get(entity["projectId"], entity["projectId"])),
             str(entity["tries"]),
             one_line(entity["reason"]),
         ]

@@ -124,10 +124,11 @@ def greet(settings: "Settings") -> None:
     from rich.text import Text
 
     from cli import views
-    from cli.client import DEFAULT_URL, own_url
+    from cli.node_url import DEFAULT_DB, DEFAULT_URL, own_url
 
     own = own_url(settings.host, settings.port)
-    hints = [f"export CACP_URL={own}"] if own != DEFAULT_URL else []
+    is_default = own == DEFAULT_URL or settings.db.resolve() == Path(DEFAULT_DB).resolve()
+    hints = [] if is_default else [f"export CACP_URL={own}"]
     hints += [] if settings.is_local else ["export CACP_KEY=…      a key of `cacp keys create`"]
     hints += [
         "cacp status            its health, and what it holds",

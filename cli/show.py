@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.casing import camel
 from cli.client import DEFAULT_URL, CallRefused, NodeClient, connected
-from cli.options import JsonOption, KeyOption, UrlOption
+from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.project_choice import NoSuchName, chosen
 from cli.terminal import REFUSED, fail, print_json
-from schemas.plain import one_line
 
 PAGE = 500
 SAID_MAX = 30
@@ -89,9 +90,7 @@ def projects(
 
 
 def contracts(
-    project: Annotated[
-        str, typer.Argument(metavar="PROJECT", help="A project's id, or the beginning of it.")
-    ],
+    project: ProjectArgument,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
@@ -100,11 +99,11 @@ def contracts(
 
     \b
     Examples:
-      cacp contracts 0198c0de-1f2a
+      cacp contracts Coupons
       cacp contracts 0198c0de-1f2a --json | jq -r '.[].name'
     """
     with connected(url, key) as node:
-        project_id = _only_match(project, _projects_like(node, project))
+        project_id = project_id_of(node, project)
         listed = list(every_contract(node, project_id))
     if as_json:
         print_json(listed)
@@ -122,7 +121,8 @@ def show(
     id: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="The id of a project or contract, or the beginning of it."
+            metavar="ID",
+            help="The name of a project or contract, its id, or the beginning of it.",
         ),
     ],
     url: UrlOption = DEFAULT_URL,
@@ -136,14 +136,14 @@ def show(
 
     \b
     Examples:
-      cacp show 0198c0de-1f2a
+      cacp show Coupons
       cacp show 0198c0df --json
     """
     with connected(url, key) as node:
         project_id, contract_id = locate(node, id)
         facts = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
-        print_json(facts)
+        print_json(camel(facts))
         return
     from cli import views
 
@@ -193,32 +193,38 @@ def story(facts: dict[str, Any], width: int) -> Any:
         left_out = project["contextCount"] - len(facts["packets"])
         return views.project_story(project, moments, max(0, left_out), width)
     moments = contract_moments(facts["contract"], facts["timeline"], facts["packets"], names)
-    return views.contract_story(facts["contract"], facts, project, moments)
+    return views.contract_story(facts["contract"], facts, project, moments, width)
 
 
 def locate(node: NodeClient, wanted: str) -> tuple[str, str | None]:
-    """The ids of the project, and of the contract if `wanted` begins a contract's id."""
-    wanted = wanted.strip()
-    matches: list[tuple[str, str | None]] = [
-        (project_id, None) for project_id in _projects_like(node, wanted)
-    ]
-    if (wanted, None) in matches:
-        return wanted, None
-    holding = [project["projectId"] for project in every_project(node) if project["contractCount"]]
-    pages = node.call_each(
-        "cacp/contract/list", [{"projectId": project_id} for project_id in holding]
-    )
-    for project_id, page in zip(holding, pages, strict=True):
+    """The ids of the project, and of the contract if `wanted` is one: see `cli.project_choice`.
+    Ends the command when it names nothing, or several."""
+    names = project_names(node)
+    if wanted.strip() in names:
+        return wanted.strip(), None
+    project_of: dict[str, str] = {}
+    pages = node.call_each("cacp/contract/list", [{"projectId": id} for id in names])
+    for project_id, page in zip([*names], pages, strict=True):
         listed = page["contracts"]
         if "nextCursor" in page:
             listed = every_contract(node, project_id)
-        matches += [
-            (project_id, contract["contractId"])
-            for contract in listed
-            if contract["contractId"].startswith(wanted)
-        ]
-    ids = {contract or project: (project, contract) for project, contract in matches}
-    return ids[_only_match(wanted, list(ids))]
+        for contract in listed:
+            project_of[contract["contractId"]] = project_id
+            names[contract["contractId"]] = contract["name"]
+    id = _chosen(wanted, names, "project or contract")
+    return (project_of[id], id) if id in project_of else (id, None)
+
+
+def project_id_of(node: NodeClient, wanted: str) -> str:
+    """The id of the project that `wanted` is: see `cli.project_choice`. Ends the command when it
+    names none, or several."""
+    return _chosen(wanted, project_names(node), "project")
+
+
+def project_names(node: NodeClient) -> dict[str, str]:
+    """The name of each project of the node, archived or not, by its id."""
+    listed = every_project(node, archived=True)
+    return {project["projectId"]: project["name"] for project in listed}
 
 
 def every_project(node: NodeClient, *, archived: bool = False) -> Iterator[dict[str, Any]]:
@@ -234,26 +240,11 @@ def every_contract(node: NodeClient, project_id: str) -> Iterator[dict[str, Any]
     return node.pages("cacp/contract/list", {"projectId": project_id}, "contracts")
 
 
-def _projects_like(node: NodeClient, wanted: str) -> list[str]:
-    return [
-        project["projectId"]
-        for project in every_project(node)
-        if project["projectId"].startswith(wanted)
-    ]
-
-
-def _only_match(wanted: str, ids: list[str]) -> str:
-    if wanted in ids:
-        return wanted
-    if not ids:
-        fail(REFUSED, f"no id here begins with {one_line(wanted, 60)}")
-    if len(ids) > 1:
-        some = ", ".join(one_line(id) for id in ids[:3])
-        fail(
-            REFUSED,
-            f"{len(ids)} ids begin with {one_line(wanted, 60)}: {some} …; give more characters",
-        )
-    return ids[0]
+def _chosen(wanted: str, names: dict[str, str], kind: str) -> str:
+    try:
+        return chosen(wanted, names, kind)
+    except NoSuchName as error:
+        fail(REFUSED, str(error))
 
 
 def _counts(page: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -3,18 +3,18 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from cli.node_url import database
+from cli.offline import fail_missing
 from cli.options import DbOption, JsonOption
-from cli.terminal import REFUSED, USAGE, fail, print_json
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from cli.terminal import REFUSED, fail, print_json
 
 LINES_PER_STEP = 1_000
 
@@ -58,8 +58,8 @@ def backup(
             raise FileNotFoundError(errno.ENOENT, "the folder does not exist")
         part.unlink(missing_ok=True)
         try:
-            with _progress() as progress:
-                progress.add_task(f"Copying {_size(source)}", total=None)
+            with _progress() as show:
+                show(f"Copying {_size(source)}")
                 copy(source, part, without_secrets=without_secrets)
             os.link(part, file)
         finally:
@@ -101,17 +101,16 @@ def export(
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise FileExistsError(f"{folder} is not empty")
-        with snapshot(source) as connection, _progress() as progress:
+        with snapshot(source) as connection, _progress() as show:
             for entity in ENTITIES:
-                task = progress.add_task(entity, total=None)
+                show(entity)
                 counts[entity] = 0
                 with (folder / f"{entity}.jsonl").open("wb") as out:
                     for line in lines(connection, entity):
                         out.write(line)
                         counts[entity] += 1
                         if counts[entity] % LINES_PER_STEP == 0:
-                            progress.update(task, description=f"{entity} {counts[entity]:,}")
-                progress.remove_task(task)
+                            show(f"{entity} {counts[entity]:,}")
     if as_json:
         print_json({"folder": str(folder), "lines": counts})
     else:
@@ -124,14 +123,9 @@ def export(
 
 
 def source_of(db: Path | None) -> Path:
-    from server.settings import load
-
-    try:
-        source = load(db=db).db
-    except ValueError as error:
-        fail(USAGE, str(error))
+    source = db or database(os.environ)
     if not source.is_file():
-        fail(REFUSED, f"the database {source} does not exist; name another with --db or CACP_DB")
+        fail_missing(source)
     return source
 
 
@@ -158,15 +152,20 @@ def private() -> Iterator[None]:
         os.umask(before)
 
 
-def _progress() -> "Progress":
-    """A progress display, on a terminal only. It disappears at the end."""
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """A function that shows what is done, on a terminal only. It disappears at the end."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from cli import views
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    out = views.console(stderr=True)
-    return Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+    with Progress(*columns, console=views.console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda text: progress.update(task, description=text)
 
 
 def _size(file: Path) -> str:

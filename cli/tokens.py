@@ -1,13 +1,17 @@
 """`cacp tokens`: tokens that restrict an agent to one project (CACP 2.0, Headers; design §6)."""
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from cli.offline import Offline, print_columns, transaction
-from cli.options import DbOption, JsonOption
+from cli.columns import print_columns
+from cli.offline import Offline, chosen_project, transaction
+from cli.options import DbOption, JsonOption, ProjectArgument
 from cli.terminal import REFUSED, fail, print_json
+from cli.times import ago, until
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from server.store.tokens import Token
@@ -48,9 +52,7 @@ def seconds(text: str) -> int:
 
 @app.command()
 def create(
-    project_id: Annotated[
-        str, typer.Argument(metavar="PROJECT_ID", help="The project that the token is for.")
-    ],
+    project: ProjectArgument,
     agent_id: Annotated[
         str, typer.Option("--agent", metavar="AID", help="The agent, exactly as its key names it.")
     ],
@@ -68,12 +70,13 @@ def create(
     The agent sends it in the header X-Project-Token, beside its key, which then has access to this
     project only. Works while the node runs.
 
-    Example: cacp tokens create 0198c0de-… --agent aid://example.com/web@1.0.0
+    Example: cacp tokens create Coupons --agent aid://example.com/web@1.0.0
     """
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     with transaction(db) as node:
-        _check_holder(node, project_id, agent_id)
+        project_id = chosen_project(node.db, project)
+        _check_holder(node, agent_id)
         issued = _issue(node, project_id, agent_id, node.now + expires * 1_000_000)
     expires_at = iso(issued.expires_at)
     if as_json:
@@ -91,12 +94,10 @@ def create(
     typer.echo(issued.token)
 
 
-def _check_holder(node: Offline, project_id: str, agent_id: str) -> None:
-    """End the command unless the node has the project, and the agent has a key or is the node's."""
-    from server.store import keys, tokens
+def _check_holder(node: Offline, agent_id: str) -> None:
+    """End the command unless the agent has a key or is the node's."""
+    from server.store import keys
 
-    if not tokens.has_project(node.db, project_id):
-        fail(REFUSED, f"project {project_id} does not exist on this node")
     holders = {key.agent_id for key in keys.every(node.db) if key.revoked_at is None}
     if agent_id not in holders | {node.settings.agent}:
         fail(REFUSED, f"{agent_id} has no active key; `cacp keys create` makes one")
@@ -128,17 +129,19 @@ def list_(db: DbOption = None, as_json: JsonOption = False) -> None:
 
     Example: cacp tokens list --json
     """
-    from server.store import tokens
+    from schemas.stamps import iso
+    from server.store import project_names, tokens
 
     with transaction(db) as node:
         rows = [_token_json(token) for token in tokens.every(node.db)]
+        names, now = project_names.every(node.db), iso(node.now)
     if as_json:
         print_json(rows)
     else:
         print_columns(
-            ("TOKEN", "PROJECT", "AGENT", "CREATED", "EXPIRES", "REVOKED"),
-            [[value or "-" for value in row.values()] for row in rows],
-            none="There are no tokens: `cacp tokens create PROJECT_ID --agent AID` creates one",
+            ("TOKEN", "PROJECT", "AGENT", "CREATED", "EXPIRES"),
+            [_token_row(row, names, now) for row in rows],
+            none="There are no tokens: `cacp tokens create PROJECT --agent AID` creates one",
         )
 
 
@@ -165,7 +168,7 @@ def revoke(
 
 
 def _token_json(token: "Token") -> dict[str, Any]:
-    from schemas.base import iso
+    from schemas.stamps import iso
 
     return {
         "tokenId": token.token_id,
@@ -175,3 +178,15 @@ def _token_json(token: "Token") -> dict[str, Any]:
         "expiresAt": iso(token.expires_at),
         "revokedAt": None if token.revoked_at is None else iso(token.revoked_at),
     }
+
+
+def _token_row(token: dict[str, Any], names: Mapping[str, str], now: str) -> list[str]:
+    """A token for people. `names` has the name of each project by id; `now` is an ISO time."""
+    ended = "revoked" if token["revokedAt"] else "expired" if token["expiresAt"] <= now else None
+    return [
+        token["tokenId"],
+        one_line(names.get(token["projectId"], token["projectId"])),
+        one_line(token["agentId"]),
+        ago(token["createdAt"]),
+        ended or until(token["expiresAt"]),
+    ]

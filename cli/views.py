@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from cli.story import TONES, Json, Moment
 from cli.terminal import dump
+from cli.times import ago, clock
 from schemas.plain import clean, one_line
 
 PIPED_WIDTH = 160
@@ -65,6 +65,12 @@ def short(id: str, width: int) -> Text:
     return data(id if width >= WIDE else id[:SHORT_ID], "cyan")
 
 
+def agent(agent_id: str, width: int) -> Text:
+    """An agent id; in a narrower terminal without its scheme and version."""
+    short_id = agent_id.removeprefix("aid://").rpartition("@")[0]
+    return data(agent_id if width >= WIDE or not short_id else short_id, "cyan")
+
+
 def count(number: int, thing: str) -> str:
     """A number with its noun, in the plural if needed.
 
@@ -76,31 +82,6 @@ def count(number: int, thing: str) -> str:
 
 def status_mark(status: str) -> Text:
     return Text(f"● {one_line(status)}", TONES.get(status, "white"))
-
-
-def ago(timestamp: str, now: datetime | None = None) -> str:
-    """How long ago it was, in the largest unit that fits.
-
-    >>> ago("2026-01-01T00:00:00+00:00", datetime(2026, 1, 1, 3, tzinfo=UTC))
-    '3 h ago'
-    """
-    seconds = ((now or datetime.now(UTC)) - _moment(timestamp)).total_seconds()
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"
-
-
-def clock(timestamp: str) -> str:
-    """The local time, with the date unless it is today."""
-    moment = _moment(timestamp).astimezone()
-    today = moment.date() == datetime.now().astimezone().date()
-    return moment.strftime("%H:%M:%S" if today else "%d %b %H:%M:%S")
-
-
-def _moment(timestamp: str) -> datetime:
-    moment = datetime.fromisoformat(timestamp)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def listings(agents: Iterable[Json]) -> Table:
@@ -129,16 +110,16 @@ def _endpoints(listing: Json) -> list[str]:
 
 def projects(listed: Iterable[Json], width: int) -> Table:
     return table(
-        "PROJECT",
         "NAME",
+        "ID",
         "STATUS",
         "#REPOS",
         "#CONTRACTS",
         "UPDATED",
         rows=[
             (
-                short(project["projectId"], width),
                 data(project["name"], "bold"),
+                short(project["projectId"], width),
                 data(project["status"]),
                 data(project["repoCount"]),
                 data(project["contractCount"]),
@@ -150,18 +131,19 @@ def projects(listed: Iterable[Json], width: int) -> Table:
 
 
 def contracts(listed: Iterable[Json], width: int) -> Table:
+    wide = width >= WIDE
     return table(
-        "CONTRACT",
         "NAME",
-        "TYPE",
+        "ID",
+        *(["TYPE"] if wide else []),
         "#VERSION",
         "STATUS",
         "PROPOSED BY",
         rows=[
             (
-                short(contract["contractId"], width),
                 data(contract["name"], "bold"),
-                data(contract["type"], "dim"),
+                short(contract["contractId"], width),
+                *([data(contract["type"], "dim")] if wide else []),
                 data(contract["version"]),
                 status_mark(contract["status"]),
                 data(contract.get("proposedByName") or contract["proposedBy"]),
@@ -219,8 +201,8 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
             ("project ", "dim"),
             data(project["projectId"], "cyan"),
             (f"   created {ago(project['createdAt'])}", "dim"),
-            (f"   {POLICIES.get(project['agreementPolicy'], '')}", "dim"),
         ),
+        Text(POLICIES.get(project["agreementPolicy"], ""), "dim"),
         _head("Repos"),
         table(
             "REPO",
@@ -232,7 +214,7 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
                     data(repo["name"], "bold"),
                     data(repo["role"]),
                     data(repo["language"]),
-                    data(repo["agent_id"], "cyan")
+                    agent(repo["agent_id"], width)
                     if repo.get("agent_id")
                     else Text("nobody yet", "dim"),
                 )
@@ -248,7 +230,9 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
     return Group(*parts)
 
 
-def contract_story(contract: Json, facts: Json, project: Json, moments: list[Moment]) -> Group:
+def contract_story(
+    contract: Json, facts: Json, project: Json, moments: list[Moment], width: int
+) -> Group:
     """A contract: its status, parties, history and content. `facts` are those of `show.tell`."""
     names = repo_names(project)
     parts: list[RenderableType] = [
@@ -263,7 +247,7 @@ def contract_story(contract: Json, facts: Json, project: Json, moments: list[Mom
             data(project["name"]),
         ),
         _head("Parties"),
-        _parties(contract, facts, project),
+        _parties(contract, facts, project, width),
         _head("Story"),
         timeline(moments),
     ]
@@ -318,7 +302,7 @@ def _path(status: str) -> Text:
     return path
 
 
-def _parties(contract: Json, facts: Json, project: Json) -> Table:
+def _parties(contract: Json, facts: Json, project: Json, width: int) -> Table:
     answers: dict[str, Any] = {}
     for entry in facts["timeline"]:
         if entry["version"] != contract["version"]:
@@ -343,7 +327,7 @@ def _parties(contract: Json, facts: Json, project: Json) -> Table:
         rows=[
             (
                 data(names.get(party, party), "bold"),
-                data(agents.get(party) or "nobody yet", "cyan" if agents.get(party) else "dim"),
+                agent(agents[party], width) if agents.get(party) else Text("nobody yet", "dim"),
                 answers.get(party, waiting),
                 _work(work[party]["status"]) if party in work else waiting,
                 data(", ".join(work[party]["files"]) or "-") if party in work else waiting,

@@ -3,15 +3,15 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
 import typer
 
-from cli.client import DEFAULT_URL, NodeClient, NodeError, NodeUnreachable, connected
+from cli.client import DEFAULT_URL, NodeClient, NodeUnreachable, connected
 from cli.options import JsonOption, KeyOption, UrlOption
+from cli.show import project_id_of
 from cli.terminal import USAGE, dump, fail, notice
-from schemas.plain import one_line
 
 SILENCE = 45.0
 """Seconds without a byte after which the stream counts as dead: the node pings every 15."""
@@ -27,7 +27,11 @@ class ServerSentEvent(NamedTuple):
 
 def watch(
     project: Annotated[
-        str | None, typer.Option(metavar="ID", help="Show only changes of this project.")
+        str | None,
+        typer.Option(
+            metavar="PROJECT",
+            help="Show only changes of this project: its name, its id, or the beginning of it.",
+        ),
     ] = None,
     kind: Annotated[
         list[str] | None,
@@ -62,14 +66,12 @@ def watch(
     \b
     Examples:
       cacp watch
-      cacp watch --kind contract --kind context --after 0
+      cacp watch --project Coupons --kind contract --kind context --after 0
       cacp watch --json | jq -r .outcome
       cacp watch --mesh
     """
     if mesh and (project or kind or after):
         fail(USAGE, "--mesh shows peers, not changes: leave out --project, --kind and --after")
-    chosen = {"project": project, "kind": ",".join(kind) if kind else None}
-    query = urlencode({name: value for name, value in chosen.items() if value})
     with connected(url, key) as node:
         if mesh:
             from cli.mesh_watch import watch_mesh
@@ -78,7 +80,10 @@ def watch(
                 watch_mesh(node, as_json)
             except KeyboardInterrupt:
                 raise typer.Exit from None
-        show = _print_json if as_json else _Printer(node).show
+        project_id = None if project is None else project_id_of(node, project)
+        chosen = {"project": project_id, "kind": ",".join(kind) if kind else None}
+        query = urlencode({name: value for name, value in chosen.items() if value})
+        show = _print_json if as_json else _printer(node, project_id)
         try:
             for event in follow(node, f"/events?{query}", after, notice):
                 show(event)
@@ -141,69 +146,18 @@ def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
             data.append(value)
 
 
-class _Printer:
-    """Prints changes for people. Asks the node once for the name of each contract."""
+def _printer(node: NodeClient, project_id: str | None) -> Callable[[ServerSentEvent], None]:
+    from cli.views import console
+    from cli.watch_lines import ChangeNames, change_line
 
-    def __init__(self, node: NodeClient) -> None:
-        from cli import views
+    out, names = console(), ChangeNames(node)
 
-        self._node = node
-        self._views = views
-        self._out = views.console()
-        self._names: dict[str, str] = {}
-
-    def show(self, event: ServerSentEvent) -> None:
-        from rich.text import Text
-
-        from cli.story import TONES
-
-        views = self._views
+    def show(event: ServerSentEvent) -> None:
         change = json.loads(event.data)
-        did = change["action"].rpartition("/")[2]
-        outcome = change["outcome"]
-        line = Text.assemble(
-            (views.clock(change["at"]), "dim"),
-            "  ",
-            (f"{views.short_agent(change['actor']):<14} ", "bold"),
-            (f"{one_line(change['entity']):<9} ", "dim"),
-            f"{one_line(did):<15} ",
-            (f"{one_line(outcome):<12} ", TONES.get(outcome, "white")),
-            (self._what(change), "dim"),
-        )
-        self._out.print(line, soft_wrap=True)
+        subject = names.subject(change, with_project=project_id is None)
+        out.print(change_line(change, subject), no_wrap=True, overflow="ellipsis", crop=True)
 
-    def _what(self, change: dict[str, Any]) -> str:
-        if change["entity"] == "context":
-            return self._packet(change)
-        name = self._names.get(change["entityId"])
-        if name is None:
-            name = self._names[change["entityId"]] = self._name(change)
-        return one_line(name, 100)
-
-    def _name(self, change: dict[str, Any]) -> str:
-        if change["entity"] == "contract":
-            which = {"projectId": change["projectId"], "contractId": change["entityId"]}
-            contract = self._ask("cacp/contract/get", which)
-            if contract:
-                return str(contract["name"])
-        return str(change["entityId"])
-
-    def _packet(self, change: dict[str, Any]) -> str:
-        from cli.story import packet_said
-
-        which = {"projectId": change["projectId"], "packetId": change["entityId"]}
-        thread = (self._ask("cacp/context/getThread", which) or {}).get("thread", [])
-        for packet in thread:
-            if packet["packet_id"] == change["entityId"]:
-                did, _, why = packet_said(packet)
-                return one_line(f"{did}: {why}", 100)
-        return str(change["entityId"])
-
-    def _ask(self, method: str, params: dict[str, Any]) -> Any:
-        try:
-            return self._node.call(method, params)
-        except NodeError:
-            return None
+    return show
 
 
 def _print_json(event: ServerSentEvent) -> None:

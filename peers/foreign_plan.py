@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from peers.errors import PeerRefused
-from schemas.base import LAST, iso, stamp_of
 from schemas.errors import ErrorCode
+from schemas.stamps import LAST, iso, stamp_of
 
 Document = dict[str, Any]
 _LAST = stamp_of(LAST.isoformat())

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import structlog
-
 from peers import clock
 from peers.clock import SECOND, ClockVerdict, Reading, Sure
 
@@ -19,7 +17,12 @@ JUMP_KEPT = 60 * SECOND
 """A clock that was set is believed once it has kept that time for so long, unless a majority says
 otherwise."""
 
-log = structlog.get_logger()
+
+def _log() -> Any:
+    # Slow to import, and commands use clocks too.
+    import structlog
+
+    return structlog.get_logger()
 
 
 def _machine() -> int:
@@ -154,7 +157,7 @@ class Timekeeper:
             self._own, self._jumped_at = offset, None
         elif self._jumped_at is None or abs(offset - self._jumped_to) >= JUMP:
             self._jumped_at, self._jumped_to = steady, offset
-            log.warning("clock_jumped", seconds=step / SECOND)
+            _log().warning("clock_jumped", seconds=step / SECOND)
         return self._own
 
     def _tell(self, before: ClockVerdict) -> None:
@@ -163,8 +166,8 @@ class Timekeeper:
             return
         facts: dict[str, Any] = {name: ahead / SECOND for name, ahead in now.apart}
         if now.is_off:
-            log.warning("clock_off", off_by_seconds=-now.correction / SECOND, peers_ahead=facts)
+            _log().warning("clock_off", off_by_seconds=-now.correction / SECOND, peers_ahead=facts)
         elif now.is_disputed:
-            log.warning("clocks_disagree", peers_ahead=facts, clocks=now.clocks)
+            _log().warning("clocks_disagree", peers_ahead=facts, clocks=now.clocks)
         else:
-            log.info("clock_right")
+            _log().info("clock_right")

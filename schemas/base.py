@@ -1,12 +1,13 @@
 """The common base of all wire models: naming, strictness, limits, times."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
+
+from schemas.stamps import iso as iso
+from schemas.stamps import stamp_of as stamp_of
 
 NAME_MAX = 200
 TEXT_MAX = 20_000
@@ -51,36 +52,6 @@ JsonObject = dict[str, Any]
 def present(members: Mapping[str, Any]) -> dict[str, Any]:
     """The members that are not None: on the wire they are absent, never null (CACP 2.0)."""
     return {name: value for name, value in members.items() if value is not None}
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LAST = datetime.max.replace(tzinfo=UTC)
-
-
-def iso(stamp: int) -> str:
-    """A stamp (microseconds since 1970, UTC) as ISO 8601 with exactly six digits (design §5)."""
-    second, fraction = divmod(stamp, 1_000_000)
-    return f"{_second(second)}.{fraction:06d}+00:00"
-
-
-@lru_cache(maxsize=16)
-def _second(second: int) -> str:
-    # Most printed stamps are recent: of the call itself and of concurrent ones.
-    return (EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds").removesuffix("+00:00")
-
-
-def stamp_of(text: str) -> int:
-    """The stamp of an ISO 8601 time; without an offset it is UTC (design §5).
-
-    Raises ValueError when `text` is not a time between the years 1970 and 9999.
-    """
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    # An offset can lead beyond the years 1970 to 9999.
-    if not EPOCH <= moment <= LAST:
-        raise ValueError(f"{text} is not between the years 1970 and 9999")
-    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def check_time(value: Any) -> Any:

@@ -28,7 +28,8 @@ from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
 from server.store.connection import connect, unavailable
-from server.store.file_lock import lock
+from server.store.file_lock import ListenAddress, lock
+from server.store.file_lock import announce as announce_address
 from server.store.migrate import prepare
 from server.util.log_once import RateLimitedLog
 
@@ -55,13 +56,15 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
     listening = listen_on(settings.host, settings.port)
     settings = settings.model_copy(update={"port": listening[0].getsockname()[1]})
     try:
-        lock(settings.db)
+        locked = lock(settings.db)
         prepared = prepare(settings.db, settings.durability)
         with closing(connect(settings.db)) as db:
             secret = _credentials(db, settings)
     except Refusal as refusal:
         reason = str(refusal.data["reason"])
         raise ValueError(f"Can't use the database {settings.db}: {REMEDIES[reason]}") from None
+    if locked is not None:
+        announce_address(locked, ListenAddress(settings.host, settings.port))
     announce(settings)
     _collect_rarely()
     sys.setswitchinterval(SWITCH_SECONDS)

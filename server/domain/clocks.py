@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from peers.clock import SECOND, ClockVerdict, Sure, is_ahead
-from schemas.base import iso
+from schemas.stamps import iso
 
 Reason = Literal[
     "clock_off", "clocks_disagree", "clock_jumped", "clock_unconfirmed", "deferred", "stamps_ahead"

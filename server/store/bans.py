@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from schemas.base import iso
+from schemas.stamps import iso
 from server.domain.agents import identity
 from server.domain.bans import BanStatement, TrustedBans, deciding
 from server.domain.errors import Forbidden

@@ -1,11 +1,27 @@
 """The location of a database: its folder, and the lock of the process that uses it."""
 
 import errno
+import json
 import os
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from server.domain.errors import Unavailable
+
+ATTEMPTS = 5
+ATTEMPT_PAUSE = 0.02
+"""Seconds between attempts: whoever asks whether a node runs holds the lock for an instant."""
+ADDRESS_MAX = 1000
+
+
+class ListenAddress(NamedTuple):
+    """Where a node listens, as its settings name it."""
+
+    host: str
+    port: int
 
 
 def lock(path: Path) -> int | None:
@@ -31,16 +47,48 @@ def lock(path: Path) -> int | None:
         return None
     import fcntl
 
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    for attempt in range(ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if attempt < ATTEMPTS - 1:
+                time.sleep(ATTEMPT_PAUSE)
+        except OSError:
+            # Some network file systems have no locks.
+            os.close(descriptor)
+            return None
+    else:
         os.close(descriptor)
-        raise Unavailable("Another node runs on this database", reason="storage_locked") from None
-    except OSError:
-        # Some network file systems have no locks.
-        os.close(descriptor)
-        return None
+        raise Unavailable("Another node runs on this database", reason="storage_locked")
+    # What it holds is the address of an earlier node.
+    os.ftruncate(descriptor, 0)
     return descriptor
+
+
+def announce(descriptor: int, address: ListenAddress) -> None:
+    """Write where the node listens into the file that `lock` returned."""
+    with suppress(OSError):
+        os.pwrite(descriptor, json.dumps(address._asdict()).encode(), 0)
+
+
+def announced(path: Path) -> ListenAddress | None:
+    """Where the node that runs on `path` listens; None when none runs, or it has not said.
+
+    An address counts only while its writer holds the lock, and only in a file of this user or of
+    root: commands send their key there.
+    """
+    path = path.resolve()
+    try:
+        with path.with_name(f"{path.name}.lock").open("rb") as file:
+            owner, text = os.fstat(file.fileno()).st_uid, file.read(ADDRESS_MAX)
+        if sys.platform != "win32" and owner not in (0, os.geteuid()):
+            return None
+        written = json.loads(text)
+        address = ListenAddress(str(written["host"]), int(written["port"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return address if is_locked(path) else None
 
 
 def is_locked(path: Path) -> bool:

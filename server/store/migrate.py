@@ -7,16 +7,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import structlog
-
 from server.domain.errors import Unavailable
-from server.store import attention, schema
+from server.store import schema
 from server.store.connection import Durability, connect, copy_to, unavailable
 from server.store.file_lock import make_folder, sync_folder
 from server.store.sql import SQL
 from server.store.wal import HEADER_BYTES, unreadable_commits
-
-log = structlog.get_logger()
 
 SECRETS = (
     *("key_projects", "keys", "tokens", "invites", "wanted_peers", "peers", "api_keys"),
@@ -51,7 +47,10 @@ def prepare(path: Path, durability: Durability = "FULL") -> Prepared:
             # Without a sync for each commit, a power cut may leave such a log as well.
             if durability == "FULL":
                 raise
-            log.warning("log_unreadable", error=str(damage))
+            # Slow to import, and seldom needed: commands prepare databases too.
+            import structlog
+
+            structlog.get_logger().warning("log_unreadable", error=str(damage))
         with closing(connect(path)) as connection:
             _migrate(connection, path)
             _derive(connection)
@@ -141,6 +140,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _derive(connection: sqlite3.Connection) -> None:
     """Derive anew what an earlier release has derived by other rules, or not at all."""
+    # Slow to import: it holds all models that something may wait for.
+    from server.store import attention
+
     if attention.is_outdated(connection):
         with _transaction(connection):
             attention.rebuild(connection)

@@ -53,8 +53,3 @@ def every(db: sqlite3.Connection) -> list[Token]:
 def revoke(db: sqlite3.Connection, token_id: str, *, now: int) -> bool:
     """Revoke a token for good. False when there is no such token, or it was revoked before."""
     return bool(SQL.revoke_token(db, token_id=token_id, revoked_at=now))
-
-
-def has_project(db: sqlite3.Connection, project_id: str) -> bool:
-    """Whether the project exists."""
-    return SQL.tokens_project(db, project_id=project_id) is not None

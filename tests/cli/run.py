@@ -1,7 +1,12 @@
 """The `cacp` command as tests run it: in this process, or as a process of its own."""
 
+import fcntl
 import os
+import struct
 import subprocess
+import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +31,29 @@ def process(*args: str, **variables: str) -> subprocess.CompletedProcess[str]:
         running = ForkedProcess(list(args), environment_of(**variables), said, errors)
         status = running.wait(30)
         return subprocess.CompletedProcess(args, status, said.read_text(), errors.read_text())
+
+
+def on_terminal(*args: str, columns: int = 80, **variables: str) -> str:
+    """What a command shows on a terminal of `columns` columns."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**environment_of(**variables), "TERM": "dumb"}
+    environment.pop("COLUMNS", None)
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli.main", *args],
+        env=environment,
+        cwd=ROOT,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ):
+        os.close(theirs)
+        shown = b""
+        # Linux reports the end of a terminal as an error.
+        with suppress(OSError), os.fdopen(ours, "rb", buffering=0) as screen:
+            while chunk := screen.read(4096):
+                shown += chunk
+    return shown.decode().replace("\r\n", "\n")
 
 
 def environment_of(**variables: str) -> dict[str, str]:

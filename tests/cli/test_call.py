@@ -2,13 +2,16 @@
 
 import doctest
 import json
+import subprocess
+import sys
 
 import pytest
 
 from cli import call
 from cli.call import read_params
-from tests.cli.run import cacp
+from tests.cli.run import cacp, environment_of
 from tests.support.node import Node
+from tests.support.waiting import PATIENCE
 
 
 def test_the_examples_hold() -> None:
@@ -36,6 +39,9 @@ def test_params(words: list[str], params: dict[str, object]) -> None:
         ([":=1"], "should be name=text"),
         (["a:=x"], "a: not JSON"),
         (["[1]"], "should be a JSON object"),
+        (["comment=…"], "comment: … stands for a value that you decide"),
+        (["content:=…"], "stands for a value that you decide"),
+        (['payload:={"answer": "…"}'], "payload: … stands for a value that you decide"),
         (["{"], "params: not JSON"),
         (["[" * 100_000], "nested too deeply"),
     ],
@@ -84,3 +90,34 @@ def test_text_for_a_param_of_another_type_is_named(node: Node) -> None:
     done = cacp("call", "acp/inbox", "wait=1", url=node.url)
     assert done.exit_code == 1
     assert done.stderr.splitlines()[1:] == ["wait=… is text; write wait:=… for JSON"]
+
+
+def test_a_method_has_help_of_its_own() -> None:
+    done = cacp("call", "cacp/contract/propose", "--help")
+    assert done.exit_code == 0
+    for part in ("Propose an interface contract", "projectId  text (required)", "Example:"):
+        assert part in done.stdout
+    assert "METHOD" in cacp("call", "--help").stdout
+    unknown = cacp("call", "contract/propse", "--help")
+    assert unknown.exit_code == 2
+    assert "did you mean cacp/contract/propose?" in unknown.stderr
+
+
+def test_a_method_or_param_that_does_not_exist_has_a_likely_one(node: Node) -> None:
+    done = cacp("call", "cacp/contract/gett", url=node.url)
+    assert done.exit_code == 1
+    assert "did you mean cacp/contract/get" in done.stderr
+    done = cacp("call", "cacp/contract/get", "project_id=1", url=node.url)
+    assert "has no param project_id; did you mean projectId?" in done.stderr
+
+
+def test_a_shell_completes_methods() -> None:
+    words = {"COMP_WORDS": "cacp call cacp/contract/prop", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "cli.main"],
+        env={**environment_of(), "_CACP_COMPLETE": "complete_bash", **words},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.stdout.split() == ["cacp/contract/propose"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trustme
 
-from cli.client import CallRefused, NodeClient, NodeUnreachable, own_url
+from cli.client import CallRefused, NodeClient, NodeUnreachable
 from tests.support.node import Node
 from tests.support.scripted_http import ScriptedHttp, answer
 
@@ -79,19 +79,6 @@ def test_refusals_of_a_whole_request_are_refusals_too(node: Node) -> None:
 def test_a_malformed_key_is_not_sent(key: str) -> None:
     with pytest.raises(ValueError, match="the key is malformed: it should be cacp_sk_"):
         NodeClient("http://127.0.0.1:1", key)
-
-
-@pytest.mark.parametrize(
-    ("host", "url"),
-    [
-        ("127.0.0.1", "http://127.0.0.1:80"),
-        ("0.0.0.0", "http://127.0.0.1:80"),
-        ("::", "http://[::1]:80"),
-        ("node.example", "http://node.example:80"),
-    ],
-)
-def test_own_url(host: str, url: str) -> None:
-    assert own_url(host, 80) == url
 
 
 @pytest.mark.parametrize("trusted", [True, False])

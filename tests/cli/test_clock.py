@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 
 def test_what_is_deferred_is_listed_and_accepted(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
-    cacp("keys", "create", "a", "--repo", "r", db=db)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     assert json.loads(cacp("clock", "deferred", "--json", db=db).stdout) == []
     assert cacp("clock", "deferred", db=db).stderr.startswith("Nothing is deferred")
     assert "Nothing is deferred" in cacp("clock", "accept", db=db).stderr
@@ -40,7 +40,7 @@ def test_what_is_deferred_is_listed_and_accepted(tmp_path: Path) -> None:
 
 def test_a_clock_in_doubt_is_confirmed(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
-    cacp("keys", "create", "a", "--repo", "r", db=db)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     assert "is not in doubt" in cacp("clock", "confirm", db=db).stderr
     now = time.time_ns() // 1000
     with closing(sqlite3.connect(db)) as connection:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cli import hook
-from cli.hook import DEFAULT_URL, answer, asked, question
+from cli.hook import answer, asked, question
+from cli.node_url import DEFAULT_URL
 from tests.cli.run import ROOT, environment_of
 from tests.support.mail_agent import MailAgent
 from tests.support.node import Node, free_port

@@ -8,7 +8,7 @@ from tests.cli.run import cacp
 
 def test_an_invite_is_made_listed_and_revoked(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
-    assert cacp("keys", "create", "a", "--repo", "r", db=db).exit_code == 0
+    assert cacp("keys", "create", "a", "--repo", "r", "--create", db=db).exit_code == 0
     made = cacp("invite", "create", "--hours", "2", db=db)
     assert made.exit_code == 0
     invite, _, secret = made.stdout.strip().partition(".")
@@ -25,6 +25,6 @@ def test_an_invite_is_made_listed_and_revoked(tmp_path: Path) -> None:
 
 def test_the_code_is_part_of_the_json(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
-    cacp("keys", "create", "a", "--repo", "r", db=db)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     made = json.loads(cacp("invite", "create", "--json", db=db).stdout)
     assert made["code"].startswith(made["inviteId"] + ".")

@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 from cli.keys import app
 from server.store import keys, mesh, peers
 from server.store.connection import connect
+from server.store.migrate import prepare
+from tests.cli.run import on_terminal
 
 AGENT = "aid://example.com/frontend@1.0.0"
 BETA = "aid://example.com/beta@1.0.0"
@@ -19,12 +21,27 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return tmp_path / "cacp.db"
+    path = tmp_path / "cacp.db"
+    prepare(path)
+    return path
 
 
 @pytest.fixture
 def run(file: Path) -> Run:
     return lambda *words: CliRunner().invoke(app, words, env={"CACP_DB": str(file)})
+
+
+def test_a_new_database_is_made_only_when_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "cacp.db"
+    words = ["create", AGENT, "--repo", "r"]
+    refused = CliRunner().invoke(app, words, env={"CACP_DB": str(path)})
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f"there is no database at {path}" in " ".join(refused.stderr.split())
+    assert "--create" in refused.stderr
+    assert not path.parent.exists()
+    done = CliRunner().invoke(app, [*words, "--create"], env={"CACP_DB": str(path)})
+    assert done.stdout.startswith("cacp_sk_")
+    assert f"created a new database {path}" in done.stderr
 
 
 def test_create_prints_the_key_alone_and_the_node_knows_it(run: Run, file: Path) -> None:
@@ -137,9 +154,9 @@ def test_revoke_is_for_good(run: Run) -> None:
 
 def test_db_wins_over_the_environment(run: Run, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
-    assert run("create", AGENT, "--repo", "r", "--db", str(other)).exit_code == 0
-    assert run("list", "--db", str(other)).exit_code == 0
-    assert run("list").exit_code == 1
+    assert run("create", AGENT, "--repo", "r", "--create", "--db", str(other)).exit_code == 0
+    assert AGENT in run("list", "--db", str(other)).stdout
+    assert AGENT not in run("list").stdout
 
 
 @pytest.mark.parametrize(
@@ -157,7 +174,7 @@ def test_db_wins_over_the_environment(run: Run, tmp_path: Path) -> None:
 )
 def test_wrong_usage_makes_nothing(run: Run, file: Path, words: list[str]) -> None:
     assert run(*words).exit_code == 2
-    assert not file.exists()
+    assert run("list").stdout == ""
 
 
 @pytest.mark.parametrize("command", ["create", "list", "revoke"])
@@ -182,7 +199,7 @@ def test_a_key_that_writes_nothing_is_no_persons(run: Run, file: Path, trust: st
     done = run("create", AGENT, "--human", "--trust", trust)
     assert done.exit_code == 2
     assert "could not approve mail" in " ".join(done.stderr.split())
-    assert not file.exists()
+    assert run("list").stdout == ""
 
 
 def test_an_agents_key_needs_one(run: Run, file: Path) -> None:
@@ -190,4 +207,21 @@ def test_an_agents_key_needs_one(run: Run, file: Path) -> None:
     assert done.exit_code == 2
     assert "--repo" in done.stderr
     assert "--human" in done.stderr
-    assert not file.exists()
+    assert run("list").stdout == ""
+
+
+def test_the_list_fits_a_terminal(run: Run, file: Path) -> None:
+    with closing(connect(file)) as db:
+        insert = "INSERT INTO projects VALUES ('p1', 'Coupons', 'o', 'planning', 'any', 1, 1, ?, ?)"
+        db.execute(insert, (None, None))
+    agent = "aid://a-long-domain.example.com/frontend-application@1.0.0"
+    assert run("create", agent, "--repo", "frontend-app", "--project", "coupons").exit_code == 0
+    assert run("create", BETA, "--repo", "beta").exit_code == 0
+    shown = on_terminal("keys", "list", db=str(file))
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["KEY", "AGENT", "REPO", "TRUST", "CREATED", "PROJECTS"]
+    assert "…application@1.0.0" in lines[1]
+    assert lines[1].endswith("Coupons")
+    assert lines[2].endswith("all")
+    assert agent in on_terminal("keys", "list", columns=140, db=str(file))

@@ -3,7 +3,7 @@
 import json
 import threading
 
-from tests.cli.run import cacp
+from tests.cli.run import cacp, on_terminal
 from tests.support.mail_agent import MailAgent
 from tests.support.node import Node, free_port
 
@@ -56,3 +56,12 @@ def test_what_is_refused_is_one_line(node: Node, anna: MailAgent) -> None:
     assert wrong.exit_code == 2
     gone = cacp("inbox", url=f"http://127.0.0.1:{free_port()}")
     assert gone.exit_code == 3
+
+
+def test_on_a_terminal_mail_is_for_people(node: Node, anna: MailAgent, bert: MailAgent) -> None:
+    cacp("send", bert.id, "-m", "It \x1b[31mruns", url=node.url, key=anna.key)
+    shown = on_terminal("inbox", url=node.url, key=bert.key)
+    assert "It runs\n" in shown
+    assert "  done     cacp inbox --ack " in shown
+    assert "untrusted" not in shown
+    assert "\x1b[31m" not in shown

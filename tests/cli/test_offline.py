@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 import typer
 
-from cli.offline import checked_name, print_columns, transaction
+from cli.offline import checked_name, transaction
 from cli.terminal import REFUSED, USAGE
 from server.store import keys
 from server.store.connection import connect
 from server.store.migrate import prepare
 
 
-def ended(capsys: pytest.CaptureFixture[str], path: Path, *, make: bool = False) -> tuple[int, str]:
+def ended(
+    capsys: pytest.CaptureFixture[str], path: Path, *, create: bool | None = None
+) -> tuple[int, str]:
     """The status and the line with which a command ends that can't open `path`."""
-    with pytest.raises(typer.Exit) as end, transaction(path, make=make):
+    with pytest.raises(typer.Exit) as end, transaction(path, create=create):
         pass
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
@@ -28,12 +30,17 @@ def test_makes_the_file_only_if_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = tmp_path / "deep" / "cacp.db"
     status, said = ended(capsys, path)
     assert (status, path.exists()) == (REFUSED, False)
-    assert "cacp serve" in said
-    with transaction(path, make=True) as node:
+    assert f"there is no database at {path}: " in said
+    assert "--create" not in said, "it is not for this command"
+    status, said = ended(capsys, path, create=False)
+    assert (status, path.parent.exists()) == (REFUSED, False)
+    assert str(path) in said
+    assert "--create makes a new database there" in said
+    with transaction(path, create=True) as node:
         assert keys.every(node.db) == []
     assert capsys.readouterr().err == f"cacp: created a new database {path}\n"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    with transaction(path, make=True):
+    with transaction(path, create=True):
         pass
     assert capsys.readouterr().err == ""
 
@@ -41,13 +48,13 @@ def test_makes_the_file_only_if_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_an_empty_file_is_as_good_as_none(tmp_path: Path) -> None:
     path = tmp_path / "cacp.db"
     path.touch()
-    with transaction(path, make=True) as node:
+    with transaction(path, create=True) as node:
         assert keys.every(node.db) == []
 
 
 def test_keeps_nothing_of_a_command_that_fails(tmp_path: Path) -> None:
     path = tmp_path / "cacp.db"
-    with suppress(typer.Exit), transaction(path, make=True) as node:
+    with suppress(typer.Exit), transaction(path, create=True) as node:
         keys.add(node.db, keys.new_key(), agent_id="a", repo="r", now=1)
         raise typer.Exit(REFUSED)
     with transaction(path) as node:
@@ -69,8 +76,8 @@ def test_refuses_what_is_no_database(
 ) -> None:
     path = tmp_path / "cacp.db"
     path.write_text("no database at all, but long enough to be looked into")
-    assert ended(capsys, path, make=make)[0] == REFUSED
-    assert ended(capsys, tmp_path, make=make)[0] == REFUSED
+    assert ended(capsys, path, create=make)[0] == REFUSED
+    assert ended(capsys, tmp_path, create=make)[0] == REFUSED
 
 
 def test_refuses_a_database_of_something_else(
@@ -89,19 +96,23 @@ def test_names_a_wrong_setting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CACP_PORT", "high")
-    status, said = ended(capsys, tmp_path / "cacp.db")
-    assert status == USAGE
-    assert "CACP_PORT" in said
+    status, said = ended(capsys, tmp_path / "cacp.db", create=True)
+    assert (status, "CACP_PORT" in said) == (USAGE, True)
+    prepare(tmp_path / "cacp.db")
+    with pytest.raises(typer.Exit) as end, transaction(tmp_path / "cacp.db") as node:
+        assert node.settings
+    assert end.value.exit_code == USAGE
 
 
-def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    print_columns(("A", "LONG"), [["wide", "b"], ["c", ""]], none="none")
-    assert capsys.readouterr() == ("A     LONG\nwide  b\nc\n", "")
-
-
-def test_an_empty_list_says_so_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    print_columns(("A", "LONG"), [], none="none: `cacp a create` makes one")
-    assert capsys.readouterr() == ("", "none: `cacp a create` makes one\n")
+def test_the_file_is_that_of_cacp_db_or_of_this_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable, name in (("", "data/cacp.db"), ("team.db", "team.db")):
+        monkeypatch.setenv("CACP_DB", variable)
+        with pytest.raises(typer.Exit), transaction(None):
+            pass
+        assert f"no database at {tmp_path / name}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "a\x00", "a" * 201])

@@ -69,7 +69,7 @@ def test_a_node_is_added_by_the_mesh_token(tmp_path: Path) -> None:
 )
 def test_what_can_not_be_is_one_line(tmp_path: Path, words: list[str], status: int) -> None:
     db = str(tmp_path / "cacp.db")
-    cacp("keys", "create", "a", "--repo", "r", db=db)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     done = cacp(*words, db=db)
     assert (done.exit_code, len(done.stderr.splitlines()) >= 1) == (status, True)
 

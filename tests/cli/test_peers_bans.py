@@ -13,7 +13,7 @@ MALLORY = "aid://example.com/mallory@1.0.0"
 @pytest.fixture
 def db(tmp_path: Path) -> str:
     path = str(tmp_path / "cacp.db")
-    cacp("keys", "create", "a", "--repo", "r", db=path)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=path)
     return path
 
 

@@ -13,7 +13,7 @@ GAMMA = "aid://h/gamma@1"
 
 
 def deferring(db: str) -> None:
-    cacp("keys", "create", "a", "--repo", "r", db=db)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     with closing(sqlite3.connect(db)) as connection:
         for number, source in enumerate((BETA, GAMMA, GAMMA)):
             message = deferred.DeferredMessage(source, "cacp/contract/sync", "{}", str(number))

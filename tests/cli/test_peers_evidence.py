@@ -9,7 +9,7 @@ BETA = "aid://example.com/beta@1.0.0"
 
 def test_without_evidence_it_says_where_to_look(tmp_path: Path) -> None:
     db = str(tmp_path / "cacp.db")
-    cacp("keys", "create", "a", "--repo", "r", db=db)
+    cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     shown = cacp("peers", "evidence", BETA, db=db)
     assert (shown.exit_code, shown.stdout) == (0, "")
     assert f"no evidence against {BETA}" in shown.stderr

@@ -7,6 +7,7 @@ import pytest
 
 from server.store import peers as store
 from server.store.connection import connect
+from server.store.migrate import prepare
 from tests.cli.run import cacp
 from tests.support.foreign_peer import AGENT, ForeignPeerDouble
 from tests.support.mesh import peers, project
@@ -48,7 +49,7 @@ def test_a_key_may_come_before_the_peer_and_by_its_environment(
 ) -> None:
     db = str(tmp_path / "cacp.db")
     monkeypatch.setenv("MOBILE_KEY", API_KEY)
-    given = cacp("peers", "key", "http://a.example/", "--env", "MOBILE_KEY", db=db)
+    given = cacp("peers", "key", "http://a.example/", "--env", "MOBILE_KEY", "--create", db=db)
     assert given.exit_code == 0
     piped = cacp("peers", "key", "http://b.example", db=db, stdin=API_KEY)
     assert piped.exit_code == 0
@@ -74,6 +75,7 @@ def test_a_key_may_come_before_the_peer_and_by_its_environment(
 def test_a_key_that_can_not_be_kept_is_one_line(
     tmp_path: Path, words: list[str], stdin: str, said: str
 ) -> None:
+    prepare(tmp_path / "cacp.db")
     done = cacp("peers", "key", *words, db=str(tmp_path / "cacp.db"), stdin=stdin)
     assert done.exit_code in (1, 2)
     assert said in done.stderr

@@ -100,7 +100,7 @@ def test_show_tells_a_projects_story(node: Node, team: Team) -> None:
 def test_show_takes_a_unique_beginning(node: Node, team: Team) -> None:
     contract = team.proposed()
     told = json.loads(cacp("show", contract[:-2], "--json", url=node.url).stdout)
-    assert told["contract"]["contract_id"] == contract
+    assert told["contract"]["contractId"] == contract
     assert told["parties"]
     told = json.loads(cacp("show", team.project[:-2], "--json", url=node.url).stdout)
     assert told["project"]["projectId"] == team.project
@@ -132,10 +132,22 @@ def test_show_asks_for_no_project_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "said"), [("zzz", "no id here begins with zzz"), ("0", "ids begin with 0")]
+    ("id", "said"), [("zzz", "no project or contract here is named zzz"), ("0", "ids begin with 0")]
 )
 def test_show_says_why_an_id_is_not_one(node: Node, team: Team, id: str, said: str) -> None:
     team.proposed()
     done = cacp("show", id, url=node.url)
     assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr
+
+
+def test_a_name_is_as_good_as_an_id(node: Node, team: Team) -> None:
+    contract = team.proposed(name=f"GET /{team.project}")
+    name = f"Feature {team.project}"
+    node.call("cacp/project/create", name=name, objective="x", repos=[])
+    assert "no contract yet" in cacp("contracts", name.upper(), url=node.url).stderr
+    assert name in cacp("show", name, url=node.url).stdout
+    assert contract in cacp("show", f"get /{team.project}", url=node.url).stdout
+    wrong = cacp("contracts", name + "s", url=node.url)
+    assert wrong.exit_code == 1
+    assert f"did you mean {name}?" in wrong.stderr

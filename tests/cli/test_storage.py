@@ -84,7 +84,7 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:
 def test_without_a_database_there_is_nothing_to_copy(tmp_path: Path, command: str) -> None:
     done = cacp(command, str(tmp_path / "out"), db=str(tmp_path / "none.db"))
     assert done.exit_code == 1
-    assert "does not exist" in done.stderr
+    assert "there is no database at" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

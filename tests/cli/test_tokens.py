@@ -25,7 +25,9 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "cacp.db"
     prepare(path)
     with closing(connect(path)) as db:
-        db.execute("INSERT INTO projects VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1, NULL)")
+        db.execute(
+            "INSERT INTO projects VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1, NULL, NULL)"
+        )
         keys.add(db, keys.new_key(), agent_id=AGENT, repo="frontend-app", now=1)
     return path
 
@@ -81,7 +83,7 @@ def test_revoke_is_for_good(run: Run, file: Path) -> None:
 @pytest.mark.parametrize(
     ("project", "agent", "problem"),
     [
-        ("p2", AGENT, "project p2 does not exist"),
+        ("p2", AGENT, "no project here is named p2"),
         ("p1", "aid://example.com/frontend@2.0.0", "no active key"),
         ("p1", "nobody", "no active key"),
     ],

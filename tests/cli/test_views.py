@@ -2,14 +2,10 @@
 
 import doctest
 import io
-from datetime import UTC, datetime
 
-import pytest
 from rich.console import Console, RenderableType
 
 from cli import views
-
-NOW = datetime(2026, 1, 10, tzinfo=UTC)
 
 
 def drawn(what: RenderableType, width: int = 160) -> str:
@@ -20,19 +16,6 @@ def drawn(what: RenderableType, width: int = 160) -> str:
 
 def test_the_examples_hold() -> None:
     assert doctest.testmod(views).failed == 0
-
-
-@pytest.mark.parametrize(
-    ("then", "said"),
-    [
-        ("2026-01-10T00:00:05+00:00", "just now"),
-        ("2026-01-09T23:58:00", "2 min ago"),
-        ("2026-01-09T21:00:00+00:00", "3 h ago"),
-        ("2026-01-01T00:00:00+00:00", "9 d ago"),
-    ],
-)
-def test_ago(then: str, said: str) -> None:
-    assert views.ago(then, NOW) == said
 
 
 def test_a_lost_version_stands_beside_the_current_one() -> None:
@@ -56,7 +39,7 @@ def test_a_lost_version_stands_beside_the_current_one() -> None:
     }
     project = {"name": "P", "repos": [{"repo_id": "r2", "name": "frontend", "agent_id": None}]}
     told = {"parties": ["r2"], "timeline": [], "conflicts": [lost]}
-    text = drawn(views.contract_story(contract, told, project, []))
+    text = drawn(views.contract_story(contract, told, project, [], 160))
     assert "Version 2 lost a race" in text
     assert "by frontend at" in text
     assert ", for frontend, r1: mine" in text
@@ -80,6 +63,7 @@ def test_a_narrow_terminal_cuts_names_not_what_counts() -> None:
     for part in (id[:18], "GET /a", "2", "● negotiating"):
         assert part in narrow
     assert id in drawn(views.contracts([found], 160), 160)
+    assert "api_endpoint" in drawn(views.contracts([found], 160), 160)
 
 
 def test_a_status_that_is_not_known_is_shown_as_it_is() -> None:

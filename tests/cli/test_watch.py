@@ -74,8 +74,8 @@ def test_changes_are_told_to_people(node: Node, team: Team) -> None:
     with watching(node, "--after", "0", "--project", team.project) as lines:
         told = [lines.get(timeout=PATIENCE) for _ in range(5)]
     assert ["GET /me" in line for line in told] == [False, False, True, False, True]
-    assert "asks: Why?" in told[3]
-    assert "respond         agreed" in told[4]
+    assert told[3].split()[1:] == ["frontend", "asks", "Why?"]
+    assert "respond    ● agreed" in told[4]
     assert not any("\x1b" in line for line in told)
 
 

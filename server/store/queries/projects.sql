@@ -27,6 +27,9 @@ WHERE (created_at, project_id) < (:created_at, :project_id)
 ORDER BY created_at DESC, project_id DESC
 LIMIT :limit;
 
+-- name: project_names()
+SELECT project_id, name FROM projects ORDER BY created_at, project_id;
+
 -- name: project_count(with_archived)$
 SELECT count(*) FROM projects
 WHERE :with_archived OR project_id NOT IN (

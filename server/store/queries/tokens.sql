@@ -12,9 +12,6 @@ FROM tokens ORDER BY created_at, token_id;
 -- name: revoke_token(revoked_at, token_id)!
 UPDATE tokens SET revoked_at = :revoked_at WHERE token_id = :token_id AND revoked_at IS NULL;
 
--- name: tokens_project(project_id)^
-SELECT 1 FROM projects WHERE project_id = :project_id;
-
 -- name: insert_secret(value)!
 INSERT INTO meta (name, value) VALUES ('secret', :value) ON CONFLICT (name) DO NOTHING;
 

@@ -121,4 +121,4 @@ def test_a_key_of_one_project_sees_nothing_of_another(team: Team) -> None:
     with refused(-32003, "other_project", projectIds=sorted([team.project, other.project])):
         node.call("cacp/project/get", key=key, projectId=third.project)
     wrong = cacp("keys", "create", "a", "--repo", "r", "--project", "no", db=str(node.db))
-    assert (wrong.exit_code, "does not exist" in wrong.stderr) == (1, True)
+    assert (wrong.exit_code, "no project here is named no" in wrong.stderr) == (1, True)

@@ -1,14 +1,23 @@
 """One node for a file, and a folder that outlasts a power loss."""
 
+import fcntl
 import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from server.domain.errors import Unavailable
-from server.store.file_lock import is_locked, lock
+from server.store.file_lock import (
+    ATTEMPT_PAUSE,
+    ListenAddress,
+    announce,
+    announced,
+    is_locked,
+    lock,
+)
 from server.store.migrate import prepare
 
 
@@ -63,3 +72,45 @@ def test_whether_a_node_runs_on_a_file_is_seen_from_outside(tmp_path: Path) -> N
     os.close(held)
     assert not is_locked(path)
     assert lock(path) is not None, "to look takes nothing"
+
+
+def test_where_a_node_listens_is_known_while_it_runs(tmp_path: Path) -> None:
+    path = tmp_path / "node.db"
+    assert announced(path) is None
+    held = lock(path)
+    assert held is not None
+    assert announced(path) is None, "it has not said yet"
+    announce(held, ListenAddress("127.0.0.1", 9000))
+    assert announced(path) == ("127.0.0.1", 9000)
+    os.close(held)
+    assert announced(path) is None, "what a node leaves behind misleads nobody"
+    again = lock(path)
+    assert again is not None
+    assert announced(path) is None, "nor does it after the next start"
+    os.close(again)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"host": "h"}', '{"host": "h", "port": "x"}'])
+def test_what_is_no_address_is_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "node.db"
+    held = lock(path)
+    assert held is not None
+    (tmp_path / "node.db.lock").write_text(text)
+    assert announced(path) is None
+    os.close(held)
+
+
+def test_a_node_starts_while_others_look_whether_it_runs(tmp_path: Path) -> None:
+    """Whoever looks holds the lock for an instant."""
+    path = tmp_path / "node.db"
+    held = lock(path)
+    assert held is not None
+    os.close(held)
+    looking = os.open(tmp_path / "node.db.lock", os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    looked = Timer(ATTEMPT_PAUSE, os.close, [looking])
+    looked.start()
+    again = lock(path)
+    looked.join()
+    assert again is not None
+    os.close(again)

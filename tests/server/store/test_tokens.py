@@ -40,9 +40,3 @@ def test_the_secret_is_made_once(db: sqlite3.Connection, tmp_path: Path) -> None
     assert len(secret) == 32
     with closing(connect(tmp_path / "cacp.db")) as other:
         assert tokens.node_secret(other) == secret
-
-
-def test_knows_which_projects_there_are(db: sqlite3.Connection) -> None:
-    assert not tokens.has_project(db, "p")
-    db.execute("INSERT INTO projects VALUES ('p', 'n', 'o', 'planning', 'any', 1, 1, NULL, NULL)")
-    assert tokens.has_project(db, "p")
