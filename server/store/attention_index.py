@@ -36,7 +36,7 @@ def insert_contract(
     """Keep what waits on a new contract with its first version."""
     facts: Facts = {(version.kind, version.key): version}
     opened = contracts.openings_at(project_id, contract_id, facts, version, "proposed")
-    _write(db, contract_id, opened, defaultdict(int))
+    _write(db, contract_id, project_id, opened, defaultdict(int))
 
 
 def renew_contract(
@@ -135,11 +135,15 @@ def _renew(
             change[kept.kind] -= 1
     if stays:
         db.execute(_REVISE, (project_id, subject_id))
-    _write(db, subject_id, missing, change)
+    _write(db, subject_id, project_id, missing, change)
 
 
 def _write(
-    db: sqlite3.Connection, subject_id: str, new: Iterable[Opening], change: dict[str, int]
+    db: sqlite3.Connection,
+    subject_id: str,
+    project_id: str,
+    new: Iterable[Opening],
+    change: dict[str, int],
 ) -> None:
     """Insert new openings. `change` is how the number of each kind has changed without them."""
     for opening in new:
@@ -147,4 +151,4 @@ def _write(
         change[opening.kind] += 1
     for kind, count in change.items():
         if count:
-            db.execute(_ADD, (kind, count))
+            db.execute(_ADD, (project_id, kind, count))

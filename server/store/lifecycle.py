@@ -44,6 +44,7 @@ def remove_content(db: sqlite3.Connection, project_id: str) -> dict[str, Any]:
         SQL.drop_files,
         SQL.drop_file_requests,
         SQL.drop_openings_of_project,
+        SQL.drop_opening_counts_of_project,
         SQL.drop_aliases,
         SQL.drop_releases,
         SQL.drop_claim_conflicts,

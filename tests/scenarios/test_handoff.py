@@ -1,6 +1,7 @@
 """A handoff between agents of two nodes: the node where it was initiated keeps it (acp-canonical
 §7.2 rule 3; issue: Done means)."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,7 @@ async def told(reader: McpAgent, wanted: str) -> str:
         shown = await reader.use("acp_inbox", wait=5)
         if wanted in shown:
             return shown
-        await reader.use("acp_inbox", ack=[fact("id", shown)])
+        await reader.use("acp_inbox", ack=re.findall(r"\bid `([^`]+)`", shown))
     raise AssertionError(f"{wanted} did not come:\n{shown}")
 
 

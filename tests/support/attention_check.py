@@ -29,5 +29,4 @@ def check_attention_at(path: Path) -> None:
 
 
 def _kept(db: sqlite3.Connection) -> tuple[Any, ...]:
-    counts = {kind: count for kind, count in SQL.opening_counts(db) if count}
-    return sorted(SQL.all_openings(db)), counts
+    return sorted(SQL.all_openings(db)), sorted(SQL.all_opening_counts(db))

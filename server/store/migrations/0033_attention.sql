@@ -18,11 +18,13 @@ CREATE TABLE attention_openings (
 ) WITHOUT ROWID;
 CREATE INDEX attention_by_repo ON attention_openings (project_id, repo_id);
 
--- How many there are of each kind.
+-- How many there are of each kind in a project.
 CREATE TABLE attention_counts (
-    kind TEXT PRIMARY KEY,
-    open BIGINT NOT NULL
-);
+    project_id TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    open       BIGINT NOT NULL,
+    PRIMARY KEY (project_id, kind)
+) WITHOUT ROWID;
 
 -- Messages of type knowledge.query to which nobody but their sender has replied.
 CREATE TABLE unanswered_queries (

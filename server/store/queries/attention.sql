@@ -16,9 +16,9 @@ WHERE project_id = :project_id AND subject_id = :subject_id AND item_id = :item_
 UPDATE attention_openings SET revision = (SELECT coalesce(max(seq), 0) FROM changes)
 WHERE project_id = :project_id AND subject_id = :subject_id;
 
--- name: add_to_opening_count(kind, change)!
-INSERT INTO attention_counts (kind, open) VALUES (:kind, :change)
-ON CONFLICT (kind) DO UPDATE SET open = open + excluded.open;
+-- name: add_to_opening_count(project_id, kind, change)!
+INSERT INTO attention_counts (project_id, kind, open) VALUES (:project_id, :kind, :change)
+ON CONFLICT (project_id, kind) DO UPDATE SET open = open + excluded.open;
 
 -- name: drop_openings()!
 DELETE FROM attention_openings;
@@ -31,7 +31,13 @@ SELECT subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo,
 FROM attention_openings;
 
 -- name: opening_counts()
-SELECT kind, open FROM attention_counts WHERE open > 0;
+SELECT kind, sum(open) FROM attention_counts
+WHERE open > 0
+  AND project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
+GROUP BY kind;
+
+-- name: all_opening_counts()
+SELECT project_id, kind, open FROM attention_counts WHERE open > 0;
 
 -- name: waiting_of_agents()
 SELECT 'answer', count(*) FROM unanswered_queries

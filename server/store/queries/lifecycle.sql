@@ -52,6 +52,9 @@ DELETE FROM file_requests WHERE project_id = :project_id;
 -- name: drop_openings_of_project(project_id)!
 DELETE FROM attention_openings WHERE project_id = :project_id;
 
+-- name: drop_opening_counts_of_project(project_id)!
+DELETE FROM attention_counts WHERE project_id = :project_id;
+
 -- name: drop_aliases(project_id)!
 DELETE FROM repo_aliases WHERE project_id = :project_id;
 
