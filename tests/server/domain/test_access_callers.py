@@ -90,7 +90,9 @@ def world_on(node: Node, name: str, ann: str, ben: str) -> World:
         },
         {
             "cacp/project/join": {"repoName": "free"},
-            "cacp/sync/pull": {"entities": [["context", "project", "packet"]]},
+            "cacp/sync/pull": {
+                "entities": [{"entity": "context", "project_id": "project", "entity_id": "packet"}]
+            },
             "acp/sync/handoff": {"agent": BEN, "call": {"action": "get", "handoff_id": handoff}},
             "cacp/project/addRepo": {"repo": {"name": "more", "role": "r", "language": "l"}},
             "cacp/project/sync": {"project": {"project_id": made["projectId"], "name": "n"}},
