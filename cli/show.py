@@ -30,7 +30,7 @@ def status(
       cacp status
       cacp status --url https://node.example.com --json
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         health = node.get("/health")
         card = node.get("/.well-known/agent.json")
         try:
@@ -64,7 +64,7 @@ def projects(
       cacp projects --archived
       cacp projects --json | jq -r '.[].projectId'
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         listed = list(every_project(node, archived=archived))
         hidden = 0 if listed or archived else len(list(every_project(node, archived=True)))
     if as_json:
@@ -102,7 +102,7 @@ def contracts(
       cacp contracts Coupons
       cacp contracts 0198c0de-1f2a --json | jq -r '.[].name'
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         project_id = project_id_of(node, project)
         listed = list(every_contract(node, project_id))
     if as_json:
@@ -139,7 +139,7 @@ def show(
       cacp show Coupons
       cacp show 0198c0df --json
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         project_id, contract_id = locate(node, id)
         facts = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
