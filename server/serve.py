@@ -153,19 +153,18 @@ def listen_on(host: str, port: int) -> list[socket.socket]:
 
 
 def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
-    """Register the operator's and the bootstrap key, and check that an exposed node has a key of an
+    """Register the bootstrap key and the operator's, and check that an exposed node has a key of an
     agent. Returns the node's secret."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        note_operator_key = _operator_key(db, settings.db)
         register_key_file(db, settings, time.time_ns() // 1000)
         secret = tokens.node_secret(db)
-        has_keys = keys.any_active(db)
+        check_exposed(settings, keys.any_active(db))
+        note_operator_key = _operator_key(db, settings.db)
         db.execute("COMMIT")
     except sqlite3.Error as error:
         raise unavailable(error) from error
     note_operator_key()
-    check_exposed(settings, has_keys)
     return secret
 
 
