@@ -36,7 +36,8 @@ def escalate(ctx: Context, handoff_id: str) -> bool:
         case.package,
         handoff.team,
         "status.blocked",
-        f"{handoff.title}: the handoff is overdue. Ask {handoff.to_agent}, or revoke it",
+        f"{handoff.title}: the handoff is overdue. Ask {handoff.to_agent}, or a coordinator to "
+        "revoke it",
         to=told_when_overdue(ctx, case),
         detail=f"handoff {handoff_id}: {detail}",
         urgent=True,

@@ -96,6 +96,8 @@ def test_the_wrong_party_takes_no_step(desk: InProcessNode) -> None:
         assert (data["reason"], data["needs"]) == ("wrong_party", ["receiver"])
     data = desk.refused(Forbidden, BEN, "revoke", handoff_id=handoff_id, detail="d")
     assert data["needs"] == ["coordinator"]
+    with pytest.raises(Forbidden, match="or a human's key makes a coordinator"):
+        desk.handoff(BEN, "revoke", handoff_id=handoff_id, detail="d")
     desk.handoff(BEN, "accept", handoff_id=handoff_id)
     desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="s")
     assert desk.refused(Forbidden, BEN, "close", handoff_id=handoff_id)["reason"] == "wrong_party"
