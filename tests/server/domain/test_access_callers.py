@@ -165,6 +165,7 @@ KEYED_PEERS = ("unknown_peer", *("not_a_peer",) * 3, "unknown_peer")
 PEERS_AT_THEIR_WORD = ("unknown_peer", *("not_a_peer",) * 3, "source_agent_mismatch")
 
 EXPECTED: dict[str, tuple[str, ...]] = {
+    "cacp/attention/list": MEMBERS,
     "cacp/project/create": ALL,
     "cacp/project/join": ("ok", *("other_repo",) * 3, "ok"),
     "cacp/project/get": ALL,
