@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from cli.client import CallRefused, NodeClient
 from cli.operator_key import key_for_reading
 from server.auth import operator_key
 from server.store import keys
@@ -74,6 +75,23 @@ def test_people_look_at_their_node_with_it_where_a_key_is_needed(exposed: Node) 
         done = run(exposed, *words)
         assert (done.exit_code, "key" in done.stderr) == (0, False), done.stderr
     assert exposed.http.get("/peers").status_code == 401
+
+
+def test_a_stream_is_opened_with_it_too_and_it_is_looked_for_once(exposed: Node) -> None:
+    asked: list[int] = []
+
+    def find_key() -> str | None:
+        asked.append(len(asked))
+        return exposed.operator if len(asked) == 1 else None
+
+    with NodeClient(exposed.url, find_key=find_key) as client:
+        for _ in range(2):
+            with client.stream("/events", {}, 30.0) as chunks:
+                assert b"cacp changes" in next(chunks)
+    none = NodeClient(exposed.url, find_key=lambda: None)
+    with none as client, pytest.raises(CallRefused, match="A key is needed"):
+        client.get("/peers")
+    assert asked == [0]
 
 
 @pytest.mark.parametrize("words", [["inbox"], ["call", "cacp/project/list"], ["approve"]])
