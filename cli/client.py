@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from cli.node_url import DEFAULT_URL as DEFAULT_URL
-from cli.operator_key import key_for_reading
+from cli.operator_key import local_operator_key
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
 from schemas.plain import one_line
 
@@ -220,7 +220,7 @@ def connected(url: str, key: str | None, *, oversees: bool = False) -> Iterator[
     A command that `oversees` a node shows people what it holds: where the node wants a key and none
     is given, it calls with the operator's, if the node runs on this folder's database.
     """
-    find_key = partial(key_for_reading, url) if oversees else None
+    find_key = partial(local_operator_key, url) if oversees else None
     try:
         with NodeClient(url, key, find_key=find_key) as client:
             yield client

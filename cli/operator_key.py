@@ -63,7 +63,7 @@ def operators_key(url: str) -> str:
         )
 
 
-def key_for_reading(url: str) -> str | None:
+def local_operator_key(url: str) -> str | None:
     """The operator's key when the node at `url` is the one of this folder's database; else None."""
     from server.auth.key_file import UnusableKeyFile
     from server.auth.operator_key import path_beside, read

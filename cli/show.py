@@ -1,5 +1,6 @@
 """`cacp status`, `projects`, `contracts` and `show`: what a node holds."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ SAID_MAX = 30
 """How many of a project's newest packets are shown; with --json it is PACKETS_MAX."""
 PACKETS_MAX = 1000
 UNAUTHENTICATED = -32001
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def status(
@@ -217,7 +219,9 @@ def locate(node: NodeClient, wanted: str) -> tuple[str, str | None]:
 
 def project_id_of(node: NodeClient, wanted: str) -> str:
     """The id of the project that `wanted` is: see `cli.project_choice`. Ends the command when it
-    names none, or several."""
+    names none, or several. A whole id is taken as it is: the node knows whether it was deleted."""
+    if UUID.fullmatch(wanted):
+        return wanted
     return _chosen(wanted, project_names(node), "project")
 
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import Result
 
 from cli.client import CallRefused, NodeClient
-from cli.operator_key import key_for_reading
+from cli.operator_key import local_operator_key
 from server.auth import operator_key
 from server.store import keys
 from server.store.connection import connect
@@ -59,12 +59,12 @@ def test_a_file_that_is_open_to_others_is_not_used(
     node: Node, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CACP_DB", str(node.db))
-    assert key_for_reading(node.url) == node.operator
+    assert local_operator_key(node.url) == node.operator
     file = operator_key.path_beside(node.db)
     file.chmod(0o644)
     try:
         assert "open to others (mode 0644)" in run(node, *COORDINATES, "--operator").stderr
-        assert key_for_reading(node.url) is None
+        assert local_operator_key(node.url) is None
         assert "open to others" in capsys.readouterr().err
     finally:
         file.chmod(0o600)

@@ -94,6 +94,8 @@ def world_on(node: Node, name: str, ann: str, ben: str) -> World:
                 "entities": [{"entity": "context", "project_id": "project", "entity_id": "packet"}]
             },
             "acp/sync/handoff": {"agent": BEN, "call": {"action": "get", "handoff_id": handoff}},
+            "cacp/repo/reassign": {"repoName": "web", "agentId": AGENT},
+            "cacp/repo/release": {"repoName": "web"},
             "cacp/project/addRepo": {"repo": {"name": "more", "role": "r", "language": "l"}},
             "cacp/project/sync": {"project": {"project_id": made["projectId"], "name": "n"}},
             "cacp/peer/announce": peer | {"repoName": f"repo-{name}"},
@@ -113,8 +115,16 @@ MORE: dict[str, Json] = {
     "cacp/repo/sync as a peer": {"source_agent": "peer"},
 }
 """Calls of a method beside its own, with what they change in its params."""
-CALLS = [name for name in METHODS if name != "cacp/project/join"] + [*MORE, "cacp/project/join"]
-"""To join comes last, since it makes a member."""
+LAST = (
+    "cacp/project/join",
+    "cacp/repo/reassign",
+    "cacp/repo/release",
+    "cacp/project/archive",
+    "cacp/project/unarchive",
+    "cacp/project/delete",
+)
+"""What changes who is a member, or whether there is a project."""
+CALLS = [*(name for name in METHODS if name not in LAST), *MORE, *LAST]
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +168,7 @@ operator. The remote one, whose request came through a proxy, is always refused.
 ALL = ("ok",) * 5
 MEMBERS = ("not_a_member",) * 5
 MEMBERS_AND_OPERATOR = (*("not_a_member",) * 4, "ok")
+OWNERS_AND_OPERATOR = (*("not_project_owner",) * 4, "ok")
 COORDINATORS = (*("not_found",) * 3, "ok", "ok")
 HUMANS = (*("not_human",) * 3, "ok", "not_human")
 PARTIES = ("not_found",) * 5
@@ -172,11 +183,19 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/list": ALL,
     "cacp/project/updateStatus": MEMBERS_AND_OPERATOR,
     "cacp/project/addRepo": MEMBERS_AND_OPERATOR,
+    "cacp/project/archive": OWNERS_AND_OPERATOR,
+    "cacp/project/unarchive": OWNERS_AND_OPERATOR,
+    "cacp/project/delete": OWNERS_AND_OPERATOR,
+    "cacp/project/syncState": KEYED_PEERS,
+    "cacp/repo/release": OWNERS_AND_OPERATOR,
+    "cacp/repo/reassign": OWNERS_AND_OPERATOR,
+    "cacp/agent/list": ALL,
     "cacp/contract/propose": MEMBERS,
     "cacp/contract/respond": MEMBERS,
     "cacp/contract/update": MEMBERS,
     "cacp/contract/get": ALL,
     "cacp/contract/list": ALL,
+    "cacp/contract/overview": ALL,
     "cacp/contract/timeline": ALL,
     "cacp/contract/conflicts": ALL,
     "cacp/context/share": MEMBERS,
