@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 def refusal(node: Node, method: str, project_id: str, **params: Any) -> RpcError:
     with pytest.raises(RpcError) as error:
-        node.call(method, projectId=project_id, **params)
+        node.call(method, key=node.operator, projectId=project_id, **params)
     return error.value
 
 
