@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import DEFAULT_URL, CallRefused, connected
+from cli.operator_key import OperatorOption, operators_key
 from cli.options import JsonOption, KeyOption, UrlOption
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
@@ -43,6 +44,7 @@ def call(
     ] = None,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
+    operator: OperatorOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Call a method of a node and print its result as JSON.
@@ -58,12 +60,13 @@ def call(
       cacp call cacp/project/create name=Coupons objective=Discounts \\
           repos:='[{"name": "api", "role": "backend", "language": "go"}]'
       cacp call cacp/contract/propose - < contract.json
+      cacp call --operator acp/handoff action=list role=coordinator
     """
     try:
         given = read_params(params or [])
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="PARAMS") from None
-    with connected(url, key) as node:
+    with connected(url, operators_key(url) if operator else key) as node:
         try:
             result = node.call(method, given)
         except CallRefused as error:

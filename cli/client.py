@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from cli.node_url import DEFAULT_URL as DEFAULT_URL
+from cli.operator_key import local_operator_key
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
 from schemas.plain import one_line
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30.0
 BATCH = 100
+UNAUTHENTICATED = 401
 _KEY = re.compile(r"cacp_sk_[A-Za-z0-9_-]{16,128}")
 
 
@@ -46,7 +49,14 @@ class NodeClient:
     """Calls one node. Raises NodeUnreachable and CallRefused; ValueError for a malformed URL or
     key."""
 
-    def __init__(self, url: str, key: str | None = None, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        timeout: float = TIMEOUT,
+        find_key: Callable[[], str | None] | None = None,
+    ) -> None:
+        """`find_key` is asked for a key when the node refuses a call without one."""
         import ssl
 
         import httpx
@@ -64,6 +74,7 @@ class NodeClient:
                 "the key is malformed: it should be cacp_sk_ and 16 to 128 letters, digits, - and _"
             )
         self.url = url.rstrip("/")
+        self._find_key = None if key else find_key
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {key}"} if key else {},
@@ -134,9 +145,7 @@ class NodeClient:
         import httpx
 
         try:
-            with self._http.stream(
-                "GET", path, headers=headers, timeout=httpx.Timeout(TIMEOUT, read=silence)
-            ) as response:
+            with self._opened(path, headers, httpx.Timeout(TIMEOUT, read=silence)) as response:
                 if response.status_code != 200:
                     response.read()
                     _result(self._json(response))
@@ -158,9 +167,31 @@ class NodeClient:
         import httpx
 
         try:
-            return self._http.request(method, path, **how)
+            response = self._http.request(method, path, **how)
+            if response.status_code == UNAUTHENTICATED and self._takes_key():
+                response = self._http.request(method, path, **how)
+            return response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(error) from None
+
+    @contextmanager
+    def _opened(
+        self, path: str, headers: dict[str, str], timeout: "httpx.Timeout"
+    ) -> Iterator["httpx.Response"]:
+        with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            if response.status_code != UNAUTHENTICATED or not self._takes_key():
+                yield response
+                return
+        with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            yield response
+
+    def _takes_key(self) -> bool:
+        """Whether there is a key to call with after a refusal; it is looked for once."""
+        find_key, self._find_key = self._find_key, None
+        key = find_key() if find_key is not None else None
+        if key is not None:
+            self._http.headers["Authorization"] = f"Bearer {key}"
+        return key is not None
 
     def _json(self, response: "httpx.Response") -> Any:
         try:
@@ -183,10 +214,15 @@ class NodeClient:
 
 
 @contextmanager
-def connected(url: str, key: str | None) -> Iterator[NodeClient]:
-    """A client whose errors end the command with one line on stderr and its exit status."""
+def connected(url: str, key: str | None, *, oversees: bool = False) -> Iterator[NodeClient]:
+    """A client whose errors end the command with one line on stderr and its exit status.
+
+    A command that `oversees` a node shows people what it holds: where the node wants a key and none
+    is given, it calls with the operator's, if the node runs on this folder's database.
+    """
+    find_key = partial(local_operator_key, url) if oversees else None
     try:
-        with NodeClient(url, key) as client:
+        with NodeClient(url, key, find_key=find_key) as client:
             yield client
     except ValueError as error:
         fail(USAGE, str(error))

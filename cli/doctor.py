@@ -1,7 +1,7 @@
 """`cacp doctor`: checks everything that a node needs, and names a remedy for each problem.
 
-The checks are in `doctor_machine`, `doctor_database`, `doctor_content`, `doctor_peers`,
-`doctor_node` and `doctor_port`. Each imports what it needs when it runs.
+The checks are in `doctor_machine`, `doctor_database`, `doctor_content`, `doctor_operator`,
+`doctor_peers`, `doctor_node` and `doctor_port`. Each imports what it needs when it runs.
 """
 
 import os
@@ -82,6 +82,7 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
     """What the node's file holds; its peers too, because they are registered there."""
     from cli import doctor_database, doctor_machine
     from cli.doctor_content import content_checks
+    from cli.doctor_operator import operator_check
     from cli.doctor_peers import peer_checks
     from server.store.export import snapshot
 
@@ -109,6 +110,7 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
             # A database of an earlier release doesn't have this table yet.
             if schema.state == "ok":
                 yield doctor_database.undelivered_check(db)
+                yield operator_check(db, path)
             yield from peer_checks(db, settings)
     except sqlite3.Error as error:
         yield DoctorCheck(

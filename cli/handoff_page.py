@@ -47,9 +47,15 @@ those that another node holds.
 - **Offers expire.** An offer that is not accepted within `CACP_HANDOFF_OFFER_SECONDS` (three
   days; its `dueAt`) is rejected with the code `timeout_risk`, and both sides get a message. Until
   then `{"action": "list", "role": "coordinator", "status":
-  "proposed"}` lists open offers outside teamspaces: to `CACP_ACP_COORDINATORS`, or by default to
-  the node's own agent, and to a human's key those that are not restricted. A coordinator can end
-  an offer with `reject`, a `code` and a `detail`. `ownership_conflict` names whom to `ask`.
+  "proposed"}` lists open offers outside teamspaces to their coordinators, who can end one with
+  `reject`, a `code` and a `detail`. `ownership_conflict` names whom to `ask`.
+- **Coordinators** of a teamspace are its members with that role. Outside teamspaces they are
+  callers with the operator's key, with a key of `cacp keys create --human` (except for restricted
+  handoffs), or with the key of an agent of `CACP_ACP_COORDINATORS`. They read, reject, close and
+  revoke the handoffs of others. A program of the node's machine that calls without a key is the
+  node's own agent: it sees only handoffs to which that agent is a party. The operator on that
+  machine calls `cacp call --operator acp/handoff action=list role=coordinator`
+  ([SECURITY.md](../SECURITY.md#programs-on-the-nodes-machine)).
 - **Handing on**: the owner calls `initiate` for the same task. Its own handoff is closed, and
   resumes (`restore`) if the new one is rejected or revoked.
 - **Drafts**: `initiate` with `"draft": true` validates and stores the package, `propose` sends
@@ -66,8 +72,8 @@ those that another node holds.
   in `CACP_ACP_HUMAN_NODES` ([acp-mesh.md](acp-mesh.md#handoffs)).
 - **Time**: a handoff that is accepted but not completed within `CACP_HANDOFF_SLA_SECONDS` is
   escalated once: `status.blocked` to the coordinators of its teamspace, else to
-  `CACP_ACP_COORDINATORS`, else to the node's own agent. They may `revoke` it, which returns the
-  task to its previous owner or, if there is none, frees it.
+  `CACP_ACP_COORDINATORS`, else to the node's own agent. A coordinator may `revoke` it, which
+  returns the task to its previous owner or, if there is none, frees it.
 - **workq**: items in `task.external_refs` are released and claimed at `CACP_WORKQ_URL` after the
   acceptance, with retries. `workq` in the result is `pending`, `transferred`, or `manual`:
   transfer it by hand. `cacp_workq_manual` in `/metrics` counts these. A revocation transfers them

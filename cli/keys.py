@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.columns import print_columns
+from cli.keys_operator import operator
 from cli.offline import checked_name, chosen_project, transaction
+from cli.operator_key import AuthorityOption, check_may_make_humans
 from cli.options import CreateOption, DbOption, JsonOption, grouped
 from cli.terminal import REFUSED, fail, print_json
 from cli.times import ago
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="keys", no_args_is_help=True, help="Create, list and revoke the API keys of agents."
 )
+app.command()(operator)
 
 
 def _checked_repo(value: str | None) -> str | None:
@@ -71,6 +74,7 @@ def create(
     holder: HolderOptions,
     db: DbOption = None,
     create: CreateOption = False,
+    authority: AuthorityOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a key and print it once; the node stores only its hash.
@@ -83,8 +87,10 @@ def create(
     foreign peer needs a key with --trust peer, which can't write or send mail. Nodes that run this
     software need no key: they exchange their own.
 
-    A person's key (--human) needs no repo; without one it reads, and approves mail. A key that is
-    restricted to projects has access to them only: not to mail, teamspaces or handoffs.
+    A person's key (--human) needs no repo; without one it reads, approves mail, and coordinates
+    handoffs. It is made with the operator's key, which is read from the operator key file (see
+    `cacp keys operator`), or with another human's. A key that is restricted to projects has access
+    to them only: not to mail, teamspaces or handoffs.
 
     \b
     Examples:
@@ -97,6 +103,8 @@ def create(
     key = keys.new_key()
     with transaction(db, create=create) as node:
         project_ids = sorted({chosen_project(node.db, name) for name in holder.projects or ()})
+        if holder.human:
+            check_may_make_humans(node.db, node.path, authority)
         key_id = keys.add(
             node.db,
             key,

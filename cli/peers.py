@@ -52,7 +52,7 @@ def list_(url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOpti
       cacp peers
       cacp peers list --json
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         listed = node.get("/peers")["peers"]
         refused = any((peer.get("sync") or {}).get("undeliveredEntities") for peer in listed)
         names = project_names(node) if refused and not as_json else {}

@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import DEFAULT_URL, NodeClient, connected
-from cli.options import JsonOption, KeyOption, UrlOption
+from cli.operator_key import local_operator_key
+from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.show import project_id_of
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
 
@@ -16,10 +18,6 @@ app = typer.Typer(
     help="Archive, unarchive or delete a project.",
 )
 
-ProjectArgument = Annotated[
-    str,
-    typer.Argument(metavar="PROJECT", help="A project's name or id, or the beginning of its id."),
-]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
 
@@ -41,8 +39,8 @@ def archive(
       cacp project archive "User Auth"
       cacp project archive 0198c0de --yes --json
     """
-    with connected(url, key) as node:
-        summary = project_like(node, project)
+    with connected(url, key or local_operator_key(url)) as node:
+        summary = project_summary(node, project)
         if not yes and sys.stdin.isatty():
             _confirm(f"Archive project {_named(summary)}? It can only be read then.")
         _change(node, "archive", summary, as_json)
@@ -59,8 +57,8 @@ def unarchive(
 
     Example: cacp project unarchive "User Auth"
     """
-    with connected(url, key) as node:
-        _change(node, "unarchive", project_like(node, project), as_json)
+    with connected(url, key or local_operator_key(url)) as node:
+        _change(node, "unarchive", project_summary(node, project), as_json)
 
 
 @app.command()
@@ -82,8 +80,8 @@ def delete(
       cacp project delete "User Auth"
       cacp project delete 0198c0de --yes --json
     """
-    with connected(url, key) as node:
-        summary = project_like(node, project)
+    with connected(url, key or local_operator_key(url)) as node:
+        summary = project_summary(node, project)
         if not yes:
             if not sys.stdin.isatty():
                 fail(USAGE, "deleting is final: give --yes where nobody can be asked")
@@ -93,25 +91,11 @@ def delete(
         _change(node, "delete", summary, as_json)
 
 
-def project_like(node: NodeClient, wanted: str) -> dict[str, Any]:
-    """The project, archived or not, whose id or name is `wanted`, or whose id begins so. Ends the
+def project_summary(node: NodeClient, wanted: str) -> dict[str, Any]:
+    """The project, archived or not, that `wanted` is (`cli.project_choice`), in short. Ends the
     command if there is none, or several."""
-    params = {"summary": True, "limit": 500, "includeArchived": True}
-    listed = list(node.pages("cacp/project/list", params, "projects"))
-    for matches in (
-        [entry for entry in listed if entry["projectId"] == wanted],
-        [entry for entry in listed if entry["name"] == wanted],
-        [entry for entry in listed if entry["projectId"].startswith(wanted)],
-    ):
-        if len(matches) == 1:
-            return dict(matches[0])
-        if matches:
-            ids = ", ".join(one_line(entry["projectId"]) for entry in matches[:3])
-            more = " …" if len(matches) > 3 else ""
-            shown = one_line(wanted, 60)
-            fail(REFUSED, f"{len(matches)} projects match {shown}: {ids}{more}; give the id")
-    # The node says of a deleted project by whom it was deleted, and when.
-    summary: dict[str, Any] = node.call("cacp/project/get", {"projectId": wanted, "summary": True})
+    params = {"projectId": project_id_of(node, wanted), "summary": True}
+    summary: dict[str, Any] = node.call("cacp/project/get", params)
     return summary
 
 

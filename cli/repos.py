@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import DEFAULT_URL, connected
-from cli.options import JsonOption, KeyOption, UrlOption
-from cli.project import ProjectArgument, project_like
+from cli.operator_key import local_operator_key
+from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.show import project_id_of
 from cli.terminal import print_json
 from schemas.plain import one_line
 
@@ -35,8 +36,8 @@ def release(
 
     Example: cacp repos release "User Auth" backend-api
     """
-    with connected(url, key) as node:
-        at = {"projectId": project_like(node, project)["projectId"], "repoName": repo}
+    with connected(url, key or local_operator_key(url)) as node:
+        at = {"projectId": project_id_of(node, project), "repoName": repo}
         released = node.call("cacp/repo/release", at)
     if as_json:
         print_json(released)
@@ -65,8 +66,8 @@ def reassign(
 
     Example: cacp repos reassign "User Auth" backend-api aid://example.com/new-backend@1.0.0
     """
-    with connected(url, key) as node:
-        at = {"projectId": project_like(node, project)["projectId"], "repoName": repo}
+    with connected(url, key or local_operator_key(url)) as node:
+        at = {"projectId": project_id_of(node, project), "repoName": repo}
         given = node.call("cacp/repo/reassign", at | {"agentId": agent})
     if as_json:
         print_json(given)

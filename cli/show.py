@@ -1,5 +1,6 @@
 """`cacp status`, `projects`, `contracts` and `show`: what a node holds."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ SAID_MAX = 30
 """How many of a project's newest packets are shown; with --json it is PACKETS_MAX."""
 PACKETS_MAX = 1000
 UNAUTHENTICATED = -32001
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def status(
@@ -30,7 +32,7 @@ def status(
       cacp status
       cacp status --url https://node.example.com --json
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         health = node.get("/health")
         card = node.get("/.well-known/agent.json")
         try:
@@ -64,7 +66,7 @@ def projects(
       cacp projects --archived
       cacp projects --json | jq -r '.[].projectId'
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         listed = list(every_project(node, archived=archived))
         hidden = 0 if listed or archived else len(list(every_project(node, archived=True)))
     if as_json:
@@ -102,7 +104,7 @@ def contracts(
       cacp contracts Coupons
       cacp contracts 0198c0de-1f2a --json | jq -r '.[].name'
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         project_id = project_id_of(node, project)
         listed = list(every_contract(node, project_id))
     if as_json:
@@ -139,7 +141,7 @@ def show(
       cacp show Coupons
       cacp show 0198c0df --json
     """
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         project_id, contract_id = locate(node, id)
         facts = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
@@ -217,7 +219,9 @@ def locate(node: NodeClient, wanted: str) -> tuple[str, str | None]:
 
 def project_id_of(node: NodeClient, wanted: str) -> str:
     """The id of the project that `wanted` is: see `cli.project_choice`. Ends the command when it
-    names none, or several."""
+    names none, or several. A whole id is taken as it is: the node knows whether it was deleted."""
+    if UUID.fullmatch(wanted):
+        return wanted
     return _chosen(wanted, project_names(node), "project")
 
 

@@ -72,7 +72,7 @@ def watch(
     """
     if mesh and (project or kind or after):
         fail(USAGE, "--mesh shows peers, not changes: leave out --project, --kind and --after")
-    with connected(url, key) as node:
+    with connected(url, key, oversees=True) as node:
         if mesh:
             from cli.mesh_watch import watch_mesh
 

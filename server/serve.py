@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO, cast
 
@@ -21,7 +22,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from server.app import make_app
+from server.auth import operator_key
 from server.auth.bootstrap_key import check_exposed, register_key_file
+from server.auth.key_file import UnusableKeyFile
 from server.domain.errors import Refusal
 from server.http.connections import Connections, affordable
 from server.http.protocol import HttpProtocol
@@ -32,6 +35,8 @@ from server.store.file_lock import ListenAddress, lock
 from server.store.file_lock import announce as announce_address
 from server.store.migrate import prepare
 from server.util.log_once import RateLimitedLog
+
+log = structlog.get_logger()
 
 REMEDIES = {
     "storage_full": "free some space on its disk",
@@ -148,18 +153,33 @@ def listen_on(host: str, port: int) -> list[socket.socket]:
 
 
 def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
-    """Register the bootstrap key, and check that an exposed node has a key. Returns the node's
-    secret."""
+    """Register the bootstrap key and the operator's, and check that an exposed node has a key of an
+    agent. Returns the node's secret."""
     db.execute("BEGIN IMMEDIATE")
     try:
         register_key_file(db, settings, time.time_ns() // 1000)
         secret = tokens.node_secret(db)
-        has_keys = keys.any_active(db)
+        check_exposed(settings, keys.any_active(db))
+        note_operator_key = _operator_key(db, settings.db)
         db.execute("COMMIT")
     except sqlite3.Error as error:
         raise unavailable(error) from error
-    check_exposed(settings, has_keys)
+    note_operator_key()
     return secret
+
+
+def _operator_key(db: sqlite3.Connection, database: Path) -> Callable[[], None]:
+    """Make the operator key file if it is absent. Without a usable file the node runs without an
+    operator. Returns what logs the outcome, for after the commit."""
+    name = operator_key.path_beside(database).name
+    try:
+        outcome = operator_key.ensure(db, database)
+    except UnusableKeyFile as problem:
+        keys.drop_operator(db)
+        return partial(log.error, "operator_key_refused", file=name, problem=str(problem))
+    if outcome == "kept":
+        return lambda: None
+    return partial(log.info, f"operator_key_{outcome}", file=name)
 
 
 class _Stderr(io.TextIOBase):

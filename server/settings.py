@@ -197,7 +197,9 @@ class Settings(BaseSettings):
         5, ge=0, le=5, description="ACP broadcasts per sender and hour"
     )
     acp_coordinators: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Agent ids with coordinator authority on this node (comma-separated)"
+        (),
+        description="Agent ids that have coordinator authority on this node when they call with "
+        "their keys (comma-separated); the operator and humans have it too",
     )
     acp_human_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
         (),

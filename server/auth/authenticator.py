@@ -1,5 +1,5 @@
-"""Authenticates callers: the holder of a key, the node's own agent, or a peer without a key (design
-§6)."""
+"""Authenticates callers: the holder of a key, the operator, the node's own agent, or a peer without
+a key (design §6)."""
 
 import re
 import sqlite3
@@ -43,10 +43,19 @@ class Caller:
     repo: str
     trust: Trust
     via: Literal["local", "key", "peer"]
+    """How it is known: as a program of this machine, by its key, or by a peer's word alone."""
     projects: frozenset[str] | None = None
     """The only projects that its key or project token allows; None allows all."""
     human: bool = False
     """Its key is a human's: it may approve gated messages (acp-canonical §12.8)."""
+    operator: bool = False
+    """It has the operator's key, and otherwise is the node's own agent."""
+
+    @property
+    def is_own_agent(self) -> bool:
+        """Whether it is the node's own agent, which no key binds to one repo: a program of this
+        machine without a key, or the operator."""
+        return self.via == "local" or self.operator
 
 
 class Read(Protocol):
@@ -71,6 +80,7 @@ class Authenticator:
         self._known = known
         self._secret = secret
         self._own = Caller(settings.agent, settings.repo, "verified", "local")
+        self._operator = keys.Holder(settings.agent, settings.repo, "verified", None)
         self._trusted_bans = settings.trusted_bans
         self._is_local = settings.is_local
         self._takes_unkeyed = settings.takes_unkeyed_peers
@@ -101,7 +111,10 @@ class Authenticator:
                 reason="malformed_key",
             )
         hashed = keys.hash_of(match[1])
-        holder = self._read(lambda db: keys.holder(db, hashed)) or self._known_holder(hashed)
+        operator = match[1].startswith(keys.OPERATOR_PREFIX.encode()) and self._read(
+            lambda db: keys.is_operators(db, hashed)
+        )
+        holder = self._operator if operator else self._holder(hashed)
         if holder is None:
             raise Unauthenticated(f"This key is unknown here: {_SEND_KEY}", reason="unknown_key")
         self._read(lambda db: bans.check(db, self._trusted_bans, holder.agent_id))
@@ -121,7 +134,13 @@ class Authenticator:
             )
         trust: Trust = "visitor" if self._is_visitor(holder) else holder.trust
         return Caller(
-            holder.agent_id, holder.repo, trust, "key", holder.projects, human=holder.human
+            holder.agent_id,
+            holder.repo,
+            trust,
+            "key",
+            holder.projects,
+            human=holder.human,
+            operator=operator,
         )
 
     def _is_visitor(self, holder: keys.Holder) -> bool:
@@ -133,7 +152,11 @@ class Authenticator:
         home = self._read(lambda db: mail_outbox.speaker(db, address))
         return home is not None and not same_agent(home, self._own.agent_id)
 
-    def _known_holder(self, hashed: str) -> keys.Holder | None:
+    def _holder(self, hashed: str) -> keys.Holder | None:
+        """The holder of an agent's or a peer's key, or of one that was granted by ADP."""
+        holder = self._read(lambda db: keys.holder(db, hashed))
+        if holder is not None:
+            return holder
         agent_id = self._known(hashed)
         return None if agent_id is None else keys.Holder(agent_id, "", "known", None)
 

@@ -10,7 +10,12 @@
 
 An agent's key can't sync: it belongs to one repo's agent, while synced data is a node's statement.
 Only the node's own agent may sync, over loopback: foreign peers on this machine call without a key,
-and the sync methods believe their `source_agent` (docs/mesh.md).
+and the sync methods believe their `source_agent` where CACP_TRUST_UNKEYED_PEERS says so
+(docs/mesh.md).
+
+The operator's powers are a credential, not a place: a program of this machine that calls without a
+key is the node's own agent and nothing more. What is the operator's needs the operator's key
+(`operator_needed`), and what a human decides needs a human's key.
 
 The agents of a peer write on their own node, which signs what they write and syncs it here. This
 node can't sign for them or for a visitor, and other nodes would refuse what they wrote here. An
@@ -36,7 +41,7 @@ GRANTS: dict[Trust, frozenset[Access]] = {
 
 def check_trust(trust: Trust, access: Access, *, is_own: bool = False) -> None:
     """Raises Forbidden unless a caller of this trust has this access. `is_own` is True for the
-    node's own agent over loopback."""
+    node's own agent over loopback, and for the operator."""
     if is_own and access == "sync":
         return
     if trust == "visitor" and access not in GRANTS[trust]:
@@ -61,6 +66,15 @@ def check_trust(trust: Trust, access: Access, *, is_own: bool = False) -> None:
             trust=trust,
             access=access,
         )
+
+
+def operator_needed(does: str) -> Forbidden:
+    """The refusal of a caller without the operator's key. `does` is a verb with its object."""
+    return Forbidden(
+        f"Only the operator {does}: call with the operator's key. On the node's machine it is in "
+        "the operator key file beside the database (`cacp keys operator` names it)",
+        reason="operator_needed",
+    )
 
 
 def check_project(own: frozenset[str] | None, project_id: str) -> None:

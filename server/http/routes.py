@@ -143,7 +143,7 @@ def guarded(
 
     async def handle(request: Request) -> Response:
         _, caller = state.admission.enter(request.scope, registers=registers)
-        check_trust(caller.trust, wanted, is_own=caller.via == "local")
+        check_trust(caller.trust, wanted, is_own=caller.is_own_agent)
         if not by_project:
             check_unrestricted(caller.projects)
         return await handler(state, request, caller)

@@ -357,11 +357,11 @@ def _archived(ctx: Context, project_id: str) -> Conflict:
     )
 
 
-def party(ctx: Context, project_id: str, project: Membership) -> Party:
-    """The repo that the caller acts for: that of its key. The node's own agent, which has no key,
-    acts for the repo of its name, else for the first that it holds.
+def party(ctx: Context, project_id: str, project: Membership, *, instead: str = "") -> Party:
+    """The repo that the caller acts for: that of its key. The node's own agent, which no key binds
+    to one, acts for the repo of its name, else for the first that it holds.
 
-    Raises Forbidden when the caller holds no repo.
+    Raises Forbidden when the caller holds no repo; it then may do what `instead` says.
     """
     caller = ctx.caller
     held = [
@@ -369,12 +369,12 @@ def party(ctx: Context, project_id: str, project: Membership) -> Party:
         for member in project.members
         if member.agent_id is not None
         and same_agent(member.agent_id, caller.agent_id)
-        and (caller.via == "local" or member.name == caller.repo)
+        and (caller.is_own_agent or member.name == caller.repo)
     ]
     if not held:
         _check_not_released(ctx, project_id, project)
         raise Forbidden(
-            f"You hold no repo in project {project_id}: call cacp/project/join first",
+            f"You hold no repo in project {project_id}: call cacp/project/join first{instead}",
             reason="not_a_member",
             repos=[member.name for member in project.members],
         )
@@ -406,8 +406,9 @@ def _check_not_released(ctx: Context, project_id: str, project: Membership) -> N
 
 
 def check_member(ctx: Context, project_id: str, project: Membership) -> None:
-    """Raises Forbidden unless the caller may change the project itself: the node's own agent
-    always, anybody while no repo is held, and afterwards the holders of repos.
+    """Raises Forbidden unless the caller may change the project itself: the operator always,
+    anybody while no repo is held, and afterwards the holders of repos.
     """
-    if ctx.caller.via != "local" and any(member.agent_id for member in project.members):
-        party(ctx, project_id, project)
+    if ctx.caller.operator or not any(member.agent_id for member in project.members):
+        return
+    party(ctx, project_id, project, instead=", or use the operator's key (`cacp call --operator`)")

@@ -288,7 +288,7 @@ class Dispatcher:
         Forbidden, TooLarge, InvalidInput or RateLimited."""
         caller = context.caller
         self._node.last_calls[identity(caller.agent_id)] = self._database.now()
-        access.check_trust(caller.trust, method.access, is_own=caller.via == "local")
+        access.check_trust(caller.trust, method.access, is_own=caller.is_own_agent)
         if method.reach == "node":
             check_unrestricted(caller.projects)
         if context.body_size > context.body_limit and not method.large:
@@ -421,6 +421,9 @@ def _idempotency_scope(method: Method, context: RequestContext) -> str:
         context.member,
         context.idempotency_key,
     ]
+    if caller.operator:
+        # The node's own agent must not be given what the operator was shown.
+        parts.append("operator")
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
 

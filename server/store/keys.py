@@ -15,6 +15,8 @@ from server.store.sql import SQL, Row
 KeyTrust = Literal["verified", "known", "peer"]
 
 PREFIX = "cacp_sk_"
+OPERATOR_PREFIX = "cacp_sk_operator_"
+"""Begins the operator's key, so that it is never taken for an agent's."""
 PATTERN = re.compile(rb"cacp_sk_[A-Za-z0-9_-]{16,128}")
 """Matches a key."""
 
@@ -48,6 +50,11 @@ class Holder(NamedTuple):
 def new_key() -> str:
     """A key that nobody can guess: 256 random bits."""
     return f"{PREFIX}live_{secrets.token_urlsafe(32)}"
+
+
+def new_operator_key() -> str:
+    """An operator's key, as hard to guess."""
+    return f"{OPERATOR_PREFIX}{secrets.token_urlsafe(32)}"
 
 
 def hash_of(key: bytes) -> str:
@@ -117,3 +124,24 @@ def is_keyed(db: sqlite3.Connection, agent_id: str) -> bool:
     """Whether the agent, in any of its versions, has an active key."""
     alike = SQL.agents_with_key(db, identity=identity(agent_id))
     return any(same_agent(known_id, agent_id) for (known_id,) in alike)
+
+
+def is_operators(db: sqlite3.Connection, hashed: str) -> bool:
+    """Whether the operator's key has this hash."""
+    stored: str | None = SQL.operator_key(db)
+    return stored == hashed
+
+
+def has_operator(db: sqlite3.Connection) -> bool:
+    """Whether the node has an operator's key."""
+    return SQL.operator_key(db) is not None
+
+
+def put_operator(db: sqlite3.Connection, key: str) -> None:
+    """Make `key` the operator's; the one before is no longer valid."""
+    SQL.put_operator_key(db, hash=hash_of(key.encode()))
+
+
+def drop_operator(db: sqlite3.Connection) -> None:
+    """Leave the node without an operator's key."""
+    SQL.drop_operator_key(db)

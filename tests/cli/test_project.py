@@ -62,7 +62,7 @@ def test_deleting_is_final_so_it_asks(node: Node) -> None:
 def test_a_name_that_several_have_is_not_enough(node: Node) -> None:
     ids = [made(node, "Twice") for _ in range(2)]
     wrong = cacp("project", "archive", "Twice", url=node.url)
-    assert (wrong.exit_code, "2 projects match Twice: " in wrong.stderr) == (1, True)
+    assert (wrong.exit_code, "2 projects are named Twice: " in wrong.stderr) == (1, True)
     assert all(project in wrong.stderr for project in ids)
     none = cacp("project", "archive", "nothing like it", url=node.url)
-    assert (none.exit_code, "There is no project nothing like it" in none.stderr) == (1, True)
+    assert (none.exit_code, "no project here is named nothing like it" in none.stderr) == (1, True)

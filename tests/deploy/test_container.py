@@ -98,7 +98,8 @@ def test_the_first_start_makes_a_key_that_only_its_owner_reads(container: Contai
 def test_it_writes_to_its_volume_only(container: Container) -> None:
     container.process.terminate()
     container.process.wait(STOP_SECONDS)
-    assert {path.name for path in container.data.iterdir()} == {"cacp.db", "cacp.db.lock", "key"}
+    written = {path.name for path in container.data.iterdir()}
+    assert written == {"cacp.db", "cacp.db.lock", "cacp.db.operator-key", "key"}
     assert list(container.elsewhere.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 def refusal(node: Node, method: str, project_id: str, **params: Any) -> RpcError:
     with pytest.raises(RpcError) as error:
-        node.call(method, projectId=project_id, **params)
+        node.call(method, key=node.operator, projectId=project_id, **params)
     return error.value
 
 
@@ -64,15 +64,15 @@ def test_a_node_that_was_away_does_not_bring_a_deleted_project_back(mesh: Mesh) 
     beta.start()
     eventually(lambda: len(peers(alpha)) == 2)
 
-    alpha.call("cacp/project/archive", projectId=doomed)
+    alpha.call("cacp/project/archive", key=alpha.operator, projectId=doomed)
     eventually(lambda: not holds(beta, doomed))
     wrong = refusal(beta, "cacp/project/updateStatus", doomed, status="complete")
     assert (wrong.reason, wrong.data["archivedBy"]) == ("project_archived", agent_of("alpha"))
-    beta.call("cacp/project/unarchive", projectId=doomed)
+    beta.call("cacp/project/unarchive", key=beta.operator, projectId=doomed)
     eventually(lambda: holds(alpha, doomed))
     wrong = refusal(beta, "cacp/project/delete", doomed)
     assert (wrong.reason, wrong.data["node"]) == ("not_founder", "aid://example.com/alpha")
-    alpha.call("cacp/project/delete", projectId=doomed)
+    alpha.call("cacp/project/delete", key=alpha.operator, projectId=doomed)
     alpha.kill()
     alpha.start()
     eventually(lambda: reason(beta, doomed) == "project_deleted")
@@ -113,9 +113,17 @@ def test_a_repo_whose_agent_is_gone_gets_another_one_everywhere(mesh: Mesh) -> N
     wrong = refusal(beta, "cacp/repo/release", shared, repoName="gamma")
     assert (wrong.reason, wrong.data["node"]) == ("held_elsewhere", agent_of("gamma"))
     gamma.kill()
-    alpha.call("cacp/repo/reassign", projectId=shared, repoName="gamma", agentId=agent_of("alpha"))
+    alpha.call(
+        "cacp/repo/reassign",
+        key=alpha.operator,
+        projectId=shared,
+        repoName="gamma",
+        agentId=agent_of("alpha"),
+    )
     eventually(lambda: equal(alpha, beta))
-    released = alpha.call("cacp/repo/release", projectId=shared, repoName="gamma")
+    released = alpha.call(
+        "cacp/repo/release", key=alpha.operator, projectId=shared, repoName="gamma"
+    )
     assert released["formerAgentId"] == agent_of("alpha")
     eventually(lambda: equal(alpha, beta))
     beta.call("cacp/project/join", projectId=shared, repoName="gamma")

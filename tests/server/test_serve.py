@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
+from server.auth import operator_key
 from server.serve import admission, http_server, listen_on
 from server.settings import Settings
 from tests.support.node import Node, bearer
@@ -41,10 +42,29 @@ def test_a_cold_start_is_healthy(node: Node) -> None:
 
 def test_it_says_that_it_is_ready_in_one_structured_line(node: Node) -> None:
     with node:
-        [line] = node.log.splitlines()
+        made, line = node.log.splitlines()
     entry = json.loads(line)
     assert (entry["event"], entry["level"], entry["url"]) == ("ready", "info", node.url)
-    assert str(node.folder) not in line
+    assert json.loads(made)["event"] == "operator_key_made"
+    assert str(node.folder) not in node.log
+
+
+def test_without_a_usable_operator_key_file_it_runs_and_has_no_operator(node: Node) -> None:
+    """It says why. The next start makes a file that was removed."""
+    with node:
+        key = node.operator
+        assert node.get("/peers", key=key).status_code == 200
+        file = operator_key.path_beside(node.db)
+        file.chmod(0o644)
+        node.restart()
+        assert node.get("/peers", key=key).status_code == 401
+        logged = {entry["event"]: entry for entry in map(json.loads, node.log.splitlines())}
+        assert logged["operator_key_refused"]["level"] == "error"
+        assert "open to others" in logged["operator_key_refused"]["problem"]
+        file.unlink()
+        node.restart()
+        assert node.get("/peers", key=node.operator).status_code == 200
+        assert node.get("/peers", key=key).status_code == 401
 
 
 def test_port_0_takes_a_free_one_and_says_which(tmp_path: Path) -> None:

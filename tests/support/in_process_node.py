@@ -60,10 +60,12 @@ class InProcessNode:
         self.db.close()
 
     def call(self, method: str, agent: str, *, human: bool = False, **params: Any) -> Any:
-        """The result of a call by an agent; a refusal is raised as it is and changes nothing."""
+        """The result of a call by an agent; a refusal is raised as it is and changes nothing. With
+        `operator=True` it has the operator's key."""
+        operator = bool(params.pop("operator", False))
         found = METHODS[method]
         checked = found.params.model_validate(params, by_alias=True)
-        caller = Caller(agent, "r", "verified", "key", human=human)
+        caller = Caller(agent, "r", "verified", "key", human=human, operator=operator)
         result = self.run(lambda ctx: found.run(ctx, checked), caller, method)
         if isinstance(result, HeldElsewhere):
             return result

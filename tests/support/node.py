@@ -22,6 +22,7 @@ from typing import Any, Self
 import httpx
 from pydantic import TypeAdapter
 
+from server.auth import operator_key
 from server.methods import METHODS
 from server.store import keys
 from server.store.connection import connect
@@ -211,6 +212,11 @@ class Node:
             yield _events(lines)
 
     # --- identity -----------------------------------------------------------------------------
+
+    @property
+    def operator(self) -> str:
+        """The operator's key, from the file that the node made."""
+        return operator_key.read(self.db)
 
     def key(
         self, agent: str, repo: str, trust: keys.KeyTrust = "verified", *, human: bool = False

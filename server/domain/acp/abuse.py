@@ -30,7 +30,7 @@ _TOO_LATE = """
 """
 _TOO_EARLY = "rate_limited circuit_open approval_limit"
 # A caller without a key may use any name, and must not be able to block the agent of that name.
-_NOT_PROVEN = "insufficient_trust not_a_peer"
+_NOT_PROVEN = "insufficient_trust not_a_peer operator_needed"
 
 ABUSE = frozenset(_ABUSE.split())
 MISTAKES = frozenset(

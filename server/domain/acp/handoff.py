@@ -192,8 +192,10 @@ def move(before: HandoffStatus, step: Step, roles: Iterable[Role]) -> tuple[Hand
 
 
 def _forbidden(step: Step, held: tuple[Role, ...], by: set[Role]) -> Forbidden:
+    outside = "; outside teamspaces the operator's or a human's key makes a coordinator"
+    hint = outside if "coordinator" in by else ""
     return Forbidden(
-        f"Only its {' or '.join(sorted(by))} may {_verb(step)} this handoff",
+        f"Only its {' or '.join(sorted(by))} may {_verb(step)} this handoff{hint}",
         reason="wrong_party",
         needs=sorted(by),
         roles=list(held),

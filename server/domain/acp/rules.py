@@ -44,6 +44,20 @@ class MailRules:
         }
         object.__setattr__(self, "routes", routes)
 
-    def is_coordinator(self, agent_id: str) -> bool:
-        """Whether the operator gave this agent, in any of its versions, coordinator authority."""
-        return identity(agent_id) in self.coordinators
+    def coordinates(
+        self,
+        agent_id: str,
+        *,
+        operator: bool,
+        human: bool,
+        keyless: bool,
+        restricted: bool = False,
+    ) -> bool:
+        """Whether a caller has coordinator authority outside teamspaces: the operator, a human, or
+        an agent (in any of its versions) that the settings name and that calls with its key.
+
+        A `keyless` caller is the node's own agent by its place alone, which is no credential. What
+        is `restricted` is not every human's.
+        """
+        named = not keyless and identity(agent_id) in self.coordinators
+        return operator or named or (human and not restricted)

@@ -189,6 +189,19 @@ def is_audited(message: MessageRow) -> bool:
     )
 
 
+def coordinates(ctx: Context, *, restricted: bool = False) -> bool:
+    """Whether the caller has coordinator authority outside teamspaces (`MailRules.coordinates`)."""
+    caller = ctx.caller
+    return ctx.node.acp.coordinates(
+        caller.agent_id,
+        operator=caller.operator,
+        # Another node's word that it is a human is good for approvals only (docs/acp-mesh.md).
+        human=caller.human and caller.via == "key",
+        keyless=caller.via == "local",
+        restricted=restricted,
+    )
+
+
 def address_of(ctx: Context) -> str:
     """The caller's address."""
     return identity(ctx.caller.agent_id)

@@ -30,6 +30,7 @@ from server.methods.acp.delivery import (
     address_of,
     announce,
     audit,
+    coordinates,
     let_through,
     log_for_team,
     sender_breaker,
@@ -225,9 +226,7 @@ def _check_policy(
         priority=draft.priority,
         broadcast=broadcast,
         team=draft.team,
-        coordinator=not charged
-        or ctx.caller.human
-        or ctx.node.acp.is_coordinator(ctx.caller.agent_id),
+        coordinator=not charged or coordinates(ctx),
     )
     if not charged:
         return

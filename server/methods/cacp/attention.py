@@ -130,7 +130,7 @@ def actor_of(ctx: Context) -> Actor:
     for held in store.held_repos(ctx.db, caller.agent_id):
         if caller.projects is not None and held.project_id not in caller.projects:
             continue
-        if held.name == caller.repo or (caller.via == "local" and held.project_id not in repos):
+        if held.name == caller.repo or (caller.is_own_agent and held.project_id not in repos):
             repos[held.project_id] = held.repo_id
     return Actor(caller.agent_id, repos, caller.human)
 

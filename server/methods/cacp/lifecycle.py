@@ -41,7 +41,7 @@ def check_owner(ctx: Context, project_id: str, name: str, what: str) -> None:
     """Raises Forbidden unless the caller is the operator of this node or the agent that created the
     project at it. `what` is what the caller wants to do."""
     creator = lifecycle.creator(ctx.db, project_id)
-    if ctx.caller.via == "local":
+    if ctx.caller.operator:
         return
     if creator is not None and same_agent(creator, ctx.caller.agent_id):
         return

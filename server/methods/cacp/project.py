@@ -93,7 +93,7 @@ def join(ctx: Context, params: JoinProjectParams) -> dict[str, Any]:
     project = open_project(ctx, params.project_id)
     member = member_named(params.project_id, project, params.repo_name)
     caller = ctx.caller
-    if caller.via != "local" and params.repo_name != caller.repo:
+    if not caller.is_own_agent and params.repo_name != caller.repo:
         raise Forbidden(
             _other_repo(caller.repo, params.repo_name),
             reason="other_repo",

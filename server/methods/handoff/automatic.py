@@ -10,7 +10,13 @@ from server.methods.acp.delivery import audit
 from server.methods.acp.mail import Envelope
 from server.methods.base import Context
 from server.methods.handoff.notify import tell
-from server.methods.handoff.transitions import case_of, record, reject, settle
+from server.methods.handoff.transitions import (
+    case_of,
+    record,
+    reject,
+    settle,
+    told_when_overdue,
+)
 from server.store import handoffs
 from server.store.handoffs import Handoff, Intent
 
@@ -30,8 +36,9 @@ def escalate(ctx: Context, handoff_id: str) -> bool:
         case.package,
         handoff.team,
         "status.blocked",
-        f"{handoff.title}: the handoff is overdue. Ask {handoff.to_agent}, or revoke it",
-        to=case.parties.coordinators,
+        f"{handoff.title}: the handoff is overdue. Ask {handoff.to_agent}, or a coordinator to "
+        "revoke it",
+        to=told_when_overdue(ctx, case),
         detail=f"handoff {handoff_id}: {detail}",
         urgent=True,
     )

@@ -43,7 +43,7 @@ def forwarded(ctx: Context, params: HandoffCallParams) -> dict[str, Any]:
             path="call.action",
         )
     believed = identity(ctx.caller.agent_id) in ctx.node.acp.human_nodes
-    caller = Caller(agent, "", "verified", "key", human=params.human and believed)
+    caller = Caller(agent, "", "verified", "peer", human=params.human and believed)
     acting = replace(ctx, caller=caller, method="acp/handoff")
     changes = ctx.db.total_changes
     try:

@@ -17,7 +17,6 @@ from server.methods.handoff.notify import tell
 from server.methods.handoff.transitions import (
     HandoffCase,
     case_of,
-    coordinators_of,
     decide,
     record,
     standing_task,
@@ -137,13 +136,14 @@ def _plan(ctx: Context, task_id: str, sender: str, receiver: str, team: str | No
         _check_not_elsewhere(ctx, task_id, sender)
     active = handoffs.active(ctx.db, task_id)
     if not _has_part(ctx, task, active, sender):
-        asked = coordinators_of(ctx, None, {})
+        asked = sorted(ctx.node.acp.coordinators)
+        coordinators = ", ".join([*asked, "the operator or a human of this node"])
         raise Conflict(
             "package.task.task_id: is already used by other agents on this node; choose another "
-            f"id, or ask {', '.join(asked)}, who may end an offer that stays unanswered",
+            f"id, or ask {coordinators}, who may end an offer that stays unanswered",
             reason="ownership_conflict",
             path="package.task.task_id",
-            ask=list(asked),
+            ask=asked,
         )
     if active is not None and not (active.to_agent == sender and active.status in domain.UNDER_SLA):
         raise Conflict(

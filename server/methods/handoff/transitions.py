@@ -21,6 +21,7 @@ from server.domain.acp import teams as authority
 from server.domain.acp.handoff import HandoffProblem, OwnershipGrant, Parties, Role, Step
 from server.domain.agents import identity
 from server.domain.errors import NotFound
+from server.methods.acp.delivery import coordinates
 from server.methods.acp.mail import Envelope
 from server.methods.base import Context
 from server.methods.handoff.notify import tell
@@ -61,12 +62,6 @@ class HandoffCase:
         return bool(self.package["policy"]["requires_human_approval"])
 
     @property
-    def is_open_offer(self) -> bool:
-        """Whether it is an unaccepted offer outside teamspaces that every human may list."""
-        offered = self.status in domain.OFFERED and self.handoff.team is None
-        return offered and not self.restricted
-
-    @property
     def guarded(self) -> bool:
         """Whether it is in a guarded class, which a reviewer may approve (§8.4)."""
         return self.restricted or self.needs_human
@@ -76,21 +71,31 @@ def case_of(ctx: Context, handoff_id: str) -> HandoffCase:
     """The handoff as it is stored. Raises NotFound."""
     handoff = handoffs.find(ctx.db, handoff_id)
     if handoff is None:
-        raise NotFound(f"There is no handoff {handoff_id}", kind="handoff", handoffId=handoff_id)
+        raise no_handoff(ctx, handoff_id)
     members = teams.members(ctx.db, handoff.team) if handoff.team else {}
-    parties = Parties(
-        handoff.from_agent, handoff.to_agent, coordinators_of(ctx, handoff.team, members)
-    )
+    parties = Parties(handoff.from_agent, handoff.to_agent, authority.coordinators(members))
     return HandoffCase(handoff, parties, members)
 
 
-def coordinators_of(
-    ctx: Context, team: str | None, members: Mapping[str, TeamRole]
-) -> tuple[str, ...]:
-    """The coordinators: those of the teamspace; without a teamspace, the agents that the operator
-    has named, else the node's own agent."""
-    if team is not None:
-        return authority.coordinators(members)
+def no_handoff(ctx: Context, handoff_id: str) -> NotFound:
+    """The same whether there is none or the caller may not see it."""
+    without_key = ctx.caller.via == "local"
+    hint = (
+        " of the node's own agent. A coordinator calls with the operator's key "
+        "(`cacp call --operator`) or a human's"
+    )
+    return NotFound(
+        f"There is no handoff {handoff_id}{hint if without_key else ''}",
+        kind="handoff",
+        handoffId=handoff_id,
+    )
+
+
+def told_when_overdue(ctx: Context, case: HandoffCase) -> tuple[str, ...]:
+    """The coordinators of the teamspace; without a teamspace, the agents that the operator has
+    named, else the node's own agent."""
+    if case.handoff.team is not None:
+        return case.parties.coordinators
     named = tuple(sorted(ctx.node.acp.coordinators))
     return named or (identity(ctx.node.agent_id),)
 
@@ -104,8 +109,10 @@ def decide(ctx: Context, case: HandoffCase, step: Step) -> tuple[HandoffStatus, 
 def roles_of(ctx: Context, case: HandoffCase) -> tuple[Role, ...]:
     """Every role that the caller has in the handoff."""
     roles = case.parties.roles_of(ctx.caller.agent_id)
+    if case.handoff.team is None and coordinates(ctx, restricted=case.restricted):
+        roles = (*roles, "coordinator")
     if ctx.caller.human and case.needs_human:
-        return (*roles, "human")
+        roles = (*roles, "human")
     return roles
 
 

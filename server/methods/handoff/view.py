@@ -9,12 +9,13 @@ from schemas.handoff import ACPHandoffPackage, HandoffParams
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams as authority
 from server.domain.agents import identity, same_agent
-from server.domain.errors import Forbidden, NotFound
+from server.domain.errors import Forbidden
+from server.methods.acp.delivery import coordinates
 from server.methods.base import Context
 from server.methods.handoff.transitions import (
     HandoffCase,
     case_of,
-    coordinators_of,
+    no_handoff,
     roles_of,
     waits_for,
 )
@@ -66,7 +67,7 @@ def _event(event: HandoffHistoryRow) -> dict[str, Any]:
 def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     """The caller's handoffs, or all of a teamspace that it is in; the newest first. `elsewhere` has
     the offers of other nodes, which alone know their status and team. The role `coordinator` lists
-    handoffs outside teamspaces: all of them for coordinators, open offers for humans."""
+    all handoffs outside teamspaces; for a human's key, those that are not restricted."""
     agent = identity(ctx.caller.agent_id)
     if params.role == "coordinator":
         _check_oversees(ctx)
@@ -101,8 +102,7 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     shown = [
         case
         for handoff in held_here
-        if handoff.handoff_id in page
-        and _may_list(ctx, case := case_of(ctx, handoff.handoff_id), params)
+        if handoff.handoff_id in page and may_see(ctx, case := case_of(ctx, handoff.handoff_id))
     ]
     result: dict[str, Any] = {"handoffs": [summary(case.handoff) for case in shown]}
     if away:
@@ -116,20 +116,12 @@ def list_(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     return result
 
 
-def _may_list(ctx: Context, case: HandoffCase, params: HandoffParams) -> bool:
-    overseen = params.role == "coordinator" and ctx.caller.human and case.is_open_offer
-    return overseen or may_see(ctx, case)
-
-
 def _check_oversees(ctx: Context) -> None:
-    agent = ctx.caller.agent_id
-    coordinates = any(
-        same_agent(agent, coordinator) for coordinator in coordinators_of(ctx, None, {})
-    )
-    if not (ctx.caller.human or coordinates):
+    if not coordinates(ctx):
         raise Forbidden(
-            "role: 'coordinator' is for coordinators (CACP_ACP_COORDINATORS, else the node's own "
-            "agent) and for a human's key; leave it out to list your own handoffs",
+            "role: 'coordinator' needs the operator's key (`cacp call --operator`), a human's key, "
+            "or the key of an agent of CACP_ACP_COORDINATORS; leave it out to list your own "
+            "handoffs",
             reason="role_authority",
         )
 
@@ -138,11 +130,7 @@ def visible(ctx: Context, params: HandoffParams) -> HandoffCase:
     """The handoff. Raises NotFound when there is none or the caller may not see it."""
     case = case_of(ctx, str(params.handoff_id))
     if not may_see(ctx, case):
-        raise NotFound(
-            f"There is no handoff {params.handoff_id}",
-            kind="handoff",
-            handoffId=params.handoff_id,
-        )
+        raise no_handoff(ctx, case.handoff.handoff_id)
     return case
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 from schemas.base import iso, present
 from schemas.sync import AnnounceParams, AnnounceResult
+from server.auth.authenticator import Caller
+from server.domain.access import operator_needed
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Forbidden
@@ -47,7 +49,7 @@ async def _enter(session: CallSession, params: AnnounceParams) -> None:
 def enter(ctx: Context, params: AnnounceParams) -> None:
     """Add a peer, or renew its endpoint."""
     check_entry(ctx, params)
-    trust = "verified" if ctx.caller.via == "key" else "unkeyed"
+    trust = "verified" if _proves_itself(ctx.caller) else "unkeyed"
     peers.put(ctx.db, params.agent_id, params.endpoint, params.repo_name, trust, ctx.stamp)
     if trust == "verified":
         peers.take_back(ctx.db, params.agent_id)
@@ -56,26 +58,34 @@ def enter(ctx: Context, params: AnnounceParams) -> None:
 
 def check_entry(ctx: Context, params: AnnounceParams) -> None:
     """Raises Forbidden if the caller may not register this peer; an agent with a key needs it."""
-    caller = ctx.caller
-    if caller.via != "local" and not same_agent(caller.agent_id, params.agent_id):
+    caller, keyed = ctx.caller, _proves_itself(ctx.caller)
+    if not caller.is_own_agent and not same_agent(caller.agent_id, params.agent_id):
         raise Forbidden(
             f"You are {caller.agent_id}; another agent must register itself",
             reason="other_agent",
         )
+    if caller.via == "local" and not ctx.node.takes_unkeyed_peers:
+        # Where peers without a key are accepted, one of this machine may call without X-Agent-ID.
+        raise operator_needed("registers a peer that has no key")
     if same_agent(params.agent_id, ctx.node.agent_id):
         raise Forbidden("This node doesn't register itself as its peer", reason="own_agent")
-    if caller.via != "key" and mesh.is_known_by_key(ctx.db, params.agent_id, ctx.node.agent_id):
+    if not keyed and mesh.is_known_by_key(ctx.db, params.agent_id, ctx.node.agent_id):
         raise Forbidden(
             f"{params.agent_id} has a key, here or at another node: send it with the registration",
             reason="key_needed",
         )
-    if caller.via != "key":
+    if not keyed:
         check_canonical(params.agent_id, "agentId")
         check_unlike(params.agent_id, [ctx.node.agent_id, *mesh.known_agents(ctx.db)])
     bans.check(ctx.db, ctx.node.trusted_bans, params.agent_id)
     check_endpoint(params.endpoint, loopback_allowed=ctx.node.loopback)
     if peers.find(ctx.db, params.agent_id) is None:
         check_peer_limit(peers.count_by_way(ctx.db), "operator")
+
+
+def _proves_itself(caller: Caller) -> bool:
+    """Whether the caller registers itself with its own key."""
+    return caller.via == "key" and not caller.operator
 
 
 def describe(peer: peers.Peer) -> dict[str, Any]:

@@ -25,3 +25,13 @@ SELECT 1 FROM keys WHERE revoked_at IS NULL LIMIT 1;
 -- name: agents_with_key(identity)
 SELECT agent_id FROM keys
 WHERE revoked_at IS NULL AND substr(agent_id, 1, length(:identity)) = :identity;
+
+-- name: operator_key()$
+SELECT value FROM meta WHERE name = 'operator_key';
+
+-- name: put_operator_key(hash)!
+INSERT INTO meta (name, value) VALUES ('operator_key', :hash)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: drop_operator_key()!
+DELETE FROM meta WHERE name = 'operator_key';

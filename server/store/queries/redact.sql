@@ -27,7 +27,7 @@ DELETE FROM undelivered;
 DELETE FROM idempotency;
 
 -- name: redact_node()!
-DELETE FROM meta WHERE name = 'secret';
+DELETE FROM meta WHERE name IN ('secret', 'operator_key');
 
 -- name: redact_api_keys()!
 DELETE FROM peer_api_keys;

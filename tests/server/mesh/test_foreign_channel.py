@@ -72,7 +72,7 @@ def shared_by(node: Node, double: ForeignPeerDouble) -> str:
     eventually(lambda: len(peers(node)) == 1)
     shared = project(node)
     own = {"name": REPO, "role": "mobile", "language": "swift"}
-    node.call("cacp/project/addRepo", projectId=shared, repo=own)
+    node.call("cacp/project/addRepo", key=node.operator, projectId=shared, repo=own)
     eventually(lambda: shared in double.projects)
     claimed = own | {"repo_id": "theirs", "assigned_agent": AGENT}
     double.send(node.url, "cacp/repo/sync", projectId=shared, repo=claimed)

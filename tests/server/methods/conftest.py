@@ -42,7 +42,7 @@ def shared(alpha: Node, beta: MeshMember) -> str:
     project_id = str(uuid4())
     beta.project(project_id)
     repo = {"name": "alpha", "role": "service", "language": "python"}
-    alpha.call("cacp/project/addRepo", projectId=project_id, repo=repo)
+    alpha.call("cacp/project/addRepo", key=alpha.operator, projectId=project_id, repo=repo)
     alpha.call("cacp/project/join", projectId=project_id, repoName="alpha")
     return project_id
 

@@ -5,6 +5,7 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import orjson
 import pytest
@@ -148,7 +149,8 @@ class Handoffs(RuleBasedStateMachine):
         if self.ids:
             one = self.ids[-1 - which % len(self.ids)]
             with suppress(Refusal):
-                self.desk.handoff(agent, action, handoff_id=one, **params)
+                given: dict[str, Any] = {"action": action, "handoff_id": one, **params}
+                self.desk.call("acp/handoff", agent, operator=agent == AGENT, **given)
 
     @invariant()
     def a_task_has_one_active_handoff(self) -> None:

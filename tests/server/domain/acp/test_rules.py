@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from server.domain.acp.message_rate import BROADCAST, DIRECT
 from server.domain.acp.routing import CHANNELS, capabilities
 from server.domain.acp.rules import MailRules
@@ -15,10 +18,28 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     assert [one for one, state in rules.capabilities.items() if state == "available"] == ["inbox"]
 
 
+LEAD = "aid://example.com/lead"
+CREDENTIALS = st.fixed_dictionaries(
+    dict.fromkeys(("operator", "human", "keyless", "restricted"), st.booleans())
+)
+
+
 def test_a_coordinator_is_one_in_any_version() -> None:
-    rules = MailRules(coordinators=frozenset({"aid://example.com/lead"}))
-    assert rules.is_coordinator("aid://example.com/lead@2.0.0")
-    assert not rules.is_coordinator("aid://example.com/leader@2.0.0")
+    rules = MailRules(coordinators=frozenset({LEAD}))
+    none = dict.fromkeys(("operator", "human", "keyless"), False)
+    assert rules.coordinates(f"{LEAD}@2.0.0", **none)
+    assert not rules.coordinates("aid://example.com/leader@2.0.0", **none)
+
+
+@given(CREDENTIALS, st.booleans())
+def test_no_place_makes_a_coordinator(credentials: dict[str, bool], named: bool) -> None:
+    """Without a key nobody coordinates, whoever the settings name."""
+    rules = MailRules(coordinators=frozenset({LEAD} if named else ()))
+    coordinates = rules.coordinates(LEAD, **credentials)
+    if credentials["operator"] or (credentials["human"] and not credentials["restricted"]):
+        assert coordinates
+    else:
+        assert coordinates == (named and not credentials["keyless"])
 
 
 def test_the_routes_follow_from_the_channels_that_work() -> None:

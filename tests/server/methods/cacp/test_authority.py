@@ -90,8 +90,15 @@ def test_a_node_without_standing_refuses_its_own_agents_too(met: Any) -> None:
     project = "0198f5c2-7d1e-7c43-9b7a-3d0a6c1f2e4b"
     beta.project(project)
     with pytest.raises(RpcError, match="Call cacp/project/join first"):
-        alpha.call("cacp/project/updateStatus", projectId=project, status="complete")
-    alpha.call("cacp/project/addRepo", projectId=project, repo={**REPO, "name": "alpha"})
+        alpha.call(
+            "cacp/project/updateStatus", key=alpha.operator, projectId=project, status="complete"
+        )
+    alpha.call(
+        "cacp/project/addRepo",
+        key=alpha.operator,
+        projectId=project,
+        repo={**REPO, "name": "alpha"},
+    )
     alpha.call("cacp/project/join", projectId=project, repoName="alpha")
     alpha.call("cacp/project/updateStatus", projectId=project, status="complete")
     assert header(alpha, project)[1] == "complete"

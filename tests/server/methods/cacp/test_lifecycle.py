@@ -21,8 +21,7 @@ def call(desk: InProcessNode, method: str, agent: str = AGENT, **params: Any) ->
     """A call by an agent of repo `r`, or by the operator."""
     found = METHODS[method]
     checked = found.params.model_validate(params, by_alias=True)
-    via: Any = "local" if agent == AGENT else "key"
-    caller = Caller(agent, "r", "verified", via)
+    caller = Caller(agent, "r", "verified", "key", operator=agent == AGENT)
     result = orjson.loads(
         orjson.dumps(desk.run(lambda ctx: found.run(ctx, checked), caller, method))
     )

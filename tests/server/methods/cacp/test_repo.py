@@ -32,8 +32,7 @@ class Desk:
         found = METHODS[method]
         given = {"projectId": self.project} | params
         checked = found.params.model_validate(given, by_alias=True)
-        via: Any = "local" if agent == AGENT else "key"
-        caller = Caller(agent, repo, "verified", via)
+        caller = Caller(agent, repo, "verified", "key", operator=agent == AGENT)
         result = self.node.run(lambda ctx: found.run(ctx, checked), caller, method)
         answer = orjson.loads(orjson.dumps(result))
         check_result(method, answer)

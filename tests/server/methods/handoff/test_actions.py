@@ -96,6 +96,8 @@ def test_the_wrong_party_takes_no_step(desk: InProcessNode) -> None:
         assert (data["reason"], data["needs"]) == ("wrong_party", ["receiver"])
     data = desk.refused(Forbidden, BEN, "revoke", handoff_id=handoff_id, detail="d")
     assert data["needs"] == ["coordinator"]
+    with pytest.raises(Forbidden, match="or a human's key makes a coordinator"):
+        desk.handoff(BEN, "revoke", handoff_id=handoff_id, detail="d")
     desk.handoff(BEN, "accept", handoff_id=handoff_id)
     desk.handoff(BEN, "complete", handoff_id=handoff_id, summary="s")
     assert desk.refused(Forbidden, BEN, "close", handoff_id=handoff_id)["reason"] == "wrong_party"
@@ -140,7 +142,7 @@ def test_the_sender_withdraws(desk: InProcessNode) -> None:
 def test_the_coordinator_takes_a_task_back(desk: InProcessNode) -> None:
     """After an escalation there is a way on: the task is free again, for the sender too."""
     handoff_id = desk.accepted()
-    desk.handoff(COORDINATOR, "revoke", handoff_id=handoff_id, detail="Ben is away")
+    desk.handoff(COORDINATOR, "revoke", operator=True, handoff_id=handoff_id, detail="Ben is away")
     assert desk.status(handoff_id) == "closed"
     assert types(desk, ANA)[-1] == types(desk, BEN)[-1] == "status.update"
     again = desk.accepted(ANA, CLEO)
@@ -152,7 +154,7 @@ def test_after_a_revocation_the_handoff_before_goes_on(desk: InProcessNode) -> N
     first = desk.accepted()
     second = desk.accepted(BEN, CLEO)
     assert "dueAt" not in desk.handoff(ANA, "get", handoff_id=first)["handoff"]
-    desk.handoff(COORDINATOR, "revoke", handoff_id=second, detail="Cleo is away")
+    desk.handoff(COORDINATOR, "revoke", operator=True, handoff_id=second, detail="Cleo is away")
     assert (desk.status(first), desk.status(second)) == ("activated", "closed")
     assert desk.handoff(BEN, "get", handoff_id=first)["handoff"]["dueAt"]
     desk.handoff(BEN, "complete", handoff_id=first, summary="done")
@@ -170,8 +172,8 @@ def test_a_human_approves_before_it_is_accepted(desk: InProcessNode) -> None:
     handoff_id = gated(desk)
     waiting = desk.handoff(BEN, "accept", handoff_id=handoff_id)["handoff"]
     assert (waiting["status"], waiting["waitsFor"]) == ("validating", ["human_approval"])
-    for agent in (ANA, BEN, COORDINATOR):
-        data = desk.refused(Forbidden, agent, "approve", handoff_id=handoff_id)
+    for agent, operator in ((ANA, False), (BEN, False), (COORDINATOR, True)):
+        data = desk.refused(Forbidden, agent, "approve", operator=operator, handoff_id=handoff_id)
         assert data["reason"] == "human_needed"
     assert desk.refused(NotFound, CLEO, "approve", handoff_id=handoff_id)
     given = {"action": "approve", "handoff_id": handoff_id}
@@ -217,10 +219,17 @@ def test_acp_approve_knows_nothing_of_handoffs_that_need_no_human(desk: InProces
         desk.call("acp/approve", HUMAN, human=True, message_id=handoff_id)
 
 
-def test_a_human_sees_only_what_waits_for_one(desk: InProcessNode) -> None:
-    handoff_id = desk.offered()
-    with pytest.raises(NotFound):
-        desk.call("acp/handoff", HUMAN, human=True, action="get", handoff_id=handoff_id)
+def test_a_human_coordinates_all_but_what_is_restricted(desk: InProcessNode) -> None:
+    restricted = package("t2", policy={"classification": "restricted"})
+    hidden: dict[str, Any] = {"handoff_id": desk.accepted(package=restricted)}
+    own = {"handoff_id": desk.accepted()}
+    for action in ("get", "history", "revoke"):
+        more = {"detail": "Ben is away"} if action == "revoke" else {}
+        with pytest.raises(NotFound):
+            desk.call("acp/handoff", HUMAN, human=True, action=action, **hidden, **more)
+        desk.call("acp/handoff", HUMAN, human=True, action=action, **own, **more)
+    assert desk.status(own["handoff_id"]) == "closed"
+    assert desk.call("acp/handoff", AGENT, operator=True, action="get", **hidden)
 
 
 # --- in a teamspace -----------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_a_peer_moves_the_header_only_by_what_it_changed(mesh: Node) -> None:
     project = project_of(contracts=[], context_history=[])
     send(mesh, "project/sync", project=project)
     at = {"projectId": project["project_id"]}
-    mesh.call("cacp/project/updateStatus", **at, status="implementing")
+    mesh.call("cacp/project/updateStatus", key=mesh.operator, **at, status="implementing")
     send(mesh, "project/sync", project=project)
     assert mesh.call("cacp/project/get", **at)["status"] == "implementing"
     result = send(mesh, "project/sync", project=project | {"name": "Renamed"})

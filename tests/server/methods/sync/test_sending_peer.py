@@ -66,7 +66,10 @@ def test_where_unkeyed_peers_are_not_trusted_none_syncs(tmp_path_factory: Any) -
     folder = tmp_path_factory.mktemp("strict")
     with Node(folder, trust_unkeyed_peers=False) as node:
         peer = {"agentId": PEER, "endpoint": "http://127.0.0.1:8082"}
-        assert node.http.post("/peers/register", json=peer).status_code == 200
+        assert node.http.post("/peers/register", json=peer).status_code == 403
+        operator = bearer(node.operator)
+        made = node.http.post("/peers/register", json=peer, headers=operator)
+        assert made.status_code == 200
         with refused(-32003, "unknown_peer"):
             send(node, "repo/sync", projectId="p", repo=theirs(repo_id="x"))
 
