@@ -7,11 +7,9 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command of this process's arguments."""
     if sys.argv[1:2] == ["hook"]:
-        from cli.hook import asked, run
+        from cli.hook import main as hook
 
-        hook_call = asked(sys.argv[2:])
-        if hook_call is not None:
-            sys.exit(run(*hook_call))
+        hook(sys.argv[2:])
     from cli.main import main as every_command
 
     every_command()

@@ -1,6 +1,6 @@
-"""`cacp hook` as a command with options: runs a hook, or adds the hooks to an agent's settings.
+"""`cacp hook` as a command with options: adds the hooks to an agent's settings, and takes them out.
 
-`cli.hook` runs the hook. `cli.entry` calls that directly when there are no options: it starts much
+`cli.hook` runs a hook. `cli.entry` calls that directly when there are no options: it starts much
 faster.
 """
 
@@ -9,92 +9,129 @@ from typing import Annotated
 
 import typer
 
-from cli.client import DEFAULT_URL, NodeClient, NodeError
+from cli.client import DEFAULT_URL
 from cli.options import KeyOption, UrlOption
 from cli.terminal import REFUSED, USAGE, fail
 
 
 def hook(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude or codex.")],
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="claude, codex, gemini or opencode.")
+    ],
     event: Annotated[
         str | None,
         typer.Argument(
             metavar="EVENT",
-            help="SessionStart, UserPromptSubmit, PostToolUse or Stop; by default the event in "
-            "the JSON on standard input.",
+            help="The event of the hook, such as Stop; by default the one in the JSON on standard "
+            "input.",
         ),
     ] = None,
     install: Annotated[
         bool, typer.Option("--install", help="Add the hooks to the agent's settings.")
     ] = False,
-    user: Annotated[
-        bool,
-        typer.Option("--user", help="With --install: for all your projects, not only this one."),
+    uninstall: Annotated[
+        bool, typer.Option("--uninstall", help="Take the hooks out of the agent's settings.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say whether the hooks work, and if not, why.")
+    ] = False,
+    user: Annotated[bool, typer.Option("--user", help="All your projects, not only this one.")] = (
+        False
+    ),
     file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --install: the settings file to change."),
+        Path | None, typer.Option(metavar="FILE", help="The settings file, if it is another.")
     ] = None,
     only_print: Annotated[
-        bool, typer.Option("--print", help="With --install: print the settings and change nothing.")
+        bool,
+        typer.Option("--print", help="Print what the settings would be, and change nothing."),
     ] = False,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help="A file with the key to call with. With --install: the hooks use it in place of "
+            "CACP_KEY.",
+        ),
+    ] = None,
 ) -> None:
-    """Show new mail to Claude Code or Codex, as one of its lifecycle hooks.
+    """Show an agent what waits for it, as lifecycle hooks of Claude Code, Codex, Gemini CLI and
+    opencode.
 
-    Reads the hook's JSON on standard input, and prints new mail in the form that the agent reads.
-    A message is shown once, and again if it is not acknowledged before its lease ends. At Stop,
-    urgent mail keeps the agent working. Prints nothing when there is no mail, or no node answers.
-    The node needs CACP_ACP_SESSION_INJECTION=true; CACP_KEY is the agent's key.
+    Shows once in a session what needs the agent (`cacp next`) and its mail, when the session
+    starts, a person has written, or a tool has run; the rest as a count. When the agent stops,
+    what is urgent keeps it working, once for each. Prints nothing when nothing waits, and when no
+    node answers in time: --check says why.
 
     \b
     Examples:
       cacp hook claude --install
-      cacp hook codex --install --user --print
+      cacp hook gemini --install --user --print
+      cacp hook claude --check
+      cacp hook claude --uninstall
       echo '{"session_id": "s1"}' | cacp hook claude SessionStart
     """
-    if not install:
-        from cli.hook import run
+    from cli.hook import EVENTS, key_of, run
 
-        raise typer.Exit(run(agent, event, url, key))
-    _install(agent, file, user, only_print, None if url == DEFAULT_URL else url)
-    _warn_of_missing_setup(url, key)
+    if agent not in EVENTS:
+        fail(USAGE, f"{agent} is unknown: name {', '.join(EVENTS)}")
+    if install + uninstall + check > 1:
+        fail(USAGE, "--install, --uninstall and --check exclude each other")
+    given_url = None if url == DEFAULT_URL else url
+    if install or uninstall:
+        _change(agent, file, user, only_print, remove=uninstall, url=given_url, key_file=key_file)
+    elif check:
+        _check(agent, file)
+    else:
+        raise typer.Exit(run(agent, event, url, key_of(str(key_file) if key_file else None, key)))
 
 
-def _install(agent: str, file: Path | None, user: bool, only_print: bool, url: str | None) -> None:
+def _check(agent: str, file: Path | None) -> None:
+    from cli import views
+    from cli.hook_check import hook_checks
+
+    broken = False
+    for finding in hook_checks(agent, file):
+        broken |= finding.state == "broken"
+        views.console().print(finding.as_text(), soft_wrap=True)
+    if broken:
+        raise typer.Exit(REFUSED)
+
+
+def _change(
+    agent: str,
+    file: Path | None,
+    user: bool,
+    only_print: bool,
+    *,
+    remove: bool,
+    url: str | None,
+    key_file: Path | None,
+) -> None:
     from cli import hook_install
+    from cli.file_edit import apply
 
-    if agent not in hook_install.FILES:
-        fail(USAGE, f"{agent} is unknown: name claude or codex")
     file = file or hook_install.file_of(agent, user=user)
     try:
+        if remove:
+            changes = hook_install.uninstall(agent, file=file)
+        else:
+            changes = hook_install.install(agent, file=file, url=url, key_file=key_file)
         if only_print:
-            merged = hook_install.merged(hook_install.read(file), agent, url)
-            typer.echo(hook_install.shown(merged), nl=False)
+            for change in changes:
+                typer.echo(change.after or "", nl=False)
             return
-        changed, backup = hook_install.install(file, agent, url)
+        apply(changes)
     except ValueError as error:
         fail(REFUSED, f"{file} is not changed: {error}")
     except OSError as error:
         fail(REFUSED, f"{file} can't be changed: {error.strerror}")
-    if not changed:
-        typer.echo(f"{file} has the hooks already.", err=True)
-        return
-    kept = f"; the old one is {backup}" if backup else ""
-    typer.echo(f"Added the hooks to {file}{kept}.", err=True)
-
-
-def _warn_of_missing_setup(url: str, key: str | None) -> None:
-    """Say what the node still needs for the hooks to work."""
-    try:
-        with NodeClient(url, key) as node:
-            state = node.get("/health")["mail"]["session"]
-    except (NodeError, ValueError, KeyError):
-        typer.echo("The node doesn't answer yet; until it does, the hooks print nothing.", err=True)
-        return
-    if state != "available":
-        typer.echo(
-            "The node doesn't show mail in sessions: set CACP_ACP_SESSION_INJECTION=true there.",
-            err=True,
-        )
+    if not changes:
+        there = "has no hooks of ours" if remove else "has the hooks already"
+        typer.echo(f"{file} {there}.", err=True)
+    elif remove:
+        typer.echo(f"Took the hooks out of {file}.", err=True)
+    else:
+        typer.echo(f"Added the hooks to {file}. Try them: cacp hook {agent} --check", err=True)

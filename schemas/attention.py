@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from schemas.base import Identifier, JsonObject, Params, Result, Text, Timestamp
+from schemas.acp import ACPMessageEnvelope
+from schemas.base import Count, Identifier, JsonObject, Params, Result, Stamp, Text, Timestamp
 
 AttentionKind = Literal[
     "respond",
@@ -90,3 +91,42 @@ class ListAttentionResult(Result):
     urgent: int
     next: ItemCursor | None = None
     """The `after` of the next page."""
+
+
+class ClaimAttentionParams(Params):
+    session: Identifier
+    """Any name of the session, the same at each claim."""
+    urgent: bool = False
+    """Only what is urgent, and that once, even if it was shown before: for a session that would
+    stop."""
+    again: bool = False
+    """The session has lost what it was shown."""
+    received: Stamp | None = None
+    """`claim` of the last answer that reached the session, 0 if none has: what later answers gave
+    out is shown again."""
+    limit: Annotated[int, Field(ge=0, le=100)] = 20
+    size: Annotated[int, Field(ge=2_000, le=1_000_000)] = 1_000_000
+    """The limit of `text` in characters; an entry that exceeds it alone is only named."""
+    format: Literal["json", "markdown"] = "json"
+    wait: Annotated[float, Field(ge=0, le=60)] = 0
+    """Seconds to wait until there is something to show."""
+
+
+class ClaimAttentionResult(Result):
+    """`items` and `messages` are those to show now; the rest counts all that waits. `more`: there
+    are further ones to show. `state`: whether this node shows them to sessions of the caller."""
+
+    address: Identifier
+    claim: Stamp
+    state: Literal["available", "disabled"]
+    items: list[AttentionItem]
+    messages: list[ACPMessageEnvelope]
+    more: bool
+    counts: dict[AttentionKind, int]
+    total: Count
+    urgent: Count
+    unread: Count
+    text: str | None = None
+    """With `format: markdown`: what to show now."""
+    summary: str | None = None
+    """How much waits, in a line."""

@@ -121,7 +121,13 @@ class _Parts:
             mesh,
             HandshakeServer(settings, database, node),
         )
-        self.mcp = McpEndpoint(self.dispatcher, self.admission, settings.body_limit, loops)
+        self.mcp = McpEndpoint(
+            self.dispatcher,
+            self.admission,
+            settings.body_limit,
+            settings.event_streams_per_caller,
+            loops,
+        )
         self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
         self.audit = ContentAudit(database, loops)
 

@@ -40,6 +40,7 @@ TOKEN_MIN = 24
 TOKEN_FILE_MAX = 4096
 OTHER_VARIABLES = (
     "CACP_CONFIG",
+    "CACP_HOOK_SECONDS",
     "CACP_KEY",
     "CACP_URL",
     "CACP_PROMPT_FILE",
@@ -212,8 +213,10 @@ class Settings(BaseSettings):
     acp_thread_rounds: int = Field(
         1_000, ge=1, description="ACP messages per sender and thread: a guard against loops"
     )
-    acp_session_injection: bool = Field(
-        False, description="Offer ACP messages to the running sessions of their recipients"
+    acp_session_injection: bool | None = Field(
+        None,
+        description="Show running sessions of agents what waits for them, by hooks and streams: "
+        "true all sessions, false none; by default those on the node's machine",
     )
     acp_channel_notify: bool = Field(
         False, description="Notify recipients of high and critical ACP messages by webhook"
@@ -415,7 +418,7 @@ class Settings(BaseSettings):
     def acp_rules(self) -> MailRules:
         """The operator's rules for ACP messages."""
         flags: dict[Channel, bool] = {
-            "session": self.acp_session_injection,
+            "session": self.acp_session_injection is not False,
             "channel": self.acp_channel_notify,
             "wake": self.acp_wake,
         }
@@ -432,6 +435,7 @@ class Settings(BaseSettings):
                 frozenset(name for name, on in flags.items() if on),
                 frozenset(CHANNELS if self.acp_wake_commands else set(CHANNELS) - {"wake"}),
             ),
+            remote_sessions=self.acp_session_injection is True,
             pushes=Terms(
                 lease=int(self.acp_push_lease_seconds * 1_000_000),
                 retry=int(self.acp_push_retry_seconds * 1_000_000),

@@ -4,7 +4,7 @@ a key (design §6)."""
 import re
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, Protocol, TypeVar
 
@@ -50,6 +50,8 @@ class Caller:
     """Its key is a human's: it may approve gated messages (acp-canonical §12.8)."""
     operator: bool = False
     """It has the operator's key, and otherwise is the node's own agent."""
+    on_this_machine: bool = field(default=False, compare=False)
+    """It calls over loopback, and not through a proxy that says so."""
 
     @property
     def is_own_agent(self) -> bool:
@@ -100,6 +102,8 @@ class Authenticator:
             caller = self._without_key(headers, client_host, registers)
         else:
             caller = self._with_key(authorization, headers)
+        if _is_on_this_machine(headers, client_host):
+            caller = replace(caller, on_this_machine=True)
         token = headers.get(b"x-project-token")
         return caller if token is None else self._narrowed(caller, token)
 
@@ -192,13 +196,13 @@ class Authenticator:
                 f"Cross-origin requests need a key: {_SEND_KEY}",
                 reason="foreign_origin",
             )
-        for name in headers:
-            if name in _FORWARDING or name.startswith(b"x-forwarded-"):
-                raise Unauthenticated(
-                    f"Without a key, a request may not come through a proxy: {_SEND_KEY}",
-                    reason="forwarded",
-                    header=name.decode("latin-1"),
-                )
+        header = _forwarding(headers)
+        if header is not None:
+            raise Unauthenticated(
+                f"Without a key, a request may not come through a proxy: {_SEND_KEY}",
+                reason="forwarded",
+                header=header.decode("latin-1"),
+            )
 
     def _peer(self, agent_id: str, *, new: bool) -> Caller:
         """A foreign peer without a key, whose X-Agent-ID is trusted (design §6). It may be `new`
@@ -279,6 +283,20 @@ def issue_token(
         "exp": expires_at // 1_000_000,
     }
     return jwt.encode(claims, secret, algorithm=_ALGORITHM)
+
+
+def _is_on_this_machine(headers: Mapping[bytes, bytes], client_host: str | None) -> bool:
+    if client_host is None or not _is_loopback(client_host):
+        return False
+    return _names(headers.get(b"host"), frozenset()) and _forwarding(headers) is None
+
+
+def _forwarding(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """The first header by which a proxy says that it acts for another."""
+    for name in headers:
+        if name in _FORWARDING or name.startswith(b"x-forwarded-"):
+            return name
+    return None
 
 
 def _agent_id(header: bytes) -> str:

@@ -90,7 +90,7 @@ def inbox(
         return nothing
     parts = [heading(title, len(messages))]
     for place, (message, author) in enumerate(zip(messages, authors, strict=True), 1):
-        parts.append("\n".join(_message(place, message, author)))
+        parts.append(message_text(message, author, f"{place}. "))
     return "\n\n".join(parts)
 
 
@@ -113,8 +113,13 @@ _SHOWN = (
 )
 
 
-def _message(place: int, message: Mapping[str, Any], author: Author) -> Iterator[str]:
-    yield f"## {place}. {inline(message['type'])} from {inline(author.agent)}"
+def message_text(message: Mapping[str, Any], author: Author, number: str = "") -> str:
+    """An envelope as markdown, under a heading that begins with `number`."""
+    return "\n".join(_message(message, author, number))
+
+
+def _message(message: Mapping[str, Any], author: Author, number: str) -> Iterator[str]:
+    yield f"## {number}{inline(message['type'])} from {inline(author.agent)}"
     yield ""
     for member, name in _SHOWN:
         if message.get(member) is not None:

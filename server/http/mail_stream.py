@@ -78,10 +78,10 @@ def event(due_push: DuePush, envelope: dict[str, object], epoch: str) -> ServerS
 
 def _start(ctx: Context, last: str | None) -> tuple[str, int | None]:
     check_unrestricted(ctx.caller.projects)
-    state = ctx.node.acp.capabilities["session"]
+    state = delivery.capabilities_of(ctx)["session"]
     if state != "available":
         raise Forbidden(
-            "Mail streaming is disabled on this node (acp_session_injection). "
+            "Mail streaming to this caller is disabled (acp_session_injection). "
             "Use acp/inbox with wait.",
             reason="session_disabled",
             capability=state,

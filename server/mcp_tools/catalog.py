@@ -452,4 +452,11 @@ RESOURCES = (
         "The messages that wait for you.",
         "acp_inbox",
     ),
+    Resource(
+        "cacp://attention",
+        "attention",
+        "What waits for you",
+        "What needs you now, and the call that closes each item.",
+        "cacp_attention",
+    ),
 )

@@ -10,6 +10,7 @@ requests are refused while it does not run, and the loop restarts it.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +46,18 @@ class McpEndpoint(Service):
     """An ASGI application. Its first request starts the manager."""
 
     def __init__(
-        self, dispatcher: Dispatcher, admission: Admission, body_limit: int, loops: Loops
+        self,
+        dispatcher: Dispatcher,
+        admission: Admission,
+        body_limit: int,
+        streams_per_caller: int,
+        loops: Loops,
     ) -> None:
         super().__init__(loops)
         self._dispatcher = dispatcher
         self._admission = admission
         self._body_limit = body_limit
+        self._streams_per_caller = streams_per_caller
         self._tried = asyncio.Event()
         """The manager runs, or its first start has failed."""
         self._began = False
@@ -110,10 +117,20 @@ class McpEndpoint(Service):
     def _make(self) -> "StreamableHTTPSessionManager":
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+        from server.mcp_tools.listening import Listening
         from server.mcp_tools.server import make_server
 
+        dispatcher = self._dispatcher
+        listening = Listening(
+            self._reader_of,
+            lambda: dispatcher.next_commit,
+            dispatcher.stopping,
+            self._streams_per_caller,
+        )
         return StreamableHTTPSessionManager(
-            make_server(self._call_of), stateless=True, max_request_body_size=self._body_limit
+            make_server(self._call_of, listening),
+            stateless=True,
+            max_request_body_size=self._body_limit,
         )
 
     async def _run(self, started: asyncio.Event) -> None:
@@ -127,6 +144,21 @@ class McpEndpoint(Service):
     def _call_of(self, ctx: "Context") -> Call:
         assert ctx.request is not None
         return partial(call, self._dispatcher, ctx.request.scope[REQUEST_CONTEXT])
+
+    def _reader_of(self, ctx: "Context") -> tuple[str, Call]:
+        """The agent that makes a request, and its calls as long as the request lasts."""
+        assert ctx.request is not None
+        context: RequestContext = ctx.request.scope[REQUEST_CONTEXT]
+        agent_id = context.caller.agent_id
+
+        async def read(method: str, params: Json) -> Any:
+            share = self._dispatcher.budget.share(agent_id, ANSWER_MAX)
+            try:
+                return await call(self._dispatcher, replace(context, share=share), method, params)
+            finally:
+                share.release()
+
+        return agent_id, read
 
 
 async def call(dispatcher: Dispatcher, context: RequestContext, method: str, params: Json) -> Any:

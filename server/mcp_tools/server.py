@@ -3,7 +3,7 @@
 The import takes most of a second: `/mcp` makes it at its first request, `cacp mcp` at its start.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -22,6 +22,9 @@ from server.mcp_tools.input_schema import input_schema
 from server.rpc.error_codes import server_error
 
 Context = ServerRequestContext[Any, Any]
+Listen = Callable[
+    [Context, types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]
+]
 
 INSTRUCTIONS = (
     "Call cacp_attention first, and after each step; do what its `next` says. These tools "
@@ -36,9 +39,9 @@ PROGRESS_SECONDS = 5.0
 MARKDOWN = "text/markdown"
 
 
-def make_server(call_of: Callable[[Context], Call]) -> Server[Any]:
+def make_server(call_of: Callable[[Context], Call], on_listen: Listen | None = None) -> Server[Any]:
     """A server that makes the calls of a request with `call_of(request)`: each request has its own
-    caller."""
+    caller. `on_listen` serves `subscriptions/listen`, where a transport has it."""
     handlers = _Handlers(call_of)
     server = Server(
         "cacp",
@@ -50,6 +53,7 @@ def make_server(call_of: Callable[[Context], Call]) -> Server[Any]:
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
+        on_subscriptions_listen=on_listen,
     )
     server.middleware.append(_last_resort)
     return server
@@ -114,7 +118,7 @@ class _Handlers:
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        name, given = _resource(params.uri)
+        name, given = resource_of(params.uri)
         try:
             text = await calls.run(name, given, self._call_of(ctx))
         except CallFailed as failed:
@@ -182,7 +186,7 @@ async def _progress(ctx: Context, wait: Any) -> AsyncIterator[None]:
         raise failed
 
 
-def _resource(uri: str) -> tuple[str, Json]:
+def resource_of(uri: str) -> tuple[str, Json]:
     """The tool that shows a resource, and its arguments. Raises MCPError for an unknown
     resource."""
     for resource in catalog.RESOURCES:

@@ -36,6 +36,7 @@ from server.methods.acp import (  # isort: skip
 from server.methods.handoff import human_gate  # isort: skip
 from server.methods.acp import (  # isort: skip
     dead_letters,
+    session_claim,
     lease,
     channels,
     remote_mail,
@@ -73,5 +74,6 @@ __all__ = [
     "repo",
     "rpc",
     "send",
+    "session_claim",
     "team",
 ]

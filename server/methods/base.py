@@ -240,13 +240,19 @@ def writes(
 
 
 def waits(
-    name: str, params: type[P], result: Any, *, access: Access, guard: RefusalGuard | None = None
+    name: str,
+    params: type[P],
+    result: Any,
+    *,
+    access: Access,
+    guard: RefusalGuard | None = None,
+    reach: Reach | None = None,
 ) -> Callable[
     [Callable[[CallSession, P], Coroutine[Any, Any, Any]]],
     Callable[[CallSession, P], Coroutine[Any, Any, Any]],
 ]:
     """Declare a method that may wait before it answers."""
-    return _declare(name, params, result, access, guard, None, writes=False, waits=True)
+    return _declare(name, params, result, access, guard, reach, writes=False, waits=True)
 
 
 def _declare(

@@ -97,7 +97,8 @@ class Dispatcher:
         self._node = node
         self._batch_limit = batch_limit
         self._observe = observe
-        self._stopping = stopping
+        self.stopping = stopping
+        """Set when the node stops."""
         self._others = others
         self.budget = budget
         self._callables = {name: self._callable(method) for name, method in methods.items()}
@@ -106,6 +107,11 @@ class Dispatcher:
             for name, method in methods.items()
             if method.access == "sync" and method.writes and method.guard is None
         }
+
+    @property
+    def next_commit(self) -> asyncio.Event:
+        """Set with the next commit."""
+        return self._database.next_commit
 
     async def answer(self, body: bytes, context: RequestContext) -> Answer | None:
         """The response to a request's body; None when it has notifications only. `context.share`
@@ -330,7 +336,7 @@ class Dispatcher:
             context.caller,
             self._node,
             method.name,
-            self._stopping,
+            self.stopping,
             self._others.fetch,
             context.recheck_access,
         )

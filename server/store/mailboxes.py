@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.acp import ACPMessageStatus
+from schemas.acp import ACPMessageStatus, ACPPriority
 from schemas.base import present
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity, same_agent
@@ -130,6 +130,13 @@ def unread(
     those of priority high or critical."""
     rows = SQL.unread_box(db, address=address, after=after, now=now, urgent=urgent, limit=limit)
     return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
+
+
+def unread_heads(
+    db: sqlite3.Connection, address: str, now: str, limit: int
+) -> dict[str, ACPPriority]:
+    """The priorities of the first messages that are neither read nor expired, by id."""
+    return dict(SQL.unread_heads(db, address=address, now=now, limit=limit))
 
 
 def all_(

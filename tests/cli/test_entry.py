@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.run import ROOT, environment_of
 
-HEAVY = ("typer", "rich", "pydantic", "httpx", "asyncio", "server")
+HEAVY = ("typer", "rich", "pydantic", "httpx", "asyncio", "server", "http", "email", "ssl")
 
 
 def test_a_hook_imports_little() -> None:
@@ -35,9 +35,9 @@ def test_other_commands_are_there_too() -> None:
 
 
 @pytest.mark.soak
-def test_a_hook_takes_less_than_300_ms_of_the_processor() -> None:
+def test_a_hook_takes_less_than_100_ms_of_the_processor() -> None:
     best = min(_seconds_of_hook() for _ in range(5))
-    assert best < 0.3
+    assert best < 0.1
 
 
 def _seconds_of_hook() -> float:

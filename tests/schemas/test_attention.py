@@ -1,9 +1,9 @@
-"""Params and result of cacp/attention/list."""
+"""Params and results of cacp/attention/*."""
 
 import pytest
 from pydantic import ValidationError
 
-from schemas.attention import ListAttentionParams, ListAttentionResult
+from schemas.attention import ClaimAttentionParams, ListAttentionParams, ListAttentionResult
 
 STEP = {"method": "acp/inbox", "params": {}}
 ITEM = {
@@ -34,3 +34,16 @@ def test_wrong_params_are_refused(given: dict[str, object]) -> None:
 def test_a_result() -> None:
     result = {"items": [ITEM], "counts": {"mail": 1}, "total": 1, "urgent": 0}
     assert ListAttentionResult.model_validate(result).items[0].next[0].tool is None
+
+
+def test_a_claim_names_its_session() -> None:
+    params = ClaimAttentionParams.model_validate({"session": "s"})
+    assert (params.urgent, params.again, params.received, params.wait) == (False, False, None, 0)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"session": ""}, {"session": "s", "size": 10}, {"session": "s", "wait": 61}]
+)
+def test_wrong_claims_are_refused(given: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ClaimAttentionParams.model_validate(given)

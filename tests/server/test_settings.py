@@ -123,6 +123,7 @@ def test_a_file_that_is_no_toml_is_refused_in_a_line(tmp_path: Path) -> None:
 
 def test_a_variable_that_nothing_reads_is_named_with_the_one_that_may_be_meant() -> None:
     read = {"CACP_PORT": "1", "CACP_KEY": "k", "CACP_TASK_ID": "t", "PATH": "/bin"}
+    read["CACP_HOOK_SECONDS"] = "1"
     assert misspelt(read) == {}
     assert misspelt({**read, "CACP_PROT": "1", "CACP_X": "1"}) == {
         "CACP_PROT": "CACP_PORT",
@@ -275,6 +276,17 @@ def test_channels_are_off_until_their_flags_are_set() -> None:
     """acp-canonical §10.1."""
     assert load().acp_rules.capabilities["wake"] == "disabled"
     assert load(acp_wake=True).acp_rules.capabilities["wake"] == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "remote"),
+    [(None, "available", False), (True, "available", True), (False, "disabled", False)],
+)
+def test_sessions_on_the_nodes_machine_are_served_by_default(
+    given: bool | None, state: str, remote: bool
+) -> None:
+    rules = load(acp_session_injection=given).acp_rules
+    assert (rules.capabilities["session"], rules.remote_sessions) == (state, remote)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ class MailRules:
     capabilities: dict[Channel, State] = field(
         default_factory=lambda: capabilities(frozenset(), frozenset())
     )
+    remote_sessions: bool = False
+    """Whether the session channel serves callers of other machines too."""
     pushes: Terms = field(default_factory=Terms)
     private_webhooks: bool = False
     """Whether webhooks in private networks are allowed."""

@@ -56,6 +56,11 @@ def brief(item: Json, place: int = 1) -> str:
     return "\n".join(_head(place, item))
 
 
+def whole(item: Json, place: int = 1) -> str:
+    """An item with its detail."""
+    return "\n\n".join([brief(item, place), *_detail(item)])
+
+
 def _rest(result: Json, shown: int) -> list[str]:
     """How to get the items that are not shown: those that had no room, and those of later pages."""
     items = result["items"]

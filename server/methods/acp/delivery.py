@@ -8,6 +8,7 @@ from schemas.acp import ACPMessageStatus, ACPPolicy, ACPPriority
 from schemas.base import iso
 from server.domain.acp import policy, status, threads
 from server.domain.acp import teams as authority
+from server.domain.acp.routing import Channel, State
 from server.domain.agents import identity
 from server.domain.errors import IllegalTransition
 from server.methods.acp import route, thread
@@ -205,6 +206,22 @@ def coordinates(ctx: Context, *, restricted: bool = False) -> bool:
 def address_of(ctx: Context) -> str:
     """The caller's address."""
     return identity(ctx.caller.agent_id)
+
+
+def serves_session(ctx: Context) -> bool:
+    """Whether this node shows the caller's sessions what waits for it: by default those on the
+    node's machine, by its setting also others, or none."""
+    rules = ctx.node.acp
+    on = rules.capabilities["session"] == "available"
+    return on and (rules.remote_sessions or ctx.caller.on_this_machine)
+
+
+def capabilities_of(ctx: Context) -> dict[Channel, State]:
+    """The state of each channel for the caller."""
+    states = ctx.node.acp.capabilities
+    if states["session"] == "available" and not serves_session(ctx):
+        return {**states, "session": "disabled"}
+    return states
 
 
 def sender_breaker(address: str) -> str:

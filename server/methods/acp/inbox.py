@@ -190,10 +190,14 @@ def markdown(
     """Envelopes as text for an agent, each with the other node that vouches for it, and the counts
     of the box."""
     plain: list[dict[str, Any]] = orjson.loads(orjson.dumps(envelopes))
-    # Senders on this node have proved who they are by their key; other nodes vouch for theirs.
     authors = [
-        Author(envelope["from"], node or ctx.node.agent_id, "peer" if node else "verified")
-        for envelope, node in zip(plain, sources, strict=True)
+        author_of(ctx, envelope, node) for envelope, node in zip(plain, sources, strict=True)
     ]
     counts = ", ".join(f"{count} {name}" for name, count in box.counts().items())
     return f"{untrusted.inbox(plain, authors)}\n\nOf your box: {counts}."
+
+
+def author_of(ctx: Context, envelope: dict[str, Any], node: str | None) -> Author:
+    """The author of an envelope. Senders on this node have proved who they are by their key; for
+    others, their `node` vouches."""
+    return Author(envelope["from"], node or ctx.node.agent_id, "peer" if node else "verified")

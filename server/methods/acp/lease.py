@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.acp_calls import ClaimParams, ClaimResult
 from schemas.base import iso, present
+from server.domain.session_text import HOW_TO_ACK
 from server.domain.untrusted import inline
 from server.methods.acp import delivery, push
 from server.methods.acp.inbox import markdown
@@ -14,10 +15,7 @@ from server.store import mail_outbox, mailboxes, messages, pushes
 from server.store.mailboxes import Mailbox
 from server.store.pushes import DuePush, PushTarget
 
-HOW_TO_ACK = (
-    "Acknowledge the messages that you have dealt with: `ack` of the tool `acp_inbox`, or `cacp "
-    "inbox --ack ID`. Others are shown again later."
-)
+AND_LATER = f"{HOW_TO_ACK} Others are shown again later."
 
 
 @waits("acp/claim", ClaimParams, ClaimResult, access="write", guard=LOOKING)
@@ -34,7 +32,7 @@ async def claim(session: CallSession, params: ClaimParams) -> dict[str, Any]:
 
 
 def _is_due(ctx: Context, params: ClaimParams) -> bool:
-    if ctx.node.acp.capabilities["session"] != "available":
+    if not delivery.serves_session(ctx):
         return False
     target = PushTarget("session", delivery.address_of(ctx))
     if params.again:
@@ -88,14 +86,14 @@ def _result(ctx: Context, params: ClaimParams, shown: list[DuePush]) -> dict[str
         "counts": _box(ctx).counts(),
         "more": bool(left),
         "text": text,
-        "capabilities": ctx.node.acp.capabilities,
+        "capabilities": delivery.capabilities_of(ctx),
     }
     return present(result)
 
 
 def _text(ctx: Context, envelopes: list[dict[str, Any]]) -> str:
     sources = [mail_outbox.source(ctx.db, envelope["id"]) for envelope in envelopes]
-    return f"{markdown(ctx, envelopes, sources, _box(ctx))}\n\n{HOW_TO_ACK}"
+    return f"{markdown(ctx, envelopes, sources, _box(ctx))}\n\n{AND_LATER}"
 
 
 def _named(envelope: dict[str, Any]) -> str:
@@ -103,7 +101,7 @@ def _named(envelope: dict[str, Any]) -> str:
     return (
         f"A message of priority {envelope['priority']} from {inline(envelope['from'])} waits, too "
         f"long to be shown here: read {inline(envelope['id'])} with the tool `acp_query` "
-        f"(message_id and bodies) or `cacp inbox`. {HOW_TO_ACK}"
+        f"(message_id and bodies) or `cacp inbox`. {AND_LATER}"
     )
 
 

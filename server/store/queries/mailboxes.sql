@@ -47,6 +47,13 @@ WHERE d.recipient = :address AND d.box_seq > :after AND d.status IN ('pending', 
   AND (NOT :urgent OR m.priority IN ('high', 'critical'))
 ORDER BY d.box_seq LIMIT :limit;
 
+-- name: unread_heads(address, now, limit)
+SELECT m.id, priority
+FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
+WHERE d.recipient = :address AND d.box_seq > 0 AND d.status IN ('pending', 'delivered')
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+ORDER BY d.box_seq LIMIT :limit;
+
 -- name: whole_box(address, after, urgent, limit)
 SELECT d.box_seq, d.status, m.id, version, from_agent, to_agents_json, team, reply_to, thread_id,
        type, topic, priority, m.status, payload_json, policy_json, context_json,

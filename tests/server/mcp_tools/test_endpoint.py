@@ -164,8 +164,8 @@ def test_resources(node: Node, team: Team) -> None:
             ]
             listed = (await agent.client.list_resources()).resources
             uris = [str(one.uri) for one in listed]
-            assert uris[0] == "acp://inbox"
-            assert all(uri.startswith("cacp://projects/") for uri in uris[1:])
+            assert uris[:2] == ["acp://inbox", "cacp://attention"]
+            assert all(uri.startswith("cacp://projects/") for uri in uris[2:])
             inbox = (await agent.client.read_resource("acp://inbox")).contents[0]
             assert "- channels: inbox available" in getattr(inbox, "text", "")
             uri = f"cacp://projects/{team.project}/contracts/{contract}"
@@ -462,7 +462,7 @@ def test_a_manager_that_fails_is_named_and_tried_again() -> None:
     async def play() -> None:
         end = asyncio.Event()
         loops = Loops(lambda: 0.0)
-        endpoint = McpEndpoint(*(cast(Any, None),) * 3, loops)
+        endpoint = McpEndpoint(*(cast(Any, None),) * 4, loops)
         good, last = Manager(end=end), Manager()
         made = iter([Manager("it can not start"), good, last])
         endpoint._make = cast(Any, lambda: next(made))  # type: ignore[method-assign]

@@ -34,6 +34,7 @@ OF_THIS_NODE = {
     "workq_intents",
     "acp_meta",
     "webhooks",
+    "session_shown",
 }
 """Whom this node trusts and holds off, and what it has not taken in or done yet."""
 

@@ -32,6 +32,8 @@ def test_a_held_message_is_in_no_box(db: sqlite3.Connection) -> None:
     assert mailboxes.unread(db, BERT, 0, AT, 10) == []
     mailboxes.put_held(db, "m1", BERT, AT)
     assert [one.message.id for one in mailboxes.unread(db, BERT, 0, AT, 10)] == ["m1"]
+    assert mailboxes.unread_heads(db, BERT, AT, 10) == {"m1": "normal"}
+    assert mailboxes.unread_heads(db, BERT, AT, 0) == {}
 
 
 def test_what_is_read_is_listed_no_more(db: sqlite3.Connection) -> None:

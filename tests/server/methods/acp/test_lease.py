@@ -57,14 +57,17 @@ def test_the_text_fences_what_agents_wrote_and_says_how_to_acknowledge(
     assert bert.call("claim", session_id="s1", format="markdown").get("text") is None
 
 
-def test_nothing_is_claimed_while_the_channel_is_off(node: Node) -> None:
+def test_nothing_is_claimed_from_elsewhere_by_default(node: Node) -> None:
     """§10.1: the capability says so."""
-    one, other = agent(node), agent(node)
-    one.send(other)
-    found = other.call("claim", session_id="s1")
-    assert found["messages"] == []
-    assert found["counts"]["unread"] == 1
-    assert found["capabilities"]["session"] == "disabled"
+    sender, other = agent(node), agent(node)
+    sent = sender.send(other)["message"]["id"]
+    call = {"jsonrpc": "2.0", "method": "acp/claim", "params": {"session_id": "s1"}, "id": 1}
+    headers = {"Authorization": f"Bearer {other.key}", "X-Forwarded-For": "192.0.2.1"}
+    result = node.http.post("/", json=call, headers=headers).json()["result"]
+    assert result["messages"] == []
+    assert result["counts"]["unread"] == 1
+    assert result["capabilities"]["session"] == "disabled"
+    assert claim(other) == [sent], "it is on the node's machine"
 
 
 def test_a_text_holds_what_fits_and_the_rest_waits(anna: MailAgent, bert: MailAgent) -> None:
