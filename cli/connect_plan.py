@@ -24,13 +24,18 @@ class Plan(NamedTuple):
 def connecting(connection: Connection, program: str, top: Path) -> Plan:
     """What to change in a checkout. Raises ValueError and OSError, which name the file."""
     files = dict(connection.checkouts.get(str(top), {}))
-    changes = []
-    for path, edits in _edits(connection, program, top).items():
+    changes: list[FileEdit] = []
+    targets: set[Path] = set()
+    for paths, edits in _edits(connection, program):
+        path = next((other for other in paths[1:] if (top / other).exists()), paths[0])
+        # One may be a link to the other, such as CLAUDE.md to AGENTS.md.
+        if (target := (top / path).resolve()) in targets:
+            continue
+        targets.add(target)
         change = _change(top, path, partial(edited, edits=edits))
         if change is not None:
-            known = files.get(str(path))
             changes.append(change)
-            before = _before(change.before, known, edits)
+            before = _before(change.before, files.get(str(path)), edits)
             files[str(path)] = FileRecord(before, digest(change.after or ""))
     return Plan(changes, files)
 
@@ -39,28 +44,26 @@ def disconnecting(connection: Connection, top: Path, *, others: bool) -> Plan:
     """What to change in a checkout. With `others`, further agents stay connected there, and what
     they share stays: it is what remains in `files`. Raises as `connecting`."""
     files = connection.checkouts.get(str(top), {})
-    edits = _edits(connection, "cacp", top)
+    known = {str(path): edits for paths, edits in _edits(connection, "cacp") for path in paths}
     changes, kept = [], {}
     for path, record in files.items():
         if others and Path(path) == INSTRUCTIONS:
             kept[path] = record
             continue
-        its_edits = edits.get(Path(path), [])
-        change = _change(top, Path(path), partial(_restored, record=record, edits=its_edits))
+        undo = partial(_restored, record=record, edits=known.get(path, []))
+        change = _change(top, Path(path), undo)
         changes += [change] if change else []
     return Plan(changes, kept)
 
 
-def _edits(connection: Connection, program: str, top: Path) -> dict[Path, list[Edit]]:
-    """The edits of each file of an agent, under the name that the file has in this checkout."""
+def _edits(connection: Connection, program: str) -> list[tuple[tuple[Path, ...], list[Edit]]]:
+    """The edits of each file of an agent, with the names that the file may have."""
     agent = AGENTS[connection.agent]
-    edits = agent.edits(McpCall(program, connection.url, connection.key_file))
-    names = agent.alternatives
-    chosen = {}
-    for path, its_edits in edits.items():
-        name = next((other for other in names.get(path, ()) if (top / other).exists()), path)
-        chosen[name] = its_edits
-    return chosen
+    call = McpCall(program, connection.url, connection.key_file)
+    return [
+        ((path, *agent.alternatives.get(path, ())), edits)
+        for path, edits in agent.edits(call).items()
+    ]
 
 
 def _before(text: str | None, known: FileRecord | None, edits: list[Edit]) -> str | None:

@@ -115,8 +115,8 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> Connection:
         option = "--repo" if target.repo or not target.agent_id else "--agent-id"
         fail(USAGE, f"{option}: {repo!r} {error.message}; name the repo with --repo")
     known = there or named(agent, repo)
+    db = target.db or Path(os.environ.get("CACP_DB") or "data/cacp.db")
     if known is None:
-        db = target.db or Path(os.environ.get("CACP_DB") or "data/cacp.db")
         url = (target.url or DEFAULT_URL).rstrip("/")
         return Connection(agent, repo, target.agent_id or "", url, None, str(db.resolve()))
     for option, value, present in (
@@ -130,8 +130,8 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> Connection:
                 f"{agent} is connected {where} with the {option} {present}, not {value}: run "
                 f"`cacp disconnect {agent}` there first"
             )
-    if target.db is not None:
-        known.db = str(target.db.resolve())
+    if target.db is not None or known.db is None:
+        known.db = str(db.resolve())
     return known
 
 

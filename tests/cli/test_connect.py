@@ -117,6 +117,25 @@ def test_another_checkout_shares_the_key(
     assert keys_of(node) == []
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_colleague_with_the_same_files_gets_a_key_and_no_change(
+    node: Node, place: Workplace, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert place.connect(node, agent).exit_code == 0
+    committed = {name: text for name, text in place.files().items() if name.startswith("shop/")}
+    with monkeypatch.context() as colleague:
+        home = place.home.parent / "colleague"
+        home.mkdir()
+        colleague.setenv("HOME", str(home))
+        done = json.loads(place.connect(node, agent, "--json").stdout)
+        assert (done["key"]["step"], done["changes"], len(keys_of(node))) == ("make", [], 2)
+        gone = json.loads(cacp("disconnect", agent, "--json").stdout)
+        assert (gone["changes"], len(keys_of(node))) == ([], 1)
+        assert [file for file in home.rglob("*") if file.is_file()] == []
+    assert committed.items() <= place.files().items()
+    cacp("disconnect", agent)
+
+
 def test_a_persons_key_is_copied_and_not_revoked(
     node: Node, place: Workplace, frontend_key: str
 ) -> None:

@@ -81,8 +81,19 @@ def test_the_other_name_of_a_file_is_used(top: Path) -> None:
     connection = connected(top)
     assert "opencode.json" not in files(top)
     assert b"// mine" in files(top)["opencode.jsonc"]
+    # Also when the person makes the first one later.
+    (top / "opencode.json").write_text("{}")
     apply(disconnecting(connection, top, others=False).changes)
-    assert files(top) == {"opencode.jsonc": b"{\n  // mine\n}\n"}
+    assert files(top) == {"opencode.jsonc": b"{\n  // mine\n}\n", "opencode.json": b"{}"}
+
+
+def test_instructions_that_are_one_file_are_edited_once(top: Path) -> None:
+    (top / "AGENTS.md").write_text("# Mine\n")
+    (top / "CLAUDE.md").symlink_to("AGENTS.md")
+    connection = connected(top, "claude")
+    assert "@AGENTS.md" not in (top / "CLAUDE.md").read_text()
+    apply(disconnecting(connection, top, others=False).changes)
+    assert files(top) == {"AGENTS.md": b"# Mine\n", "CLAUDE.md": b"# Mine\n"}
 
 
 def test_what_others_share_stays(top: Path) -> None:
