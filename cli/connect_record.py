@@ -75,11 +75,33 @@ def named(agent: str, repo: str) -> Connection | None:
 
 
 def of_checkout(top: Path) -> Iterator[Connection]:
-    """The connections of the agents that work in a checkout. Raises ValueError and OSError."""
+    """The connections of the agents that work in a checkout, also of one that was moved there.
+    Raises ValueError and OSError."""
     for file in sorted(place(FOLDER).glob("*.json")):
         connection = _read(file)
-        if str(top) in connection.checkouts:
-            yield connection
+        if str(top) not in connection.checkouts:
+            moved = _moved_to(top, connection)
+            if moved is None:
+                continue
+            connection.checkouts[str(top)] = connection.checkouts.pop(moved)
+        yield connection
+
+
+def _moved_to(top: Path, connection: Connection) -> str | None:
+    """The checkout of a connection that is no longer in its place, and whose files are here."""
+    for checkout, files in connection.checkouts.items():
+        if not Path(checkout).exists() and any(
+            _has_digest(top / path, record.after) for path, record in files.items()
+        ):
+            return checkout
+    return None
+
+
+def _has_digest(file: Path, wanted: str) -> bool:
+    try:
+        return digest(file.read_bytes().decode()) == wanted
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _read(file: Path) -> Connection:

@@ -41,8 +41,14 @@ def run_connect(agent: str, target: TargetOptions, change: ChangeOptions) -> Non
             default = connect_key.default_agent_id(node, connection.repo)
             connection.agent_id = target.agent_id or default
         key = _key_change(connection, target)
-        plan = connect_plan.connecting(connection, program(), top)
+        called = program()
+        plan = connect_plan.connecting(connection, called, top)
         view = ConnectView("connect", connection, top, plan.changes, change)
+        if called != "cacp":
+            view.note(
+                f"The files name {called}, because `cacp` is not on the PATH: before you commit "
+                "them, put it there and run this again."
+            )
         view.show_key("make" if key.needed and not key.given else "copy" if key.needed else "keep")
         if view.goes_on(key.needed or bool(plan.changes)):
             connection.checkouts[str(top)] = plan.files

@@ -86,6 +86,20 @@ def test_what_a_person_writes_between_stays(node: Node, place: Workplace) -> Non
     ]
 
 
+def test_a_repository_that_was_moved_stays_connected(
+    node: Node, place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.write("AGENTS.md", "# Shop\n")
+    assert place.connect(node, "cursor").exit_code == 0
+    moved = place.top.rename(place.top.with_name("elsewhere"))
+    monkeypatch.chdir(moved)
+    assert "Nothing to change." in cacp("connect", "cursor").stdout
+    assert cacp("disconnect", "cursor").exit_code == 0
+    assert sorted(path.name for path in moved.iterdir()) == [".git", "AGENTS.md"]
+    assert (moved / "AGENTS.md").read_text() == "# Shop\n"
+    assert keys_of(node) == []
+
+
 def test_a_key_that_was_revoked_is_made_anew(node: Node, place: Workplace) -> None:
     assert place.connect(node, "cursor").exit_code == 0
     made = place.files()
