@@ -50,10 +50,14 @@ def run_connect(agent: str, target: TargetOptions, change: ChangeOptions) -> Non
                 "them, put it there and run this again."
             )
         view.show_key("make" if key.needed and not key.given else "copy" if key.needed else "keep")
+        is_known = str(top) in connection.checkouts
+        connection.checkouts[str(top)] = plan.files
         if view.goes_on(key.needed or bool(plan.changes)):
-            connection.checkouts[str(top)] = plan.files
             _make(connection, key, plan.changes)
             view.made = True
+        elif not is_known and not change.dry_run:
+            # Its files are committed, and another checkout has made the key.
+            connection.save()
     if not change.dry_run:
         view.check = ask_agent(AGENTS[agent], top)
     view.end()

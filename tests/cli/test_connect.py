@@ -4,6 +4,7 @@ Agents' commands are stand-ins here; `test_connect_real.py` has the real ones.
 """
 
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -117,15 +118,21 @@ def test_another_checkout_shares_the_key(
     node: Node, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert place.connect(node, "cursor").exit_code == 0
-    other = place.top.parent / "again"
+    other, third = place.top.parent / "again", place.top.parent / "third"
     (other / ".git").mkdir(parents=True)
     (other / ".git/HEAD").touch()
     monkeypatch.chdir(other)
     assert place.connect(node, "cursor", "--repo", "shop").exit_code == 0
     assert len(keys_of(node)) == 1
-    assert "other checkouts use it" in cacp("disconnect", "cursor").stdout
-    assert [path.name for path in other.iterdir()] == [".git"]
-    assert len(keys_of(node)) == 1
+    # In a third, the files are there already.
+    shutil.copytree(other, third)
+    monkeypatch.chdir(third)
+    assert "Nothing to change." in place.connect(node, "cursor", "--repo", "shop").stdout
+    for checkout, names in ((third, 3), (other, 1)):
+        monkeypatch.chdir(checkout)
+        assert "other checkouts use it" in cacp("disconnect", "cursor").stdout
+        assert len(list(checkout.iterdir())) == names
+        assert len(keys_of(node)) == 1
     monkeypatch.chdir(place.top)
     cacp("disconnect", "cursor")
     assert keys_of(node) == []

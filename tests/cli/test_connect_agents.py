@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli import json_edit
@@ -110,13 +110,14 @@ def test_a_server_of_that_name_comes_back_as_it_was(place: Place) -> None:
     assert undone(made, text, edits) == text
 
 
+@settings(max_examples=40)
 @given(st.sampled_from([place for place in EDITS if place[1].endswith(".json")]), st.data())
 def test_any_settings_survive(place: Place, data: st.DataObject) -> None:
     """Also empty objects and lists that were there before."""
     values = st.sampled_from([{}, [], {"a": 1}, ["a"], "x", 1])
     lists = st.sampled_from([[], ["docs"], ["cacp"]])
     servers = st.dictionaries(st.sampled_from(["docs", "cacp"]), st.just({"command": "x"}))
-    settings = data.draw(
+    present = data.draw(
         st.fixed_dictionaries(
             {},
             optional={
@@ -128,12 +129,12 @@ def test_any_settings_survive(place: Place, data: st.DataObject) -> None:
             },
         )
     )
-    text = json.dumps(settings, indent=data.draw(st.sampled_from([None, 2, 4])))
+    text = json.dumps(present, indent=data.draw(st.sampled_from([None, 2, 4])))
     edits = EDITS[place]
     made = edited(text, edits)
     remaining = undone(json_edit.with_value(made, ["later"], 1), text, edits)
     assert remaining is not None
-    without_hooks = {name: value for name, value in settings.items() if name != "hooks"}
+    without_hooks = {name: value for name, value in present.items() if name != "hooks"}
     left = json_edit.loads(remaining)
     assert {name: left[name] for name in left if name not in ("hooks", "later")} == without_hooks
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.connecting import Workplace, keys_of
+from tests.cli.run import cacp
 from tests.support.node import Node
 
 
@@ -42,6 +43,8 @@ def test_a_person_is_asked_before_anything_changes(
     assert "Make these changes? [Y/n]: n" in shown
     assert shown.rstrip().endswith("Nothing was changed.")
     assert (place.files(), keys_of(node)) == ({}, [])
-    assert "Connected Cursor." in at_terminal(*words, answer="\n")
-    assert "[Y/n]" not in at_terminal("disconnect", "cursor", "--yes", answer="")
+    shown = at_terminal(*words, "--yes", answer="")
+    assert "Connected Cursor." in shown
+    assert "[Y/n]" not in shown
+    cacp("disconnect", "cursor")
     assert (place.files(), keys_of(node)) == ({}, [])
