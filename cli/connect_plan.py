@@ -1,5 +1,5 @@
-"""Which files connecting and disconnecting change. It reads files and computes; `cli.connect` shows
-the changes and makes them."""
+"""Which files connecting and disconnecting change. It reads files and computes; `cli.connect_steps`
+shows the changes and makes them."""
 
 from collections.abc import Callable
 from functools import partial

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ class KeyChange(NamedTuple):
 
 
 def run_connect(agent: str, target: TargetOptions, change: ChangeOptions) -> None:
+    """Connect the agent in the current folder's repository. Ends the command with its status."""
     top = checkout_of(agent)
     with problems():
         connection = _wanted(agent, target, top)
@@ -64,6 +66,7 @@ def run_connect(agent: str, target: TargetOptions, change: ChangeOptions) -> Non
 
 
 def run_disconnect(agent: str, change: ChangeOptions) -> None:
+    """Take the connection back. Ends the command with its status."""
     top = checkout_of(agent)
     with problems():
         there = list(of_checkout(top))
@@ -159,16 +162,12 @@ def _key_change(connection: Connection, target: TargetOptions) -> KeyChange:
 def _make(connection: Connection, key: KeyChange, changes: list[FileEdit]) -> None:
     """Make the key and the changes. Raises OSError and ValueError; then all is as it was before."""
     is_new = not connection.file.exists()
-    if key.given is not None and key.needed:
-        connection.key_id = connection.db = None
-        connect_key.keep(connection, key.given)
-    elif key.needed:
-        made = connect_key.new_key(connection)
-        print_side_effects(connection.agent_id, made)
-        connect_key.keep(connection, made.key)
-    connection.save()
+    earlier = replace(connection)
     done: list[FileEdit] = []
     try:
+        if key.needed:
+            _put_key(connection, key)
+        connection.save()
         for change in changes:
             apply([change], NEW_FILE)
             done.append(change)
@@ -177,8 +176,22 @@ def _make(connection: Connection, key: KeyChange, changes: list[FileEdit]) -> No
             apply([FileEdit(path, after, before) for path, before, after in reversed(done)])
         if is_new:
             connect_key.revoke(connection)
-            connection.forget()
+            with suppress(OSError):
+                connection.forget()
         raise
+    if key.needed and earlier.key_id is not None:
+        connect_key.revoke(earlier)
+
+
+def _put_key(connection: Connection, key: KeyChange) -> None:
+    """Make the key, or take the given one, and keep it. Raises OSError."""
+    if key.given is not None:
+        connection.key_id = connection.db = None
+        connect_key.keep(connection, key.given)
+    else:
+        made = connect_key.new_key(connection)
+        print_side_effects(connection.agent_id, made)
+        connect_key.keep(connection, made.key)
 
 
 def _take_back(

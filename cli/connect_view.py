@@ -114,9 +114,12 @@ class ConnectView:
 
     def _key_line(self) -> str:
         connection = self._connection
-        return KEYS[self._key].format(
+        line = KEYS[self._key].format(
             db=connection.db, file=connection.key_file, id=connection.key_id
         )
+        if self._key in ("make", "copy") and connection.key_id is not None:
+            line += f"; {connection.key_id}, which it replaces, is revoked"
+        return line
 
     def _path(self, change: FileEdit) -> str:
         return change.path.relative_to(self._top).as_posix()

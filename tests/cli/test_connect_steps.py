@@ -66,6 +66,24 @@ def test_another_repo_or_agent_id_is_refused_until_disconnected(
     cacp("disconnect", "cursor")
 
 
+def test_a_key_that_cant_be_kept_is_not_left_behind(node: Node, place: Workplace) -> None:
+    (place.home / ".config").write_text("no folder")
+    done = place.connect(node, "cursor")
+    assert done.exit_code == 1
+    assert ".config/cacp" in done.stderr
+    assert (list(place.files()), keys_of(node)) == (["home/.config"], [])
+
+
+def test_a_key_whose_file_was_lost_is_replaced_and_revoked(node: Node, place: Workplace) -> None:
+    assert place.connect(node, "cursor").exit_code == 0
+    (old,) = keys_of(node)
+    (place.home / ".config/cacp/connections/shop-cursor.key").unlink()
+    assert f"{old['keyId']}, which it replaces" in place.connect(node, "cursor").stdout
+    (new,) = keys_of(node)
+    assert new["keyId"] != old["keyId"]
+    cacp("disconnect", "cursor")
+
+
 def test_a_file_that_cant_be_written_undoes_the_rest(
     node: Node, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
