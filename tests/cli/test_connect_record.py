@@ -23,14 +23,14 @@ def connection(agent: str = "claude", repo: str = "org/shop") -> Connection:
 
 def test_a_connection_is_found_again_by_name_and_by_checkout(home: Path) -> None:
     made = connection()
-    made.checkouts["/work/shop"] = {"AGENTS.md": FileRecord(None, digest("é"))}
+    made.checkouts["/projects/shop"] = {"AGENTS.md": FileRecord(None, digest("é"))}
     made.save()
     other = connection("codex")
-    other.checkouts["/work/other"] = {}
+    other.checkouts["/projects/other"] = {}
     other.save()
     assert named("claude", "org/shop") == made
     assert named("claude", "org") is None
-    assert list(of_checkout(Path("/work/shop"))) == [made]
+    assert list(of_checkout(Path("/projects/shop"))) == [made]
     assert made.key_file == "~/.config/cacp/connections/org%2Fshop-claude.key"
     assert stat.S_IMODE(made.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(made.file.parent.stat().st_mode) == 0o700
