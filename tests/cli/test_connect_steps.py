@@ -43,7 +43,7 @@ def test_the_database_of_another_node_is_noticed(
     node: Node, place: Workplace, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.db"
-    cacp("keys", "create", AGENT, "--repo", "x", db=str(other))
+    assert cacp("keys", "create", AGENT, "--repo", "x", "--create", db=str(other)).exit_code == 0
     done = cacp("connect", "cursor", "--url", node.url, "--db", str(other))
     assert done.exit_code == 1
     assert f"the node at {node.url} does not run on {other}" in done.stderr
