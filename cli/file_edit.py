@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-AGENT_FOLDERS = frozenset({".claude", ".codex", ".gemini", ".opencode", "plugins"})
+AGENT_FOLDERS = frozenset({".claude", ".codex", ".gemini", ".opencode", "plugins", ".cursor"})
 """Folders that are removed with the last file in them."""
 
 
@@ -31,8 +31,9 @@ def edit_of(path: Path, edit: Callable[[str | None], str | None]) -> list[FileEd
     return [] if after == before else [FileEdit(target, before, after)]
 
 
-def apply(changes: Iterable[FileEdit]) -> None:
-    """Make the changes, each file in one step: a reader gets the old text or the new one.
+def apply(changes: Iterable[FileEdit], mode: int = 0o600) -> None:
+    """Make the changes, each file in one step: a reader gets the old text or the new one. A new
+    file gets `mode`, less what the umask takes away.
 
     Raises OSError, and ValueError when a file changed after its change was computed.
     """
@@ -44,16 +45,21 @@ def apply(changes: Iterable[FileEdit]) -> None:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f"{path.name}.part")
-        part.touch(mode=0o600)
+        part.unlink(missing_ok=True)
+        part.touch(mode=mode)
         if before is not None:
             part.chmod(path.stat().st_mode & 0o777)
-        part.write_text(after)
-        part.replace(path)
+        try:
+            part.write_bytes(after.encode())
+            part.replace(path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
 
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text()
+        return path.read_bytes().decode()
     except FileNotFoundError:
         return None
 

@@ -115,7 +115,7 @@ def key_of(file: str | None, key: str | None) -> str | None:
     if file is None:
         return key or None
     try:
-        with open(file) as text:
+        with open(os.path.expanduser(file)) as text:
             return text.read(1000).strip()
     except (OSError, ValueError):
         return ""

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -68,6 +69,17 @@ class HolderOptions:
     ] = None
 
 
+class MadeKey(NamedTuple):
+    """A new key, and what it changed. `home` is the node that is its agent's home, if another."""
+
+    key_id: str | None
+    key: str
+    project_ids: list[str]
+    ended: "list[Peer]"
+    """The registrations without a key that it ended."""
+    home: str | None
+
+
 @app.command()
 @grouped
 def create(
@@ -97,9 +109,22 @@ def create(
       cacp keys create aid://example.com/frontend@1.0.0 --repo frontend-app
       cacp keys create aid://example.com/ann@1.0.0 --human
     """
+    _check_use(holder)
+    made = make_key(holder, db, authority, create=create)
+    if as_json:
+        print_json(_created_json(holder, made))
+    else:
+        print_side_effects(holder.agent_id, made)
+        _print_key(holder, made)
+
+
+def make_key(
+    holder: HolderOptions, db: Path | None, authority: str | None = None, *, create: bool = False
+) -> MadeKey:
+    """Make a key in a node's database; with `create` also in a new one. `authority` is the key by
+    which a human's is made. Problems end the command with one line on stderr."""
     from server.store import keys, mesh, peers
 
-    _check_use(holder)
     key = keys.new_key()
     with transaction(db, create=create) as node:
         project_ids = sorted({chosen_project(node.db, name) for name in holder.projects or ()})
@@ -117,11 +142,7 @@ def create(
         )
         ended = peers.take_back(node.db, holder.agent_id)
         home = mesh.home_at_peer(node.db, holder.agent_id)
-    if as_json:
-        print_json(_created_json(holder, key_id, key, project_ids, ended, home))
-    else:
-        _print_side_effects(holder.agent_id, ended, home)
-        _print_key(holder, key_id, key)
+    return MadeKey(key_id, key, project_ids, ended, home)
 
 
 @app.command("list")
@@ -161,13 +182,18 @@ def revoke(
 
     Example: cacp keys revoke key_1f0c22aa9b3e
     """
+    if not revoke_key(key_id, db):
+        fail(REFUSED, f"{key_id} is not an active key; `cacp keys list` shows the active ones")
+    typer.echo(f"{key_id} is revoked.", err=True)
+
+
+def revoke_key(key_id: str, db: Path | None) -> bool:
+    """Revoke a key in a node's database. False when it is not active there. Problems end the
+    command with one line on stderr."""
     from server.store import keys
 
     with transaction(db) as node:
-        revoked = keys.revoke(node.db, key_id, now=node.now)
-    if not revoked:
-        fail(REFUSED, f"{key_id} is not an active key; `cacp keys list` shows the active ones")
-    typer.echo(f"{key_id} is revoked.", err=True)
+        return keys.revoke(node.db, key_id, now=node.now)
 
 
 def _check_use(holder: HolderOptions) -> None:
@@ -184,24 +210,17 @@ def _check_use(holder: HolderOptions) -> None:
         )
 
 
-def _created_json(
-    holder: HolderOptions,
-    key_id: str | None,
-    key: str,
-    project_ids: list[str],
-    ended: "list[Peer]",
-    home: str | None,
-) -> dict[str, Any]:
+def _created_json(holder: HolderOptions, made: MadeKey) -> dict[str, Any]:
     return {
-        "keyId": key_id,
-        "key": key,
+        "keyId": made.key_id,
+        "key": made.key,
         "agentId": holder.agent_id,
         "repo": holder.repo or "",
         "trust": holder.trust,
         "human": holder.human,
-        "projectIds": project_ids,
-        "registrationsEnded": [_registration_json(peer) for peer in ended],
-        "homeElsewhere": home,
+        "projectIds": made.project_ids,
+        "registrationsEnded": [_registration_json(peer) for peer in made.ended],
+        "homeElsewhere": made.home,
     }
 
 
@@ -211,24 +230,24 @@ def _registration_json(ended: "Peer") -> dict[str, Any]:
     return describe(ended)
 
 
-def _print_key(holder: HolderOptions, key_id: str | None, key: str) -> None:
+def _print_key(holder: HolderOptions, made: MadeKey) -> None:
     repo = f"repo {holder.repo}" if holder.repo else "no repo"
     human = "a human's, " if holder.human else ""
     typer.echo(
-        f"{key_id}: for {holder.agent_id}, {repo}, {human}{holder.trust}. Shown only once:",
+        f"{made.key_id}: for {holder.agent_id}, {repo}, {human}{holder.trust}. Shown only once:",
         err=True,
     )
-    typer.echo(key)
+    typer.echo(made.key)
 
 
-def _print_side_effects(agent_id: str, ended: "list[Peer]", home: str | None) -> None:
+def print_side_effects(agent_id: str, made: MadeKey) -> None:
     """Say which registrations the new key has ended, and whether the agent's home is elsewhere."""
-    for registration in ended:
+    for registration in made.ended:
         typer.echo(_ended_note(registration), err=True)
-    if home is not None:
+    if made.home is not None:
         typer.echo(
-            f"Note: the home of {agent_id} is {one_line(home)}. Here it may only read, until that "
-            "node has revoked its keys (`cacp keys revoke` there).",
+            f"Note: the home of {agent_id} is {one_line(made.home)}. Here it may only read, until "
+            "that node has revoked its keys (`cacp keys revoke` there).",
             err=True,
         )
 

@@ -10,6 +10,7 @@ import typer
 
 from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
 from cli.call import CallCommand, call
+from cli.connect import connect, disconnect
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
@@ -38,6 +39,8 @@ RUN, INSPECT, CALL, MAIL, MESH, OPERATE = "Run", "Inspect", "Call", "Mail", "Mes
 
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(demo)
+app.command(rich_help_panel=RUN)(connect)
+app.command(rich_help_panel=RUN)(disconnect)
 app.command("next", rich_help_panel=INSPECT)(next_)
 app.command(rich_help_panel=INSPECT)(status)
 app.command(rich_help_panel=INSPECT)(projects)

@@ -242,14 +242,10 @@ class Settings(BaseSettings):
         False, description="Allow webhooks in private networks, not only on the internet"
     )
     acp_push_lease_seconds: float = Field(
-        300.0,
-        gt=0,
-        description="Seconds after which an unacknowledged ACP message is pushed again",
+        300.0, gt=0, description="Seconds before an unacknowledged ACP message is pushed again"
     )
     acp_push_retry_seconds: float = Field(
-        5.0,
-        gt=0,
-        description="Seconds before a failed push is retried; they double with each failure",
+        5.0, gt=0, description="Seconds before a failed push is retried; each failure doubles them"
     )
     acp_push_attempts: int = Field(
         12, ge=1, le=100, description="Failed attempts after which a push is given up"

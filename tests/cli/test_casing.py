@@ -23,8 +23,12 @@ SPECIFIED = frozenset({"card", "message", "messages", "waiting", "lines", "unrea
 """Members that another specification names: an ADP card, ACP messages; files of an export."""
 OTHER_FORMATS = ("cacp comply ", "cacp thread ", "cacp wire ", "cacp discover", "cacp known")
 """Their output is that of another specification."""
-ELSEWHERE = ("cacp approve", "cacp mesh", "cacp watch", "cacp project ", "cacp repos ")
-"""They need a human's key, end with Ctrl-C, or print what a method answers to a change."""
+ELSEWHERE = (
+    *("cacp approve", "cacp mesh", "cacp watch", "cacp project ", "cacp repos "),
+    *("cacp connect", "cacp disconnect"),
+)
+"""They need a human's key, end with Ctrl-C, print what a method answers to a change, or change the
+files of a repository."""
 
 
 def test_the_examples_hold() -> None:
@@ -78,6 +82,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp doctor": [],
         "cacp export": [str(folder / "dump")],
         "cacp inbox": [],
+        "cacp keys operator": [],
         "cacp invite create": [],
         "cacp invite list": [],
         "cacp keys create": ["aid://example.com/casing@1.0.0", "--repo", "casing"],

@@ -48,3 +48,10 @@ def test_folders_of_others_stay(tmp_path: Path) -> None:
     apply(edit_of(file, lambda text: "x"))
     apply(edit_of(file, lambda text: None))
     assert file.parent.is_dir()
+
+
+def test_a_new_file_gets_the_mode_and_every_byte_of_the_text(tmp_path: Path) -> None:
+    for mode in (0o600, 0o644):
+        file = tmp_path / f"{mode}.md"
+        apply([FileEdit(file, None, "a\r\nb\n")], mode)
+        assert (file.stat().st_mode & 0o777, file.read_bytes()) == (mode, b"a\r\nb\n")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.key_file import write_private
 from server.mcp_tools.catalog import TOOLS
 from tests.cli.run import process
 from tests.support.mcp_agent import ERAS, Refused, over_stdio, run
@@ -47,6 +48,28 @@ def test_a_node_that_is_down_or_a_wrong_key_is_told_clearly(node: Node, tmp_path
                 await agent.use("cacp_project_list")
 
     run(play)
+
+
+def test_a_key_file_takes_the_place_of_the_variable(node: Node, team: Team, tmp_path: Path) -> None:
+    """And one that can't be used never falls back to another identity: each call says why."""
+    file = tmp_path / "agent.key"
+    write_private(file, f"{team.key}\n")
+    options = ("--key-file", str(file))
+
+    async def play(key: str) -> str:
+        async with over_stdio(node.url, tmp_path, key, options=options) as agent:
+            return await agent.use("cacp_project_get", projectId=team.project)
+
+    async def refused(problem: str) -> None:
+        async with over_stdio(node.url, tmp_path, team.key, options=options) as agent:
+            with pytest.raises(Refused, match=problem):
+                await agent.use("cacp_project_list")
+
+    run(lambda: play("cacp_sk_wrongwrongwrongwrong"))
+    file.chmod(0o644)
+    run(lambda: refused("is open to other users"))
+    file.unlink()
+    run(lambda: refused(r"does not exist.*`cacp connect` makes it anew"))
 
 
 def test_a_key_or_url_that_is_none_ends_it_at_once() -> None:

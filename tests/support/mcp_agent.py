@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,14 +69,23 @@ async def over_http(
 
 @asynccontextmanager
 async def over_stdio(
-    url: str, folder: Path, key: str | None = None, era: str = "legacy"
+    url: str,
+    folder: Path,
+    key: str | None = None,
+    era: str = "legacy",
+    *,
+    options: Sequence[str] = (),
 ) -> AsyncIterator[McpAgent]:
-    """A client of `cacp mcp`, which it starts. What that writes to stderr is in folder/mcp.log."""
+    """A client of `cacp mcp` with `options`, which it starts. What that writes to stderr is in
+    folder/mcp.log."""
     variables = {"CACP_URL": url, "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     if key is not None:
         variables["CACP_KEY"] = key
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "cacp_launcher", "mcp"], env=variables, cwd=folder
+        command=sys.executable,
+        args=["-m", "cacp_launcher", "mcp", *options],
+        env=variables,
+        cwd=folder,
     )
     with (folder / "mcp.log").open("w") as log:
         async with Client(stdio_client(command, errlog=log), mode=era) as client:
