@@ -34,7 +34,9 @@ class TargetOptions:
     url: Annotated[
         str | None,
         typer.Option(
-            envvar="CACP_URL", metavar="URL", help="The node; http://127.0.0.1:8080 by default."
+            envvar="CACP_URL",
+            metavar="URL",
+            help="The node; by default the one that runs on the database.",
         ),
     ] = None
     db: DbOption = None

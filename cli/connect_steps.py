@@ -10,7 +10,6 @@ from typing import NamedTuple
 import typer
 
 from cli import connect_key, connect_plan
-from cli.client import DEFAULT_URL
 from cli.connect_agents import AGENTS, INSTRUCTIONS
 from cli.connect_check import ask_agent
 from cli.connect_options import NAMES, ChangeOptions, TargetOptions
@@ -20,6 +19,7 @@ from cli.file_edit import FileEdit, apply
 from cli.git_folder import repository_name, top_level
 from cli.hook_install import program
 from cli.keys import print_side_effects
+from cli.node_url import node_url
 from cli.offline import checked_name
 from cli.terminal import REFUSED, USAGE, fail
 
@@ -130,7 +130,7 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> Connection:
     known = there or named(agent, repo)
     db = target.db or Path(os.environ.get("CACP_DB") or "data/cacp.db")
     if known is None:
-        url = (target.url or DEFAULT_URL).rstrip("/")
+        url = (target.url or _node_of(target.db)).rstrip("/")
         return Connection(agent, repo, target.agent_id or "", url, None, str(db.resolve()))
     for option, value, present in (
         ("repo", repo, known.repo),
@@ -146,6 +146,15 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> Connection:
     if target.db is not None or known.db is None:
         known.db = str(db.resolve())
     return known
+
+
+def _node_of(db: Path | None) -> str:
+    """The URL of the node of a database, or of the one that other commands would call."""
+    named = {} if db is None else {"CACP_DB": str(db)}
+    try:
+        return node_url(os.environ | named).url
+    except ValueError as error:
+        fail(USAGE, str(error))
 
 
 def _key_change(connection: Connection, target: TargetOptions) -> KeyChange:

@@ -28,39 +28,47 @@ def _check_copies(db: sqlite3.Connection) -> None:
     """Each contract has its facts, and its materialised copy is what they give (design §7)."""
     columns = "project_id, contract_id, type, name, created_at, version, status, updated_at"
     rows = db.execute(f"SELECT {columns}, document, history FROM contracts").fetchall()
-    for project, contract, kind, name, created, version, status, updated, *texts in rows:
-        facts = contracts.facts_of(db, contract)
-        assert facts, f"contract {contract} has no facts"
-        current = domain.current_of(facts)
-        assert (version, status, updated) == (
-            current.version,
-            domain.status_of(facts),
-            domain.updated_at(facts),
-        )
-        assert texts == _rendered(project, contract, ContractHeader(kind, name, created), facts)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
+        for statement in schema.made(tuple(schema.migrations())).statements:
+            scratch.execute(statement)
+        scratch.execute("PRAGMA foreign_keys = OFF")
+        for project, contract, kind, name, created, version, status, updated, *texts in rows:
+            facts = contracts.facts_of(db, contract)
+            assert facts, f"contract {contract} has no facts"
+            current = domain.current_of(facts)
+            assert (version, status, updated) == (
+                current.version,
+                domain.status_of(facts),
+                domain.updated_at(facts),
+            )
+            header = ContractHeader(kind, name, created)
+            assert texts == _rendered(scratch, project, contract, header, facts)
     known = {contract for _, contract, *_ in rows}
     orphans = db.execute("SELECT DISTINCT contract_id FROM facts").fetchall()
     assert {contract for (contract,) in orphans} == known
 
 
 def _rendered(
-    project: str, contract: str, header: ContractHeader, facts: domain.Facts
+    scratch: sqlite3.Connection,
+    project: str,
+    contract: str,
+    header: ContractHeader,
+    facts: domain.Facts,
 ) -> list[Any]:
     """The copy that the store makes of these facts, on a database of its own."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
-        scratch.execute("PRAGMA foreign_keys = OFF")
-        for statement in schema.made(tuple(schema.migrations())).statements:
-            scratch.execute(statement)
-        scratch.execute(
-            "INSERT INTO contracts VALUES (?, ?, '', '', 0, '', '', 0, 0, '', '', NULL)",
-            (project, contract),
-        )
-        contracts.add(scratch, project, contract, header, {}, facts.values())
-        return list(scratch.execute("SELECT document, history FROM contracts").fetchone())
+    scratch.execute(
+        "INSERT INTO contracts VALUES (?, ?, '', '', 0, '', '', 0, 0, '', '', NULL)",
+        (project, contract),
+    )
+    contracts.add(scratch, project, contract, header, {}, facts.values())
+    copy = "SELECT document, history FROM contracts WHERE contract_id = ?"
+    return list(scratch.execute(copy, (contract,)).fetchone())
 
 
 def _check_log(db: sqlite3.Connection) -> None:
-    """What exists was logged when it was made, and the log has no gaps (design §4)."""
+    """What exists was logged when it was made, and the log has no gaps (design §4). Of a deleted
+    project, the log is what stays."""
+    deleted = "SELECT project_id FROM project_lifecycle WHERE state = 'deleted'"
     for entity, table, column in (
         ("project", "projects", "project_id"),
         ("contract", "contracts", "contract_id"),
@@ -69,7 +77,10 @@ def _check_log(db: sqlite3.Connection) -> None:
     ):
         logged = {
             row[0]
-            for row in db.execute("SELECT entity_id FROM changes WHERE entity = ?", (entity,))
+            for row in db.execute(
+                f"SELECT entity_id FROM changes WHERE entity = ? AND project_id NOT IN ({deleted})",
+                (entity,),
+            )
         }
         made = {row[0] for row in db.execute(f"SELECT {column} FROM {table}")}
         assert made == logged, f"{entity}: {made ^ logged}"

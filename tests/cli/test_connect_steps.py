@@ -52,6 +52,15 @@ def test_the_database_of_another_node_is_noticed(
     assert [bool(row["revokedAt"]) for row in rows] == [False, True]
 
 
+def test_the_node_is_that_of_the_database(node: Node, place: Workplace) -> None:
+    done = cacp("connect", "cursor", "--db", str(node.db))
+    assert done.exit_code == 0, done.output
+    assert (
+        node.url
+        in next(text for name, text in place.files().items() if name.endswith("mcp.json")).decode()
+    )
+
+
 def test_another_repo_or_agent_id_is_refused_until_disconnected(
     node: Node, place: Workplace
 ) -> None:

@@ -42,7 +42,7 @@ WHERE q.type = 'knowledge.query' AND NOT EXISTS (
 -- has reported; both are NULL for offers from before.
 ALTER TABLE handoffs_elsewhere ADD COLUMN offer TEXT;
 ALTER TABLE handoffs_elsewhere ADD COLUMN status TEXT;
-CREATE INDEX handoffs_elsewhere_open ON handoffs_elsewhere (recipient) WHERE ended = 0;
+CREATE INDEX handoffs_elsewhere_by_recipient ON handoffs_elsewhere (recipient);
 
 CREATE INDEX messages_replies ON messages (reply_to) WHERE reply_to IS NOT NULL;
 

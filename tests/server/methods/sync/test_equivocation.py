@@ -50,8 +50,8 @@ def test_two_answers_with_one_stamp_are_evidence_that_anybody_can_check(met: Any
     [one] = evidence(alpha)
     assert (one["node"], one["kind"], one["place"]) == (identity(beta.agent), "fact", contract)
     for body, signature in (
-        (one["ours"], one["ours_signature"]),
-        (one["theirs"], one["theirs_signature"]),
+        (one["ours"], one["oursSignature"]),
+        (one["theirs"], one["theirsSignature"]),
     ):
         value = orjson.loads(signature)["value"]
         assert verify(beta.signing.public, statement("fact", contract, orjson.loads(body)), value)

@@ -22,7 +22,7 @@ def project(alpha: Node, beta: MeshMember) -> str:
     project_id = founded_by(beta.agent, UUID(bytes=uuid7().bytes))
     beta.project(project_id)
     repo = {"name": "alpha", "role": "service", "language": "python"}
-    alpha.call("cacp/project/addRepo", projectId=project_id, repo=repo)
+    alpha.call("cacp/project/addRepo", key=alpha.operator, projectId=project_id, repo=repo)
     alpha.call("cacp/project/join", projectId=project_id, repoName="alpha")
     return project_id
 
@@ -141,7 +141,7 @@ def test_an_archived_project_takes_what_its_peers_wrote(
     assert held(alpha, project)[2] == 1
     assert tell(beta, project, "active", SOME_TIME + 4)["status"] == "skipped"
     assert "archived_by" in alpha.call("cacp/project/get", projectId=project)
-    again = alpha.call("cacp/project/unarchive", projectId=project)
+    again = alpha.call("cacp/project/unarchive", key=alpha.operator, projectId=project)
     assert again["status"] == "active"
     register = pulled(beta, project)["cacp/project/syncState"]["state"]["lifecycle"]
     assert (register["state"], register["signature"]["node"]) == ("active", ALPHA)
