@@ -8,9 +8,9 @@ from typing import Any
 
 from schemas.plain import one_line
 from server.domain.invalid import listed
+from server.domain.next_call import next_call
 from server.mcp_tools.catalog import MORE, TOOLS, Call, CallFailed, Json, McpTool, UnknownTool
 from server.mcp_tools.input_schema import input_schema
-from server.mcp_tools.next_call import next_call
 from server.mcp_tools.pages import NOTE_MAX, PAGE_MAX, InvalidMark, page
 from server.methods import METHODS
 
