@@ -89,6 +89,7 @@ NEXT = {
     "answer_too_large": "Ask for less: a smaller limit, or one thing at a time.",
     "insufficient_trust": "Your operator must give you a verified key.",
     "unreachable": "Tell your user, and continue without it for now; nothing was changed.",
+    "unanswered": "It may be done: see with cacp_attention what still waits before you repeat it.",
 }
 """What a model should do next, by the error's `data.reason`."""
 
