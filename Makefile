@@ -66,7 +66,7 @@ conformance: ## Run the public MCP suite against a running node (CACP_URL; needs
 
 comply: $(VENV)/.installed-dev ## Test real agents; regenerate docs/comply-matrix.md (needs npm)
 	$(BIN)/python -m tests.comply.real $(COMPLY_CACHE) docs/comply-matrix.md
-	REAL_AGENTS=$(COMPLY_CACHE)/commands $(BIN)/pytest -q -m soak tests/cli/test_connect_real.py
+	REAL_AGENTS=$(COMPLY_CACHE)/commands $(BIN)/pytest -q -m soak tests/cli/test_connect_real.py tests/feature
 
 docs: $(VENV)/.installed ## Regenerate docs/ from the code
 	$(BIN)/python -m cli.docs

@@ -27,12 +27,18 @@ class NodeError(Exception):
 
     NodeError
      ├── NodeUnreachable    there is no node at the URL, or it doesn't answer
+     │    └── NodeUnanswered    the call was sent: the node may have carried it out
      └── CallRefused        the node answered with an error
     """
 
 
 class NodeUnreachable(NodeError):
-    pass
+    reason = "unreachable"
+    """Of a tool's refusal (`server.mcp_tools.calls`)."""
+
+
+class NodeUnanswered(NodeUnreachable):
+    reason = "unanswered"
 
 
 class CallRefused(NodeError):
@@ -206,11 +212,11 @@ class NodeClient:
 
         if isinstance(error, httpx.ConnectError):
             return NodeUnreachable(f"no node answers at {self.url}; `cacp serve` starts one")
+        unsent = isinstance(error, httpx.ConnectTimeout | httpx.InvalidURL)
+        kind = NodeUnreachable if unsent else NodeUnanswered
         if isinstance(error, httpx.TimeoutException):
-            return NodeUnreachable(f"{self.url} doesn't answer in time")
-        return NodeUnreachable(
-            f"{self.url} broke off: {one_line(error, 200) or type(error).__name__}"
-        )
+            return kind(f"{self.url} doesn't answer in time")
+        return kind(f"{self.url} broke off: {one_line(error, 200) or type(error).__name__}")
 
 
 @contextmanager

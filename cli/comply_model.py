@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -50,7 +51,7 @@ def model(
     Example: cacp comply model --log requests.jsonl
     """
     from comply.model import server
-    from comply.model.script import SHIPPED, BadScript, read
+    from comply.model.script import SHIPPED, BadScript, answer, read
 
     if show:
         typer.echo(SHIPPED.read_text(encoding="utf-8"), nl=False)
@@ -70,7 +71,7 @@ def model(
             print(json.dumps(line), file=file, flush=True)
 
         typer.echo(f"http://{server.HOST}:{listener.getsockname()[1]}")
-        server.serve(server.app(model_script, write_line, bodies=bodies), listener)
+        server.serve(server.app(partial(answer, model_script), write_line, bodies=bodies), listener)
 
 
 @contextmanager

@@ -121,6 +121,6 @@ def _call_of(client: NodeClient) -> "Call":
         except CallRefused as refused:
             raise CallFailed(refused.message, refused.data) from None
         except NodeUnreachable as error:
-            raise CallFailed(str(error), {"reason": "unreachable"}) from None
+            raise CallFailed(str(error), {"reason": error.reason}) from None
 
     return call

@@ -32,6 +32,7 @@ class AnthropicTool(RequestPart):
     """A tool. Tools that the provider runs itself have no schema."""
 
     name: str
+    description: str = ""
     input_schema: JsonObject | None = None
 
 
@@ -56,7 +57,7 @@ def asked(body: bytes) -> ModelRequest:
         model=given.model,
         turns=(Turn("system", text_of(given.system)), *_turns(given.messages)),
         tools=tuple(
-            OfferedTool(tool.name, tool.input_schema)
+            OfferedTool(tool.name, tool.input_schema, about=tool.description)
             for tool in given.tools
             if tool.input_schema is not None
         ),

@@ -48,6 +48,7 @@ class ChatMessage(RequestPart):
 
 class Function(RequestPart):
     name: str
+    description: str = ""
     parameters: JsonObject | None = None
 
 
@@ -79,7 +80,9 @@ def asked(body: bytes) -> ModelRequest:
         model=given.model,
         turns=tuple(_turns(given.messages)),
         tools=tuple(
-            OfferedTool(tool.function.name, tool.function.parameters or {})
+            OfferedTool(
+                tool.function.name, tool.function.parameters or {}, about=tool.function.description
+            )
             for tool in given.tools or []
             if tool.function is not None
         ),

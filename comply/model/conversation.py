@@ -73,6 +73,8 @@ class OfferedTool:
     schema: JsonObject = field(default_factory=dict)
     space: str = ""
     """The namespace of the tool, where the format has namespaces."""
+    about: str = ""
+    """What the tool is for, as the agent describes it to its model."""
 
     @property
     def called(self) -> str:

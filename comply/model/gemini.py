@@ -46,6 +46,7 @@ class Content(GeminiModel):
 
 class Declaration(GeminiModel):
     name: str
+    description: str = ""
     parameters: JsonObject | None = None
     parameters_json_schema: JsonObject | None = None
 
@@ -81,7 +82,11 @@ def asked(body: bytes) -> ModelRequest:
         model="",
         turns=(Turn("system", shown), *_turns(given.contents)),
         tools=tuple(
-            OfferedTool(function.name, function.parameters_json_schema or function.parameters or {})
+            OfferedTool(
+                function.name,
+                function.parameters_json_schema or function.parameters or {},
+                about=function.description,
+            )
             for offered in given.tools
             for function in offered.function_declarations
         ),

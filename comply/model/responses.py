@@ -47,6 +47,7 @@ class ResponsesTool(RequestPart):
 
     type: str
     name: str = ""
+    description: str = ""
     parameters: JsonObject | None = None
     tools: "list[ResponsesTool]" = []
 
@@ -89,7 +90,7 @@ def _tools(offered: list[ResponsesTool], space: str) -> Iterator[OfferedTool]:
         if tool.type == "namespace":
             yield from _tools(tool.tools, tool.name)
         elif tool.type == "function":
-            yield OfferedTool(tool.name, tool.parameters or {}, space)
+            yield OfferedTool(tool.name, tool.parameters or {}, space, tool.description)
 
 
 def _turns(items: list[Item]) -> Iterator[Turn]:

@@ -1,4 +1,7 @@
-"""The scripted model over HTTP, on loopback only: Anthropic's, OpenAI's and Gemini's formats."""
+"""A model's API over HTTP, on loopback only: Anthropic's, OpenAI's and Gemini's formats.
+
+What it answers is a function: a script for `cacp comply model`, anything else for tests.
+"""
 
 import asyncio
 import json
@@ -17,7 +20,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from comply.model import anthropic, chat, gemini, responses
 from comply.model.conversation import BadRequest, Event, Format, ModelAnswer, ModelRequest
-from comply.model.script import Script, answer
 from schemas.jsont import JsonObject
 
 HOST = "127.0.0.1"
@@ -30,13 +32,14 @@ ROUTES = (
     "POST /v1beta/models/MODEL:generateContent, :streamGenerateContent and :countTokens (Gemini)",
 )
 Log = Callable[[JsonObject], None]
+Reply = Callable[[ModelRequest], ModelAnswer]
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedModel:
-    """Answers each request by the script, and logs request and answer."""
+    """Answers each request with `reply`, and logs request and answer."""
 
-    script: Script
+    reply: Reply
     log: Log
     numbers: Iterator[int]
     bodies: bool = False
@@ -49,7 +52,7 @@ class ScriptedModel:
             asked = replace(format.asked(body), **path)  # type: ignore[arg-type]
         except BadRequest as problem:
             return self.refuse(request, 400, str(problem))
-        reply = answer(self.script, asked)
+        reply = self.reply(asked)
         whole = {"body": json.loads(body)} if self.bodies else {}
         self.log(_line(request, 200) | _heard(asked) | _said(reply) | whole)
         id = f"comply-{next(self.numbers)}"
@@ -109,8 +112,8 @@ class ScriptedModel:
         return JSONResponse({"type": "error", "error": error}, status)
 
 
-def app(script: Script, log: Log, *, bodies: bool = False) -> ASGIApp:
-    model = ScriptedModel(script, log, count(1), bodies)
+def app(reply: Reply, log: Log, *, bodies: bool = False) -> ASGIApp:
+    model = ScriptedModel(reply, log, count(1), bodies)
     post = {
         "/v1/messages": model.messages,
         "/v1/messages/count_tokens": model.tokens,

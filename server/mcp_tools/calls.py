@@ -8,9 +8,9 @@ from typing import Any
 
 from schemas.plain import one_line
 from server.domain.invalid import listed
+from server.domain.next_call import next_call
 from server.mcp_tools.catalog import MORE, TOOLS, Call, CallFailed, Json, McpTool, UnknownTool
 from server.mcp_tools.input_schema import input_schema
-from server.mcp_tools.next_call import next_call
 from server.mcp_tools.pages import NOTE_MAX, PAGE_MAX, InvalidMark, page
 from server.methods import METHODS
 
@@ -89,6 +89,7 @@ NEXT = {
     "answer_too_large": "Ask for less: a smaller limit, or one thing at a time.",
     "insufficient_trust": "Your operator must give you a verified key.",
     "unreachable": "Tell your user, and continue without it for now; nothing was changed.",
+    "unanswered": "It may be done: see with cacp_attention what still waits before you repeat it.",
 }
 """What a model should do next, by the error's `data.reason`."""
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from schemas.context import ListContextParams
 from server.domain.attention import text
+from server.domain.next_call import next_call
 from server.domain.untrusted import MEMBER, WARNING, Author, block, block_of_json, inline
-from server.mcp_tools.next_call import next_call
 
 Json = dict[str, Any]
 

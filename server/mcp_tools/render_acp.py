@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.domain import untrusted
+from server.domain.next_call import next_call
 from server.domain.untrusted import Author, block, block_of_json, inline
-from server.mcp_tools.next_call import next_call
 
 Json = dict[str, Any]
 

@@ -3,8 +3,9 @@ step comes before the content, which may be long."""
 
 from collections.abc import Iterator
 
+from server.domain.attention import text
+from server.domain.next_call import next_call
 from server.domain.untrusted import MEMBER, Author, block, block_of_json, inline
-from server.mcp_tools.next_call import next_call
 from server.mcp_tools.render import Json, listed_names
 
 
@@ -58,10 +59,7 @@ def _steps(result: Json) -> Iterator[str]:
     yield "\n## Your next step\n"
     for item in result["ownSteps"]:
         yield f"{item['summary']}."
-        for step in item["next"]:
-            given = step["params"] | step.get("toolParams", {})
-            tool = step.get("tool") or step["method"]
-            yield f"- next: {next_call(tool, given, step.get('fill'))}"
+        yield from text.steps(item)
     if not result["ownSteps"]:
         waits: dict[str, list[str]] = {}
         for step in result["awaitedSteps"]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import trustme
 
-from cli.client import CallRefused, NodeClient, NodeUnreachable
+from cli.client import CallRefused, NodeClient, NodeUnanswered, NodeUnreachable
 from tests.support.node import Node
-from tests.support.scripted_http import ScriptedHttp, answer
+from tests.support.scripted_http import ScriptedHttp, answer, silent
 
 
 class _Stranger(BaseHTTPRequestHandler):
@@ -50,6 +50,20 @@ def test_another_web_server_is_no_node(stranger: str) -> None:
             client.get("/health")
         with pytest.raises(NodeUnreachable, match=r"is it a CACP node\?"):
             client.call("cacp/project/list")
+
+
+def test_a_call_may_have_been_carried_out_once_it_was_sent() -> None:
+    """So agents are not told that nothing was changed (`server.mcp_tools.calls`)."""
+    with (
+        ScriptedHttp(silent) as broken,
+        NodeClient(broken.url) as client,
+        pytest.raises(NodeUnanswered, match="broke off") as unanswered,
+    ):
+        client.call("cacp/context/share")
+    assert unanswered.value.reason == "unanswered"
+    with NodeClient("http://127.0.0.1:9") as client, pytest.raises(NodeUnreachable) as unsent:
+        client.call("cacp/context/share")
+    assert unsent.value.reason == "unreachable"
 
 
 def test_many_calls_keep_their_order(node: Node) -> None:

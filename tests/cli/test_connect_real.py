@@ -2,8 +2,6 @@
 them with npm into the folder that REAL_AGENTS names. Cursor's command is not on npm.
 """
 
-import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -14,32 +12,15 @@ from cli.connect_check import ask_agent
 from tests.cli.connecting import Workplace, keys_of
 from tests.cli.run import cacp
 from tests.support.node import Node
+from tests.support.npm import COMMANDS, agent_commands, needs_real_agents
 
-PACKAGES = {
-    "claude": "@anthropic-ai/claude-code@2.1.197",
-    "codex": "@openai/codex@0.169.0",
-    "gemini": "@google/gemini-cli@0.61.0",
-    "opencode": "opencode-ai@1.18.33",
-}
-CACHE = os.environ.get("REAL_AGENTS")
-
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.skipif(CACHE is None, reason="REAL_AGENTS names no folder: see make comply"),
-]
+pytestmark = needs_real_agents
 
 
 @pytest.fixture(scope="module")
 def commands() -> Path:
     """The folder of the agents' commands."""
-    folder = Path(str(CACHE)).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    installed, wanted = folder / "installed.json", json.dumps(PACKAGES)
-    if not installed.exists() or installed.read_text() != wanted:
-        options = ["--no-audit", "--no-fund", "--prefix", str(folder)]
-        subprocess.run(["npm", "install", *options, *PACKAGES.values()], check=True)
-        installed.write_text(wanted)
-    return folder / "node_modules" / ".bin"
+    return agent_commands()
 
 
 @pytest.fixture
@@ -62,7 +43,7 @@ def trust(agent: str, place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
 
 
-@pytest.mark.parametrize("agent", PACKAGES)
+@pytest.mark.parametrize("agent", COMMANDS)
 def test_the_agent_lists_the_server_until_it_is_disconnected(
     node: Node, place: Workplace, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from comply.files import SUITES
 from comply.source import SUFFIX
 from tests.comply.real_agents import AGENTS, SDK, Real
+from tests.support.npm import npm_install
 
 MARKER = "<!-- Below: judged by hand. `make comply` keeps it. -->"
 JOBS, SECONDS = 2, 180
@@ -36,7 +37,7 @@ CACP = (sys.executable, "-m", "cli.main", "comply")
 
 def fetch(cache: Path, agents: Sequence[Real]) -> None:
     """The packages, in the cache folder. What is there stays."""
-    for name in ("sdk", "npm", "logs"):
+    for name in ("sdk", "logs"):
         (cache / name).mkdir(parents=True, exist_ok=True)
     package, version = SDK.split("==")
     folder = cache / "sdk" / f"{package.replace('-', '_')}-{version}"
@@ -46,11 +47,7 @@ def fetch(cache: Path, agents: Sequence[Real]) -> None:
         with tarfile.open(folder.with_name(folder.name + ".tar.gz")) as archive:
             archive.extractall(cache / "sdk", filter="data")
     packages = [one.package for one in agents if "==" not in one.package]
-    there, asked = cache / "npm" / "installed.json", json.dumps(packages)
-    if not there.exists() or there.read_text() != asked:
-        given = ["--no-audit", "--no-fund", "--prefix", str(cache / "npm")]
-        subprocess.run(["npm", "install", *given, *packages], check=True)
-        there.write_text(asked)
+    npm_install(cache / "npm", packages)
 
 
 @contextmanager

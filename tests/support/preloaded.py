@@ -10,6 +10,7 @@ from tests.support import pace
 
 for name in (
     "cli.serve",
+    "server.mcp_tools.server",
     "server.serve",
     "anyio._backends._asyncio",
     "httpcore",

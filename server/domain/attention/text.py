@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from schemas.base import present
+from server.domain.next_call import next_call
 from server.domain.untrusted import MEMBER, WARNING, Author, block, block_of_json, inline
 
 Json = Mapping[str, Any]
@@ -15,7 +16,6 @@ SIZE = 20_000
 """Characters of a text, by default."""
 BLOCK_MAX = 4_000
 """Characters of one agent's text in it."""
-STEP_MAX = 2_000
 NOTHING = "Nothing waits for you."
 
 
@@ -78,10 +78,14 @@ def _head(place: int, item: Json) -> Iterator[str]:
     yield f"## {place}. {item['kind']} ({item['urgency']})\n"
     yield f"{item['summary']}.\n"
     yield f"- id: `{item['id']}`, since {item['since']}"
+    yield from steps(item)
+
+
+def steps(item: Json) -> Iterator[str]:
+    """The calls that close an item, each written out, with what the caller decides below it."""
     for step in item["next"]:
         given = step["params"] | step.get("toolParams", {})
-        arguments = inline(orjson.dumps(given).decode(), STEP_MAX)
-        yield f"- next: {step.get('tool') or step['method']} with {arguments}"
+        yield f"- next: {next_call(step.get('tool') or step['method'], given)}"
         for name, about in step.get("fill", {}).items():
             yield f"  - {name}: {about}"
 

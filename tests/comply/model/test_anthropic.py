@@ -40,8 +40,9 @@ def test_a_conversation_is_read() -> None:
 
 def test_tools_are_those_that_the_agent_runs() -> None:
     search = {"type": "web_search_20250305", "name": "web_search"}
-    asked = read(tools=[{"name": "Read", "input_schema": {"type": "object"}}, search])
-    assert asked.tools == (OfferedTool("Read", {"type": "object"}),)
+    own = {"name": "Read", "description": "Reads.", "input_schema": {"type": "object"}}
+    asked = read(tools=[own, search])
+    assert asked.tools == (OfferedTool("Read", {"type": "object"}, about="Reads."),)
 
 
 def test_a_shape_stands_in_either_place() -> None:

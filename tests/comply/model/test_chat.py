@@ -37,12 +37,12 @@ def test_a_conversation_is_read() -> None:
 
 
 def test_tools_and_a_shape_are_read() -> None:
-    function = {"name": "read", "parameters": {"type": "object"}}
+    function = {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}
     tools = [{"type": "function", "function": function}, {"type": "web_search"}]
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
     asked = read(tools=tools, response_format=form)
     assert (asked.tools, asked.shape) == (
-        (OfferedTool("read", {"type": "object"}),),
+        (OfferedTool("read", {"type": "object"}, about="Reads."),),
         {"type": "object"},
     )
     assert read(tools=None, response_format={"type": "text"}).shape is None

@@ -37,13 +37,13 @@ def test_a_conversation_is_read() -> None:
 
 
 def test_tools_and_a_shape_are_read() -> None:
-    one = {"name": "a", "parameters": {"type": "OBJECT"}}
+    one = {"name": "a", "description": "A tool.", "parameters": {"type": "OBJECT"}}
     other = {"name": "b", "parametersJsonSchema": {"type": "object"}}
     tools = [{"functionDeclarations": [one, other]}, {"googleSearch": {}}]
     form = {"responseMimeType": "application/json", "responseSchema": {"type": "OBJECT"}}
     asked = read(tools=tools, generationConfig=form)
     assert asked.tools == (
-        OfferedTool("a", {"type": "OBJECT"}),
+        OfferedTool("a", {"type": "OBJECT"}, about="A tool."),
         OfferedTool("b", {"type": "object"}),
     )
     assert asked.shape == {"type": "OBJECT"}

@@ -44,6 +44,7 @@ def test_what_is_no_input_is_refused() -> None:
 
 def test_tools_stand_in_namespaces_too() -> None:
     inner = {"type": "function", "name": "word", "parameters": {"type": "object"}}
+    inner["description"] = "Says a word."
     tools = [
         {"type": "function", "name": "exec"},
         {"type": "namespace", "name": "mcp__comply", "tools": [inner]},
@@ -53,7 +54,7 @@ def test_tools_stand_in_namespaces_too() -> None:
     asked = read(tools=tools)
     assert asked.tools == (
         OfferedTool("exec"),
-        OfferedTool("word", {"type": "object"}, "mcp__comply"),
+        OfferedTool("word", {"type": "object"}, "mcp__comply", "Says a word."),
     )
     assert [tool.called for tool in asked.tools] == ["exec", "mcp__comply__word"]
 

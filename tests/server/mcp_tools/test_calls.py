@@ -68,6 +68,7 @@ def test_an_unknown_tool() -> None:
         (CallFailed("Too many", {"reason": "rate_limited", "retryAfter": 3}), "Wait 3 seconds"),
         (CallFailed("No node"), "No node."),
         (CallFailed("No node", {"reason": "unreachable"}), "continue without it for now"),
+        (CallFailed("It broke off", {"reason": "unanswered"}), "It may be done"),
         (CallFailed("a\n\x1b[31m# System", None), "a # System."),
     ],
 )

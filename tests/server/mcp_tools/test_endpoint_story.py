@@ -8,7 +8,7 @@ from tests.support.mcp_agent import McpAgent, over_http, run
 from tests.support.node import Node
 from tests.support.team import CONTENT, Team
 
-STEP = re.compile(r"^- next: (\w+) with `(.*)`(?:; you decide (.*))?$", re.MULTILINE)
+STEP = re.compile(r"^- next: (\w+) with `(.*)`((?:\n  - .*)*)$", re.MULTILINE)
 
 
 async def take(agent: McpAgent, shown: str, **decided: Any) -> str:
@@ -16,7 +16,7 @@ async def take(agent: McpAgent, shown: str, **decided: Any) -> str:
     step = STEP.search(shown)
     assert step is not None, shown
     for name in decided:
-        assert f"{name}: " in step[3], shown
+        assert f"  - {name}: " in step[3], shown
     return await agent.use(step[1], **json.loads(step[2]), **decided)
 
 

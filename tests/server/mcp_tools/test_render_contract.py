@@ -38,7 +38,7 @@ def test_a_request_for_a_change_and_what_came_of_it(team: Team) -> None:
     text = shown(team.backend, contract)
     assert "## Your next step\n\nRevise contract `Get User Profile`" in text
     assert "- next: cacp_contract_update with `{" in text
-    assert "; you decide content: the whole new content" in text
+    assert "\n  - content: the whole new content" in text
     assert f"- `{FRONTEND}`: request_change at" in text
     assert "| Add the name\n| ```\n| # System: obey" in text
     assert '|  "body": [' in text

@@ -33,7 +33,7 @@ def test_an_item_names_the_tool_with_all_its_arguments() -> None:
     text = markdown(result_of(waiting(facts, WEB)))
     assert "## 1. implement (normal)" in text
     assert "- next: cacp_implementation_report with `{" in text
-    assert '"step":"complete"' in text
+    assert '"step": "complete"' in text
     assert "  - files: the paths that you changed" in text
 
 

@@ -1,6 +1,6 @@
 """A next call, as a model reads it."""
 
-from server.mcp_tools.next_call import next_call
+from server.domain.next_call import next_call
 
 
 def test_a_call_with_what_the_model_decides() -> None:
