@@ -88,11 +88,14 @@ def _open_label(whole: str, at: int) -> str:
 
 
 def _end(whole: str, start: int, end: int) -> int:
-    """Where a page that may reach to `end` ends: after a line if there is one, else in a line."""
+    """Where a page that may reach to `end` ends: after a line if there is one, else in a line. It
+    also ends in a fenced line that would leave it half empty."""
     line = whole.rfind("\n", start, end) + 1
     if line > start and whole.startswith(_OPENING, line):
         # Not between a fence and its label.
         line = whole.rfind("\n", start, line - 1) + 1
+    elif 2 * (line - start) < end - start and _open_label(whole, end):
+        return end
     if line > start:
         return line
     if _open_label(whole, end):
