@@ -235,7 +235,15 @@ def connected(url: str, key: str | None, *, oversees: bool = False) -> Iterator[
     except NodeUnreachable as error:
         fail(UNREACHABLE, str(error))
     except CallRefused as error:
-        fail(REFUSED, f"{error.message} ({error.code})")
+        fail(REFUSED, f"{error.message} ({error.code}){_as_operator(error, key)}")
+
+
+def _as_operator(error: CallRefused, key: str | None) -> str:
+    """How the node's operator, refused for want of a key, makes this machine's file count."""
+    data = error.data if isinstance(error.data, dict) else {}
+    if key or data.get("reason") != "not_project_owner":
+        return ""
+    return ". As the operator, run it in the node's folder, or name its database with CACP_DB"
 
 
 def _request(method: str, params: dict[str, Any], id: int) -> dict[str, Any]:

@@ -28,6 +28,8 @@ implement and verify.
 
 - Call `cacp_attention` first in each session, and again whenever you finish something. It lists
   what waits for this repository, the most urgent first.
+- When a project names this repository and nobody holds it there (`cacp_project_list`), take it with
+  `cacp_project_join`: before that, nothing of the project waits for you.
 - Do what `next` of an item says: it names the tool and its arguments. Decide only what `fill`
   names.
 - Change an agreed interface by proposing a new version of its contract, not in the code alone.

@@ -1,6 +1,7 @@
 """The steps of `cacp connect` and `cacp disconnect`: find out, show, ask, change, check."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from cli.connect_record import Connection, FileRecord, named, of_checkout
 from cli.connect_view import ConnectView
 from cli.file_edit import FileEdit, apply
 from cli.git_folder import repository_name, top_level
-from cli.hook_install import program
+from cli.hook_install import needs_activation, program
 from cli.keys import print_side_effects
 from cli.node_url import node_url
 from cli.offline import checked_name
@@ -50,6 +51,12 @@ def run_connect(agent: str, target: TargetOptions, change: ChangeOptions) -> Non
             view.note(
                 f"The files name {called}, because `cacp` is not on the PATH: before you commit "
                 "them, put it there and run this again."
+            )
+        elif needs_activation():
+            view.note(
+                "The files name `cacp`, which is on the PATH only while this virtual environment "
+                "is active: start the agent in a shell where it is, or link "
+                f"{Path(sys.prefix, 'bin', 'cacp')} into a folder of the PATH."
             )
         view.show_key("make" if key.needed and not key.given else "copy" if key.needed else "keep")
         is_known = str(top) in connection.checkouts
@@ -112,6 +119,8 @@ def problems() -> Iterator[None]:
         yield
     except ValueError as error:
         fail(REFUSED, str(error))
+    except BrokenPipeError:
+        fail(REFUSED, "the output was closed before its end: run it again, to a terminal or a file")
     except OSError as error:
         fail(REFUSED, f"{error.filename or 'a file'} can't be changed: {error.strerror}")
 

@@ -99,6 +99,20 @@ def program() -> str:
     return str(script)
 
 
+def needs_activation() -> bool:
+    """Whether a shell calls this installation by `cacp` only while its virtual environment is
+    active."""
+    active = os.environ.get("VIRTUAL_ENV")
+    if not active or Path(active).resolve() != Path(sys.prefix).resolve():
+        return False
+    script = Path(sys.prefix, "bin", "cacp").resolve()
+    own = script.parent
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    others = os.pathsep.join(folder for folder in folders if Path(folder).resolve() != own)
+    elsewhere = shutil.which("cacp", path=others)
+    return elsewhere is None or Path(elsewhere).resolve() != script
+
+
 def with_hooks(text: str | None, agent: str, call: HookCall) -> str:
     """The text of an agent's settings with a hook for each event, once. Raises ValueError."""
     if agent == "opencode":

@@ -65,6 +65,8 @@ def inbox(
         _print_for_people(listing)
     else:
         typer.echo(clean(listing["text"]))
+        if listing["more"]:
+            typer.echo(f"There are more: `cacp inbox --cursor {listing['cursor']}`")
     missed = [entry for entry in listing.get("acked", []) if entry["outcome"] == "unknown"]
     if missed:
         ids = ", ".join(one_line(entry["messageId"], 200) for entry in missed)

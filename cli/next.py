@@ -60,7 +60,7 @@ def next_(
     if as_json:
         print_json(listing)
     else:
-        _print(listing)
+        _print(listing, url, key)
     if exit_code and listing["items"]:
         raise typer.Exit(SOMETHING_WAITS)
 
@@ -103,9 +103,13 @@ def _repo_ids(node: NodeClient, listing: Json, repo: str) -> Iterator[str]:
         fail(REFUSED, f"no repo here is named {one_line(repo, 60)}; something waits in: {others}")
 
 
-def _print(listing: Json) -> None:
+def _print(listing: Json, url: str, key: str | None) -> None:
     if not listing["items"]:
-        typer.echo("Nothing waits for you.", err=True)
+        own = (
+            f"Nothing waits for the own agent of the node at {url}, as which this calls without a "
+            "key. For another agent, give its key in CACP_KEY."
+        )
+        typer.echo("Nothing waits for you." if key else own, err=True)
         return
     from cli.columns import terminal_width
     from cli.method_help import methods

@@ -78,13 +78,23 @@ def packet_said(packet: Json) -> tuple[str, str, str]:
         question = str(content.get("question", ""))
         return asks, "white", f"{question} ({options})" if options else question
     if packet["type"] == "decision":
-        decided = f"{content.get('decision', '')}: {content.get('chosen', '')}"
-        rationale = content.get("rationale")
-        return "decides", "white", f"{decided}, because {rationale}" if rationale else decided
+        return "decides", "white", _decided(content)
     did = "answers" if packet.get("reply_to") else f"shares {packet['type'].replace('_', ' ')}"
+    return did, "white", _text_of(content)
+
+
+def _decided(content: Json) -> str:
+    """A decision as `cacp/context/recordDecision` writes it, or one of any other shape."""
+    parts = [str(content[name]) for name in ("decision", "chosen") if content.get(name)]
+    if not parts:
+        return _text_of(content)
+    rationale = content.get("rationale")
+    return ": ".join(parts) + (f", because {rationale}" if rationale else "")
+
+
+def _text_of(content: Json) -> str:
     texts = [value for value in content.values() if isinstance(value, str)]
-    text = texts[0] if len(content) == 1 and texts else json.dumps(content, ensure_ascii=False)
-    return did, "white", text
+    return texts[0] if len(content) == 1 and texts else json.dumps(content, ensure_ascii=False)
 
 
 def _step(entry: Json, contents: Mapping[int, Json], names: Mapping[str, str]) -> Moment:

@@ -16,7 +16,7 @@ HOW_TO_ACK = (
     "Acknowledge the messages that you have dealt with: `ack` of the tool `acp_inbox`, or `cacp "
     "inbox --ack ID`."
 )
-WHERE = "Tool `cacp_attention`, or `cacp next` in a shell."
+WHERE = "Tool `cacp_attention`, or in a shell, with your key in CACP_KEY, `cacp next`."
 
 
 def item(given: Mapping[str, Any], place: int) -> str:

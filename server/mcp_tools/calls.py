@@ -92,6 +92,15 @@ NEXT = {
     "unanswered": "It may be done: see with cacp_attention what still waits before you repeat it.",
 }
 """What a model should do next, by the error's `data.reason`."""
+MISSING = {
+    "contract": "cacp_project_get lists the contracts of a project.",
+    "packet": "cacp_context_list lists the newest.",
+    "teamspace": "acp_team with action list shows yours.",
+    "handoff": "acp_handoff with action list shows yours.",
+    "message": "acp_query lists yours.",
+    "agent": "cacp_agents lists the agents.",
+}
+"""What a model should do next, by what was not found (`data.kind`)."""
 
 _METHOD = re.compile("|".join(map(re.escape, sorted(METHODS, key=len, reverse=True))))
 
@@ -101,6 +110,8 @@ def problem(failed: CallFailed) -> str:
     data = failed.data if isinstance(failed.data, dict) else {}
     message = one_line(_METHOD.sub(_tool_of, failed.message), 1_000)
     next_step = NEXT.get(str(data.get("reason", "")), "")
+    if data.get("reason") == "not_found":
+        next_step = MISSING.get(str(data.get("kind", "")), next_step)
     after = data.get("retryAfter")
     if isinstance(after, int | float):
         next_step = f"Wait {after} seconds, then call again."
@@ -110,4 +121,7 @@ def problem(failed: CallFailed) -> str:
 
 def _tool_of(match: re.Match[str]) -> str:
     """The tool for a method, so that an error names what the model can call."""
+    named = match[0].replace("/", "_")
+    if named in TOOLS:
+        return named
     return next((tool.name for tool in TOOLS.values() if match[0] in tool.steps.values()), match[0])

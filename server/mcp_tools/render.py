@@ -41,7 +41,10 @@ def response(params: Json, result: Json) -> str:
 def projects(params: Json, result: Json) -> str:
     """cacp/project/list, in summary."""
     if not result["projects"]:
-        return "There are no projects yet. cacp_project_create makes one."
+        return (
+            "There are no active projects; archived ones are not listed. cacp_project_create makes "
+            "one."
+        )
     lines = [
         f"- {inline(item['name'])}: projectId `{item['projectId']}`, {item['status']}, "
         f"{item['repoCount']} repos, {item['contractCount']} contracts"

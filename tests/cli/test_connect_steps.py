@@ -59,6 +59,8 @@ def test_the_node_is_that_of_the_database(node: Node, place: Workplace) -> None:
         node.url
         in next(text for name, text in place.files().items() if name.endswith("mcp.json")).decode()
     )
+    # The node is shared: the next tests count its keys.
+    assert cacp("disconnect", "cursor").exit_code == 0
 
 
 def test_another_repo_or_agent_id_is_refused_until_disconnected(

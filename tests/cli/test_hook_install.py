@@ -18,6 +18,7 @@ from cli.hook_install import (
     file_of,
     install,
     installed,
+    needs_activation,
     program,
     uninstall,
     with_hooks,
@@ -171,6 +172,27 @@ def test_the_program_is_named_so_that_the_agents_shell_finds_it(
     assert program() == str(script)
     monkeypatch.setenv("PATH", str(script.parent))
     assert program() == "cacp"
+
+
+def test_a_program_of_an_active_environment_alone_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "venv" / "bin" / "cacp"
+    script.parent.mkdir(parents=True)
+    script.touch(0o755)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "venv"))
+    monkeypatch.setenv("PATH", f"{script.parent}:/nowhere")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    assert not needs_activation()
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    assert needs_activation()
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "cacp").symlink_to(script)
+    monkeypatch.setenv("PATH", f"{script.parent}:{tmp_path / 'links'}")
+    assert not needs_activation()
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "other"))
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert not needs_activation()
 
 
 PLAY = """

@@ -33,6 +33,16 @@ def test_mail_from_shell_to_shell(node: Node, anna: MailAgent, bert: MailAgent) 
     assert id not in after.stdout
 
 
+def test_mail_beyond_the_limit_is_announced(node: Node, anna: MailAgent, bert: MailAgent) -> None:
+    for _ in range(2):
+        anna.send(bert)
+    listed = json.loads(cacp("inbox", "--limit", "1", "--json", url=node.url, key=bert.key).stdout)
+    shown = cacp("inbox", "--limit", "1", url=node.url, key=bert.key).stdout
+    assert f"There are more: `cacp inbox --cursor {listed['cursor']}`" in shown
+    rest = cacp("inbox", "--cursor", listed["cursor"], url=node.url, key=bert.key).stdout
+    assert "There are more" not in rest
+
+
 def test_waiting_ends_when_something_comes(node: Node, anna: MailAgent, bert: MailAgent) -> None:
     later = threading.Timer(0.3, lambda: anna.send(bert))
     later.start()

@@ -28,6 +28,15 @@ def test_what_waits_is_shown_and_its_command_closes_it(node: Node, team: Team) -
     assert {item["subject"]["id"] for item in listed["items"]} <= {contract}
 
 
+def test_without_a_key_it_says_for_whom_nothing_waits(node: Node) -> None:
+    repos = [{"name": "quiet", "role": "r", "language": "l"}]
+    made = node.call("cacp/project/create", name="Quiet", objective="o", repos=repos)
+    node.call("cacp/project/join", projectId=made["projectId"], repoName="quiet")
+    empty = cacp("next", "--project", made["projectId"], url=node.url)
+    assert f"Nothing waits for the own agent of the node at {node.url}" in empty.stderr
+    assert "CACP_KEY" in empty.stderr
+
+
 def test_only_what_a_repo_must_do(node: Node, team: Team) -> None:
     team.proposed(name="GET /repo")
     where = ("--project", team.project, "--repo")

@@ -8,6 +8,7 @@ import sys
 
 from tests.cli.run import ROOT, cacp, environment_of
 from tests.support.node import AGENT, Node
+from tests.support.team import Team
 
 
 def made(node: Node, name: str) -> str:
@@ -43,6 +44,16 @@ def test_a_project_is_archived_and_comes_back(node: Node) -> None:
     back = cacp("project", "unarchive", project[:18], "--json", url=node.url)
     assert json.loads(back.stdout)["status"] == "active"
     assert project in cacp("projects", url=node.url).stdout
+
+
+def test_a_refused_operator_is_told_where_the_key_is_found(node: Node, team: Team) -> None:
+    node.call("cacp/project/create", key=team.key, name="Theirs", objective="o")
+    refused = cacp("project", "archive", "Theirs", url=node.url)
+    assert refused.exit_code == 1
+    assert "You can't archive project Theirs: only the agent that created it" in refused.stderr
+    assert "As the operator, run it in the node's folder, or name its database" in refused.stderr
+    with_key = cacp("project", "archive", "Shelf", url=node.url, key=team.key)
+    assert "As the operator" not in with_key.stderr
 
 
 def test_deleting_is_final_so_it_asks(node: Node) -> None:

@@ -36,6 +36,14 @@ def packet(type: str, content: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
+def test_a_decision_of_any_shape_is_shown() -> None:
+    assert packet_said(packet("decision", {"answer": "yes"})) == ("decides", "white", "yes")
+    assert packet_said(packet("decision", {"chosen": "422"})) == ("decides", "white", "422")
+    assert packet_said(packet("decision", {"a": 1, "b": 2}))[2] == '{"a": 1, "b": 2}'
+    shared = packet_said(packet("decision", {"decision": "Which", "chosen": 1, "rationale": "x"}))
+    assert shared[2] == "Which: 1, because x"
+
+
 def test_the_examples_hold() -> None:
     assert doctest.testmod(story).failed == 0
 

@@ -1,6 +1,7 @@
 """Attention items as markdown for a model: the node's own words are plain, agents' text is fenced
 (`server.domain.untrusted`)."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,12 @@ SIZE = 20_000
 """Characters of a text, by default."""
 BLOCK_MAX = 4_000
 """Characters of one agent's text in it."""
-NOTHING = "Nothing waits for you."
+NOTHING = (
+    "Nothing waits for you. Projects in which your repository is still free don't show here: "
+    "cacp_project_list lists them, cacp_project_join takes it."
+)
+CUT = re.compile(r"… \((\d+) more characters\)$", re.MULTILINE)
+"""The end of a text that was cut, as `server.domain.attention.items.bounded` writes it."""
 
 
 def markdown(result: Json, size: int = SIZE) -> str:
@@ -124,7 +130,10 @@ def _of_contract(kind: str, detail: Json) -> Iterator[str]:
         yield f"What it changes {diff['summary']}:\n" + _block(lines, proposer)
         yield "cacp_contract_get shows the whole content."
     elif "content" in detail:
-        yield "Its content:\n" + _block(detail["content"], proposer)
+        content = _block(detail["content"], proposer)
+        yield "Its content:\n" + content
+        if CUT.search(content):
+            yield "cacp_contract_get shows the whole content."
     if "yourLastResponse" in detail:
         yield f"Your response to version {detail['yourLastResponse']['version']}:"
         yield from _response(detail["yourLastResponse"])
@@ -167,5 +176,10 @@ def _block(value: Any, author: Author) -> str:
 
 
 def _cut(text: str) -> str:
-    left = len(text) - BLOCK_MAX
-    return text if left <= 0 else f"{text[:BLOCK_MAX]}… ({left} more characters)"
+    """The first BLOCK_MAX characters. The number of those left out counts what an earlier cut left
+    out too."""
+    if len(text) <= BLOCK_MAX:
+        return text
+    earlier = CUT.search(text)
+    length = len(text) if earlier is None else earlier.start() + int(earlier[1])
+    return f"{text[:BLOCK_MAX]}… ({length - BLOCK_MAX} more characters)"

@@ -37,7 +37,7 @@ def delete(ctx: Context, params: LifecycleParams) -> dict[str, Any]:
     return _set(ctx, params.project_id, "deleted")
 
 
-def check_owner(ctx: Context, project_id: str, name: str, what: str) -> None:
+def check_owner(ctx: Context, project_id: str, what: str) -> None:
     """Raises Forbidden unless the caller is the operator of this node or the agent that created the
     project at it. `what` is what the caller wants to do."""
     creator = lifecycle.creator(ctx.db, project_id)
@@ -47,7 +47,7 @@ def check_owner(ctx: Context, project_id: str, name: str, what: str) -> None:
         return
     who = f"the agent that created it, {creator}," if creator else "the agent that created it"
     raise Forbidden(
-        f"You can't {what} in project {name}: only {who} and the operator of this node can",
+        f"You can't {what}: only {who} and the operator of this node can",
         reason="not_project_owner",
         projectId=project_id,
         createdBy=creator,
@@ -60,7 +60,7 @@ def _set(ctx: Context, project_id: str, state: LifecycleState) -> dict[str, Any]
         raise no_project(ctx, project_id)
     known = lifecycle.find(ctx.db, project_id)
     wanted = {"archived": "archive", "active": "unarchive", "deleted": "delete"}[state]
-    check_owner(ctx, project_id, header.name, f"{wanted} it")
+    check_owner(ctx, project_id, f"{wanted} project {header.name}")
     own = ctx.node.agent_id
     if not may_set(state, project_id, own, has_standing=has_standing(ctx, project_id, own)):
         raise _elsewhere(ctx, project_id, header.name, state)

@@ -123,8 +123,9 @@ def member_named(project_id: str, project: Membership, name: str) -> RepoMember:
     for member in project.members:
         if member.name == name:
             return member
+    names = ", ".join(member.name for member in project.members) or "none"
     raise NotFound(
-        f"Project {project_id} has no repo {name}: add it with cacp/project/addRepo",
+        f"Project {project_id} has no repo {name}: it has {names}; cacp/project/addRepo adds one",
         kind="repo",
         repos=[member.name for member in project.members],
     )

@@ -37,7 +37,8 @@ def release(ctx: Context, params: ReleaseRepoParams) -> dict[str, Any]:
             reason="not_held",
         )
     if not same_agent(held.agent_id, ctx.caller.agent_id):
-        check_owner(ctx, project_id, project.name, f"release the repo of {held.agent_id}")
+        what = f"release the repo of {held.agent_id} in project {project.name}"
+        check_owner(ctx, project_id, what)
     _check_releasable(ctx, project_id, member, held)
     _end(ctx, project_id, member.repo_id, held)
     ctx.record("repo", member.repo_id, project_id, "released")
@@ -60,7 +61,8 @@ def reassign(ctx: Context, params: ReassignRepoParams) -> dict[str, Any]:
     member = member_named(project_id, project, params.repo_name)
     held = claims.holder(ctx.db, project_id, member.repo_id)
     if held is None or not same_agent(held.agent_id, ctx.caller.agent_id):
-        check_owner(ctx, project_id, project.name, f"reassign repo {member.name}")
+        what = f"reassign repo {member.name} in project {project.name}"
+        check_owner(ctx, project_id, what)
     agent_id = _at_home(ctx, member, params.agent_id)
     answer = {
         "repoId": member.repo_id,

@@ -52,8 +52,8 @@ def test_long_details_are_left_to_the_tool() -> None:
 def test_the_rest_is_counted_in_a_line() -> None:
     counts: dict[AttentionKind, int] = {"respond": 2, "mail": 1}
     assert session_text.summary(counts, 1, 3) == (
-        "Waiting in all: 2 respond, 3 unread messages (1 urgent). Tool `cacp_attention`, or "
-        "`cacp next` in a shell."
+        "Waiting in all: 2 respond, 3 unread messages (1 urgent). Tool `cacp_attention`, or in a "
+        "shell, with your key in CACP_KEY, `cacp next`."
     )
     assert session_text.summary({}, 0, 1).startswith("Waiting in all: 1 unread message.")
     assert session_text.summary({"mail": 1}, 0, 0) == ""

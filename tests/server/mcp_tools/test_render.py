@@ -23,7 +23,7 @@ def test_projects_in_short() -> None:
     }
     text = render.projects({}, {"projects": [project], "nextCursor": "c"})
     assert text == ("- `A # B`: projectId `p`, planning, 2 repos, 0 contracts\nMore: cursor `c`")
-    assert "no projects yet" in render.projects({}, {"projects": []})
+    assert "no active projects" in render.projects({}, {"projects": []})
 
 
 def test_a_project_in_short(team: Team) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from server.domain import contract_steps as steps
 from server.domain.attention.derive import attention
-from server.domain.attention.text import NOTHING, markdown
+from server.domain.attention.items import bounded
+from server.domain.attention.text import BLOCK_MAX, NOTHING, markdown
 from server.domain.contract import join
 from tests.server.domain.attention.subjects import actor, subject, waiting
 from tests.server.domain.attention.test_handoffs import BEN, OFFER, items_of
@@ -25,6 +26,17 @@ def result_of(items: list[Any], **more: Any) -> dict[str, Any]:
 
 def test_nothing_waits() -> None:
     assert markdown(result_of([])) == NOTHING
+
+
+def test_a_long_content_says_how_much_of_it_is_left_out_and_where_it_is() -> None:
+    items = result_of(waiting(propose(API, WEB), WEB))
+    items["items"][0]["detail"]["content"] = bounded({"x": "y" * 100_000})
+    whole = len('{"x":""}') + 100_000
+    text = markdown(items)
+    assert f"… ({whole - BLOCK_MAX} more characters)" in text
+    assert text.count("more characters") == 1
+    assert "cacp_contract_get shows the whole content." in text
+    assert "shows the whole content" not in markdown(result_of(waiting(propose(API, WEB), WEB)))
 
 
 def test_an_item_names_the_tool_with_all_its_arguments() -> None:

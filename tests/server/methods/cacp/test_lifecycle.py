@@ -174,7 +174,7 @@ def test_only_its_creator_and_the_operator_may(desk: InProcessNode, project: str
     for method in ("archive", "unarchive", "delete"):
         wrong = refusal(desk, Forbidden, f"cacp/project/{method}", BEN, projectId=project)
         assert (wrong.data["reason"], wrong.data["createdBy"]) == ("not_project_owner", ANA)
-        assert f"{method} it in project Shop" in wrong.message
+        assert f"can't {method} project Shop: only" in wrong.message
     assert call(desk, "cacp/project/archive", projectId=project)["by"] == AGENT
     assert call(desk, "cacp/project/delete", projectId=project)["by"] == AGENT
     unknown = refusal(desk, NotFound, "cacp/project/delete", projectId="nothing")

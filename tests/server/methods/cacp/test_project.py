@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from tests.server.methods.refusals import refused
-from tests.support.node import AGENT, REPO, Node
+from tests.support.node import AGENT, REPO, Node, RpcError
 from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
 
 
@@ -124,6 +124,8 @@ def test_a_key_joins_only_the_repo_that_it_was_made_for(team: Team) -> None:
 
 def test_join_of_a_repo_that_is_not_there(team: Team) -> None:
     with refused(-32602, "not_found", kind="repo"):
+        team.backend("project/join", repoName="mobile-app")
+    with pytest.raises(RpcError, match=r"no repo mobile-app: it has .*frontend-app"):
         team.backend("project/join", repoName="mobile-app")
 
 
