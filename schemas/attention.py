@@ -12,6 +12,7 @@ from schemas.acp import ACPMessageEnvelope
 from schemas.base import Count, Identifier, JsonObject, Params, Result, Stamp, Text, Timestamp
 
 AttentionKind = Literal[
+    "join",
     "respond",
     "revise",
     "implement",

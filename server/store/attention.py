@@ -13,7 +13,7 @@ from schemas.base import stamp_of
 from schemas.handoff import HandoffStatus
 from schemas.plain import one_line
 from server.domain.agents import identity, same_agent
-from server.domain.attention.claims import LostClaimSubject, topic_of
+from server.domain.attention.claims import FreeRepoSubject, LostClaimSubject, topic_of
 from server.domain.attention.contract_view import ContractSubject
 from server.domain.attention.derive import AttentionFacts
 from server.domain.attention.handoffs import HandoffSubject
@@ -34,6 +34,7 @@ _RULES_KEY = "attention_rules"
 _HELD: str = SQL.repos_held_by.sql
 _OPENINGS: str = SQL.openings_for.sql
 _NAMES: str = SQL.names_of_projects.sql
+_FREE: str = SQL.free_repos.sql
 _LOST_CLAIMS: str = SQL.lost_claims_of.sql
 _QUERIES: str = SQL.queries_to.sql
 _UNREAD: str = SQL.unread_by_priority.sql
@@ -43,6 +44,10 @@ _ELSEWHERE: str = SQL.handoffs_elsewhere_waiting_for.sql
 TITLE_WIDTH = 120
 APPROVALS_MAX = 200
 """The most messages, and the most handoffs, that are listed for a human's approval."""
+
+
+FREE_MAX = 20
+"""The most free repos that an agent is asked to join, in the newest projects."""
 
 
 class HeldRepo(NamedTuple):
@@ -130,6 +135,18 @@ def names_of(db: sqlite3.Connection, project_ids: Iterable[str]) -> dict[str, Pr
 
 
 # --- what is an agent's, not a repo's -----------------------------------------------------------
+
+
+def free_repos(db: sqlite3.Connection, agent_id: str, repo: str) -> list[FreeRepoSubject]:
+    """The repos of a name that nobody holds, in projects that are not complete; without those that
+    were released from the agent."""
+    wanted = {"repo": repo, "identity": identity(agent_id), "limit": FREE_MAX}
+    rows = db.execute(_FREE, wanted).fetchall()
+    projects = names_of(db, {row[0] for row in rows}) if rows else {}
+    return [
+        FreeRepoSubject(projects[project_id], repo_id, objective, since)
+        for project_id, repo_id, objective, since in rows
+    ]
 
 
 def lost_claims(db: sqlite3.Connection, agent_id: str) -> list[LostClaimSubject]:

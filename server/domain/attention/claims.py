@@ -1,4 +1,5 @@
-"""Claims that lost a race: the agent does not hold the repo, though it took it (design §5)."""
+"""Repos that an agent does not hold: those that wait for it, and those that it took in vain (design
+§5)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +12,41 @@ from server.domain.attention.items import (
     NextStep,
     ProjectNames,
     WaitingItem,
+    bounded,
     item_id,
     named,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRepoSubject:
+    """A repo of the name for which an agent has its key, in a project where nobody holds it.
+    `since` is a stamp."""
+
+    project: ProjectNames
+    repo_id: str
+    objective: str
+    since: int
+
+
+def free_items(subject: FreeRepoSubject, who: Actor) -> Iterator[WaitingItem]:
+    """The repo, until the agent holds one of the project."""
+    project, name = subject.project, subject.project.repo(subject.repo_id)
+    if project.project_id in who.repos:
+        return
+    params = {"projectId": project.project_id, "repoName": name}
+    yield WaitingItem(
+        item_id("join", project.project_id, subject.repo_id),
+        "join",
+        "normal",
+        subject.since,
+        ItemSubject("repo", subject.repo_id, name),
+        f"Join project {named(project.name)} as repo {named(name)}: nobody works in it yet",
+        {"objective": bounded(subject.objective)},
+        (NextStep("cacp_project_join", "cacp/project/join", params),),
+        project,
+        subject.repo_id,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from server.domain.attention import claims, contract_view, handoffs, mail, questions
-from server.domain.attention.claims import LostClaimSubject
+from server.domain.attention.claims import FreeRepoSubject, LostClaimSubject
 from server.domain.attention.contract_view import ContractSubject
 from server.domain.attention.handoffs import HandoffSubject
 from server.domain.attention.items import Actor, WaitingItem
@@ -15,6 +15,7 @@ AttentionFacts = (
     ContractSubject
     | QuestionSubject
     | MailQuestionSubject
+    | FreeRepoSubject
     | LostClaimSubject
     | HandoffSubject
     | UnreadSubject
@@ -26,6 +27,7 @@ _ITEMS: dict[type[Any], Callable[[Any, Actor], Iterator[WaitingItem]]] = {
     ContractSubject: contract_view.items,
     QuestionSubject: questions.items,
     MailQuestionSubject: questions.mail_items,
+    FreeRepoSubject: claims.free_items,
     LostClaimSubject: claims.items,
     HandoffSubject: handoffs.items,
     UnreadSubject: mail.items,

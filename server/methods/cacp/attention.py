@@ -9,6 +9,7 @@ from schemas.attention import AttentionKind, ListAttentionParams, ListAttentionR
 from schemas.base import iso, present
 from server.domain.access import check_project
 from server.domain.agents import identity
+from server.domain.attention.claims import FreeRepoSubject, LostClaimSubject
 from server.domain.attention.derive import AttentionFacts, attention
 from server.domain.attention.handoffs import HandoffSubject
 from server.domain.attention.items import URGENCIES, Actor, ProjectNames, WaitingItem, rank_of
@@ -135,14 +136,25 @@ def actor_of(ctx: Context) -> Actor:
     return Actor(caller.agent_id, repos, caller.human)
 
 
+def _about_membership(ctx: Context) -> list[FreeRepoSubject | LostClaimSubject]:
+    """The repos that wait for the caller, and those that it took in vain."""
+    caller = ctx.caller
+    subjects: list[FreeRepoSubject | LostClaimSubject] = [
+        *store.lost_claims(ctx.db, caller.agent_id)
+    ]
+    if caller.trust == "verified":
+        subjects += store.free_repos(ctx.db, caller.agent_id, caller.repo)
+    return [
+        subject
+        for subject in subjects
+        if caller.projects is None or subject.project.project_id in caller.projects
+    ]
+
+
 def _own_facts(ctx: Context) -> list[AttentionFacts]:
     """The facts that concern the agent rather than its repos."""
     address, own = identity(ctx.caller.agent_id), ctx.caller.projects
-    facts: list[AttentionFacts] = [
-        claim
-        for claim in store.lost_claims(ctx.db, address)
-        if own is None or claim.project.project_id in own
-    ]
+    facts: list[AttentionFacts] = [*_about_membership(ctx)]
     # Mail and handoffs are an agent's at its home node, and of no project.
     if own is not None or ctx.caller.trust != "verified":
         return facts
@@ -197,8 +209,8 @@ def _check(ctx: Context, params: ListAttentionParams, who: Actor) -> None:
     if params.project_id is not None:
         check_project(ctx.caller.projects, params.project_id)
         project = open_project(ctx, params.project_id)
-        claims = store.lost_claims(ctx.db, ctx.caller.agent_id)
-        if not any(claim.project.project_id == params.project_id for claim in claims):
+        subjects = _about_membership(ctx)
+        if not any(subject.project.project_id == params.project_id for subject in subjects):
             party(ctx, params.project_id, project)
     if params.repo_id is not None and params.repo_id not in who.repos.values():
         raise NotFound(

@@ -46,6 +46,7 @@ CREATE INDEX handoffs_elsewhere_by_recipient ON handoffs_elsewhere (recipient);
 
 CREATE INDEX messages_replies ON messages (reply_to) WHERE reply_to IS NOT NULL;
 
+CREATE INDEX repos_without_agent ON repos (name) WHERE agent_id IS NULL;
 CREATE INDEX repos_by_agent ON repos (agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX claim_conflicts_by_agent ON claim_conflicts (agent_id);
 CREATE INDEX handoffs_open_to ON handoffs (to_agent)

@@ -40,6 +40,9 @@ GROUP BY kind;
 SELECT project_id, kind, open FROM attention_counts WHERE open > 0;
 
 -- name: waiting_of_agents()
+SELECT 'join', count(*) FROM repos AS r JOIN keys AS k ON k.repo = r.name
+WHERE r.agent_id IS NULL AND k.revoked_at IS NULL AND k.trust = 'verified'
+UNION ALL
 SELECT 'answer', count(*) FROM unanswered_queries
 UNION ALL
 SELECT 'handoff', count(*) FROM handoffs
@@ -96,6 +99,16 @@ WHERE r.agent_id IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM claim_releases AS e
                   WHERE e.project_id = l.project_id AND e.repo_id = l.repo_id
                     AND e.agent_id = :identity AND l.claimed_at <= e.released_at);
+
+-- name: free_repos(repo, identity, limit)
+SELECT r.project_id, r.repo_id, p.objective, max(r.stamp, p.created_at)
+FROM repos AS r JOIN projects AS p ON p.project_id = r.project_id
+WHERE r.name = :repo AND r.agent_id IS NULL AND p.status <> 'complete'
+  AND r.project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state <> 'active')
+  AND NOT EXISTS (SELECT 1 FROM claim_releases AS e
+                  WHERE e.project_id = r.project_id AND e.repo_id = r.repo_id
+                    AND e.agent_id = :identity)
+ORDER BY p.created_at DESC LIMIT :limit;
 
 -- name: has_written_about(identity, topic, holder)$
 SELECT 1 FROM messages

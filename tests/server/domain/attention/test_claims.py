@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from server.domain.attention.claims import LostClaimSubject, topic_of
+from server.domain.attention.claims import FreeRepoSubject, LostClaimSubject, topic_of
 from server.domain.attention.derive import attention
 from server.domain.attention.items import Actor
 from tests.server.domain.attention.subjects import NAMES, PROJECT
@@ -10,6 +10,17 @@ from tests.server.domain.histories import API, IOS
 
 LOST = LostClaimSubject(NAMES, "web", API.agent_id, IOS.agent_id, 7, has_written=False)
 LOSER = Actor(API.agent_id, {})
+
+
+FREE = FreeRepoSubject(NAMES, "web", "sign in", 7)
+
+
+def test_a_free_repo_waits_until_the_agent_is_a_member() -> None:
+    [item] = attention([FREE], LOSER)
+    [step] = item.next
+    assert (step.tool, step.method) == ("cacp_project_join", "cacp/project/join")
+    assert step.params == {"projectId": PROJECT, "repoName": NAMES.repo("web")}
+    assert attention([FREE], Actor(API.agent_id, {PROJECT: "web"})) == []
 
 
 def test_it_waits_for_its_loser_until_it_has_written_to_the_holder() -> None:

@@ -89,6 +89,23 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield Desk(node)
 
 
+def test_an_agent_whose_repo_nobody_holds_is_asked_to_join(desk: Desk) -> None:
+    made = desk.call("cacp/project/create", BACK, name="Coupons", objective="Sell", repos=REPOS)
+    [item] = desk.listed(FRONT, projectId=made["projectId"])["items"]
+    assert (item["kind"], item["project"], item["subject"]["name"]) == ("join", "Coupons", FRONTEND)
+    assert item["detail"] == {"objective": "Sell"}
+    assert open_counts(desk.node.db)["join"] == 0, "no key for it was made here"
+    limited = Caller(FRONTEND_AGENT, FRONTEND, "verified", "key", frozenset({desk.project}))
+    assert desk.kinds(limited) == []
+    desk.do(FRONT, item)
+    assert desk.kinds(FRONT) == []
+
+
+def test_who_left_is_not_asked_to_come_back(desk: Desk) -> None:
+    desk.on("repo/release", FRONT, repoName=FRONTEND)
+    assert desk.kinds(FRONT) == []
+
+
 def test_a_feature_from_proposal_to_verified_by_attention_alone(desk: Desk) -> None:
     desk.proposed()
     assert desk.kinds(BACK) == []
