@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cli.connect_agents import AGENTS, INSTRUCTIONS, Edit, McpCall, Text, edited, undone
 from cli.connect_record import Connection, FileRecord, digest
-from cli.file_edit import FileEdit, edit_of
+from cli.file_edit import FileEdit, edit_of, real_path
 
 Files = dict[str, FileRecord]
 """By path below the top level of a checkout."""
@@ -29,7 +29,7 @@ def connecting(connection: Connection, program: str, top: Path) -> Plan:
     for paths, edits in _edits(connection, program):
         path = next((other for other in paths[1:] if (top / other).exists()), paths[0])
         # One may be a link to the other, such as CLAUDE.md to AGENTS.md.
-        if (target := (top / path).resolve()) in targets:
+        if (target := real_path(top / path)) in targets:
             continue
         targets.add(target)
         change = _change(top, path, partial(edited, edits=edits))
@@ -81,11 +81,15 @@ def _restored(text: str | None, record: FileRecord, edits: list[Edit]) -> str | 
 
 
 def _change(top: Path, path: Path, edit: Callable[[Text], Text]) -> FileEdit | None:
-    """The change of one file. A link that leads out of the repository is not followed."""
+    """The change of one file. A link that leads out of the repository, or to git's own files, is
+    not followed: the repository may be anybody's."""
     file = top / path
     try:
-        if not file.resolve().is_relative_to(top):
-            raise ValueError(f"it is a link to {file.resolve()}, outside of the repository")
+        target = real_path(file)
+        if not target.is_relative_to(top):
+            raise ValueError(f"it is a link to {target}, outside of the repository")
+        if ".git" in map(str.lower, target.relative_to(top).parts):
+            raise ValueError(f"it is a link to {target}, which is git's own")
         changes = edit_of(file, edit)
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not changed: it is not UTF-8") from None

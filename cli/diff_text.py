@@ -5,11 +5,12 @@ import difflib
 import re
 from collections.abc import Iterator
 
+# Linear in the length of a line, which may be anybody's: each word is tried once, from its start.
 _SECRET_NAME = re.compile(
-    r"""(?ix) ((?:[\w.-]*(?:key|token|secret|passw|credential|auth)[\w.-]*)["']?\s*[:=]\s*)
-    (["'])(?!\$?\{|~|/)(?:(?!\2)[^\\]|\\.)+\2"""
+    r"""(?ix) ((?<![\w.-])(?=[\w.-]*?(?:key|token|secret|passw|credential|auth))[\w.-]++
+    ["']?\s*[:=]\s*) (["'])(?!\$?\{|~|/)(?:(?!\2)[^\\]|\\.)+\2"""
 )
-_TOKEN = re.compile(r"(?<![\w/.~-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[\w+-]{20,}=*(?![\w/.])")
+_TOKEN = re.compile(r"(?<![\w/.~+-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[\w+-]{20,}=*(?![\w/.])")
 MASK = GAP = "…"
 
 

@@ -1,5 +1,6 @@
 """Changes to an agent's files: computed first, so that they can be shown, then applied."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ class FileEdit(NamedTuple):
 def edit_of(path: Path, edit: Callable[[str | None], str | None]) -> list[FileEdit]:
     """The change of a file by a function of its text; none if the text stays the same. Raises
     OSError, and ValueError when the function does or the file isn't text."""
-    target = path.resolve()
+    target = real_path(path)
     before = _read(target)
     after = edit(before)
     return [] if after == before else [FileEdit(target, before, after)]
@@ -55,6 +56,12 @@ def apply(changes: Iterable[FileEdit], mode: int = 0o600) -> None:
         except OSError:
             part.unlink(missing_ok=True)
             raise
+
+
+def real_path(path: Path) -> Path:
+    """The file that a path leads to. A link in a circle leads to itself: who reads it gets an
+    OSError, which Path.resolve does not raise."""
+    return Path(os.path.realpath(path))
 
 
 def _read(path: Path) -> str | None:

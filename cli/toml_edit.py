@@ -14,7 +14,10 @@ _HEADER = re.compile(r"[ \t]*\[")
 
 def table(text: str, path: Path) -> Any:
     """The value at a path; None when there is none. Raises ValueError, which names the line."""
-    value: Any = tomllib.loads(text)
+    try:
+        value: Any = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("should have less depth") from None
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -55,6 +55,8 @@ class Node:
     """Statements of peers that a more authoritative signer overruled, by peer, since the start."""
     deleted_refused: Counter[str] = field(default_factory=Counter, repr=False)
     """What peers sent of projects that were deleted here, by peer, since the start."""
+    waiting_claims: Counter[str] = field(default_factory=Counter, repr=False)
+    """Calls of cacp/attention/claim that wait now, by address."""
     ticks: Ticks = field(default_factory=Ticks, repr=False)
     last_calls: dict[str, int] = field(default_factory=dict, repr=False)
     """The stamp of each agent's last call since the start, by address."""

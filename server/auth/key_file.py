@@ -1,5 +1,6 @@
 """A file that holds one key, readable by its owner only."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -16,9 +17,9 @@ class UnusableKeyFile(ValueError):
     """A key file that can't be used; its message is one line for the operator."""
 
 
-def make(path: Path, key: str) -> bool:
-    """Write a key to a new file, and the folders above. False when the file exists. Raises
-    OSError."""
+def make(path: Path, key: str, *, owner_like: Path | None = None) -> bool:
+    """Write a key to a new file, and the folders above. Written by root, it belongs to the owner of
+    `owner_like`, if given. False when the file exists. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -26,6 +27,10 @@ def make(path: Path, key: str) -> bool:
         return False
     try:
         with os.fdopen(descriptor, "w") as file:
+            if owner_like is not None and sys.platform != "win32" and os.geteuid() == 0:
+                owner = owner_like.stat()
+                # By the descriptor: whoever owns the folder may put a link in the file's place.
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
             file.write(key + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -41,10 +46,8 @@ def replace(path: Path, key: str, *, owner_like: Path) -> None:
     root, it belongs to the owner of `owner_like`. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)
-    make(part, key)
-    if sys.platform != "win32" and os.geteuid() == 0:
-        owner = owner_like.stat()
-        os.chown(part, owner.st_uid, owner.st_gid)
+    if not make(part, key, owner_like=owner_like):
+        raise FileExistsError(errno.EEXIST, "another program writes it", str(part))
     part.replace(path)
     sync_folder(path.parent)
 

@@ -57,11 +57,14 @@ def statement(kind: str, place: str, body: dict[str, Any]) -> bytes:
 
 
 def written_at(body: dict[str, Any]) -> int:
-    """The stamp of a signed body: of a fact, of a claim's last renewal, or of a packet."""
+    """The stamp of a signed body: of a fact or a register, of a packet, of a release, or of a
+    claim's last renewal."""
     if "timestamp" in body:
         return stamp_of(body["timestamp"])
-    stamp = body["stamp"] if "stamp" in body else max(body["claimed_at"], body["renewed_at"])
-    return int(stamp)
+    for member in ("stamp", "released_at"):
+        if member in body:
+            return int(body[member])
+    return int(max(body["claimed_at"], body["renewed_at"]))
 
 
 def signer_of(signature: str | None, own: str) -> str:

@@ -17,6 +17,8 @@ UNDER_WAY = 2 * SECOND
 """How long an answer may take to reach its session."""
 KEPT = 30 * 24 * 3600 * SECOND
 """How long it is remembered what a session was shown."""
+SESSIONS_MAX = 100
+"""Of how many sessions of an agent, the last ones, it is remembered: callers choose their names."""
 
 
 class ShownOnce(NamedTuple):

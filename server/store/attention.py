@@ -42,6 +42,8 @@ _HANDOFFS: str = SQL.handoffs_waiting_for.sql
 _ELSEWHERE: str = SQL.handoffs_elsewhere_waiting_for.sql
 
 TITLE_WIDTH = 120
+RELATED_MAX = 20
+"""The most contracts that the answer to a question is said to be about."""
 APPROVALS_MAX = 200
 """The most messages, and the most handoffs, that are listed for a human's approval."""
 
@@ -115,7 +117,12 @@ def _question(
         packet["from_agent"],
         stamp_of(packet["timestamp"]),
         packet["content"],
-        tuple(packet["related_contracts"]),
+        # Peers write anything there; an answer may only name contracts that are here.
+        tuple(
+            contract_id
+            for contract_id in packet["related_contracts"][:RELATED_MAX]
+            if contracts.header_of(db, project.project_id, contract_id) is not None
+        ),
         attention_index.replies_to(db, **at),
     )
 

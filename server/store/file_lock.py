@@ -15,6 +15,8 @@ ATTEMPTS = 5
 ATTEMPT_PAUSE = 0.02
 """Seconds between attempts: whoever asks whether a node runs holds the lock for an instant."""
 ADDRESS_MAX = 1000
+OTHERS = 0o077
+"""The permission bits of other users."""
 
 
 class ListenAddress(NamedTuple):
@@ -61,7 +63,9 @@ def lock(path: Path) -> int | None:
     else:
         os.close(descriptor)
         raise Unavailable("Another node runs on this database", reason="storage_locked")
-    # What it holds is the address of an earlier node.
+    # A copied file may be open to others, and what it holds is the address of an earlier node.
+    with suppress(OSError):
+        os.fchmod(descriptor, 0o600)
     os.ftruncate(descriptor, 0)
     return descriptor
 
@@ -76,13 +80,16 @@ def announced(path: Path) -> ListenAddress | None:
     """Where the node that runs on `path` listens; None when none runs, or it has not said.
 
     An address counts only while its writer holds the lock, and only in a file of this user or of
-    root: commands send their key there.
+    root that nobody else can open, and so lock: commands send their key there. A file that came
+    with a cloned repository is open to others.
     """
     path = path.resolve()
     try:
         with path.with_name(f"{path.name}.lock").open("rb") as file:
-            owner, text = os.fstat(file.fileno()).st_uid, file.read(ADDRESS_MAX)
-        if sys.platform != "win32" and owner not in (0, os.geteuid()):
+            state, text = os.fstat(file.fileno()), file.read(ADDRESS_MAX)
+        if sys.platform != "win32" and (
+            state.st_uid not in (0, os.geteuid()) or state.st_mode & OTHERS
+        ):
             return None
         written = json.loads(text)
         address = ListenAddress(str(written["host"]), int(written["port"]))

@@ -29,3 +29,8 @@ def drop(db: sqlite3.Connection, address: str, session: str, entry_ids: Iterable
 def expire(db: sqlite3.Connection, before: int) -> int:
     """Forget what was shown before a stamp; returns how many entries."""
     return int(SQL.expire_session_entries(db, before=before))
+
+
+def drop_older(db: sqlite3.Connection, address: str, most: int) -> None:
+    """Forget all but the `most` sessions of an agent that were shown something last."""
+    SQL.drop_older_sessions(db, address=address, most=most)

@@ -127,3 +127,18 @@ def test_a_file_that_cant_be_edited_is_named_and_nothing_changes(top: Path) -> N
     connected(top)
     assert (top / "AGENTS.md").is_symlink()
     assert "cacp_attention" in (top / "docs.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (".git/hooks/pre-commit", "which is git's own"),
+        ("sub/.git/config", "which is git's own"),
+        ("AGENTS.md", "can't be read"),
+    ],
+)
+def test_a_link_of_a_hostile_repository_is_refused(top: Path, target: str, why: str) -> None:
+    """A clone brings links, also to what git runs, and in a circle."""
+    (top / "AGENTS.md").symlink_to(target)
+    with pytest.raises(ValueError, match=rf"^AGENTS.md .*{why}"):
+        connected(top)

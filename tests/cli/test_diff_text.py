@@ -28,6 +28,13 @@ def test_secrets_are_masked(line: str, shown: str) -> None:
     assert masked(line) == shown
 
 
+@pytest.mark.parametrize("part", ["a", "key", "a+", "key ", "key='", "key=\\", "- "])
+def test_a_long_line_is_no_burden(part: str) -> None:
+    """A repository may hold a settings file of one line. In quadratic time this takes an hour."""
+    line = part * (200_000 // len(part))
+    assert masked(line)
+
+
 def test_places_that_are_apart_have_a_gap_between_them() -> None:
     before = "".join(f"{number}\n" for number in range(9))
     after = before.replace("1\n", "x\n").replace("7\n", "")

@@ -67,3 +67,8 @@ def test_what_is_no_toml_is_refused_with_its_line() -> None:
         with_table("a = 1\nb\n", AT, BODY)
     with pytest.raises(ValueError, match="line 1"):
         without_table("=", AT)
+
+
+def test_a_text_of_great_depth_is_refused() -> None:
+    with pytest.raises(ValueError, match="less depth"):
+        with_table(f"a = {'[' * 20_000}", ("b", "c"), "d = 2\n")

@@ -12,6 +12,8 @@ from schemas.acp import ACPPriority
 from schemas.attention import ClaimAttentionParams, ClaimAttentionResult
 from schemas.base import iso, present
 from server.domain import session_feed, session_text
+from server.domain.agents import identity
+from server.domain.errors import RateLimited
 from server.domain.session_feed import FeedClaim, FeedEntry
 from server.domain.untrusted import inline, message_text
 from server.methods.acp import delivery
@@ -23,6 +25,8 @@ from server.store.mailboxes import Mailbox
 
 PAUSE = 0.2
 """Seconds between two looks of a waiting call."""
+WAITING_MAX = 20
+"""Calls of one agent that wait at a time: each commit has each of them look at all that waits."""
 MOST = 200
 """Unread messages that are looked at; those behind them wait until some are acknowledged."""
 URGENT_MAIL = ("high", "critical")
@@ -41,8 +45,27 @@ async def claim(session: CallSession, params: ClaimAttentionParams) -> dict[str,
 
     For hooks and channels: one call at each turn. Messages in the answer are marked as delivered
     and stay in the inbox; messages of low priority are only counted. What a session was shown is
-    forgotten after 30 days.
+    forgotten after 30 days, and of each agent but the last 100 sessions. Of an agent, 20 calls may
+    wait at a time.
     """
+    if not params.wait:
+        return await _claim(session, params)
+    waiting, address = session.node.waiting_claims, identity(session.caller.agent_id)
+    if waiting[address] >= WAITING_MAX:
+        raise RateLimited(
+            f"You have {WAITING_MAX} calls that wait for what is new, which is the limit: end one",
+            retryAfter=5,
+        )
+    waiting[address] += 1
+    try:
+        return await _claim(session, params)
+    finally:
+        waiting[address] -= 1
+        if not waiting[address]:
+            del waiting[address]
+
+
+async def _claim(session: CallSession, params: ClaimAttentionParams) -> dict[str, Any]:
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
@@ -104,6 +127,8 @@ class ClaimPage:
             if id not in over and state != self.before.get(id)
         }
         sessions.put(db, self.address, session, changed)
+        if not self.before:
+            sessions.drop_older(db, self.address, session_feed.SESSIONS_MAX)
         for entry in self.shown:
             if entry.id in self.letters:
                 self._deliver(entry.id)

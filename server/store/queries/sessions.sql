@@ -12,3 +12,9 @@ DELETE FROM session_shown WHERE address = :address AND session = :session AND en
 
 -- name: expire_session_entries(before)!
 DELETE FROM session_shown WHERE shown_at < :before;
+
+-- name: drop_older_sessions(address, most)!
+-- All but the sessions of an agent that were shown something last.
+DELETE FROM session_shown WHERE address = :address AND session IN (
+    SELECT session FROM session_shown WHERE address = :address GROUP BY session
+    ORDER BY max(shown_at) DESC, session LIMIT -1 OFFSET :most);

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,43 @@ def test_what_root_replaces_belongs_to_the_nodes_user(file: Path, tmp_path: Path
     os.chown(own, 4_242, 4_243)
     key_file.replace(file, KEY, owner_like=own)
     assert (file.stat().st_uid, file.stat().st_gid) == (4_242, 4_243)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_root_gives_away_no_file_that_the_nodes_user_puts_in_its_place(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is the node's user's, who can swap the new file for a link at any moment."""
+    own, roots = tmp_path / "cacp.db", tmp_path / "shadow"
+    own.touch()
+    os.chown(own, 4_242, 4_243)
+    roots.write_text("of root")
+    part = file.with_name("first.key.part")
+
+    def swapped(folder: Path) -> None:
+        part.unlink()
+        part.symlink_to(roots)
+
+    monkeypatch.setattr(key_file, "sync_folder", swapped_once(swapped))
+    key_file.replace(file, KEY, owner_like=own)
+    assert (roots.stat().st_uid, roots.stat().st_gid) == (0, 0)
+
+
+def swapped_once(swap: Callable[[Path], None]) -> Callable[[Path], None]:
+    """`swap` at the first call, nothing later."""
+    calls = iter([swap])
+    return lambda folder: next(calls, lambda folder: None)(folder)
+
+
+def test_a_file_that_another_program_writes_is_not_taken(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the removal of an old part and the new one."""
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+    key_file.make(file.with_name("first.key.part"), keys.new_key())
+    with pytest.raises(FileExistsError):
+        key_file.replace(file, KEY, owner_like=tmp_path)
+    assert not file.exists()
 
 
 def test_what_is_no_key_or_no_file_is_refused(file: Path, tmp_path: Path) -> None:

@@ -6,9 +6,17 @@ import pytest
 
 from schemas.mesh import Signature
 from server.domain import authorship
-from server.domain.authorship import check_record, check_sendable, may_speak, statement
+from server.domain.authorship import (
+    check_record,
+    check_sendable,
+    may_speak,
+    statement,
+    written_at,
+)
 from server.domain.canonical import MAX_DEPTH, digest
 from server.domain.errors import InvalidInput, TooLarge
+from server.domain.lifecycle import Lifecycle
+from server.domain.registers import ClaimRelease, RepoClaim
 
 ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@2.0.0"
 AGENT = "aid://example.com/frontend@1.0.0"
@@ -85,3 +93,16 @@ def test_what_is_too_large_to_be_sent_is_told_with_its_size(
     check_record({"a": ["x" * 40] * 2}, "params")
     with pytest.raises(TooLarge, match=r"^params takes"):
         check_record({"a": ["x" * 40] * 3}, "params")
+
+
+@pytest.mark.parametrize(
+    ("body", "stamp"),
+    [
+        ({"timestamp": "1970-01-01T00:00:00.000007Z"}, 7),
+        (RepoClaim(AGENT, None, 5, 6).body(), 6),
+        (ClaimRelease(AGENT, ALPHA, 8).body(), 8),
+        (Lifecycle("archived", "Shop", ALPHA, 9).body(), 9),
+    ],
+)
+def test_when_a_signed_body_was_written(body: dict[str, Any], stamp: int) -> None:
+    assert written_at(body) == stamp

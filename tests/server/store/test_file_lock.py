@@ -90,6 +90,24 @@ def test_where_a_node_listens_is_known_while_it_runs(tmp_path: Path) -> None:
     os.close(again)
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o666])
+def test_an_address_in_a_file_that_others_can_lock_is_none(tmp_path: Path, mode: int) -> None:
+    """A clone may bring such a file with the address of a stranger, and another user of the machine
+    lock it: commands would send their key there."""
+    path = tmp_path / "node.db"
+    held = lock(path)
+    assert held is not None
+    announce(held, ListenAddress("stranger.example", 80))
+    (tmp_path / "node.db.lock").chmod(mode)
+    assert announced(path) is None
+    os.close(held)
+    again = lock(path)
+    assert again is not None
+    announce(again, ListenAddress("127.0.0.1", 9000))
+    assert announced(path) == ("127.0.0.1", 9000), "a node closes the file"
+    os.close(again)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"host": "h"}', '{"host": "h", "port": "x"}'])
 def test_what_is_no_address_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "node.db"

@@ -26,3 +26,13 @@ def test_notes_expire(db: sqlite3.Connection) -> None:
     sessions.put(db, A, "s", {"x": ShownOnce(5), "y": ShownOnce(6)})
     assert sessions.expire(db, 6) == 1
     assert set(sessions.entries(db, A, "s")) == {"y"}
+
+
+def test_of_an_agent_the_last_sessions_are_remembered(db: sqlite3.Connection) -> None:
+    """Their names are whatever a caller says, so it could fill the disk."""
+    for place in range(5):
+        sessions.put(db, A, f"s{place}", {"x": ShownOnce(place), "y": ShownOnce(9 - place)})
+    sessions.put(db, B, "s0", {"x": ShownOnce(0)})
+    sessions.drop_older(db, A, 2)
+    assert [place for place in range(5) if sessions.entries(db, A, f"s{place}")] == [0, 1]
+    assert sessions.entries(db, B, "s0")

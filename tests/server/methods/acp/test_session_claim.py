@@ -6,10 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.attention import ClaimAttentionResult
+from server.domain.session_feed import SESSIONS_MAX
+from server.methods.acp.session_claim import WAITING_MAX
 from server.store import keys
 from server.store.connection import connect
 from tests.support.mail_agent import MailAgent
+from tests.support.node import RpcError
 from tests.support.team import FRONTEND_AGENT, Team
+from tests.support.waiting import eventually
 
 
 def claim(bert: MailAgent, session: str = "s1", **how: object) -> Any:
@@ -165,3 +169,36 @@ def test_a_key_for_some_projects_sees_no_mail(anna: MailAgent, bert: MailAgent) 
         keys.add(db, key, agent_id=bert.id, repo="mail", projects=["p"], now=1)
     result = claim(replace(bert, key=key))
     assert (result["messages"], result["unread"]) == ([], 0)
+
+
+def test_what_many_sessions_were_shown_is_bounded(anna: MailAgent, bert: MailAgent) -> None:
+    sent = anna.send(bert)["message"]["id"]
+    for number in range(SESSIONS_MAX + 3):
+        assert shown(bert, f"s{number}") == [sent]
+    count = "SELECT count(DISTINCT session) FROM session_shown WHERE address = ?"
+    assert bert.node.query(count, bert.address) == [(SESSIONS_MAX,)]
+    assert shown(bert, f"s{SESSIONS_MAX + 2}") == [], "the last is remembered"
+    assert shown(bert, "s0") == [sent]
+
+
+def test_an_agent_has_a_limit_of_calls_that_wait(bert: MailAgent, anna: MailAgent) -> None:
+    results: list[list[str]] = []
+    refusals: list[str | None] = []
+
+    def wait(session: str) -> None:
+        try:
+            results.append(shown(bert, session, wait=60))
+        except RpcError as error:
+            refusals.append(error.reason)
+
+    waiting = [threading.Thread(target=wait, args=[f"w{n}"]) for n in range(WAITING_MAX + 1)]
+    for call in waiting:
+        call.start()
+    eventually(lambda: refusals)
+    assert shown(bert, "more") == [], "who does not wait is answered"
+    assert shown(anna, "others", wait=0.01) == []
+    sent = anna.send(bert)["message"]["id"]
+    for call in waiting:
+        call.join()
+    assert (results, refusals) == ([[sent]] * WAITING_MAX, ["rate_limited"])
+    assert shown(bert, "more", wait=0.01) == [sent], "their places are free"

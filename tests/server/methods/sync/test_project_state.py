@@ -8,6 +8,7 @@ import pytest
 from uuid_utils import uuid7
 
 from server.domain.identifiers import founded_by, repo_id_for
+from tests.cli.run import cacp
 from tests.server.methods.refusals import refused
 from tests.support.mesh_member import ALPHA, SOME_TIME, MeshMember
 from tests.support.node import Node
@@ -35,12 +36,15 @@ def tell(teller: MeshMember, project: str, state: str, at: int = SOME_TIME, **mo
     return teller.call("cacp/project/syncState", state=given)
 
 
-def release(by: MeshMember, project: str, of: MeshMember, at: int) -> Any:
+def release(
+    by: MeshMember, project: str, of: MeshMember, at: int, told_by: MeshMember | None = None
+) -> Any:
+    """Tell that `by` has released the repo of `of`."""
     repo_id = repo_id_for(project, of.name)
     body = {"agent_id": of.agent.partition("@1")[0], "by": by.agent, "released_at": at}
     register = body | {"repo_id": repo_id, "signature": by.signed("release", repo_id, body)}
     given = {"project_id": project, "releases": [register]}
-    return by.call("cacp/project/syncState", state=given)
+    return (told_by or by).call("cacp/project/syncState", state=given)
 
 
 def pulled(by: MeshMember, project: str) -> dict[str, Any]:
@@ -185,3 +189,17 @@ def test_a_claim_is_released_by_its_node_or_the_projects(
     assert (ended["released_at"], ended["signature"]["node"]) == (SOME_TIME + 3, beta.agent)
     unclaimed = release(beta, project, MeshMember(alpha, "nobody"), SOME_TIME)
     assert "no claim on it" in unclaimed["reason"]
+
+
+def test_a_release_counts_if_its_node_wrote_it_before_a_ban(
+    alpha: Node, beta: MeshMember, project: str
+) -> None:
+    """Others pass on what the node signed, with the rest of the project's state."""
+    mal = MeshMember(alpha, "mal").register()
+    mal.project(project, stamp=SOME_TIME - 1, repos=[mal.repo(project, SOME_TIME)])
+    banned = cacp("peers", "ban", mal.agent, db=str(alpha.db), agent_id=ALPHA)
+    assert banned.exit_code == 0, banned.stderr
+    late = release(mal, project, mal, time.time_ns() // 1000 + 1_000_000, told_by=beta)
+    assert (late["status"], "after a ban" in late["reason"]) == ("skipped", True)
+    early = release(mal, project, mal, SOME_TIME + 1, told_by=beta)
+    assert early["status"] == "updated"
