@@ -59,6 +59,7 @@ MEANINGS = {
     "sequence": "The message's number in its thread; given by the node if left out",
     "sha256": "The SHA-256 of the content, in hex",
     "session_id": "The session: what it was shown once is not shown again",
+    "session": "The session: what it was shown once is not shown again",
     "show": "unread, or all that are kept",
     "state": "How far it is",
     "status": "How far it is",

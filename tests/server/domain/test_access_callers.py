@@ -246,6 +246,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "acp/deadLetters": ALL,
     "acp/replay": PARTIES,
     "acp/claim": ALL,
+    "cacp/attention/claim": ALL,
     "acp/subscribe": ("channel_disabled",) * 5,
     "acp/unsubscribe": ALL,
     "acp/channels": ALL,
