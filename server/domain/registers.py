@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+import orjson
+
 from server.domain.agents import identity, same_agent
 from server.domain.identifiers import is_founder
 from server.domain.immutable import order
@@ -52,14 +54,39 @@ class ClaimRelease(NamedTuple):
         return {"agent_id": self.agent_id, "by": self.by, "released_at": self.released_at}
 
 
-def latest_releases(releases: Iterable[ClaimRelease]) -> dict[str, ClaimRelease]:
-    """The release that counts for each agent: the latest, with equal stamps the larger text."""
+class StatedRelease(NamedTuple):
+    """A release, and the node that signed it. Of one node the latest counts for each agent."""
+
+    node: str
+    release: ClaimRelease
+
+
+def releases_that_count(
+    project_id: str, claims: Iterable[RepoClaim], stated: Iterable[StatedRelease]
+) -> dict[str, ClaimRelease]:
+    """The release that counts for each agent: the latest, with equal stamps the larger text, of
+    those whose nodes may end the agent's claim.
+
+    It follows from the claims and the statements alone, so that nodes which hold the same of both
+    agree, whatever came first: a later renewal through another node may change who may end a claim.
+    """
+    signers = {identity(claim.agent_id): _signer(claim.signature) for claim in _newest(claims)}
     latest: dict[str, ClaimRelease] = {}
-    for release in releases:
-        known = latest.get(release.agent_id)
-        if known is None or _order_of(known) < _order_of(release):
-            latest[release.agent_id] = release
+    for node, release in stated:
+        agent = release.agent_id
+        if agent not in signers:
+            continue
+        if signers[agent] != _signer(release.signature) and not is_founder(project_id, node):
+            continue
+        known = latest.get(agent)
+        if known is None or order_of(known) < order_of(release):
+            latest[agent] = release
     return latest
+
+
+def _signer(signature: str | None) -> str | None:
+    """The node that a kept signature names, without its version; None for this node."""
+    return None if signature is None else identity(str(orjson.loads(signature)["node"]))
 
 
 def is_released(claim: RepoClaim, releases: Mapping[str, ClaimRelease]) -> bool:
@@ -85,15 +112,20 @@ def settle(
     Of one agent's claims the one that was renewed last counts. Equal times are ordered by the text,
     so that every node with the same claims finds the same holder.
     """
+    return sorted(
+        _newest(claims),
+        key=lambda claim: (is_released(claim, releases or {}), claim.claimed_at, claim.agent_id),
+    )
+
+
+def _newest(claims: Iterable[RepoClaim]) -> list[RepoClaim]:
+    """Of each agent the claim that was renewed last."""
     latest: dict[str, RepoClaim] = {}
     for claim in claims:
         known = latest.get(identity(claim.agent_id))
         if known is None or _renewal(known) < _renewal(claim):
             latest[identity(claim.agent_id)] = claim
-    return sorted(
-        latest.values(),
-        key=lambda claim: (is_released(claim, releases or {}), claim.claimed_at, claim.agent_id),
-    )
+    return list(latest.values())
 
 
 def later(
@@ -137,7 +169,7 @@ def _renewal(claim: RepoClaim) -> tuple[Any, ...]:
     return claim.renewed_at, -claim.claimed_at, claim.agent_id, claim.agent_endpoint or ""
 
 
-def _order_of(release: ClaimRelease) -> tuple[int, str]:
+def order_of(release: ClaimRelease) -> tuple[int, str]:
     return release.released_at, release.by
 
 

@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterator
 
 from server.domain.agents import identity, same_agent
 from server.domain.authorship import signer_of
-from server.domain.registers import ClaimRelease, RepoClaim, is_released
+from server.domain.registers import (
+    ClaimRelease,
+    RepoClaim,
+    StatedRelease,
+    is_released,
+    releases_that_count,
+)
 from server.domain.registers import settle as settled_claims
 from server.store.sql import SQL
 
@@ -45,7 +51,7 @@ def is_signed_by(db: sqlite3.Connection, project_id: str, node: str, own: str) -
 
 
 def releases(db: sqlite3.Connection, project_id: str, repo_id: str) -> dict[str, ClaimRelease]:
-    """The releases of claims on a repo, by agent."""
+    """The releases that count of claims on a repo, by agent."""
     rows = SQL.releases_of_repo(db, project_id=project_id, repo_id=repo_id)
     return {row[0]: ClaimRelease(*row) for row in rows}
 
@@ -55,17 +61,25 @@ def is_released_from(db: sqlite3.Connection, project_id: str, repo_id: str, agen
     return identity(agent_id) in releases(db, project_id, repo_id)
 
 
-def releases_of(db: sqlite3.Connection, project_id: str) -> list[tuple[str, ClaimRelease]]:
-    """All releases of claims in a project, each with its repo."""
-    rows = SQL.releases_of_project(db, project_id=project_id)
-    return [(row[0], ClaimRelease(*row[1:])) for row in rows]
+def stated_releases(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[StatedRelease]:
+    """What each node has stated of claims on a repo, whether it counts or not."""
+    rows = SQL.stated_releases_of_repo(db, project_id=project_id, repo_id=repo_id)
+    return [StatedRelease(row[0], ClaimRelease(*row[1:])) for row in rows]
 
 
-def put_release(
-    db: sqlite3.Connection, project_id: str, repo_id: str, release: ClaimRelease
+def stated_in(db: sqlite3.Connection, project_id: str) -> list[tuple[str, StatedRelease]]:
+    """What each node has stated of claims in a project, each with its repo."""
+    rows = SQL.stated_releases_of_project(db, project_id=project_id)
+    return [(row[0], StatedRelease(row[1], ClaimRelease(*row[2:]))) for row in rows]
+
+
+def state_release(
+    db: sqlite3.Connection, project_id: str, repo_id: str, node: str, release: ClaimRelease
 ) -> None:
-    """Store a release, in place of an earlier one of the same agent, and settle the claims."""
-    SQL.put_release(db, project_id=project_id, repo_id=repo_id, **release._asdict())
+    """Store a node's release, in place of its earlier one of the same agent, and settle the
+    claims."""
+    place = {"project_id": project_id, "repo_id": repo_id, "node": identity(node)}
+    SQL.put_stated_release(db, **place, **release._asdict())
     settle(db, project_id, repo_id, every(db, project_id, repo_id))
 
 
@@ -96,9 +110,12 @@ def settle(
 ) -> list[RepoClaim]:
     """Replace the claims on a repo by one for each agent, which are returned. The first one holds
     the repo, unless it is released."""
-    ended = releases(db, project_id, repo_id)
-    settled = settled_claims(claims, ended)
     place = {"project_id": project_id, "repo_id": repo_id}
+    ended = releases_that_count(project_id, claims, stated_releases(db, project_id, repo_id))
+    SQL.drop_releases_of_repo(db, **place)
+    for release in ended.values():
+        SQL.put_release(db, **place, **release._asdict())
+    settled = settled_claims(claims, ended)
     SQL.drop_lost_claims(db, **place)
     held = settled[:1] if settled and not is_released(settled[0], ended) else []
     if not held:

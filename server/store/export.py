@@ -22,7 +22,7 @@ ENTITIES = (
     "repos",
     "aliases",
     "claim_conflicts",
-    "claim_releases",
+    "stated_releases",
     "project_lifecycle",
     "contracts",
     "facts",

@@ -47,6 +47,7 @@ def remove_content(db: sqlite3.Connection, project_id: str) -> dict[str, Any]:
         SQL.drop_opening_counts_of_project,
         SQL.drop_aliases,
         SQL.drop_releases,
+        SQL.drop_stated_releases,
         SQL.drop_claim_conflicts,
         SQL.drop_repos,
         SQL.drop_project,

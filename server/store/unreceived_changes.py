@@ -115,10 +115,10 @@ def _restamp_project(db: sqlite3.Connection, project_id: str, moved: Shift) -> N
     register = lifecycle.find(db, project_id)
     if register is not None and register.signature is None:
         lifecycle.put(db, project_id, register._replace(stamp=moved.move(register.stamp)))
-    for repo_id, release in claims.releases_of(db, project_id):
+    for repo_id, (by_node, release) in claims.stated_in(db, project_id):
         if release.signature is None:
             again = release._replace(released_at=moved.move(release.released_at))
-            claims.put_release(db, project_id, repo_id, again)
+            claims.state_release(db, project_id, repo_id, by_node, again)
     header = projects.header(db, project_id)
     if header is None:
         return

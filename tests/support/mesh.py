@@ -107,6 +107,8 @@ def state(node: Queried) -> str:
         " agent_id, agent_endpoint, claimed_at FROM repos",
         "lost": "SELECT project_id, repo_id, agent_id, claimed_at FROM claim_conflicts",
         "lifecycle": "SELECT project_id, state, name, by_agent, stamp FROM project_lifecycle",
+        "stated": "SELECT project_id, repo_id, agent_id, node, by_agent, released_at"
+        " FROM stated_releases",
         "released": "SELECT project_id, repo_id, agent_id, released_at FROM claim_releases",
         "facts": "SELECT contract_id, kind, key, stamp, body FROM facts",
         "contracts": "SELECT contract_id, version, status, document, history FROM contracts",

@@ -91,7 +91,7 @@ def reassign(ctx: Context, params: ReassignRepoParams) -> dict[str, Any]:
 def _end(ctx: Context, project_id: str, repo_id: str, claim: RepoClaim) -> None:
     stamp = ctx.after(max(claim.claimed_at, claim.renewed_at))
     ended = ClaimRelease(identity(claim.agent_id), ctx.caller.agent_id, stamp)
-    claims.put_release(ctx.db, project_id, repo_id, ended)
+    claims.state_release(ctx.db, project_id, repo_id, ctx.node.agent_id, ended)
 
 
 def _check_releasable(ctx: Context, project_id: str, member: RepoMember, claim: RepoClaim) -> None:

@@ -186,7 +186,7 @@ class MessageBuilder:
     def _state_of_project(self, project_id: str) -> list[Message]:
         """The lifecycle and the releases of a project; no message if there are none."""
         register = lifecycle.find(self._db, project_id)
-        releases = claims.releases_of(self._db, project_id)
+        releases = claims.stated_in(self._db, project_id)
         if register is None and not releases:
             return []
         state: dict[str, Any] = {"project_id": project_id}
@@ -197,7 +197,7 @@ class MessageBuilder:
         state["releases"] = [
             self._registered("release", repo_id, release.body(), release.signature)
             | {"repo_id": repo_id}
-            for repo_id, release in releases
+            for repo_id, (_, release) in releases
         ]
         return [{"method": "cacp/project/syncState", "params": {"state": state}}]
 

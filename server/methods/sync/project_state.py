@@ -8,7 +8,7 @@ from schemas.sync import SyncResult
 from server.domain.agents import identity, same_agent
 from server.domain.authorship import signer_of
 from server.domain.lifecycle import Lifecycle, may_set, replaces
-from server.domain.registers import ClaimRelease, latest_releases, may_release
+from server.domain.registers import ClaimRelease, may_release, order_of
 from server.methods.base import Context, writes
 from server.methods.cacp.authority import has_standing
 from server.methods.cacp.lifecycle import apply
@@ -80,8 +80,12 @@ class ProjectStateMerge:
         ctx, repo_id, signature = self._ctx, register.repo_id, register.signature
         agent, kept = identity(register.agent_id), kept_of(ctx, signature)
         sent = ClaimRelease(agent, register.by, register.released_at, kept)
-        known = claims.releases(ctx.db, project_id, repo_id)
-        if latest_releases([*known.values(), sent])[agent] is not sent:
+        if any(
+            same_agent(node, signature.node)
+            and known.agent_id == agent
+            and order_of(known) >= order_of(sent)
+            for node, known in claims.stated_releases(ctx.db, project_id, repo_id)
+        ):
             return False
         claim = next(
             (
@@ -99,9 +103,7 @@ class ProjectStateMerge:
         through = signer_of(claim.signature, ctx.node.agent_id)
         if not may_release(project_id, signature.node, through):
             ctx.node.overruled[self._message.source] += 1
-            reason = f"{signature.node}, which signed it, may not release {agent}"
-            self._message.skip("repo", repo_id, reason)
-            return False
-        claims.put_release(ctx.db, project_id, repo_id, sent)
+        # Kept in any case: it counts, here as everywhere, once that node's claim of the agent does.
+        claims.state_release(ctx.db, project_id, repo_id, signature.node, sent)
         ctx.record("repo", repo_id, project_id, "released")
         return True

@@ -9,7 +9,20 @@ CREATE TABLE project_lifecycle (
     signature  TEXT
 );
 
--- An agent's claims on a repo end that were made up to `released_at`. `agent_id` has no version.
+-- What nodes have stated: an agent's claims on a repo end that were made up to `released_at`.
+-- `agent_id` has no version, `node` signed.
+CREATE TABLE stated_releases (
+    project_id  TEXT NOT NULL,
+    repo_id     TEXT NOT NULL,
+    agent_id    TEXT NOT NULL,
+    node        TEXT NOT NULL,
+    by_agent    TEXT NOT NULL,
+    released_at BIGINT NOT NULL,
+    signature   TEXT,
+    PRIMARY KEY (project_id, repo_id, agent_id, node)
+);
+
+-- The statement that counts for each agent, derived from those and from the claims.
 CREATE TABLE claim_releases (
     project_id  TEXT NOT NULL,
     repo_id     TEXT NOT NULL,

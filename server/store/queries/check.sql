@@ -13,5 +13,5 @@ SELECT max(
     (SELECT coalesce(max(stamp), 0) FROM files),
     (SELECT coalesce(max(stamp), 0) FROM file_requests),
     (SELECT coalesce(max(stamp), 0) FROM project_lifecycle),
-    (SELECT coalesce(max(released_at), 0) FROM claim_releases)
+    (SELECT coalesce(max(released_at), 0) FROM stated_releases)
 );

@@ -33,16 +33,27 @@ WHERE project_id = :project_id AND repo_id = :repo_id;
 SELECT agent_id, by_agent, released_at, signature FROM claim_releases
 WHERE project_id = :project_id AND repo_id = :repo_id;
 
--- name: releases_of_project(project_id)
-SELECT repo_id, agent_id, by_agent, released_at, signature FROM claim_releases
-WHERE project_id = :project_id ORDER BY repo_id, agent_id;
+-- name: stated_releases_of_repo(project_id, repo_id)
+SELECT node, agent_id, by_agent, released_at, signature FROM stated_releases
+WHERE project_id = :project_id AND repo_id = :repo_id;
+
+-- name: stated_releases_of_project(project_id)
+SELECT repo_id, node, agent_id, by_agent, released_at, signature FROM stated_releases
+WHERE project_id = :project_id ORDER BY repo_id, agent_id, node;
 
 -- name: release_states(project_id)
-SELECT 'released', repo_id, agent_id, by_agent, released_at FROM claim_releases
+SELECT 'released', repo_id, agent_id, node, by_agent, released_at FROM stated_releases
 WHERE project_id = :project_id;
+
+-- name: put_stated_release(project_id, repo_id, node, agent_id, by, released_at, signature)!
+INSERT INTO stated_releases (project_id, repo_id, agent_id, node, by_agent, released_at, signature)
+VALUES (:project_id, :repo_id, :agent_id, :node, :by, :released_at, :signature)
+ON CONFLICT (project_id, repo_id, agent_id, node) DO UPDATE SET by_agent = excluded.by_agent,
+    released_at = excluded.released_at, signature = excluded.signature;
+
+-- name: drop_releases_of_repo(project_id, repo_id)!
+DELETE FROM claim_releases WHERE project_id = :project_id AND repo_id = :repo_id;
 
 -- name: put_release(project_id, repo_id, agent_id, by, released_at, signature)!
 INSERT INTO claim_releases (project_id, repo_id, agent_id, by_agent, released_at, signature)
-VALUES (:project_id, :repo_id, :agent_id, :by, :released_at, :signature)
-ON CONFLICT (project_id, repo_id, agent_id) DO UPDATE SET by_agent = excluded.by_agent,
-    released_at = excluded.released_at, signature = excluded.signature;
+VALUES (:project_id, :repo_id, :agent_id, :by, :released_at, :signature);

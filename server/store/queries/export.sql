@@ -14,9 +14,9 @@ SELECT project_id, alias, repo_id FROM repo_aliases ORDER BY project_id, alias;
 SELECT project_id, repo_id, agent_id, agent_endpoint, claimed_at
 FROM claim_conflicts ORDER BY project_id, repo_id, agent_id;
 
--- name: export_claim_releases()
-SELECT project_id, repo_id, agent_id, by_agent, released_at
-FROM claim_releases ORDER BY project_id, repo_id, agent_id;
+-- name: export_stated_releases()
+SELECT project_id, repo_id, agent_id, node, by_agent, released_at
+FROM stated_releases ORDER BY project_id, repo_id, agent_id, node;
 
 -- name: export_project_lifecycle()
 SELECT project_id, state, name, by_agent, stamp

@@ -61,6 +61,9 @@ DELETE FROM repo_aliases WHERE project_id = :project_id;
 -- name: drop_releases(project_id)!
 DELETE FROM claim_releases WHERE project_id = :project_id;
 
+-- name: drop_stated_releases(project_id)!
+DELETE FROM stated_releases WHERE project_id = :project_id;
+
 -- name: drop_claim_conflicts(project_id)!
 DELETE FROM claim_conflicts WHERE project_id = :project_id;
 

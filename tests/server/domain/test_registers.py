@@ -12,12 +12,13 @@ from server.domain.identifiers import founded_by
 from server.domain.registers import (
     ClaimRelease,
     RepoClaim,
+    StatedRelease,
     Weight,
     gives_way,
     is_released,
     later,
-    latest_releases,
     may_release,
+    releases_that_count,
     settle,
     weight_on_repo,
 )
@@ -58,6 +59,10 @@ def test_joining_again_keeps_the_place() -> None:
     assert settle([first, RepoClaim("peer-7", None, 5, 5), again])[0] == again
 
 
+SIGNERS = ("aid://x/h", "aid://x/m", "aid://x/o")
+SIGNATURES = {node: None if node == SIGNERS[2] else f'{{"node":"{node}@1"}}' for node in SIGNERS}
+"""As the third of them keeps the signatures of all."""
+PLAIN = str(UUID(int=0))
 RELEASES = st.lists(
     st.builds(
         ClaimRelease,
@@ -68,6 +73,22 @@ RELEASES = st.lists(
     ),
     max_size=5,
 )
+STATED = st.lists(
+    st.builds(
+        lambda node, agent, at: StatedRelease(
+            node, ClaimRelease(agent, "op", at, SIGNATURES[node])
+        ),
+        st.sampled_from(SIGNERS),
+        st.sampled_from(["aid://x/a", "aid://x/b", "peer-7"]),
+        st.integers(0, 5),
+    ),
+    max_size=5,
+)
+
+
+def counted(claims: list[RepoClaim], releases: list[ClaimRelease]) -> dict[str, ClaimRelease]:
+    """The releases of this node, which signed all claims too."""
+    return releases_that_count(PLAIN, claims, [StatedRelease(SIGNERS[2], one) for one in releases])
 
 
 @given(CLAIMS, CLAIMS, RELEASES, RELEASES)
@@ -77,21 +98,36 @@ def test_releases_join_alike_in_any_order_and_with_late_claims(
     some: list[ClaimRelease],
     more: list[ClaimRelease],
 ) -> None:
-    ended = latest_releases([*some, *more])
-    assert ended == latest_releases([*more, *some])
-    assert ended == latest_releases([*latest_releases(some).values(), *more, *more])
-    final = settle([*ours, *theirs], ended)
-    first = settle(ours, latest_releases(some))
+    every = [*ours, *theirs]
+    ended = counted(every, [*some, *more])
+    assert ended == counted([*theirs, *ours], [*more, *some])
+    assert ended == counted(every, [*counted(every, some).values(), *more, *more])
+    final = settle(every, ended)
+    first = settle(ours, counted(ours, some))
     assert settle([*first, *theirs], ended) == final
     assert settle([*theirs, *settle(ours)], ended) == final
     assert set(final) == set(settle([*ours, *theirs])), "no claim is forgotten"
+
+
+@given(CLAIMS, STATED, st.sampled_from(SIGNERS))
+def test_a_release_counts_only_of_who_signed_the_claim_that_counts(
+    claims: list[RepoClaim], stated: list[StatedRelease], node: str
+) -> None:
+    signed = [claim._replace(signature=SIGNATURES[node]) for claim in claims]
+    counting = releases_that_count(PLAIN, signed, stated)
+    assert all(release.signature == SIGNATURES[node] for release in counting.values())
+    assert counting == releases_that_count(PLAIN, signed[::-1], stated[::-1])
+    claimed = {identity(claim.agent_id) for claim in claims}
+    assert set(counting) == {
+        release.agent_id for by, release in stated if by == node and release.agent_id in claimed
+    }
 
 
 @given(CLAIMS, RELEASES)
 def test_who_was_released_holds_nothing_until_it_claims_anew(
     claims: list[RepoClaim], releases: list[ClaimRelease]
 ) -> None:
-    ended = latest_releases(releases)
+    ended = counted(claims, releases)
     settled = settle(claims, ended)
     held = [claim for claim in settled if not is_released(claim, ended)]
     assert settled[: len(held)] == held

@@ -1,9 +1,10 @@
 """Claims on disk (design §5)."""
 
 import sqlite3
+from itertools import permutations
 
 from server.domain.identifiers import repo_id_for
-from server.domain.registers import RepoClaim
+from server.domain.registers import ClaimRelease, RepoClaim
 from server.store import claims, projects
 from server.store.projects import ProjectHeader
 from tests.server.store.conftest import PROJECT
@@ -31,3 +32,32 @@ def test_joining_again_keeps_when_it_was_claimed(
     projects.update_claim(db, PROJECT, REPO, "aid://x/a@1", None, 5)
     projects.update_claim(db, PROJECT, REPO, "aid://x/a@1", "http://new", 9)
     assert claims.holder(db, PROJECT, REPO) == RepoClaim("aid://x/a@1", "http://new", 5, 9)
+
+
+def test_whoever_may_end_a_claim_is_the_same_in_any_order(
+    db: sqlite3.Connection, project: ProjectHeader
+) -> None:
+    """An agent's claim is renewed through another node, while the first node releases it."""
+    first = RepoClaim("aid://x/a@1", None, 1, 1, '{"node":"aid://x/n@1"}')
+    renewed = RepoClaim("aid://x/a@1", None, 2, 3, '{"node":"aid://x/m@1"}')
+    release = ClaimRelease("aid://x/a", "op", 5, '{"node":"aid://x/n@1"}')
+
+    def claim(one: RepoClaim) -> None:
+        claims.settle(db, PROJECT, REPO, [*claims.every(db, PROJECT, REPO), one])
+
+    def outcome(steps: tuple[object, ...]) -> object:
+        db.execute("SAVEPOINT start")
+        for step in steps:
+            if isinstance(step, RepoClaim):
+                claim(step)
+            else:
+                claims.state_release(db, PROJECT, REPO, "aid://x/n@1", release)
+        ended = claims.holder(db, PROJECT, REPO), claims.releases(db, PROJECT, REPO)
+        db.execute("ROLLBACK TO start")
+        return ended
+
+    outcomes = [outcome(steps) for steps in permutations((first, renewed, release))]
+    assert outcomes == [(renewed, {})] * 6
+    claim(first)
+    claims.state_release(db, PROJECT, REPO, "aid://x/n@1", release)
+    assert claims.holder(db, PROJECT, REPO) is None
