@@ -1,5 +1,6 @@
 """Fixtures on real nodes. One node serves a whole session; each test gets a project of its own."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -23,9 +24,17 @@ temp_folder.take()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A slow machine is no failure; on CI the same examples every time.
-settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("suite")
+# A slow machine is no failure; on CI the same examples every time. The soak tries more of them.
+settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ, max_examples=60)
+settings.register_profile("soak", deadline=None)
+settings.load_profile("soak" if os.environ.get("TEST_PACE") == "real" else "suite")
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays, so the garbage collector need not go through it at each turn."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)
