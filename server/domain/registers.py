@@ -76,7 +76,8 @@ def releases_that_count(
         agent = release.agent_id
         if agent not in signers:
             continue
-        if signers[agent] != _signer(release.signature) and not is_founder(project_id, node):
+        is_own = signers[agent] is None and release.signature is None
+        if not is_own and not may_release(project_id, node, signers[agent]):
             continue
         known = latest.get(agent)
         if known is None or order_of(known) < order_of(release):
@@ -85,8 +86,8 @@ def releases_that_count(
 
 
 def _signer(signature: str | None) -> str | None:
-    """The node that a kept signature names, without its version; None for this node."""
-    return None if signature is None else identity(str(orjson.loads(signature)["node"]))
+    """The node that a kept signature names; None for this node."""
+    return None if signature is None else str(orjson.loads(signature)["node"])
 
 
 def is_released(claim: RepoClaim, releases: Mapping[str, ClaimRelease]) -> bool:
