@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -28,6 +29,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ, max_examples=60)
 settings.register_profile("soak", deadline=None)
 settings.load_profile("soak" if os.environ.get("TEST_PACE") == "real" else "suite")
+
+
+HAS = {"root": os.geteuid() == 0, "node": shutil.which("node") is not None}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what this machine can't show; a skipped test is one that should have run."""
+    lacking = [
+        item for item in items if any(not HAS[mark.args[0]] for mark in item.iter_markers("needs"))
+    ]
+    if lacking:
+        config.hook.pytest_deselected(items=lacking)
+        items[:] = [item for item in items if item not in lacking]
 
 
 def pytest_collection_finish() -> None:

@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -217,7 +216,7 @@ console.log(JSON.stringify({ parts: message.parts, tool, quiet, prompted }))
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="opencode runs plugins, and Node does")
+@pytest.mark.needs("node")
 def test_the_plugin_shows_what_the_hook_prints(tmp_path: Path) -> None:
     """Opencode's own events; the command is one that prints its event and its session."""
     script = tmp_path / "hook.py"

@@ -55,7 +55,7 @@ def test_a_file_that_is_open_to_others_is_refused(file: Path, mode: int) -> None
     assert KEY not in str(refusal.value)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.needs("root")
 def test_a_file_of_another_user_is_refused(file: Path, tmp_path: Path) -> None:
     key_file.make(file, KEY)
     os.chown(file, 4_242, -1)
@@ -67,7 +67,7 @@ def test_a_file_of_another_user_is_refused(file: Path, tmp_path: Path) -> None:
     assert read(file, own) == KEY, "root reads the file of the node's user"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.needs("root")
 def test_what_root_replaces_belongs_to_the_nodes_user(file: Path, tmp_path: Path) -> None:
     own = tmp_path / "cacp.db"
     own.touch()
@@ -76,7 +76,7 @@ def test_what_root_replaces_belongs_to_the_nodes_user(file: Path, tmp_path: Path
     assert (file.stat().st_uid, file.stat().st_gid) == (4_242, 4_243)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.needs("root")
 def test_root_gives_away_no_file_that_the_nodes_user_puts_in_its_place(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
