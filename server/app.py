@@ -35,6 +35,9 @@ from server.mesh.handshake_server import HandshakeServer
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
 from server.node import Node
+from server.page.entrance import KeyEntrance
+from server.page.live import LivePages
+from server.page.routes import PageParts, page_routes
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
@@ -128,6 +131,7 @@ class _Parts:
             settings.event_streams_per_caller,
             loops,
         )
+        self.live = LivePages(database, loops, settings.event_streams)
         self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
         self.audit = ContentAudit(database, loops)
 
@@ -145,6 +149,7 @@ class _Parts:
             HandoffWorker(settings, database, node, loops),
             self.audit,
             self.mcp,
+            self.live,
         )
 
     @asynccontextmanager
@@ -171,7 +176,11 @@ class _Parts:
             Route(MCP_PATH, self.mcp, methods=["POST"]),
             *routes(self.state),
             *discovery_routes(self.state, self.discovery),
+            *page_routes(self._page()),
         ]
+
+    def _page(self) -> PageParts:
+        return PageParts(self.state, KeyEntrance(self.admission), self.live, self.stopping)
 
     def register_metrics(self) -> None:
         metrics, database = self.metrics, self.database

@@ -294,9 +294,7 @@ class Dispatcher:
         Forbidden, TooLarge, InvalidInput or RateLimited."""
         caller = context.caller
         self._node.last_calls[identity(caller.agent_id)] = self._database.now()
-        access.check_trust(caller.trust, method.access, is_own=caller.is_own_agent)
-        if method.reach == "node":
-            check_unrestricted(caller.projects)
+        check_access(method, caller)
         if context.body_size > context.body_limit and not method.large:
             raise TooLarge(
                 f"The body has {context.body_size} bytes; {method.name} accepts "
@@ -305,14 +303,7 @@ class Dispatcher:
             )
         if context.may_be_deep and jsonrpc.is_deep(given):
             raise InvalidInput(f"params are nested deeper than {jsonrpc.DEPTH_MAX} levels")
-        present = {name: value for name, value in given.items() if value is not None}
-        try:
-            params = method.params.model_validate(present, by_alias=True)
-        except ValidationError as error:
-            reason = method.guard.reason if method.guard else None
-            raise invalid_input(error, reason=reason, model=method.params) from None
-        if method.reach == "project":
-            check_project(caller.projects, params.project_id)  # type: ignore[attr-defined]
+        params = checked_params(method, caller, given)
         more = method.weight(params) - 1 if method.weight is not None else 0
         if more > 0:
             context.charge(more)
@@ -406,6 +397,27 @@ class Dispatcher:
             # After the transaction, which wrote nothing: no other write waits for that node.
             return await self._others.forward(result)
         return result
+
+
+def check_access(method: Method, caller: Caller) -> None:
+    """Raises Forbidden for a caller that may not call the method with any params."""
+    access.check_trust(caller.trust, method.access, is_own=caller.is_own_agent)
+    if method.reach == "node":
+        check_unrestricted(caller.projects)
+
+
+def checked_params(method: Method, caller: Caller, given: dict[str, Any]) -> Any:
+    """The validated params of a call by a caller that `check_access` let pass. Raises Forbidden for
+    a project that is not the caller's, and InvalidInput."""
+    present = {name: value for name, value in given.items() if value is not None}
+    try:
+        params = method.params.model_validate(present, by_alias=True)
+    except ValidationError as error:
+        reason = method.guard.reason if method.guard else None
+        raise invalid_input(error, reason=reason, model=method.params) from None
+    if method.reach == "project":
+        check_project(caller.projects, params.project_id)  # type: ignore[attr-defined]
+    return params
 
 
 def _with_instead(refusal: Refusal, method: Method) -> Refusal:

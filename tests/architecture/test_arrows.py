@@ -28,6 +28,7 @@ FLOORS = (
     "server.http",
     "server.discovery",
     "server.mcp_tools",
+    "server.page",
     "server.node_metrics",
     "server.app",
     "server.serve",

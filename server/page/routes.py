@@ -1,0 +1,217 @@
+"""The routes of the page: each view and its `.json` twin, the assets, and the live stream."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+
+import anyio
+import orjson
+import structlog
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from server.domain.errors import NotFound, Refusal
+from server.http.event_stream import start_of
+from server.http.responses import refusal_response
+from server.http.routes import PING_SECONDS, AppState, answering, json_response
+from server.methods.base import CallSession, Context
+from server.page import assets
+from server.page.entrance import Entrance
+from server.page.live import Interest, LivePages
+from server.page.rendering import render
+from server.page.view import Page, PageCall, View, url_of
+from server.page.viewer import Viewer
+from server.page.views import VIEWS
+from server.store import changes
+
+log = structlog.get_logger()
+
+HOME = "attention"
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """What the routes of the page use."""
+
+    state: AppState
+    entrance: Entrance
+    live: LivePages
+    stopping: asyncio.Event
+
+
+def page_routes(parts: PageParts) -> list[Route]:
+    """All routes of the page. A twin stands before its view, whose path would take it too."""
+    home = VIEWS[HOME]
+    return [
+        Route("/", partial(_front, parts, home), methods=["GET"]),
+        Route("/ui", partial(_html, parts, home)),
+        Route("/ui/events", _events(parts)),
+        Route(f"{assets.PREFIX}{{name}}", assets.serve),
+        *(Route(f"{view.path}.json", _twin(parts, view)) for view in VIEWS.values()),
+        *(Route(view.path, partial(_html, parts, view)) for view in VIEWS.values()),
+        Route("/ui/{rest:path}", partial(_nowhere, parts)),
+    ]
+
+
+async def _front(parts: PageParts, home: View, request: Request) -> Response:
+    """The home page for a browser; for others the refusal of before."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise HTTPException(405, headers={"Allow": "POST"})
+    return await _html(parts, home, request)
+
+
+async def _html(parts: PageParts, view: View, request: Request) -> Response:
+    return await guarded_page(parts, request, partial(_shown, parts, view, request))
+
+
+async def guarded_page(
+    parts: PageParts, request: Request, show: Callable[[Viewer], Awaitable[Response]]
+) -> Response:
+    """What `show` answers a viewer who may come in; a refusal as a page."""
+    viewer = None
+    try:
+        viewer = await parts.entrance.enter(request)
+        response = await show(viewer)
+    except Refusal as refusal:
+        response = _refused(parts, refusal, viewer)
+    response.headers.update(HEADERS)
+    if viewer is not None and viewer.cookie is not None:
+        response.headers.append("set-cookie", viewer.cookie)
+    return response
+
+
+async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer) -> Response:
+    def make(ctx: Context) -> str:
+        began = time.thread_time()
+        page = view.load(_call(parts, request, viewer, ctx))
+        text = render(
+            view.template,
+            now=ctx.stamp,
+            page=page,
+            view=view,
+            viewer=viewer,
+            path=url_of(view.name, **request.path_params),
+            query=request.query_params,
+            project_id=request.path_params.get("project_id"),
+            seq=f"{parts.state.epoch}:{changes.newest(ctx.db)}",
+            node=parts.state.node,
+        )
+        parts.live.spent(time.thread_time() - began)
+        return text
+
+    return HTMLResponse(await _session(parts, viewer, view).read_wide(make))
+
+
+def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Response]]:
+    async def twin(request: Request) -> Response:
+        viewer = await parts.entrance.enter(request)
+
+        def make(ctx: Context) -> bytes:
+            page: Page = view.load(_call(parts, request, viewer, ctx))
+            return orjson.dumps(page)
+
+        body = await _session(parts, viewer, view).read_wide(make)
+        response = json_response(body)
+        response.headers["cache-control"] = "no-store"
+        if viewer.cookie is not None:
+            response.headers.append("set-cookie", viewer.cookie)
+        return response
+
+    return answering(twin)
+
+
+def _call(parts: PageParts, request: Request, viewer: Viewer, ctx: Context) -> PageCall:
+    query = {name: value for name, value in request.query_params.items() if value}
+    return PageCall(ctx, viewer, parts.state, request.path_params, query)
+
+
+def _session(parts: PageParts, viewer: Viewer, view: View) -> CallSession:
+    state = parts.state
+    return CallSession(
+        state.database, viewer.caller, state.node, f"page/{view.name}", parts.stopping
+    )
+
+
+def _refused(parts: PageParts, refusal: Refusal, viewer: Viewer | None) -> Response:
+    status, _, headers = refusal_response(refusal)
+    text = render(
+        "refused.html",
+        now=parts.state.database.now(),
+        refusal=refusal,
+        status=status,
+        phrase=HTTPStatus(status).phrase,
+        viewer=viewer,
+    )
+    extra = {name.decode(): value.decode() for name, value in headers}
+    return HTMLResponse(text, status, extra)
+
+
+async def _nowhere(parts: PageParts, request: Request) -> Response:
+    async def nothing(viewer: Viewer) -> Response:
+        raise NotFound("There is no such page; the menu has those that there are", kind="page")
+
+    return await guarded_page(parts, request, nothing)
+
+
+def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
+    """The live stream of one open page: `changed` when it should look again."""
+
+    async def stream(request: Request) -> Response:
+        viewer = await parts.entrance.enter(request)
+        state, query = parts.state, request.query_params
+        view = VIEWS.get(query.get("view", ""))
+        if view is None:
+            raise NotFound("view: names no view of the page", kind="page")
+        interest = Interest(view.kinds, query.get("project"), viewer.caller.projects)
+        last = request.headers.get("last-event-id") or query.get("after")
+        after = start_of(last, state.epoch, state.database.read(changes.newest))
+        parts.live.check_room()
+        stopping = anyio.Event()
+
+        async def body() -> AsyncIterator[ServerSentEvent]:
+            yield ServerSentEvent(comment="cacp page", retry=1000)
+            async with aclosing(parts.live.follow(interest, after, stopping)) as seqs:
+                async for seq in seqs:
+                    try:
+                        parts.entrance.recheck(request, viewer)
+                    except Refusal as refusal:
+                        # The page reconnects, gets the refusal, and shows it.
+                        log.info("page_stream_ended", reason=refusal.data["reason"])
+                        return
+                    yield ServerSentEvent("{}", event="changed", id=f"{state.epoch}:{seq}")
+
+        return EventSourceResponse(
+            body(),
+            ping=PING_SECONDS,
+            send_timeout=60,
+            shutdown_event=stopping,
+            shutdown_grace_period=state.settings.shutdown_seconds / 2,
+        )
+
+    return answering(stream)

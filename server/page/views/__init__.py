@@ -1,0 +1,6 @@
+"""The views. Importing this package declares them."""
+
+from server.page.view import VIEWS
+from server.page.views import attention
+
+__all__ = ["VIEWS", "attention"]
