@@ -1,0 +1,172 @@
+"""Open pages hear of what they show, and of nothing else, however many they are."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.domain.errors import RateLimited
+from server.page import live
+from server.page.live import PAUSE_MAX, PAUSE_MIN, SHARE, Interest, LivePages, pause
+from server.store import changes
+from server.store.database import Database
+from server.store.group_commit import Transaction
+from server.store.migrate import prepare
+from server.util.loops import Loops
+from tests.support.waiting import until
+
+CONTRACTS = Interest(frozenset({"contract"}), None, None)
+OF_P1 = Interest(frozenset({"contract"}), "p1", None)
+
+
+@pytest.mark.parametrize(
+    ("interest", "entity", "project", "taken"),
+    [
+        (CONTRACTS, "contract", "p1", True),
+        (CONTRACTS, "context", "p1", False),
+        (CONTRACTS, "contract", None, True),
+        (OF_P1, "contract", "p1", True),
+        (OF_P1, "contract", "p2", False),
+        (Interest(frozenset({"contract"}), None, frozenset({"p1"})), "contract", "p2", False),
+        (Interest(frozenset({"contract"}), None, frozenset({"p1"})), "contract", None, False),
+    ],
+)
+def test_a_page_takes_what_it_shows(
+    interest: Interest, entity: str, project: str | None, taken: bool
+) -> None:
+    assert interest.takes(entity, project) is taken
+
+
+@given(st.integers(1, 1000), st.floats(0, 1))
+def test_pages_take_a_small_share_of_the_time_together(pages: int, seconds: float) -> None:
+    waited = pause(pages, seconds)
+    assert PAUSE_MIN <= waited <= PAUSE_MAX
+    assert pages * seconds <= SHARE * waited + 1e-9 or waited == PAUSE_MAX
+
+
+def change(entity: str, project: str | None = "p1") -> Callable[[Transaction], None]:
+    def append(transaction: Transaction) -> None:
+        changes.append(
+            transaction.connection,
+            at=transaction.stamp,
+            origin="n",
+            actor="a",
+            action="t",
+            entity=entity,
+            entity_id="x",
+            project_id=project,
+            outcome="o",
+        )
+
+    return append
+
+
+@asynccontextmanager
+async def watched(
+    folder: Path, most: int = 10, outside: Callable[[], object] = lambda: None
+) -> AsyncIterator[tuple[Database, LivePages]]:
+    prepared = prepare(folder / "n.db")
+    loops = Loops()
+    database = Database(folder / "n.db", loops=loops)
+    await database.open(prepared.last_stamp)
+    pages = LivePages(database, loops, most, outside)
+    await pages.start()
+    try:
+        yield database, pages
+    finally:
+        await pages.stop()
+        await database.close()
+
+
+async def heard(pages: LivePages, interest: Interest, after: int, log: list[int]) -> None:
+    async with aclosing(pages.follow(interest, after, anyio.Event())) as seqs:
+        async for seq in seqs:
+            log += [seq]
+
+
+def test_a_page_hears_of_its_changes_only(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with watched(tmp_path) as (database, pages):
+            first, second = list[int](), list[int]()
+            of_p2 = Interest(frozenset({"contract"}), "p2", None)
+            tasks = [
+                asyncio.create_task(heard(pages, OF_P1, 0, first)),
+                asyncio.create_task(heard(pages, of_p2, 0, second)),
+            ]
+            await until(lambda: pages.open == 2)
+            await database.write(change("contract", "p1"))
+            await until(lambda: first)
+            await database.write(change("contract", "p2"))
+            await until(lambda: second)
+            assert first == [1]
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            assert pages.open == 0
+
+    asyncio.run(story())
+
+
+def test_what_came_before_the_stream_is_told_at_once(tmp_path: Path) -> None:
+    """Between the page and its stream nothing is missed, nor after a restart of the node."""
+
+    async def story() -> None:
+        async with watched(tmp_path) as (database, pages):
+            await database.write(change("context"))
+            await database.write(change("contract"))
+            log = list[int]()
+            task = asyncio.create_task(heard(pages, CONTRACTS, 1, log))
+            await until(lambda: log)
+            assert log == [2]
+            task.cancel()
+            await asyncio.wait([task])
+
+    asyncio.run(story())
+
+
+def test_what_is_outside_of_the_database_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "OUTSIDE_SECONDS", 0.01)
+
+    async def story() -> None:
+        awake = ["a"]
+        async with watched(tmp_path, outside=lambda: tuple(awake)) as (_, pages):
+            log = list[int]()
+            task = asyncio.create_task(heard(pages, CONTRACTS, 0, log))
+            await until(lambda: pages.open)
+            awake.append("b")
+            await until(lambda: log)
+            task.cancel()
+            await asyncio.wait([task])
+
+    asyncio.run(story())
+
+
+def test_a_stream_ends_with_the_node(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with watched(tmp_path) as (_, pages):
+            stopping = anyio.Event()
+            stopping.set()
+            assert [seq async for seq in pages.follow(CONTRACTS, 0, stopping)] == []
+
+    asyncio.run(story())
+
+
+def test_more_pages_than_the_limit_are_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with watched(tmp_path, most=1) as (_, pages):
+            pages.check_room()
+            task = asyncio.create_task(heard(pages, CONTRACTS, 0, []))
+            await until(lambda: pages.open)
+            with pytest.raises(RateLimited, match="1 open pages"):
+                pages.check_room()
+            task.cancel()
+            await asyncio.wait([task])
+
+    asyncio.run(story())

@@ -1,0 +1,101 @@
+"""The page answers browsers, under a strict policy, and only who may read."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from server.page.routes import HEADERS, POLICY
+from server.page.view import View
+from server.page.views import VIEWS
+from tests.support.node import AGENT, Node, bearer
+from tests.support.waiting import PATIENCE
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+WHOLE_NODE = [view for view in VIEWS.values() if "{" not in view.path]
+
+
+def page(node: Node, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    return node.http.get(path, headers=BROWSER | (headers or {}))
+
+
+def test_the_root_is_a_page_for_a_browser_and_a_refusal_for_others(node: Node) -> None:
+    assert page(node, "/").headers["content-type"].startswith("text/html")
+    other = node.http.get("/")
+    assert other.status_code == 405
+    assert other.headers["allow"] == "POST"
+    assert other.json()["error"]["data"]["reason"] == "wrong_http_method"
+
+
+@pytest.mark.parametrize("view", WHOLE_NODE, ids=lambda view: view.name)
+def test_each_view_has_its_twin(node: Node, view: View) -> None:
+    path = view.path
+    shown = page(node, path)
+    assert shown.status_code == 200
+    assert f'href="{path}.json' in shown.text
+    twin = node.http.get(f"{path}.json")
+    assert twin.status_code == 200
+    assert isinstance(twin.json(), dict)
+    assert twin.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/", "/ui", "/ui/attention", "/ui/nowhere"])
+def test_every_page_has_the_policy(node: Node, path: str) -> None:
+    response = page(node, path)
+    for name, value in HEADERS.items():
+        assert response.headers[name] == value
+    assert "unsafe" not in POLICY
+    for forbidden in ("<script>", "<style", " style=", " onclick=", "javascript:"):
+        assert forbidden not in response.text
+
+
+def test_an_unknown_page_says_so_as_a_page(node: Node) -> None:
+    response = page(node, "/ui/nowhere")
+    assert response.status_code == 404
+    assert "There is no such page" in response.text
+    assert 'aria-label="Views"' in response.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"origin": "https://evil.example"},
+        {"x-forwarded-for": "192.0.2.1"},
+        bearer("cacp_sk_" + "x" * 43),
+    ],
+    ids=["rebinding", "foreign page", "proxy", "unknown key"],
+)
+@pytest.mark.parametrize("path", ["/ui/attention.json", "/ui/events?view=attention"])
+def test_who_may_not_read_gets_nothing(node: Node, headers: dict[str, str], path: str) -> None:
+    assert node.http.get(path, headers=headers).status_code == 401
+
+
+def test_a_stream_names_its_view(node: Node) -> None:
+    response = node.http.get("/ui/events")
+    assert response.status_code == 404
+    assert "view" in response.json()["error"]["message"]
+
+
+@pytest.fixture
+def lines(node: Node) -> Iterator[Iterator[str]]:
+    """An open page's stream."""
+    url = f"{node.url}/ui/events?view=attention"
+    with httpx.stream("GET", url, timeout=PATIENCE) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        yield response.iter_lines()
+
+
+def test_an_open_page_is_told_to_look_again(node: Node, lines: Iterator[str]) -> None:
+    assert next(lines) == ": cacp page"
+    project = node.call("cacp/project/create", name="p", objective="o")["projectId"]
+    repo = {"name": "web", "role": "r", "language": "l"}
+    node.call("cacp/project/addRepo", projectId=project, repo=repo)
+    assert "event: changed" in lines
+
+
+def test_a_refused_view_is_a_page_with_the_refusals_words(node: Node) -> None:
+    response = page(node, "/ui/attention", bearer("cacp_sk_" + "x" * 43))
+    assert response.status_code == 401
+    assert AGENT not in response.text
+    assert "This key is unknown here" in response.text
