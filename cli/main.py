@@ -20,6 +20,7 @@ from cli.mcp import mcp
 from cli.mesh import mesh
 from cli.next import next_
 from cli.openrpc import openrpc
+from cli.runs import runs
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
 from cli.storage import backup, export
@@ -46,6 +47,7 @@ app.command(rich_help_panel=INSPECT)(status)
 app.command(rich_help_panel=INSPECT)(projects)
 app.command(rich_help_panel=INSPECT)(contracts)
 app.command(rich_help_panel=INSPECT)(show)
+app.command(rich_help_panel=INSPECT)(runs)
 app.command(rich_help_panel=INSPECT)(watch)
 app.command(rich_help_panel=INSPECT)(discover)
 app.command(rich_help_panel=CALL, cls=CallCommand)(call)

@@ -7,21 +7,26 @@ on. A later resume sends the rest, each with its original Idempotency-Key.
 import asyncio
 import hashlib
 import os
+import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
+import orjson
 
 from schemas.manifest import Manifest, NodeSpec
 from schemas.run_state import RunState
 from threader.events import RunEvent
 from threader.outbox import Fate, Outbox, fate, group_of, refusal_text
 from threader.reports import NodeCall, all_calls, paused_calls, task_calls
+from threader.run_report import RUN_REPORT, run_report, waiting_for
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LAST_CHANCE_SEC = 5.0
+SHOW_SEC = 1.0
+"""Between two reports of how the run stands, at least."""
 
 
 class ServerUnreachable(Exception):
@@ -89,22 +94,33 @@ class NodeReporter:
         self._manifest = manifest
         self._node = node
         self._definitions = {task.id: task for task in manifest.tasks}
+        self._contracts = {
+            task.id: task.contract_id for task in manifest.tasks if task.contract_id is not None
+        }
         self._port = port
         self._wake = asyncio.Event()
+        self._changed = asyncio.Event()
         self._closing = asyncio.Event()
         self._offered: frozenset[str] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.outbox = Outbox(folder)
         # The start time makes a run that starts over another one, with reports of its own.
         identity = f"{node.project_id}\0{manifest.run_id}\0{folder}\0{started_at}"
+        self._state: RunState | None = None
+        self._waits = ""
+        self._reported = b""
         self._prefix = hashlib.sha256(identity.encode()).hexdigest()[:24]
 
     def catch_up(self, state: RunState) -> None:
         """Put the reports into the outbox that a crash prevented."""
+        self._state = state
+        self._changed.set()
         if self.outbox.put(all_calls(self._manifest, state)):
             self._wake.set()
 
     def __call__(self, event: RunEvent, state: RunState) -> None:
+        self._state, self._waits = state, waiting_for(event)
+        self._changed.set()
         calls: Iterable[NodeCall] = ()
         if event.task_id is not None:
             definition = self._definitions[event.task_id]
@@ -126,12 +142,9 @@ class NodeReporter:
 
     async def _deliver(self, call: NodeCall) -> bool:
         """Deliver one report; returns False when it has to wait."""
-        if call.method == "acp/send":
-            if self._offered is None:
-                self._offered = await self._port.methods()
-            if call.method not in self._offered:
-                self.outbox.settle(call.key, "the node does not offer acp/send")
-                return True
+        if call.method == "acp/send" and not await self._offers(call.method):
+            self.outbox.settle(call.key, "the node does not offer acp/send")
+            return True
         answer = await self._port.call(call, f"{self._prefix}-{call.key}")
         error = answer.get("error")
         outcome = fate(error)
@@ -142,6 +155,30 @@ class NodeReporter:
             return False
         self.outbox.settle(call.key, error)
         return True
+
+    async def _offers(self, method: str) -> bool:
+        if self._offered is None:
+            self._offered = await self._port.methods()
+        return method in self._offered
+
+    async def show(self) -> None:
+        """Tell the node how the run stands, if that has changed. The state itself is on disk, and
+        the next report replaces this one, so it does not wait in the outbox. Raises
+        ServerUnreachable."""
+        if self._state is None or not await self._offers(RUN_REPORT):
+            return
+        call = run_report(self._node, self._state, self._waits, self._contracts)
+        content = orjson.dumps(call.params)
+        if content == self._reported:
+            return
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        key = f"{self._prefix}-{call.key}-{digest}-{uuid.uuid4().hex[:8]}"
+        answer = await self._port.call(call, key)
+        error = answer.get("error")
+        if fate(error) is Fate.ALL_WAIT:
+            raise ServerUnreachable(f"the node responds: {refusal_text(error)}")
+        self.outbox.note_unseen(error and f"{call.method}: {refusal_text(error)}")
+        self._reported = content
 
     async def _loop(self) -> None:
         pause = FIRST_PAUSE
@@ -161,20 +198,40 @@ class NodeReporter:
                 pause = FIRST_PAUSE
                 await self._wake.wait()
                 continue
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await woken.wait()
+            await self._until(woken, pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _show_loop(self) -> None:
+        """Show each state but those that follow each other within `SHOW_SEC`."""
+        while True:
+            self._changed.clear()
+            closing = self._closing.is_set()
+            try:
+                await self.show()
+            except ServerUnreachable as error:
+                self.outbox.note_unseen(str(error))
+                self._changed.set()
+            if closing:
+                return
+            await self._until(self._closing, SHOW_SEC)
+            await self._changed.wait()
+
+    async def _until(self, event: asyncio.Event, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
 
     @asynccontextmanager
     async def delivering(self) -> AsyncIterator[None]:
         """Deliver while the body runs, and up to `LAST_CHANCE_SEC` after it."""
-        loop = asyncio.create_task(self._loop())
+        loops = {asyncio.create_task(self._loop()), asyncio.create_task(self._show_loop())}
         try:
             yield
         finally:
             self._closing.set()
             self._wake.set()
-            await asyncio.wait({loop}, timeout=LAST_CHANCE_SEC)
-            loop.cancel()
-            await asyncio.gather(loop, return_exceptions=True)
+            self._changed.set()
+            await asyncio.wait(loops, timeout=LAST_CHANCE_SEC)
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)

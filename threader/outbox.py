@@ -80,9 +80,12 @@ class Outbox:
         self.refused = {item["key"]: item["refusal"] for item in _lines(self._refused_path)}
         self.problem: str | None = None
         self.waiting: dict[str, str] = {}
+        self.unseen: str | None = None
+        """Why the node does not show how the run stands."""
         if self._waiting_path.exists():
             known = orjson.loads(self._waiting_path.read_bytes())
             self.problem, self.waiting = known["problem"], known["calls"]
+            self.unseen = known.get("unseen")
 
     def put(self, calls: Iterable[NodeCall]) -> bool:
         """Store the new ones of `calls`; returns whether there are any."""
@@ -123,8 +126,14 @@ class Outbox:
             self.problem = why
             self._write_waiting()
 
+    def note_unseen(self, why: str | None) -> None:
+        """Keep why the node does not show how the run stands; None when it does."""
+        if self.unseen != why:
+            self.unseen = why
+            self._write_waiting()
+
     def _write_waiting(self) -> None:
-        data = {"problem": self.problem, "calls": self.waiting}
+        data = {"problem": self.problem, "calls": self.waiting, "unseen": self.unseen}
         write_atomic(self._waiting_path, orjson.dumps(data))
 
     def summary(self) -> dict[str, Any]:
@@ -142,6 +151,8 @@ class Outbox:
             yield f"{waiting} reports wait: {self.problem}"
         for why, count in Counter(self.waiting.values()).items() if not self.problem else ():
             yield f"{count} reports wait: {why}"
+        if self.unseen and not (waiting and self.problem):
+            yield f"the node does not show this run: {self.unseen}"
         reasons = Counter(refusal_text(refusal) for refusal in self.refused.values())
         for why, count in reasons.items():
             yield f"{count} reports were finally refused: {why}"

@@ -76,13 +76,18 @@ def _on_escalation(node: NodeSpec, definition: ManifestTask, task: TaskState) ->
     yield from _mail(node, f"alert:{key}", "status.blocked", topic, blocked)
 
 
+def without_folders(text: str) -> str:
+    """The text with the folders of absolute paths left out."""
+    return _FOLDERS.sub("…/", text)
+
+
 def _mail(
     node: NodeSpec, key: str, kind: str, topic: str, payload: dict[str, Any]
 ) -> Iterator[NodeCall]:
     """A message to the recipient of escalations, if there is one."""
     if not node.escalate_to:
         return
-    payload = payload | {"summary": _FOLDERS.sub("…/", payload["summary"])[:MAX_SUMMARY]}
+    payload = payload | {"summary": without_folders(payload["summary"])[:MAX_SUMMARY]}
     yield NodeCall(
         key,
         "acp/send",

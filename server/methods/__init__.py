@@ -12,6 +12,7 @@ from server.methods.cacp import (  # isort: skip
     context,
     implementation,
     file,
+    thread_run,
 )
 from server.methods.sync import (  # isort: skip
     entity_sync,
@@ -76,4 +77,5 @@ __all__ = [
     "send",
     "session_claim",
     "team",
+    "thread_run",
 ]

@@ -49,6 +49,7 @@ def remove_content(db: sqlite3.Connection, project_id: str) -> dict[str, Any]:
         SQL.drop_releases,
         SQL.drop_stated_releases,
         SQL.drop_claim_conflicts,
+        SQL.drop_thread_runs,
         SQL.drop_repos,
         SQL.drop_project,
     ):

@@ -19,8 +19,11 @@ from tests.support.node import Node
 from tests.support.team import FRONTEND_AGENT, Team
 
 CAMEL = re.compile(r"[a-z][a-zA-Z0-9]*")
-SPECIFIED = frozenset({"card", "message", "messages", "waiting", "lines", "unread", "read"})
-"""Members that another specification names: an ADP card, ACP messages; files of an export."""
+SPECIFIED = frozenset(
+    {"card", "message", "messages", "waiting", "lines", "unread", "read", "counts"}
+)
+"""Members that another specification names: an ADP card, ACP messages; files of an export; the
+statuses of the threader's tasks."""
 OTHER_FORMATS = ("cacp comply ", "cacp thread ", "cacp wire ", "cacp discover", "cacp known")
 """Their output is that of another specification."""
 ELSEWHERE = (
@@ -94,6 +97,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp peers evidence": ["aid://example.com/nobody@1.0.0"],
         "cacp peers list": [],
         "cacp projects": [],
+        "cacp runs": [],
         "cacp send": [FRONTEND_AGENT, "-m", "casing"],
         "cacp show": [contract],
         "cacp status": [],

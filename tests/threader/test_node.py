@@ -149,6 +149,29 @@ def test_acp_messages_go_out_where_the_node_offers_them(tmp_path: Path, node: No
     assert {body["params"]["type"] for body in messages} == {"status.blocked"}
 
 
+def test_a_node_that_offers_it_is_told_how_the_run_stands(tmp_path: Path, node: Node) -> None:
+    """The last report is of the end, and says the same as the run's own state."""
+    node.methods.append("cacp/run/report")
+    bench = make(tmp_path, node.server_port)
+    run(bench)
+    reports = [body["params"] for body in node.heard if body["method"] == "cacp/run/report"]
+    assert reports[-1]["status"] == "COMPLETED"
+    assert reports[-1]["counts"] == {"ESCALATED": 1, "DONE": 1}
+    assert {report["runId"] for report in reports} == {"run-1"}
+    assert next(task for task in reports[-1]["tasks"] if task["id"] == "A")["contractId"] == "c-1"
+
+
+def test_a_refused_report_of_the_run_is_a_problem_that_is_shown(tmp_path: Path, node: Node) -> None:
+    node.methods.append("cacp/run/report")
+    refusal = {"code": -32003, "message": "You hold no repo", "data": {"reason": "not_a_member"}}
+    node.refusals = {"cacp/run/report": [refusal] * 99}
+    bench = make(tmp_path, node.server_port)
+    run(bench)
+    summary = Outbox(bench.state_dir).summary()
+    assert summary["waiting"] == 0
+    assert any("cacp/run/report: You hold no repo" in text for text in summary["problems"])
+
+
 def test_a_busy_node_is_asked_again(tmp_path: Path, node: Node) -> None:
     node.fails = 1
     run(make(tmp_path, node.server_port))

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from server.app import make_app
 from server.methods import METHODS
+from server.page.views import VIEWS
 from server.serve import admission
 from server.settings import Settings
 from server.store.migrate import prepare
@@ -214,6 +215,9 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/file/fulfillRequest": MEMBERS,
     "cacp/file/list": ALL,
     "cacp/file/get": ALL,
+    "cacp/run/report": MEMBERS,
+    "cacp/run/list": ALL,
+    "cacp/run/get": ("not_found",) * 5,
     "cacp/sync/digest": KEYED_PEERS,
     "cacp/sync/pull": KEYED_PEERS,
     "cacp/sync/bans": KEYED_PEERS,
@@ -308,6 +312,13 @@ ROUTES: dict[str, frozenset[str]] = {
     "POST /v1/register": CALLERS,
     "GET /v1/agents": CALLERS,
     "GET /v1/agents/{aid:path}": CALLERS,
+    "GET /": PUBLIC,
+    "GET /ui": CALLERS,
+    "GET /ui/{rest:path}": CALLERS,
+    "GET /ui/events": CALLERS,
+    "GET /ui/assets/{name}": PUBLIC,
+    **{f"GET {view.path}": CALLERS for view in VIEWS.values()},
+    **{f"GET {view.path}.json": CALLERS for view in VIEWS.values()},
 }
 """By HTTP method and path, who is let in."""
 

@@ -75,6 +75,12 @@ PROJECT: dict[str, Json] = {
     "cacp/implementation/verify": {"contractId": "contract", "result": "success"},
     "cacp/implementation/getStatus": {"contractId": "contract"},
     "cacp/implementation/report": {"contractId": "contract", "report": "STATUS:ok"},
+    "cacp/run/report": {
+        "runId": "nightly",
+        "status": "RUNNING",
+        "startedAt": "2026-01-01T00:00:00Z",
+    },
+    "cacp/run/get": {"runId": "run"},
     "cacp/file/share": {"file": FILE, "relatedContracts": ["contract"]},
     "cacp/file/request": {"description": "d"},
     "cacp/file/listRequests": {},
@@ -136,6 +142,7 @@ of a thing stands for the id of one."""
 OWN: dict[str, Json] = {
     "cacp/project/list": {},
     "cacp/attention/list": {},
+    "cacp/run/list": {},
     "cacp/attention/claim": {"session": "s"},
     "cacp/file/fulfillRequest": {"requestId": "request", "file": FILE},
 }
@@ -244,6 +251,8 @@ def filled(team: Team, word: str) -> World:
     packet = team.backend("context/share", type="api_spec", content={word: word}, replyTo=question)
     request = team.frontend("file/request", description=word)["requestId"]
     file = team.backend("file/share", file=inline(word.encode(), word), purpose=word)
+    started = "2026-01-01T00:00:00Z"
+    team.backend("run/report", runId=f"run-{word}", status="RUNNING", startedAt=started)
     ids = {
         "project": team.project,
         "contract": contract,
@@ -253,6 +262,7 @@ def filled(team: Team, word: str) -> World:
         "request": request,
         "file": file["fileId"],
         "repo": team.repo_id(f"repo-{word}"),
+        "run": f"run-{word}",
     }
     return World(team, ids)
 

@@ -167,6 +167,10 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("file/fulfillRequest", requestId=request["requestId"], file=file)
     call("file/list")
     call("file/get", fileId=shared["fileId"])
+    run = {"runId": "r", "startedAt": "2026-01-01T00:00:00Z", "counts": {"DONE": 1}}
+    call("run/report", **run, status="COMPLETED")
+    call("run/list")
+    call("run/get", runId="r")
     call("project/get")
     call("project/list", limit=2)
     call("agent/list", limit=2)

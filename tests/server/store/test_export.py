@@ -35,6 +35,7 @@ OF_THIS_NODE = {
     "acp_meta",
     "webhooks",
     "session_shown",
+    "thread_runs",
 }
 """Whom this node trusts and holds off, and what it has not taken in or done yet."""
 
