@@ -16,10 +16,14 @@ from tests.support import temp_folder
 from tests.support.mail_agent import MailAgent, MailAgents, agent
 from tests.support.mesh import Mesh
 from tests.support.node import Node
+from tests.support.order import long_first
 from tests.support.pushing_node import PushingNode
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 temp_folder.take()
+
+# What is collected stays: the garbage collector would look through it again and again in vain.
+gc.disable()
 
 # A shell starts what runs in the background deaf to SIGINT, and so are all of its children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -35,13 +39,17 @@ HAS = {"root": os.geteuid() == 0, "node": shutil.which("node") is not None}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what this machine can't show; a skipped test is one that should have run."""
+    """Leave out what this machine can't show; a skipped test is one that should have run. Long
+    tests come first."""
     lacking = [
         item for item in items if any(not HAS[mark.args[0]] for mark in item.iter_markers("needs"))
     ]
     if lacking:
         config.hook.pytest_deselected(items=lacking)
         items[:] = [item for item in items if item not in lacking]
+    if hasattr(config, "workerinput"):
+        workers = int(config.workerinput["workercount"])
+        items[:] = long_first([(item.path, item) for item in items], workers, config.rootpath)
 
 
 def pytest_collection_finish() -> None:
@@ -49,6 +57,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

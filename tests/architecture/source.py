@@ -1,6 +1,7 @@
 """The product's source, as the architecture tests read it."""
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,16 @@ def modules(*packages: str) -> list[Path]:
 
 @cache
 def tree(module: Path) -> ast.Module:
-    return ast.parse((ROOT / module).read_text(), str(module))
+    parsed = ast.parse((ROOT / module).read_text(), str(module))
+    # It stays, and the garbage collector would look through it at each of the next.
+    gc.freeze()
+    return parsed
+
+
+@cache
+def nodes(module: Path) -> tuple[ast.AST, ...]:
+    """All of a module's tree."""
+    return tuple(ast.walk(tree(module)))
 
 
 def name_of(module: Path) -> str:
@@ -26,9 +36,14 @@ def name_of(module: Path) -> str:
     return ".".join(module.with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(module: Path) -> Iterator[str]:
+@cache
+def imports(module: Path) -> tuple[str, ...]:
     """The full name of each of our modules that a module imports, wherever in it."""
-    for node in ast.walk(tree(module)):
+    return tuple(_imports(module))
+
+
+def _imports(module: Path) -> Iterator[str]:
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -40,7 +55,5 @@ def imports(module: Path) -> Iterator[str]:
 
 def relative_imports(module: Path) -> list[int]:
     return [
-        node.lineno
-        for node in ast.walk(tree(module))
-        if isinstance(node, ast.ImportFrom) and node.level
+        node.lineno for node in nodes(module) if isinstance(node, ast.ImportFrom) and node.level
     ]

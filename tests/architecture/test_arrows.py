@@ -3,7 +3,7 @@
 import ast
 from graphlib import CycleError, TopologicalSorter
 
-from tests.architecture.source import OURS, imports, modules, name_of, relative_imports, tree
+from tests.architecture.source import OURS, imports, modules, name_of, nodes, relative_imports
 
 FLOORS = (
     "schemas",
@@ -102,7 +102,7 @@ def test_the_pure_core_has_no_clock_no_randomness_and_no_input_or_output() -> No
     """Design §3: no await, clock, randomness or SQL in domain functions."""
     found = []
     for module in modules("server/domain"):
-        for node in ast.walk(tree(module)):
+        for node in nodes(module):
             names: list[str | None] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -3,8 +3,9 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
-from tests.architecture.source import PACKAGES, modules, tree
+from tests.architecture.source import PACKAGES, modules, nodes
 
 EMPTY = frozenset({"found", "one", "ours", "said", "theirs", "told"})
 """Names that say neither what a thing is nor what it is for."""
@@ -20,11 +21,11 @@ def bound(node: ast.AST) -> str | None:
     return None
 
 
-def fields(module: ast.Module) -> set[ast.AST]:
+def fields(module: Path) -> set[ast.AST]:
     """The fields of classes, whose names are those of a file or a wire format."""
     return {
         line.target
-        for node in ast.walk(module)
+        for node in nodes(module)
         if isinstance(node, ast.ClassDef)
         for line in node.body
         if isinstance(line, ast.AnnAssign)
@@ -32,18 +33,17 @@ def fields(module: ast.Module) -> set[ast.AST]:
 
 
 def empty_names() -> Iterator[str]:
-    for path in modules(*PACKAGES):
-        module = tree(path)
-        for node in set(ast.walk(module)) - fields(module):
+    for module in modules(*PACKAGES):
+        for node in set(nodes(module)) - fields(module):
             name = bound(node)
             if name in EMPTY:
-                yield f"{path}:{getattr(node, 'lineno', 0)} {name}"
+                yield f"{module}:{getattr(node, 'lineno', 0)} {name}"
 
 
 def test_each_class_has_its_own_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for module in modules(*PACKAGES):
-        for node in ast.walk(tree(module)):
+        for node in nodes(module):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{module}:{node.lineno}")
     assert {name: where for name, where in places.items() if len(where) > 1} == {}

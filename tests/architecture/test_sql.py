@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tests.architecture.source import OURS, modules, tree
+from tests.architecture.source import OURS, modules, nodes
 
 SQL = re.compile(
     r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|CREATE\s+(TABLE|INDEX)\s|"
@@ -32,7 +32,7 @@ def test_there_is_no_sql_outside_the_store() -> None:
     found = [
         f"{module}:{node.lineno}"
         for module in OUTSIDE
-        for node in ast.walk(tree(module))
+        for node in nodes(module)
         if isinstance(node, ast.expr) and is_sql(node)
         if not (module.parts[0] == ADAPTERS and isinstance(node, ast.Call))
     ]

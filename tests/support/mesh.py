@@ -1,7 +1,7 @@
 """A mesh as scenarios see it: nodes by name, work on one project, and who knows what."""
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -98,29 +98,39 @@ def status(node: Node, project_id: str, contract: str) -> str | None:
     return next((one["status"] for one in listed if one["contractId"] == contract), None)
 
 
+SYNCHRONISED = {
+    "projects": "SELECT project_id, name, objective, status, agreement_policy, created_at,"
+    " stamp FROM projects",
+    "repos": "SELECT project_id, repo_id, name, role, language, relevant_paths, url, stamp,"
+    " agent_id, agent_endpoint, claimed_at FROM repos",
+    "lost": "SELECT project_id, repo_id, agent_id, claimed_at FROM claim_conflicts",
+    "lifecycle": "SELECT project_id, state, name, by_agent, stamp FROM project_lifecycle",
+    "stated": "SELECT project_id, repo_id, agent_id, node, by_agent, released_at"
+    " FROM stated_releases",
+    "released": "SELECT project_id, repo_id, agent_id, released_at FROM claim_releases",
+    "facts": "SELECT contract_id, kind, key, stamp, body FROM facts",
+    "contracts": "SELECT contract_id, version, status, document, history FROM contracts",
+    "packets": "SELECT project_id, packet_id, document FROM packets",
+    "files": "SELECT project_id, file_id, name, content_type, size, sha256, purpose,"
+    " related_contracts, from_repo, from_agent, fulfils, stamp FROM files",
+    "requests": "SELECT project_id, request_id, requested_by, from_agent, description,"
+    " suggested_format, stamp FROM file_requests",
+}
+"""Queries for all that nodes synchronise."""
+
+
 def state(node: Queried) -> str:
     """All that is synchronised, as text that is equal where the state is."""
-    tables = {
-        "projects": "SELECT project_id, name, objective, status, agreement_policy, created_at,"
-        " stamp FROM projects",
-        "repos": "SELECT project_id, repo_id, name, role, language, relevant_paths, url, stamp,"
-        " agent_id, agent_endpoint, claimed_at FROM repos",
-        "lost": "SELECT project_id, repo_id, agent_id, claimed_at FROM claim_conflicts",
-        "lifecycle": "SELECT project_id, state, name, by_agent, stamp FROM project_lifecycle",
-        "stated": "SELECT project_id, repo_id, agent_id, node, by_agent, released_at"
-        " FROM stated_releases",
-        "released": "SELECT project_id, repo_id, agent_id, released_at FROM claim_releases",
-        "facts": "SELECT contract_id, kind, key, stamp, body FROM facts",
-        "contracts": "SELECT contract_id, version, status, document, history FROM contracts",
-        "packets": "SELECT project_id, packet_id, document FROM packets",
-        "files": "SELECT project_id, file_id, name, content_type, size, sha256, purpose,"
-        " related_contracts, from_repo, from_agent, fulfils, stamp FROM files",
-        "requests": "SELECT project_id, request_id, requested_by, from_agent, description,"
-        " suggested_format, stamp FROM file_requests",
-    }
-    rows = {name: sorted(map(repr, node.query(sql))) for name, sql in tables.items()}
+    rows = {name: sorted(map(repr, node.query(sql))) for name, sql in SYNCHRONISED.items()}
     return json.dumps(rows, indent=1)
 
 
 def equal(*nodes: Node) -> bool:
-    return len({state(node) for node in nodes}) == 1
+    """Whether the nodes' states are equal. It is asked again and again, so it ends at the first
+    difference."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(closing(node.reader())) for node in nodes]
+        return all(
+            len({tuple(sorted(map(repr, reader.execute(sql)))) for reader in readers}) == 1
+            for sql in SYNCHRONISED.values()
+        )

@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -230,8 +231,12 @@ class Node:
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Rows of the node's file, read from outside."""
-        with closing(sqlite3.connect(f"{self.db.as_uri()}?mode=ro", uri=True)) as db:
+        with closing(self.reader()) as db:
             return db.execute(sql, values).fetchall()
+
+    def reader(self) -> sqlite3.Connection:
+        """The node's file, read from outside. To open it takes longer than most queries."""
+        return sqlite3.connect(f"{self.db.as_uri()}?mode=ro", uri=True)
 
 
 def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -279,12 +284,16 @@ def check_result(method: str, result: object) -> None:
 
     Times in it must be ISO 8601 UTC with six digits of fraction.
     """
-    declared = TypeAdapter[Any](METHODS[method].result)
-    declared.validate_json(json.dumps(result), strict=True, by_alias=True, by_name=False)
+    _declared(method).validate_json(json.dumps(result), strict=True, by_alias=True, by_name=False)
     if method.startswith(("cacp/", "acp/")):
         assert_no_null(result, method)
     for time_ in _times(result):
         assert TIME.fullmatch(time_), f"{method}: {time_}"
+
+
+@cache
+def _declared(method: str) -> TypeAdapter[Any]:
+    return TypeAdapter(METHODS[method].result)
 
 
 def assert_no_null(value: object, where: str) -> None:

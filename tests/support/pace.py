@@ -1,7 +1,8 @@
-"""The pauses of a node that tests start, ten times shorter: what a test waits for comes sooner.
+"""The pauses of a node that tests start, shorter: what a test waits for comes sooner.
 
 The processes, the order of their steps and their settings stay as they are; only how long a loop
-rests between two looks changes. `make soak` keeps the product's own pauses.
+rests between two looks changes. Much shorter pauses would cost more than they save: a worker has
+nodes that run as long as it does. `make soak` keeps the product's own pauses.
 """
 
 import importlib
@@ -12,13 +13,13 @@ from peers import backoff
 PAUSES: dict[str, dict[str, float]] = {
     "peers.sender": {"LINGER_SECONDS": 0.01, "BUSY_SECONDS": 0.05},
     "server.mesh.anti_entropy": {"BEHIND_SECONDS": 0.05},
-    "server.mesh.deferred_worker": {"LOOK_SECONDS": 0.1},
-    "server.mesh.supervisor": {"COUNT_SECONDS": 0.05, "OVERSEE_SECONDS": 0.1},
-    "server.mesh.peers_to_join": {"LOOK_SECONDS": 0.1},
-    "server.workers.handoff_worker": {"POLL_SECONDS": 0.1},
-    "server.workers.mail_sweeper": {"LOOK_SECONDS": 0.1},
+    "server.mesh.deferred_worker": {"LOOK_SECONDS": 0.2},
+    "server.mesh.supervisor": {"COUNT_SECONDS": 0.05, "OVERSEE_SECONDS": 0.2},
+    "server.mesh.peers_to_join": {"LOOK_SECONDS": 0.2},
+    "server.workers.handoff_worker": {"POLL_SECONDS": 0.2},
+    "server.workers.mail_sweeper": {"LOOK_SECONDS": 0.2},
     "server.workers.push_worker": {"TROUBLE_SECONDS": 0.1},
-    "server.workers.sure_time": {"LOOK_SECONDS": 0.1},
+    "server.workers.sure_time": {"LOOK_SECONDS": 0.2},
 }
 FIRST_SECONDS = 0.05
 """Until the first of the tries again, each of which comes later than the one before."""
