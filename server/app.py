@@ -189,6 +189,7 @@ class _Parts:
         node_metrics.count_callers(
             metrics, self.connections, self.dispatcher.budget, self.state.streams
         )
+        node_metrics.count_pages(metrics, self.live)
         node_metrics.count_attention(metrics, database)
         node_metrics.count_mail(metrics, self.push_worker, database)
         node_metrics.count_peers(metrics, self.mesh, database, self.node)

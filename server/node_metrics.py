@@ -11,6 +11,7 @@ from server.http.metrics import Metrics
 from server.mesh.anti_entropy import Comparison
 from server.mesh.supervisor import Supervisor
 from server.node import Node
+from server.page.live import LivePages
 from server.rpc.answer_budget import AnswerBudget
 from server.store import (
     alarms,
@@ -57,6 +58,16 @@ def count_loops(metrics: Metrics, loops: Loops, audit: ContentAudit) -> None:
     )
     metrics.gauge(
         "cacp_audit_rounds_total", "How often all content was checked", lambda: audit.rounds
+    )
+
+
+def count_pages(metrics: Metrics, live: LivePages) -> None:
+    """The pages of people."""
+    metrics.gauge("cacp_open_pages", "Pages that are open and live", lambda: live.open)
+    metrics.gauge(
+        "cacp_page_seconds",
+        "Seconds of CPU that a page takes, as the last ones did",
+        lambda: live.cost,
     )
 
 

@@ -16,6 +16,8 @@ NAMES = {
     "cacp_deferred_dropped_total",
     "cacp_deferred_messages",
     "cacp_event_streams",
+    "cacp_open_pages",
+    "cacp_page_seconds",
     "cacp_file_copies_bytes",
     "cacp_files_fetched_total",
     "cacp_files_not_fetched_total",
