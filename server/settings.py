@@ -253,6 +253,12 @@ class Settings(BaseSettings):
     acp_retention_days: int = Field(
         90, ge=1, description="Days after which ACP messages move to the archive"
     )
+    page_session_seconds: int = Field(
+        12 * 3600, ge=60, description="Seconds that somebody stays signed in to the page, at most"
+    )
+    page_idle_seconds: int = Field(
+        2 * 3600, ge=60, description="Seconds without use after which a session of the page ends"
+    )
     shutdown_seconds: int = Field(
         10, ge=1, description="Seconds that open requests get to finish at SIGTERM"
     )

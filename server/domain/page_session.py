@@ -1,13 +1,13 @@
 """Sessions of the page: when one lives, and when its browser gets a new id.
 
-The browser holds a token, this node its hash. A session's token is renewed while it is used, so that
-a stolen one is of little use; the one before stays valid until the browser has shown the new one, and
-`GRACE` longer, because requests run concurrently and a response may be lost. A token that comes back
-after that was copied: it ends the session.
+The browser holds a token, this node its hash. A session's token is renewed while it is used, so
+that a stolen one is of little use; the one before stays valid until the browser has shown the new
+one, and `GRACE` longer, because requests run concurrently and a response may be lost. A token that
+comes back after that was copied: it ends the session.
 
 Sessions go by the node's time (`now`), because a session that outlives its time is worse than one
-that ends early: a clock that jumps ahead ends them. One that jumps back must not lengthen them, so a
-session from the future does not live either.
+that ends early: a clock that jumps ahead ends them. One that jumps back must not lengthen them, so
+a session from the future does not live either.
 """
 
 import re

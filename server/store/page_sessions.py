@@ -40,11 +40,6 @@ def end_all_of(db: sqlite3.Connection, agent: str) -> int:
     return int(SQL.end_page_sessions_of(db, agent=agent))
 
 
-def end_by_key(db: sqlite3.Connection, key_hash: str) -> int:
-    """End the sessions that a key began; returns how many."""
-    return int(SQL.end_page_sessions_by_key(db, key_hash=key_hash))
-
-
 def end_older(db: sqlite3.Connection, agent: str, most: int) -> None:
     """End all but the `most` sessions of an agent that were used last."""
     SQL.end_older_page_sessions(db, agent=agent, most=most)
@@ -72,4 +67,4 @@ def take_link(db: sqlite3.Connection, code_hash: str) -> PageLink | None:
 
 
 def _read(row: Row | None) -> PageSession | None:
-    return None if row is None else PageSession(*row[:5], bool(row[5]), *row[6:])
+    return None if row is None else PageSession._make([*row[:5], bool(row[5]), *row[6:]])

@@ -24,9 +24,6 @@ DELETE FROM page_sessions WHERE session_id = :session_id;
 -- name: end_page_sessions_of(agent)!
 DELETE FROM page_sessions WHERE agent = :agent;
 
--- name: end_page_sessions_by_key(key_hash)!
-DELETE FROM page_sessions WHERE key_hash = :key_hash;
-
 -- name: sweep_page_sessions(sure)!
 DELETE FROM page_sessions WHERE expires_at <= :sure;
 
