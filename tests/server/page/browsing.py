@@ -8,6 +8,8 @@ import httpx
 from tests.support.node import Node
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+ANY_PAGE = "/ui/nowhere"
+"""A page with no content of its own, so that tests of sessions need no view."""
 _CSRF = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
 
 
@@ -23,7 +25,9 @@ class Browser:
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self._send("GET", path, BROWSER | self._more(headers))
 
-    def post(self, path: str, fields: dict[str, str] | bytes = b"", **headers: str) -> Any:
+    def post(
+        self, path: str, fields: dict[str, str] | bytes = b"", **headers: str
+    ) -> httpx.Response:
         """Send a form, from a page of this node unless `origin` says otherwise."""
         given = BROWSER | {"origin": self.node.url} | self._more(headers)
         if isinstance(fields, dict):
@@ -37,7 +41,7 @@ class Browser:
     @property
     def csrf(self) -> str:
         """The token of the forms of this session."""
-        match = _CSRF.search(self.get("/ui").text)
+        match = _CSRF.search(self.get(ANY_PAGE).text)
         assert match is not None, "nobody is signed in"
         return match[1]
 
@@ -48,7 +52,7 @@ class Browser:
         return name
 
     def act(self, action: str, **fields: str) -> httpx.Response:
-        return self.post(f"/ui/actions/{action}", {"csrf": self.csrf, "next": "/ui", **fields})
+        return self.post(f"/ui/actions/{action}", {"csrf": self.csrf, "next": ANY_PAGE, **fields})
 
     def outcome(self, action: str, **fields: str) -> str:
         """What the page says after an action."""
@@ -62,7 +66,9 @@ class Browser:
     def _send(self, verb: str, path: str, headers: dict[str, str], **body: Any) -> httpx.Response:
         if self.cookies:
             headers = headers | {"cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())}
-        response = httpx.request(verb, self.node.url + path, headers=headers, timeout=30, **body)
+        response: httpx.Response = httpx.request(
+            verb, self.node.url + path, headers=headers, timeout=30, **body
+        )
         self.set = response.headers.get_list("set-cookie")
         for cookie in self.set:
             name, _, value = cookie.partition(";")[0].partition("=")
