@@ -170,6 +170,7 @@ ALL = ("ok",) * 5
 MEMBERS = ("not_a_member",) * 5
 MEMBERS_AND_OPERATOR = (*("not_a_member",) * 4, "ok")
 OWNERS_AND_OPERATOR = (*("not_project_owner",) * 4, "ok")
+PERSONS_AND_OPERATOR = (*("not_project_owner",) * 3, "ok", "ok")
 COORDINATORS = (*("not_found",) * 3, "ok", "ok")
 HUMANS = (*("not_human",) * 3, "ok", "not_human")
 PARTIES = ("not_found",) * 5
@@ -188,9 +189,10 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/unarchive": OWNERS_AND_OPERATOR,
     "cacp/project/delete": OWNERS_AND_OPERATOR,
     "cacp/project/syncState": KEYED_PEERS,
-    "cacp/repo/release": OWNERS_AND_OPERATOR,
+    "cacp/repo/release": PERSONS_AND_OPERATOR,
     "cacp/repo/reassign": OWNERS_AND_OPERATOR,
     "cacp/agent/list": ALL,
+    "cacp/agent/revokeKeys": (*("not_human",) * 3, "not_found", "not_found"),
     "cacp/contract/propose": MEMBERS,
     "cacp/contract/respond": MEMBERS,
     "cacp/contract/update": MEMBERS,
