@@ -76,9 +76,7 @@ def begun(
 ) -> PageSession:
     """A new session."""
     until = now + terms.longest
-    return PageSession(
-        session_id, key_hash, agent, token_hash, None, True, now, now, now, until
-    )
+    return PageSession(session_id, key_hash, agent, token_hash, None, True, now, now, now, until)
 
 
 def is_live(session: PageSession, now: int, terms: SessionTerms) -> bool:

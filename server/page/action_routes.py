@@ -15,7 +15,6 @@ from server.domain.errors import Forbidden, NotFound, Refusal
 from server.domain.page_session import local_path
 from server.http.rpc_endpoint import idempotency_key
 from server.page.actions import ACTIONS, PageAction, Params
-from server.page.forms import read_form
 from server.page.guard import PageParts, guarded_page
 from server.page.nudges import Nudges, SentNudge
 from server.page.viewer import PageMessage, Viewer
@@ -36,8 +35,7 @@ async def _act(parts: PageParts, nudges: Nudges, request: Request) -> Response:
 
 async def _acted(parts: PageParts, nudges: Nudges, request: Request, viewer: Viewer) -> Response:
     """Back to the page from which the form came, with what was done or why not."""
-    fields = await read_form(request)
-    parts.sessions.check_form(request, viewer, fields.get("csrf", ""))
+    fields = await parts.sessions.form_of(request, viewer)
     assert viewer.csrf is not None
     action = ACTIONS.get(request.path_params["name"])
     if action is None:

@@ -16,6 +16,7 @@ from server.domain.errors import Conflict, Forbidden, Unauthenticated, Unavailab
 from server.domain.page_session import LINK_SECONDS, SECOND, PageSession, SessionTerms, Step
 from server.http.admission import Admission
 from server.page.cookies import PageCookies
+from server.page.forms import read_form
 from server.page.viewer import Viewer
 from server.settings import Settings
 from server.store import keys, page_sessions
@@ -81,19 +82,22 @@ class PageSessions:
             raise Unauthenticated("You are signed out: sign in again", reason="session_ended")
         self._admission.recheck_by_hash(request.scope, session.key_hash, viewer.caller)
 
-    def check_form(self, request: Request, viewer: Viewer, token: str) -> None:
-        """Raises Forbidden unless a form comes from a page of this viewer's session."""
+    async def form_of(self, request: Request, viewer: Viewer) -> dict[str, str]:
+        """The fields of a form that comes from a page of this viewer's session. Raises Forbidden
+        for any other, and as `read_form`."""
         self.cookies.check_origin(request)
         if viewer.csrf is None:
             raise Forbidden(
                 "Sign in with a human's key first: without a session the page only shows",
                 reason="no_session",
             )
-        if not hmac.compare_digest(token.encode(), viewer.csrf.encode()):
+        fields = await read_form(request)
+        if not hmac.compare_digest(fields.get("csrf", "").encode(), viewer.csrf.encode()):
             raise Forbidden(
                 "This form is of an earlier session: open the page again, and repeat it there",
                 reason="wrong_csrf_token",
             )
+        return fields
 
     async def _in_session(self, request: Request) -> Viewer | None:
         token = self.cookies.token_of(request)

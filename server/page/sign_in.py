@@ -61,10 +61,7 @@ async def _sign_in(parts: PageParts, request: Request) -> Response:
 async def _sign_out(parts: PageParts, request: Request) -> Response:
     try:
         viewer = await parts.sessions.enter(request)
-        if not viewer.signed_in:
-            return secured(RedirectResponse(SIGN_IN, 303))
-        fields = await read_form(request)
-        parts.sessions.check_form(request, viewer, fields.get("csrf", ""))
+        fields = await parts.sessions.form_of(request, viewer)
         everywhere = fields.get("everywhere") == "1"
         cookie = await parts.sessions.sign_out(request, viewer, everywhere=everywhere)
     except Refusal as refusal:
