@@ -15,7 +15,8 @@ import typer
 
 from cli.doctor_check import DoctorCheck
 from cli.options import ConfigOption, DbOption, JsonOption
-from cli.terminal import REFUSED, print_json
+from cli.page_link import WebOption, print_link
+from cli.terminal import REFUSED, USAGE, fail, print_json
 
 if TYPE_CHECKING:
     from server.settings import Settings
@@ -25,6 +26,7 @@ def doctor(
     db: DbOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Check everything that a node needs, and show how to fix each problem.
 
@@ -40,6 +42,9 @@ def doctor(
       cacp doctor
       cacp doctor --db team.db --json
     """
+    if web:
+        print_link(_url(db), "health")
+        return
     checks: list[DoctorCheck] = []
     for check in examine(db, config):
         checks.append(check)
@@ -50,6 +55,17 @@ def doctor(
         print_json({"healthy": not broken, "checks": [check.as_json() for check in checks]})
     if broken:
         raise typer.Exit(REFUSED)
+
+
+def _url(db: Path | None) -> str:
+    """The URL of the node that is examined, as `cli.node_url` finds it."""
+    from cli.node_url import node_url
+
+    named = {} if db is None else {"CACP_DB": str(db), "CACP_URL": "", "CACP_PORT": ""}
+    try:
+        return node_url({**os.environ, **named}).url
+    except ValueError as error:
+        fail(USAGE, str(error))
 
 
 def examine(db: Path | None, config: Path | None) -> Iterator[DoctorCheck]:

@@ -9,6 +9,7 @@ import typer
 
 from cli.client import DEFAULT_URL, NodeClient, connected
 from cli.options import JsonOption, KeyOption, UrlOption, grouped
+from cli.page_link import WebOption, print_link
 from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import clean, one_line
 
@@ -35,6 +36,7 @@ def inbox(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show the caller's messages that are not acknowledged. Reading removes nothing.
 
@@ -47,6 +49,9 @@ def inbox(
       cacp inbox --ack 01a200d3-c0e1-7539-b1a1-fddaebe9d751
       cacp inbox --json | jq -r '.messages[].payload.summary'
     """
+    if web:
+        print_link(url, "mail")
+        return
     for_people = sys.stdout.isatty() and not as_json
     params: dict[str, Any] = {
         "show": "all" if all_ else "unread",

@@ -19,6 +19,7 @@ from cli.mail import inbox, send
 from cli.mcp import mcp
 from cli.mesh import mesh
 from cli.next import next_
+from cli.open import open_
 from cli.openrpc import openrpc
 from cli.runs import runs
 from cli.serve import serve
@@ -43,6 +44,7 @@ app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=RUN)(connect)
 app.command(rich_help_panel=RUN)(disconnect)
 app.command("next", rich_help_panel=INSPECT)(next_)
+app.command("open", rich_help_panel=INSPECT)(open_)
 app.command(rich_help_panel=INSPECT)(status)
 app.command(rich_help_panel=INSPECT)(projects)
 app.command(rich_help_panel=INSPECT)(contracts)

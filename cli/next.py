@@ -7,6 +7,7 @@ import typer
 
 from cli.client import DEFAULT_URL, NodeClient, connected
 from cli.options import JsonOption, KeyOption, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line
@@ -34,6 +35,7 @@ def next_(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show what waits for the caller, the most urgent first, with the command that does it.
 
@@ -54,6 +56,9 @@ def next_(
     with connected(url, key) as node:
         if project is not None:
             params["projectId"] = project_id_of(node, project)
+        if web:
+            print_link(url, "attention", **_place(params))
+            return
         listing = _listing(node, params, limit if repo is None else None)
         if repo is not None:
             listing = _of_repo(node, listing, repo, limit)
@@ -63,6 +68,11 @@ def next_(
         _print(listing, url, key)
     if exit_code and listing["items"]:
         raise typer.Exit(SOMETHING_WAITS)
+
+
+def _place(params: Json) -> dict[str, str]:
+    """The query of the page that shows what is asked for."""
+    return {"project": params["projectId"]} if "projectId" in params else {}
 
 
 def _listing(node: NodeClient, params: Json, limit: int | None) -> Json:

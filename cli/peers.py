@@ -15,6 +15,7 @@ from cli.options import (
     ReasonOption,
     UrlOption,
 )
+from cli.page_link import WebOption, print_link
 from cli.peers_bans import ban, bans, put_ban, unban
 from cli.peers_deferred import deferred
 from cli.peers_evidence import evidence, note
@@ -32,17 +33,23 @@ def peers(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """List, add and remove the nodes that exchange everything with this one.
 
     Without a command it lists them.
     """
     if ctx.invoked_subcommand is None:
-        list_(url, key, as_json)
+        list_(url, key, as_json, web)
 
 
 @app.command("list")
-def list_(url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOption = False) -> None:
+def list_(
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+    web: WebOption = False,
+) -> None:
     """List the peers of a running node: health, backlog, lag, clock and last error of each.
 
     It also lists the entities that a peer has refused.
@@ -52,6 +59,9 @@ def list_(url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOpti
       cacp peers
       cacp peers list --json
     """
+    if web:
+        print_link(url, "mesh")
+        return
     with connected(url, key, oversees=True) as node:
         listed = node.get("/peers")["peers"]
         refused = any((peer.get("sync") or {}).get("undeliveredEntities") for peer in listed)

@@ -7,6 +7,7 @@ import typer
 from cli.client import DEFAULT_URL, NodeClient, connected
 from cli.columns import print_columns
 from cli.options import JsonOption, KeyOption, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import print_json
 from cli.times import ago
@@ -25,6 +26,7 @@ def runs(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """List the runs of the threader that report to a node, or show one with its tasks.
 
@@ -40,7 +42,11 @@ def runs(
         raise typer.BadParameter("name the project of the run with --project", param_hint="RUN")
     with connected(url, key, oversees=True) as node:
         at = {} if project is None else {"projectId": project_id_of(node, project)}
-        if run is not None:
+        if web and run is not None:
+            print_link(url, "run", project_id=at["projectId"], run_id=run)
+        elif web:
+            print_link(url, "runs", **({"project": at["projectId"]} if at else {}))
+        elif run is not None:
             _show(node.call("cacp/run/get", at | {"runId": run}), as_json)
         else:
             _list(node, at, as_json)

@@ -9,6 +9,7 @@ import typer
 from cli.casing import camel
 from cli.client import DEFAULT_URL, CallRefused, NodeClient, connected
 from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.project_choice import NoSuchName, chosen
 from cli.terminal import REFUSED, fail, print_json
 
@@ -21,7 +22,10 @@ UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def status(
-    url: UrlOption = DEFAULT_URL, key: KeyOption = None, as_json: JsonOption = False
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show a node's health, agent, repo, peers and number of entities.
 
@@ -32,6 +36,9 @@ def status(
       cacp status
       cacp status --url https://node.example.com --json
     """
+    if web:
+        print_link(url, "health")
+        return
     with connected(url, key, oversees=True) as node:
         health = node.get("/health")
         card = node.get("/.well-known/agent.json")
@@ -57,6 +64,7 @@ def projects(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """List the projects of a node.
 
@@ -66,6 +74,9 @@ def projects(
       cacp projects --archived
       cacp projects --json | jq -r '.[].projectId'
     """
+    if web:
+        print_link(url, "projects")
+        return
     with connected(url, key, oversees=True) as node:
         listed = list(every_project(node, archived=archived))
         hidden = 0 if listed or archived else len(list(every_project(node, archived=True)))
@@ -96,6 +107,7 @@ def contracts(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """List the contracts of a project.
 
@@ -106,6 +118,9 @@ def contracts(
     """
     with connected(url, key, oversees=True) as node:
         project_id = project_id_of(node, project)
+        if web:
+            print_link(url, "feature", project_id=project_id)
+            return
         listed = list(every_contract(node, project_id))
     if as_json:
         print_json(listed)
@@ -130,6 +145,7 @@ def show(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show the whole history of a project or a contract.
 
@@ -143,6 +159,12 @@ def show(
     """
     with connected(url, key, oversees=True) as node:
         project_id, contract_id = locate(node, id)
+        if web and contract_id is None:
+            print_link(url, "feature", project_id=project_id)
+            return
+        if web and contract_id is not None:
+            print_link(url, "contract", project_id=project_id, contract_id=contract_id)
+            return
         facts = tell(node, project_id, contract_id, PACKETS_MAX if as_json else SAID_MAX)
     if as_json:
         print_json(camel(facts))

@@ -10,6 +10,7 @@ import typer
 
 from cli.client import DEFAULT_URL, NodeClient, NodeUnreachable, connected
 from cli.options import JsonOption, KeyOption, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import USAGE, dump, fail, notice
 
@@ -56,6 +57,7 @@ def watch(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show changes live until Ctrl-C.
 
@@ -72,7 +74,14 @@ def watch(
     """
     if mesh and (project or kind or after):
         fail(USAGE, "--mesh shows peers, not changes: leave out --project, --kind and --after")
+    if web and mesh:
+        print_link(url, "mesh")
+        return
     with connected(url, key, oversees=True) as node:
+        if web:
+            at = {} if project is None else {"project": project_id_of(node, project)}
+            print_link(url, "activity", **at)
+            return
         if mesh:
             from cli.mesh_watch import watch_mesh
 

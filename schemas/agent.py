@@ -1,6 +1,6 @@
-"""cacp/agent/list: the agents that a caller can work with."""
+"""cacp/agent/list, the agents that a caller can work with, and the end of their keys."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -47,3 +47,15 @@ class ListAgentsResult(Result):
     own_id: Identifier
     agents: list[ListedAgent]
     next_cursor: Identifier | None = None
+
+
+class RevokeKeysParams(Params):
+    agent_id: Identifier
+
+
+class RevokeKeysResult(Result):
+    """The keys of the agent that this call has ended."""
+
+    agent_id: Identifier
+    status: Literal["revoked"]
+    key_ids: list[Identifier]

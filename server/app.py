@@ -35,9 +35,10 @@ from server.mesh.handshake_server import HandshakeServer
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
 from server.node import Node
-from server.page.entrance import KeyEntrance
+from server.page.guard import PageParts
 from server.page.live import LivePages
-from server.page.routes import PageParts, page_routes
+from server.page.routes import page_routes
+from server.page.sessions import PageSessions
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
@@ -131,6 +132,7 @@ class _Parts:
             settings.event_streams_per_caller,
             loops,
         )
+        self.page_sessions = PageSessions(settings, database, self.admission, secret)
         self.live = LivePages(database, loops, settings.event_streams)
         self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
         self.audit = ContentAudit(database, loops)
@@ -180,7 +182,7 @@ class _Parts:
         ]
 
     def _page(self) -> PageParts:
-        return PageParts(self.state, KeyEntrance(self.admission), self.live, self.stopping)
+        return PageParts(self.state, self.page_sessions, self.live, self.stopping)
 
     def register_metrics(self) -> None:
         metrics, database = self.metrics, self.database

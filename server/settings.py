@@ -147,9 +147,7 @@ class Settings(BaseSettings):
         "no limit",
     )
     event_streams: int = Field(200, ge=1, description="Open event streams, at most")
-    event_streams_per_caller: int = Field(
-        20, ge=1, description="Open event streams of one agent, at most"
-    )
+    event_streams_per_caller: int = Field(20, ge=1, description="An agent's event streams, at most")
     adp_url: str = Field(
         "", description="The ADP exchange to search and register at; none by default"
     )
@@ -253,6 +251,10 @@ class Settings(BaseSettings):
     acp_retention_days: int = Field(
         90, ge=1, description="Days after which ACP messages move to the archive"
     )
+    page_session_seconds: int = Field(
+        43_200, ge=60, description="Seconds of a page session, at most"
+    )
+    page_idle_seconds: int = Field(7_200, ge=60, description="Seconds until an unused session ends")
     shutdown_seconds: int = Field(
         10, ge=1, description="Seconds that open requests get to finish at SIGTERM"
     )

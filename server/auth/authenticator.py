@@ -102,6 +102,20 @@ class Authenticator:
             caller = self._without_key(headers, client_host, registers)
         else:
             caller = self._with_key(authorization, headers)
+        return self._placed(caller, headers, client_host)
+
+    def identify_by_hash(
+        self, hashed: str, headers: Mapping[bytes, bytes], client_host: str | None
+    ) -> Caller:
+        """The caller of a request whose sender has shown the key with this hash before, when its
+        session began. Raises as `identify`."""
+        operator = self._read(lambda db: keys.is_operators(db, hashed))
+        return self._placed(self._of_key(hashed, operator, headers), headers, client_host)
+
+    def _placed(
+        self, caller: Caller, headers: Mapping[bytes, bytes], client_host: str | None
+    ) -> Caller:
+        """The caller with what the rest of its request says of it."""
         if _is_on_this_machine(headers, client_host):
             caller = replace(caller, on_this_machine=True)
         token = headers.get(b"x-project-token")
@@ -118,6 +132,10 @@ class Authenticator:
         operator = match[1].startswith(keys.OPERATOR_PREFIX.encode()) and self._read(
             lambda db: keys.is_operators(db, hashed)
         )
+        return self._of_key(hashed, operator, headers)
+
+    def _of_key(self, hashed: str, operator: bool, headers: Mapping[bytes, bytes]) -> Caller:
+        """The holder of the key with this hash. `operator`: it is the operator's."""
         holder = self._operator if operator else self._holder(hashed)
         if holder is None:
             raise Unauthenticated(f"This key is unknown here: {_SEND_KEY}", reason="unknown_key")

@@ -13,6 +13,7 @@ from server.util.log_once import RateLimitedLog
 
 ONCE_ONLY = (b"authorization", b"host", b"x-agent-id", b"x-project-token", b"idempotency-key")
 """Headers that decide who calls or what a call does, so a second one is refused."""
+_CREDENTIALS = frozenset({b"authorization", b"x-agent-id", b"x-project-token"})
 PEER_RATE_FACTOR = 10
 """The rate limit of a peer's batches, as a multiple of a caller's."""
 
@@ -47,8 +48,30 @@ class Admission:
         if len(headers) != len(raw):
             _check_twice(raw)
         address = address_of(scope)
+        caller = self._admitted(
+            lambda: self._identity.identify(headers, address, registers=registers), headers, address
+        )
+        return headers, caller
+
+    def enter_with_key(self, scope: Scope, key: bytes) -> Caller:
+        """The caller of a request that gives its key elsewhere than in its headers. Raises as
+        `enter`."""
+        return self.enter({**scope, "headers": _with_key(scope["headers"], key)})[1]
+
+    def enter_by_hash(self, scope: Scope, hashed: str) -> Caller:
+        """The caller of a request in a session that began with the key of this hash. Raises as
+        `enter`."""
+        headers, address = dict(scope["headers"]), address_of(scope)
+        return self._admitted(
+            lambda: self._identity.identify_by_hash(hashed, headers, address), headers, address
+        )
+
+    def _admitted(
+        self, identify: Callable[[], Caller], headers: dict[bytes, bytes], address: str | None
+    ) -> Caller:
+        """The caller, counted against its rate limit."""
         try:
-            caller = self._identity.identify(headers, address, registers=registers)
+            caller = identify()
         except Unauthenticated as refusal:
             self._limits.check(f"address {address}", time.monotonic())
             reason = refusal.data["reason"]
@@ -67,17 +90,19 @@ class Admission:
         self._limits.check(caller.agent_id, time.monotonic())
         if caller.via != "local":
             self._on_contact(caller.agent_id)
-        return headers, caller
+        return caller
 
     def recheck_access(self, scope: Scope, caller: Caller) -> None:
         """Raise Unauthenticated or Forbidden when an admitted caller would no longer be admitted,
         or with other rights."""
         now = self._identity.identify(dict(scope["headers"]), address_of(scope))
         # A peer without a key names its repo itself, perhaps with the call just made.
-        if replace(now, repo=caller.repo) != caller:
-            raise Forbidden(
-                "Access of your key changed while the call ran; retry", reason="changed"
-            )
+        _check_same(replace(now, repo=caller.repo), caller)
+
+    def recheck_by_hash(self, scope: Scope, hashed: str, caller: Caller) -> None:
+        """The same for a caller in a session that began with the key of this hash."""
+        headers, address = dict(scope["headers"]), address_of(scope)
+        _check_same(self._identity.identify_by_hash(hashed, headers, address), caller)
 
     def check_stranger(self, scope: Scope) -> None:
         """Enforce the rate limit of an address for a request without credentials. Raises
@@ -102,6 +127,17 @@ def address_of(scope: Scope) -> str | None:
     """The client's address of a request."""
     client = scope.get("client")
     return client[0] if client else None
+
+
+def _check_same(now: Caller, caller: Caller) -> None:
+    if now != caller:
+        raise Forbidden("Access of your key changed while the call ran; retry", reason="changed")
+
+
+def _with_key(raw: list[tuple[bytes, bytes]], key: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of a request as if it had given this key, and only that, in a header."""
+    rest = [(name, value) for name, value in raw if name not in _CREDENTIALS]
+    return [*rest, (b"authorization", b"Bearer " + key)]
 
 
 def _check_twice(raw: list[tuple[bytes, bytes]]) -> None:

@@ -13,6 +13,7 @@ from server.methods.cacp import (  # isort: skip
     implementation,
     file,
     thread_run,
+    agent_keys,
 )
 from server.methods.sync import (  # isort: skip
     entity_sync,
@@ -48,6 +49,7 @@ from server.methods.base import METHODS
 __all__ = [
     "METHODS",
     "actions",
+    "agent_keys",
     "agents",
     "attention",
     "bans",

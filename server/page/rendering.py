@@ -1,5 +1,6 @@
 """Pages as HTML: the templates, and what they may call."""
 
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -9,6 +10,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from schemas.base import iso
+from server.page.actions import ACTIONS
 from server.page.assets import asset_url
 from server.page.view import VIEWS, url_of
 
@@ -25,6 +27,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals.update(actions=ACTIONS, once=once)
     made.globals.update(url=url_of, asset=asset_url, views=VIEWS, page_query=page_query)
     made.filters["short_agent"] = short_agent
     made.filters["moment"] = moment
@@ -35,6 +38,11 @@ def templates() -> Environment:
 def render(template: str, *, now: int, **shown: Any) -> str:
     """A template as text. `now` is what ages are counted from, in microseconds since 1970."""
     return templates().get_template(template).render(shown, ago=partial(ago, now), now=iso(now))
+
+
+def once() -> str:
+    """The id of a form, by which a double click is one call."""
+    return secrets.token_urlsafe(12)
 
 
 def page_query(query: Mapping[str, str], name: str, value: str | None) -> str:

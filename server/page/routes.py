@@ -1,12 +1,9 @@
 """The routes of the page: each view and its `.json` twin, the assets, and the live stream."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 
 import anyio
 import orjson
@@ -19,13 +16,14 @@ from starlette.routing import Route
 
 from server.domain.errors import NotFound, Refusal
 from server.http.event_stream import start_of
-from server.http.responses import refusal_response
-from server.http.routes import PING_SECONDS, AppState, answering, json_response
+from server.http.routes import PING_SECONDS, answering, json_response
 from server.methods.base import CallSession, Context
 from server.page import assets
-from server.page.entrance import Entrance
-from server.page.live import Interest, LivePages
+from server.page.action_routes import action_routes
+from server.page.guard import PageParts, guarded_page
+from server.page.live import Interest
 from server.page.rendering import render
+from server.page.sign_in import sign_in_routes
 from server.page.view import Page, PageCall, View, url_of
 from server.page.viewer import Viewer
 from server.page.views import VIEWS
@@ -34,35 +32,6 @@ from server.store import changes
 log = structlog.get_logger()
 
 HOME = "attention"
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    )
-)
-HEADERS = {
-    "content-security-policy": POLICY,
-    "cache-control": "no-store",
-    "cross-origin-opener-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class PageParts:
-    """What the routes of the page use."""
-
-    state: AppState
-    entrance: Entrance
-    live: LivePages
-    stopping: asyncio.Event
 
 
 def page_routes(parts: PageParts) -> list[Route]:
@@ -73,6 +42,8 @@ def page_routes(parts: PageParts) -> list[Route]:
         Route("/ui", partial(_html, parts, home)),
         Route("/ui/events", _events(parts)),
         Route(f"{assets.PREFIX}{{name}}", assets.serve),
+        *sign_in_routes(parts),
+        *action_routes(parts),
         *(Route(f"{view.path}.json", _twin(parts, view)) for view in VIEWS.values()),
         *(Route(view.path, partial(_html, parts, view)) for view in VIEWS.values()),
         Route("/ui/{rest:path}", partial(_nowhere, parts)),
@@ -88,22 +59,6 @@ async def _front(parts: PageParts, home: View, request: Request) -> Response:
 
 async def _html(parts: PageParts, view: View, request: Request) -> Response:
     return await guarded_page(parts, request, partial(_shown, parts, view, request))
-
-
-async def guarded_page(
-    parts: PageParts, request: Request, show: Callable[[Viewer], Awaitable[Response]]
-) -> Response:
-    """What `show` answers a viewer who may come in; a refusal as a page."""
-    viewer = None
-    try:
-        viewer = await parts.entrance.enter(request)
-        response = await show(viewer)
-    except Refusal as refusal:
-        response = _refused(parts, refusal, viewer)
-    response.headers.update(HEADERS)
-    if viewer is not None and viewer.cookie is not None:
-        response.headers.append("set-cookie", viewer.cookie)
-    return response
 
 
 async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer) -> Response:
@@ -130,7 +85,7 @@ async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer)
 
 def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Response]]:
     async def twin(request: Request) -> Response:
-        viewer = await parts.entrance.enter(request)
+        viewer = await parts.sessions.enter(request)
 
         def make(ctx: Context) -> bytes:
             page: Page = view.load(_call(parts, request, viewer, ctx))
@@ -158,20 +113,6 @@ def _session(parts: PageParts, viewer: Viewer, view: View) -> CallSession:
     )
 
 
-def _refused(parts: PageParts, refusal: Refusal, viewer: Viewer | None) -> Response:
-    status, _, headers = refusal_response(refusal)
-    text = render(
-        "refused.html",
-        now=parts.state.database.now(),
-        refusal=refusal,
-        status=status,
-        phrase=HTTPStatus(status).phrase,
-        viewer=viewer,
-    )
-    extra = {name.decode(): value.decode() for name, value in headers}
-    return HTMLResponse(text, status, extra)
-
-
 async def _nowhere(parts: PageParts, request: Request) -> Response:
     async def nothing(viewer: Viewer) -> Response:
         raise NotFound("There is no such page; the menu has those that there are", kind="page")
@@ -183,7 +124,7 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
     """The live stream of one open page: `changed` when it should look again."""
 
     async def stream(request: Request) -> Response:
-        viewer = await parts.entrance.enter(request)
+        viewer = await parts.sessions.enter(request)
         state, query = parts.state, request.query_params
         view = VIEWS.get(query.get("view", ""))
         if view is None:
@@ -199,7 +140,7 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
             async with aclosing(parts.live.follow(interest, after, stopping)) as seqs:
                 async for seq in seqs:
                     try:
-                        parts.entrance.recheck(request, viewer)
+                        parts.sessions.recheck(request, viewer)
                     except Refusal as refusal:
                         # The page reconnects, gets the refusal, and shows it.
                         log.info("page_stream_ended", reason=refusal.data["reason"])

@@ -1,8 +1,18 @@
 """Who looks at a page."""
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from server.auth.authenticator import Caller
+
+MessageKind = Literal["good", "bad"]
+
+
+class PageMessage(NamedTuple):
+    """What an action has done, or why it was refused."""
+
+    kind: MessageKind
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +25,9 @@ class Viewer:
     expires_at: int | None = None
     """When its session ends, in microseconds since 1970."""
     cookie: str | None = None
-    """A `Set-Cookie` header that the response must carry: the session's id was renewed."""
+    """A `Set-Cookie` header that the response must carry: the session's token was renewed."""
+    message: PageMessage | None = None
+    """The outcome of the action that led to this page."""
 
     @property
     def signed_in(self) -> bool:

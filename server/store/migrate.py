@@ -16,7 +16,7 @@ from server.store.wal import HEADER_BYTES, unreadable_commits
 
 SECRETS = (
     *("key_projects", "keys", "tokens", "invites", "wanted_peers", "peers", "api_keys"),
-    *("answers", "node"),
+    *("answers", "node", "page_sessions", "page_links"),
 )
 
 

@@ -23,9 +23,10 @@ from server.store.projects import RepoMember
 @writes("cacp/repo/release", ReleaseRepoParams, ReleaseRepoResult)
 def release(ctx: Context, params: ReleaseRepoParams) -> dict[str, Any]:
     """End an agent's claim on a repo, so that another agent can join with it. For the agent itself,
-    the agent that created the project, and the operator; at the agent's home node, or at the node
-    where the project was created. The agent can no longer write for the repo, and may join again.
-    If another agent had claimed the repo in vain, it holds it now (`agentId`)."""
+    the agent that created the project, the operator, and people whose key is for all projects; at
+    the agent's home node, or at the node where the project was created. The agent can no longer
+    write for the repo, and may join again. If another agent had claimed the repo in vain, it holds
+    it now (`agentId`)."""
     project_id = params.project_id
     project = open_project(ctx, project_id)
     member = member_named(project_id, project, params.repo_name)
@@ -36,7 +37,8 @@ def release(ctx: Context, params: ReleaseRepoParams) -> dict[str, Any]:
             "cacp/project/join",
             reason="not_held",
         )
-    if not same_agent(held.agent_id, ctx.caller.agent_id):
+    is_own = same_agent(held.agent_id, ctx.caller.agent_id)
+    if not is_own and not (ctx.caller.human and ctx.caller.projects is None):
         what = f"release the repo of {held.agent_id} in project {project.name}"
         check_owner(ctx, project_id, what)
     _check_releasable(ctx, project_id, member, held)

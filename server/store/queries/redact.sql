@@ -31,3 +31,9 @@ DELETE FROM meta WHERE name IN ('secret', 'operator_key');
 
 -- name: redact_api_keys()!
 DELETE FROM peer_api_keys;
+
+-- name: redact_page_sessions()!
+DELETE FROM page_sessions;
+
+-- name: redact_page_links()!
+DELETE FROM page_links;

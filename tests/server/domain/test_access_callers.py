@@ -170,6 +170,7 @@ ALL = ("ok",) * 5
 MEMBERS = ("not_a_member",) * 5
 MEMBERS_AND_OPERATOR = (*("not_a_member",) * 4, "ok")
 OWNERS_AND_OPERATOR = (*("not_project_owner",) * 4, "ok")
+PERSONS_AND_OPERATOR = (*("not_project_owner",) * 3, "ok", "ok")
 COORDINATORS = (*("not_found",) * 3, "ok", "ok")
 HUMANS = (*("not_human",) * 3, "ok", "not_human")
 PARTIES = ("not_found",) * 5
@@ -188,9 +189,10 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/unarchive": OWNERS_AND_OPERATOR,
     "cacp/project/delete": OWNERS_AND_OPERATOR,
     "cacp/project/syncState": KEYED_PEERS,
-    "cacp/repo/release": OWNERS_AND_OPERATOR,
+    "cacp/repo/release": PERSONS_AND_OPERATOR,
     "cacp/repo/reassign": OWNERS_AND_OPERATOR,
     "cacp/agent/list": ALL,
+    "cacp/agent/revokeKeys": (*("not_human",) * 3, "not_found", "not_found"),
     "cacp/contract/propose": MEMBERS,
     "cacp/contract/respond": MEMBERS,
     "cacp/contract/update": MEMBERS,
@@ -317,6 +319,14 @@ ROUTES: dict[str, frozenset[str]] = {
     "GET /ui/{rest:path}": CALLERS,
     "GET /ui/events": CALLERS,
     "GET /ui/assets/{name}": PUBLIC,
+    "GET /ui/sign-in": PUBLIC,
+    "GET /ui/enter": PUBLIC,
+    "POST /ui/sign-in": PUBLIC,
+    "POST /ui/enter": PUBLIC,
+    # A key alone is no session.
+    "POST /ui/sign-out": frozenset(),
+    "POST /ui/actions/{name}": frozenset(),
+    "POST /ui/links": CALLERS - {"keyless"},
     **{f"GET {view.path}": CALLERS for view in VIEWS.values()},
     **{f"GET {view.path}.json": CALLERS for view in VIEWS.values()},
 }
@@ -345,7 +355,8 @@ def lets_in(node: Node, verb: str, path: str, given: dict[str, str]) -> bool:
     whole = given | {"content-type": "application/json", "accept": "application/json"}
     content = b"{}" if verb == "POST" else None
     with node.http.stream(verb, path, headers=whole, content=content) as answer:
-        return answer.status_code not in (401, 403)
+        # 303 leads to the sign-in form.
+        return answer.status_code not in (303, 401, 403)
 
 
 def test_changes_of_mail_are_for_humans(node: Node, headers: dict[str, dict[str, str]]) -> None:

@@ -1,15 +1,20 @@
 """Who may call: credentials, headers that may come once, rates (design §6)."""
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from server.auth.authenticator import Authenticator, Caller
-from server.domain.errors import RateLimited
+from server.domain.errors import Forbidden, RateLimited
 from server.http.admission import PEER_RATE_FACTOR, Admission
 from server.http.rate_limit import RateLimit
+from server.settings import Settings
+from server.store import keys
+from server.store.connection import connect
 from server.util.log_once import RateLimitedLog
 from tests.server.http.json_rpc import LIST, refusal
 from tests.support.node import Node, bearer
@@ -99,3 +104,20 @@ def test_a_peer_does_not_have_any_number_of_messages_taken() -> None:
         gate.charge(peer, 99)
     assert refusal.value.data["retryAfter"] > 0
     gate.charge(other, 99)
+
+
+def test_a_key_that_is_given_elsewhere_counts_alone(node: Node, frontend_key: str) -> None:
+    """The headers beside a form's key say nothing of who signs in."""
+    with closing(connect(node.db)) as db:
+        identity = Authenticator(Settings(), lambda read: read(db), b"secret")
+        gate = Admission(identity, RateLimit(0), RateLimitedLog())
+        claimed = [(b"host", b"localhost"), (b"x-agent-id", b"aid://example.com/other")]
+        scope = {"type": "http", "headers": claimed, "client": ("127.0.0.1", 1)}
+        caller = gate.enter_with_key(scope, frontend_key.encode())
+        assert caller.via == "key"
+        hashed = keys.hash_of(frontend_key.encode())
+        scope["headers"] = claimed[:1]
+        assert gate.enter_by_hash(scope, hashed) == caller
+        gate.recheck_by_hash(scope, hashed, caller)
+        with pytest.raises(Forbidden, match="changed"):
+            gate.recheck_by_hash(scope, hashed, replace(caller, human=True))

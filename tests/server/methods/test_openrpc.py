@@ -186,6 +186,8 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
     elsewhere |= {name for name in METHODS if name.startswith("acp/")}
     elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}
+    # For people: tests/server/methods/cacp/test_agent_keys.py.
+    elsewhere |= {"cacp/agent/revokeKeys"}
     assert seen | elsewhere == set(METHODS)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from server.page.routes import HEADERS, POLICY
+from server.page.guard import HEADERS, POLICY
 from server.page.view import View
 from server.page.views import VIEWS
 from tests.support.node import AGENT, Node, bearer

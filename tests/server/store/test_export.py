@@ -16,7 +16,7 @@ from server.store.projects import ProjectHeader
 from tests.server.store.conftest import PROJECT
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
-SECRET_TABLES |= {"peer_api_keys", "key_projects"}
+SECRET_TABLES |= {"peer_api_keys", "key_projects", "page_sessions", "page_links"}
 OF_THIS_NODE = {
     "directories",
     "listed_agents",

@@ -23,7 +23,11 @@
         if (response.redirected || response.status === 401) { location.reload(); return; }
         if (!response.ok && response.status !== 404) throw new Error(String(response.status));
         const text = await response.text();
+        const note = [...document.getElementById("message").childNodes];
         await htmx.swap({ text, target: document.body, sourceElement: document.body, swap: "innerMorph" });
+        // The outcome of an action stays until the reader goes on.
+        const message = document.getElementById("message");
+        if (!message.childElementCount) message.append(...note);
         mark();
         say("Live");
         document.dispatchEvent(new CustomEvent("page:fresh"));
