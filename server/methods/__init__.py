@@ -5,6 +5,8 @@ applies the decision (design §2)."""
 from server.methods.cacp import (  # isort: skip
     attention,
     project,
+    project_board,
+    project_history,
     lifecycle,
     repo,
     contract,
@@ -68,6 +70,8 @@ __all__ = [
     "lease",
     "lifecycle",
     "project",
+    "project_board",
+    "project_history",
     "project_state",
     "query",
     "registration",
