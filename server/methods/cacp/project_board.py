@@ -134,8 +134,8 @@ def _contract(card: BoardCard, members: Members) -> Json:
 def _repos(ctx: Context, project_id: str, loads: Mapping[str, RepoLoad]) -> list[Json]:
     """The repos with their agents: the one that most contracts wait for comes first."""
     calls = ctx.node.last_calls if ctx.caller.trust == "verified" else {}
-    # A read has no time of its own; the caller has just called.
-    now = max(calls.values(), default=0)
+    # A read may have no time of its own; its caller has just called.
+    now = max(ctx.now, max(calls.values(), default=0))
 
     def shown(repo: Repo) -> Json:
         load = loads.get(repo.repo_id)

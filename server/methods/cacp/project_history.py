@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from schemas.base import iso, present, stamp_of
+from schemas.base import LIST_MAX, iso, present, stamp_of
 from schemas.project_board import (
     ProjectStateAt,
     ProjectTimelineParams,
@@ -33,6 +33,8 @@ from server.store.project_board import NEWEST, Moment
 from server.store.projects import Membership
 
 Json = dict[str, Any]
+CALL_SPREAD = LIST_MAX
+"""Microseconds over which the repos of one call are stamped, which keeps their order."""
 STEPS_MAX = 100
 """Steps that are shown of one time: a project that a foreign peer sent has a single one."""
 
@@ -137,7 +139,7 @@ def _repos_at(ctx: Context, project_id: str, at: int) -> list[Json]:
             claims.releases(ctx.db, project_id, repo.repo_id),
             at,
         )
-        if holder is not None or repo.stamp <= at:
+        if holder is not None or repo.stamp <= at + CALL_SPREAD:
             shown.append(present({"repoId": repo.repo_id, "name": repo.name, "agentId": holder}))
     return shown
 
@@ -156,7 +158,7 @@ def _unknown(ctx: Context, project_id: str, at: int, lost: int) -> Iterator[str]
             "they were before is not kept."
         )
     for repo in projects.repos(ctx.db, project_id):
-        if repo.stamp > at:
+        if repo.stamp > at + CALL_SPREAD:
             yield (
                 f"Repo {repo.name} was last described at {iso(repo.stamp)}; whether it was there "
                 "before is not kept, unless an agent held it."
