@@ -75,7 +75,8 @@ class BoardColumn(Result):
 
 class BoardRepo(Result):
     """A repo, its agent, and how much waits for it. `last_seen` and `is_awake` are absent when this
-    node has not seen the agent since it started, and for callers without a verified key."""
+    node has not seen the agent since it started, and for callers to whom cacp/agent/list is
+    closed."""
 
     repo_id: Identifier
     name: Identifier

@@ -48,10 +48,10 @@ class BoardCard(NamedTuple):
 
 
 class CardColumn(NamedTuple):
-    """The cards of one status on a page. `count` counts all; `more`: others follow the last."""
+    """The cards of one status on a page. `total` counts all; `more`: others follow the last."""
 
     status: ContractStatus
-    count: int
+    total: int
     cards: list[BoardCard]
     more: bool
 

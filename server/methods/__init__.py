@@ -15,6 +15,7 @@ from server.methods.cacp import (  # isort: skip
     implementation,
     file,
     thread_run,
+    activity,
 )
 from server.methods.sync import (  # isort: skip
     entity_sync,
@@ -50,6 +51,7 @@ from server.methods.base import METHODS
 __all__ = [
     "METHODS",
     "actions",
+    "activity",
     "agents",
     "attention",
     "bans",

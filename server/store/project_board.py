@@ -39,7 +39,7 @@ def cards(db: sqlite3.Connection, project_id: str) -> list[BoardCard]:
     for contract_id, kind, repo_id, since in SQL.board_steps(db, project_id=project_id):
         steps[contract_id].append(AwaitedStep(kind, repo_id, since))
     return [
-        BoardCard(*row, in_order(steps[row[0]]) if row[0] in steps else ())
+        BoardCard(*row)._replace(steps=in_order(steps.get(row[0], ())))
         for row in SQL.board_contracts(db, project_id=project_id)
     ]
 

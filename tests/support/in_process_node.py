@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
+import orjson
 import pytest
 
 from peers.signing import SigningKey
@@ -73,7 +74,7 @@ class InProcessNode:
         result = self.run(lambda ctx: found.run(ctx, checked), caller, method)
         if isinstance(result, HeldElsewhere):
             return result
-        wire = json.loads(json.dumps(result))
+        wire = json.loads(orjson.dumps(result))
         check_result(method, wire)
         return wire
 

@@ -97,7 +97,7 @@ def shown_column(column: CardColumn, members: Members) -> Json:
     """The BoardColumn object."""
     cursor = cursor_after(*column.cards[-1].rank) if column.more else None
     contracts = [_contract(card, members) for card in column.cards]
-    shown = {"status": column.status, "count": column.count, "contracts": contracts}
+    shown = {"status": column.status, "count": column.total, "contracts": contracts}
     return present({**shown, "nextCursor": cursor})
 
 
@@ -133,7 +133,9 @@ def _contract(card: BoardCard, members: Members) -> Json:
 
 def _repos(ctx: Context, project_id: str, loads: Mapping[str, RepoLoad]) -> list[Json]:
     """The repos with their agents: the one that most contracts wait for comes first."""
-    calls = ctx.node.last_calls if ctx.caller.trust == "verified" else {}
+    # As of cacp/agent/list: when an agent called is for agents that see the whole node.
+    sees = ctx.caller.trust == "verified" and ctx.caller.projects is None
+    calls = ctx.node.last_calls if sees else {}
     # A read may have no time of its own; its caller has just called.
     now = max(ctx.now, max(calls.values(), default=0))
 

@@ -61,7 +61,7 @@ def test_a_card_of_the_past_shows_only_the_past(replicas: list[Facts], at: int) 
 def test_what_waited_longest_comes_first_and_what_waits_for_nothing_last() -> None:
     old, new = card("old", WAITS._replace(since=2)), card("new", WAITS)
     idle, changed = card("idle", updated_at=3), card("changed", updated_at=4)
-    [column] = [shown for shown in columns([idle, new, changed, old], 10) if shown.count]
+    [column] = [shown for shown in columns([idle, new, changed, old], 10) if shown.total]
     assert [shown.name for shown in column.cards] == ["old", "new", "changed", "idle"]
 
 
@@ -71,7 +71,7 @@ def test_every_status_has_a_column_and_a_column_has_pages() -> None:
     names, after = [], None
     while True:
         [column] = columns(cards, 2, status="agreed", after=after)
-        assert column.count == 5
+        assert column.total == 5
         names += [shown.name for shown in column.cards]
         if not column.more:
             break

@@ -30,7 +30,8 @@ def test_contracts_by_status_with_who_must_act(duo: Duo) -> None:
     assert (step["kind"], step["name"], step["agentId"]) == ("respond", "web", BEN)
     assert new["waitingSince"] == step["since"]
     [done] = board["columns"][4]["contracts"]
-    assert done["awaitedSteps"] == [] and "waitingSince" not in done
+    assert done["awaitedSteps"] == []
+    assert "waitingSince" not in done
 
 
 def test_the_repo_that_blocks_most_comes_first(duo: Duo) -> None:
@@ -73,7 +74,8 @@ def test_open_questions_and_recent_decisions(duo: Duo) -> None:
 def test_who_is_awake_is_for_verified_callers(duo: Duo) -> None:
     duo.desk.node.last_calls["aid://example.com/ben"] = duo.desk.now
     web = next(repo for repo in duo.ana("project/board")["repos"] if repo["name"] == "web")
-    assert web["isAwake"] and web["lastSeen"]
+    assert web["isAwake"]
+    assert web["lastSeen"]
     reader = Caller(ANA, "r", "known", "key")
     shown = duo.desk.call_as(reader, "cacp/project/board", projectId=duo.project)
     assert not any("lastSeen" in repo or "isAwake" in repo for repo in shown["repos"])

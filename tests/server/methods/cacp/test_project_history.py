@@ -37,7 +37,8 @@ STORY = [
 def test_the_story_of_a_project_is_newest_first_and_paged(duo: Duo) -> None:
     duo.verified()
     assert steps(duo.ana("project/timeline")) == STORY
-    seen, cursor = [], {}
+    seen: list[tuple[str, str, str]] = []
+    cursor: dict[str, str] = {}
     while True:
         page = duo.ana("project/timeline", limit=3, **cursor)
         seen += steps(page)
@@ -67,8 +68,10 @@ def test_each_state_is_found_again_by_its_number(duo: Duo) -> None:
     duo.verified()
     last = duo.ana("project/stateAt")
     board = duo.ana("project/board")
-    assert last["columns"] == board["columns"] and last["progress"] == board["progress"]
-    assert last["change"] == last["changeCount"] == 7 and "next" not in last
+    assert last["columns"] == board["columns"]
+    assert last["progress"] == board["progress"]
+    assert last["change"] == last["changeCount"] == 7
+    assert "next" not in last
     states = []
     state = duo.ana("project/stateAt", change=1)
     while True:
