@@ -64,17 +64,30 @@ def open_questions(
     return [orjson.loads(document) for document, _ in rows], rows[0][1] if rows else 0
 
 
-def moments(
-    db: sqlite3.Connection,
-    project_id: str,
-    limit: int = -1,
-    before: tuple[int, str, str] = NEWEST,
+def moments(db: sqlite3.Connection, project_id: str) -> list[Moment]:
+    """When something was done in a project, and to what; the newest first."""
+    return _moments(db, project_id, NEWEST, 0, -1)
+
+
+def recent_moments(
+    db: sqlite3.Connection, project_id: str, before: tuple[int, str, str], limit: int
 ) -> list[Moment]:
-    """When something was done in a project, and to what; the newest first, all by default."""
+    """The newest moments before one."""
+    # Nearly always each contract's last change is a moment: facts that are older than those of
+    # `limit` contracts need no look.
+    floor = SQL.recent_contract_time(db, project_id=project_id, at=before[0], place=limit)
+    page = _moments(db, project_id, before, floor or 0, limit)
+    if floor is None or len(page) == limit:
+        return page
+    return _moments(db, project_id, before, 0, limit)
+
+
+def _moments(
+    db: sqlite3.Connection, project_id: str, before: tuple[int, str, str], floor: int, limit: int
+) -> list[Moment]:
     at, subject, id = before
-    rows = SQL.project_moments(
-        db, project_id=project_id, at=at, subject=subject, id=id, limit=limit
-    )
+    place = {"at": at, "subject": subject, "id": id, "floor": floor}
+    rows = SQL.project_moments(db, project_id=project_id, **place, limit=limit)
     return [Moment(*row) for row in rows]
 
 

@@ -46,7 +46,9 @@ def timeline(ctx: Context, params: ProjectTimelineParams) -> Json:
     every node; a response that its repo has replaced since is not in it.
     """
     project = open_project(ctx, params.project_id)
-    rows = store.moments(ctx.db, params.project_id, params.limit + 1, _position(params.cursor))
+    rows = store.recent_moments(
+        ctx.db, params.project_id, _position(params.cursor), params.limit + 1
+    )
     page, more = page_of(
         rows, params.limit, lambda moment: cursor_after(moment.at, f"{moment.subject}:{moment.id}")
     )

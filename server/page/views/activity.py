@@ -7,7 +7,7 @@ from server.domain.activity import KINDS, MESSAGE
 from server.domain.errors import InvalidInput
 from server.page.view import Page, PageCall, view
 
-PER_PAGE = 100
+PER_PAGE = 60
 SPANS = 60
 PROJECTS = 100
 """Projects that the filter offers."""

@@ -28,18 +28,24 @@ SELECT count(*), coalesce(sum(type = 'decision'), 0), coalesce(sum(type = 'quest
       AND json_extract(r.document, '$.from_repo') <> json_extract(p.document, '$.from_repo'))), 0)
 FROM packets AS p WHERE p.project_id = :project_id AND p.stamp <= :at;
 
--- name: project_moments(project_id, at, subject, id, limit)
+-- name: recent_contract_time(project_id, at, place)$
+SELECT updated_at FROM contracts WHERE project_id = :project_id AND updated_at < :at
+ORDER BY updated_at DESC LIMIT 1 OFFSET :place;
+
+-- name: project_moments(project_id, at, subject, id, floor, limit)
 -- The times at which something was done in a project and to what, the newest first: those before
--- (at, subject, id).
+-- (at, subject, id), down to the time `floor`.
 WITH moments (at, subject, id) AS (
     SELECT f.stamp, 'contract', c.contract_id
     FROM contracts AS c JOIN facts AS f ON f.contract_id = c.contract_id
-    WHERE c.project_id = :project_id AND f.kind <> 'round'
+    WHERE c.project_id = :project_id AND c.updated_at >= :floor AND f.stamp >= :floor
+      AND f.kind <> 'round'
       AND (f.kind <> 'implementation' OR json_extract(f.body, '$.status') <> 'in_progress')
     UNION
     SELECT json_extract(f.body, '$.started_at'), 'contract', c.contract_id
     FROM contracts AS c JOIN facts AS f ON f.contract_id = c.contract_id
-    WHERE c.project_id = :project_id AND f.kind = 'implementation'
+    WHERE c.project_id = :project_id AND c.updated_at >= :floor AND f.stamp >= :floor
+      AND f.kind = 'implementation'
       AND json_extract(f.body, '$.started_at') <> coalesce(json_extract(f.body, '$.completed_at'), 0)
     UNION
     SELECT stamp, 'context', packet_id FROM packets WHERE project_id = :project_id
@@ -55,5 +61,5 @@ WITH moments (at, subject, id) AS (
     UNION
     SELECT stamp, 'project', project_id FROM project_lifecycle WHERE project_id = :project_id
 )
-SELECT at, subject, id FROM moments WHERE (at, subject, id) < (:at, :subject, :id)
+SELECT at, subject, id FROM moments WHERE (at, subject, id) < (:at, :subject, :id) AND at >= :floor
 ORDER BY at DESC, subject DESC, id DESC LIMIT :limit;

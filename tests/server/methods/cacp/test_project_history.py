@@ -142,3 +142,22 @@ def test_before_the_project_there_is_nothing(duo: Duo) -> None:
 def test_a_change_that_is_not_there(duo: Duo, given: Any) -> None:
     with pytest.raises(InvalidInput, match="change"):
         duo.ana("project/stateAt", **given)
+
+
+def test_pages_of_many_contracts_leave_nothing_out(duo: Duo) -> None:
+    """A page looks only at the contracts that changed last."""
+    contracts = [duo.agreed(f"{number}") for number in range(6)]
+    for contract in contracts[::2]:
+        duo.ana("implementation/start", contractId=contract, plan="first")
+        # A new plan is a fact, but no step.
+        duo.ana("implementation/start", contractId=contract, plan="second")
+    whole = duo.ana("project/timeline", limit=100)["moments"]
+    seen: list[Any] = []
+    cursor: dict[str, str] = {}
+    while len(seen) < len(whole):
+        page = duo.ana("project/timeline", limit=2, **cursor)
+        assert len(page["moments"]) in (2, len(whole) - len(seen))
+        seen += page["moments"]
+        cursor = {"cursor": page.get("nextCursor", "")}
+    assert seen == whole
+    assert cursor == {"cursor": ""}
