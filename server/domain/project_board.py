@@ -16,7 +16,7 @@ IDLE = 10**17
 Rank = tuple[int, str]
 
 
-class AwaitedStep(NamedTuple):
+class CardStep(NamedTuple):
     """A step that a contract waits for since a stamp, and the repo that must take it."""
 
     kind: AttentionKind
@@ -34,7 +34,7 @@ class BoardCard(NamedTuple):
     status: ContractStatus
     proposed_by: str
     updated_at: int
-    steps: tuple[AwaitedStep, ...] = ()
+    steps: tuple[CardStep, ...] = ()
 
     @property
     def waiting_since(self) -> int | None:
@@ -117,10 +117,10 @@ def card_at(project_id: str, card: BoardCard, facts: Facts, at: int) -> BoardCar
         status=status,
         proposed_by=current.repo_id,
         updated_at=updated_at(known),
-        steps=in_order(AwaitedStep(step.kind, step.repo_id, step.since) for step in opened),
+        steps=in_order(CardStep(step.kind, step.repo_id, step.since) for step in opened),
     )
 
 
-def in_order(steps: Iterable[AwaitedStep]) -> tuple[AwaitedStep, ...]:
+def in_order(steps: Iterable[CardStep]) -> tuple[CardStep, ...]:
     """The order in which a card lists its steps: the longest wait first."""
     return tuple(sorted(steps, key=lambda step: (step.since, step.kind, step.repo_id)))

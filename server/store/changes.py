@@ -45,7 +45,7 @@ def after(db: sqlite3.Connection, seq: int, limit: int) -> list[Change]:
     return [Change(*row) for row in SQL.changes_after(db, seq=seq, limit=limit)]
 
 
-class Wanted(NamedTuple):
+class ChangeFilter(NamedTuple):
     """Which changes are wanted; None stands for any. `projects` are those that the reader may see,
     `agent` is without a version, `repo` is a name."""
 
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
 
 
 def before(
-    db: sqlite3.Connection, wanted: Wanted, seq: int, *, floor: int, limit: int
+    db: sqlite3.Connection, wanted: ChangeFilter, seq: int, *, floor: int, limit: int
 ) -> list[Change]:
     """The changes before `seq`, the newest first, down to the number `floor`."""
     rows = SQL.changes_before(

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from schemas.facts import Fact
 from server.domain.contract import FactKey
-from server.domain.project_board import AwaitedStep, BoardCard, in_order
+from server.domain.project_board import BoardCard, CardStep, in_order
 from server.store.sql import SQL
 
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
@@ -17,7 +17,7 @@ NEWEST = (2**63 - 1, "", "")
 """A position before every moment."""
 
 
-class Moment(NamedTuple):
+class StoryMoment(NamedTuple):
     """A stamp at which something was done, and to what: a contract, packet, repo or project."""
 
     at: int
@@ -35,9 +35,9 @@ class PacketCounts(NamedTuple):
 
 def cards(db: sqlite3.Connection, project_id: str) -> list[BoardCard]:
     """Every contract of a project, with the steps that it waits for."""
-    steps: dict[str, list[AwaitedStep]] = defaultdict(list)
+    steps: dict[str, list[CardStep]] = defaultdict(list)
     for contract_id, kind, repo_id, since in SQL.board_steps(db, project_id=project_id):
-        steps[contract_id].append(AwaitedStep(kind, repo_id, since))
+        steps[contract_id].append(CardStep(kind, repo_id, since))
     return [
         BoardCard(*row)._replace(steps=in_order(steps.get(row[0], ())))
         for row in SQL.board_contracts(db, project_id=project_id)
@@ -64,14 +64,14 @@ def open_questions(
     return [orjson.loads(document) for document, _ in rows], rows[0][1] if rows else 0
 
 
-def moments(db: sqlite3.Connection, project_id: str) -> list[Moment]:
+def moments(db: sqlite3.Connection, project_id: str) -> list[StoryMoment]:
     """When something was done in a project, and to what; the newest first."""
     return _moments(db, project_id, NEWEST, 0, -1)
 
 
 def recent_moments(
     db: sqlite3.Connection, project_id: str, before: tuple[int, str, str], limit: int
-) -> list[Moment]:
+) -> list[StoryMoment]:
     """The newest moments before one."""
     # Nearly always each contract's last change is a moment: facts that are older than those of
     # `limit` contracts need no look.
@@ -84,11 +84,11 @@ def recent_moments(
 
 def _moments(
     db: sqlite3.Connection, project_id: str, before: tuple[int, str, str], floor: int, limit: int
-) -> list[Moment]:
+) -> list[StoryMoment]:
     at, subject, id = before
     place = {"at": at, "subject": subject, "id": id, "floor": floor}
     rows = SQL.project_moments(db, project_id=project_id, **place, limit=limit)
-    return [Moment(*row) for row in rows]
+    return [StoryMoment(*row) for row in rows]
 
 
 def packet_counts(db: sqlite3.Connection, project_id: str, at: int) -> PacketCounts:

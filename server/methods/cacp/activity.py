@@ -10,7 +10,7 @@ from server.domain.agents import identity
 from server.domain.errors import Forbidden
 from server.methods.base import Context, open_project, page_of, reads
 from server.store import attention, changes, contracts, messages
-from server.store.changes import Change, Wanted
+from server.store.changes import Change, ChangeFilter
 
 SCANNED = 20_000
 """Changes that one page looks at, at most: a filter may pass few of very many."""
@@ -38,7 +38,7 @@ def list_(ctx: Context, params: ListActivityParams) -> dict[str, Any]:
     return present({"changes": _shown(ctx, shown), **more, **_spans(ctx, params, wanted, start)})
 
 
-def _wanted(ctx: Context, params: ListActivityParams) -> Wanted:
+def _wanted(ctx: Context, params: ListActivityParams) -> ChangeFilter:
     """The changes to list. Raises Forbidden for kinds that the caller may not see, and NotFound or
     Forbidden for a project."""
     caller = ctx.caller
@@ -51,7 +51,7 @@ def _wanted(ctx: Context, params: ListActivityParams) -> Wanted:
             "kinds: changes of messages need a human's key; acp/query lists your own mail",
             reason="not_human",
         )
-    return Wanted(
+    return ChangeFilter(
         kinds,
         caller.projects,
         params.project_id,
@@ -64,7 +64,9 @@ def _may_be_shown(ctx: Context, change: Change) -> bool:
     return change.entity != MESSAGE or messages.is_open_to_humans(ctx.db, change.entity_id)
 
 
-def _spans(ctx: Context, params: ListActivityParams, wanted: Wanted, start: int) -> dict[str, Any]:
+def _spans(
+    ctx: Context, params: ListActivityParams, wanted: ChangeFilter, start: int
+) -> dict[str, Any]:
     if params.spans is None:
         return {}
     floor = max(1, start - COUNTED)

@@ -29,7 +29,7 @@ from server.methods.base import (
 from server.methods.cacp.project_board import Members, excerpt, progress, shown_column
 from server.store import claims, context_packets, contracts, lifecycle, projects
 from server.store import project_board as store
-from server.store.project_board import NEWEST, Moment
+from server.store.project_board import NEWEST, StoryMoment
 from server.store.projects import Membership
 
 Json = dict[str, Any]
@@ -188,7 +188,7 @@ def _position(cursor: str | None) -> tuple[int, str, str]:
 
 
 def _steps(
-    ctx: Context, project_id: str, project: Membership, moments: Sequence[Moment]
+    ctx: Context, project_id: str, project: Membership, moments: Sequence[StoryMoment]
 ) -> list[Json]:
     """The ProjectMoment objects of these moments."""
     steps = _Steps(ctx, project_id, project)
@@ -203,7 +203,7 @@ class _Steps:
         self._members = Members.of(project.members)
         self._contracts: dict[str, Any] = {}
 
-    def of(self, moment: Moment) -> Iterator[Json]:
+    def of(self, moment: StoryMoment) -> Iterator[Json]:
         subject = {
             "timestamp": iso(moment.at),
             "subject": moment.subject,
@@ -213,7 +213,7 @@ class _Steps:
         for step in how.get(moment.subject, self._lifecycle)(moment):
             yield subject | step | {"repo": self._members.name(step.get("repoId", ""))}
 
-    def _contract(self, moment: Moment) -> Iterator[Json]:
+    def _contract(self, moment: StoryMoment) -> Iterator[Json]:
         if moment.id not in self._contracts:
             header = contracts.header_of(self._ctx.db, self._project_id, moment.id)
             events = timeline_of(contracts.facts_of(self._ctx.db, moment.id))
@@ -231,7 +231,7 @@ class _Steps:
                     "note": event.note and excerpt(event.note),
                 }
 
-    def _packet(self, moment: Moment) -> Iterator[Json]:
+    def _packet(self, moment: StoryMoment) -> Iterator[Json]:
         stored = context_packets.signed(self._ctx.db, self._project_id, moment.id)
         if stored is None:
             return
@@ -248,7 +248,7 @@ class _Steps:
             "note": excerpt(content.get(member, content)),
         }
 
-    def _repo(self, moment: Moment) -> Iterator[Json]:
+    def _repo(self, moment: StoryMoment) -> Iterator[Json]:
         repo = {"name": self._members.name(moment.id), "repoId": moment.id}
         for claim in claims.every(self._ctx.db, self._project_id, moment.id):
             if claim.claimed_at == moment.at:
@@ -257,7 +257,7 @@ class _Steps:
             if release.released_at == moment.at:
                 yield {**repo, "step": "released", "agentId": release.agent_id}
 
-    def _lifecycle(self, moment: Moment) -> Iterator[Json]:
+    def _lifecycle(self, moment: StoryMoment) -> Iterator[Json]:
         register = lifecycle.find(self._ctx.db, self._project_id)
         if register is not None and register.stamp == moment.at:
             step = "archived" if register.state == "archived" else "reopened"

@@ -7,8 +7,8 @@ from server.domain.attention.contracts import openings
 from server.domain.contract import Facts, current_of, status_of, updated_at
 from server.domain.project_board import (
     STATUSES,
-    AwaitedStep,
     BoardCard,
+    CardStep,
     card_at,
     columns,
     in_order,
@@ -18,14 +18,14 @@ from tests.server.domain.histories import API, WEB, histories
 from tests.server.domain.story import Story
 
 
-def card(name: str, *steps: AwaitedStep, status: str = "agreed", updated_at: int = 1) -> BoardCard:
+def card(name: str, *steps: CardStep, status: str = "agreed", updated_at: int = 1) -> BoardCard:
     return BoardCard(name, "custom", name, 1, status, "api", updated_at, steps)  # type: ignore[arg-type]
 
 
 def of(facts: Facts) -> BoardCard:
     """The card that follows from all facts."""
     current = current_of(facts)
-    steps = [AwaitedStep(step.kind, step.repo_id, step.since) for step in openings("p", "c", facts)]
+    steps = [CardStep(step.kind, step.repo_id, step.since) for step in openings("p", "c", facts)]
     return BoardCard(
         "c",
         "custom",
@@ -39,7 +39,7 @@ def of(facts: Facts) -> BoardCard:
 
 
 NEW = card("c")._replace(name="n")
-WAITS = AwaitedStep("implement", "web", 7)
+WAITS = CardStep("implement", "web", 7)
 
 
 @given(histories())
@@ -80,7 +80,7 @@ def test_every_status_has_a_column_and_a_column_has_pages() -> None:
 
 
 def test_who_blocks() -> None:
-    verify = AwaitedStep("verify", "api", 9)
+    verify = CardStep("verify", "api", 9)
     busy = loads([card("a", WAITS, verify), card("b", WAITS._replace(since=3)), card("c")])
     assert busy["web"] == ({"implement": 2}, 2, 3)
     assert busy["api"] == ({"verify": 1}, 1, 9)

@@ -45,9 +45,7 @@ FILE = inline(b"content", "file.txt")
 PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     "cacp/project/get": {},
-    "cacp/project/board": {},
-    "cacp/project/timeline": {},
-    "cacp/project/stateAt": {},
+    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt")},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},
     "cacp/contract/propose": {"type": "api_endpoint", "name": "n", "content": {}},
