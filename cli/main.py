@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
+from cli.activity import activity
 from cli.call import CallCommand, call
 from cli.connect import connect, disconnect
 from cli.demo import demo
@@ -50,6 +51,7 @@ app.command(rich_help_panel=INSPECT)(projects)
 app.command(rich_help_panel=INSPECT)(contracts)
 app.command(rich_help_panel=INSPECT)(show)
 app.command(rich_help_panel=INSPECT)(runs)
+app.command(rich_help_panel=INSPECT)(activity)
 app.command(rich_help_panel=INSPECT)(watch)
 app.command(rich_help_panel=INSPECT)(discover)
 app.command(rich_help_panel=CALL, cls=CallCommand)(call)

@@ -1,4 +1,4 @@
-"""`cacp project`: archive, unarchive and delete a project."""
+"""`cacp project`: archive, unarchive and delete a project; and its board and history."""
 
 import sys
 from typing import Annotated, Any
@@ -8,6 +8,7 @@ import typer
 from cli.client import DEFAULT_URL, NodeClient, connected
 from cli.operator_key import local_operator_key
 from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.project_board import board, history
 from cli.show import project_id_of
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
@@ -15,8 +16,10 @@ from schemas.plain import one_line
 app = typer.Typer(
     name="project",
     no_args_is_help=True,
-    help="Archive, unarchive or delete a project.",
+    help="Show who must act in a project and what was done; archive, unarchive or delete it.",
 )
+app.command()(board)
+app.command()(history)
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 

@@ -115,6 +115,8 @@ def projects(listed: Iterable[Json], width: int) -> Table:
         "STATUS",
         "#REPOS",
         "#CONTRACTS",
+        "#VERIFIED",
+        "#WAITING",
         "UPDATED",
         rows=[
             (
@@ -123,6 +125,9 @@ def projects(listed: Iterable[Json], width: int) -> Table:
                 data(project["status"]),
                 data(project["repoCount"]),
                 data(project["contractCount"]),
+                # A node of an earlier release doesn't say.
+                data(project.get("verifiedCount", "-")),
+                data(project.get("waitingCount", "-")),
                 Text(ago(project["updatedAt"]), "dim"),
             )
             for project in listed
@@ -149,6 +154,29 @@ def contracts(listed: Iterable[Json], width: int) -> Table:
                 data(contract.get("proposedByName") or contract["proposedBy"]),
             )
             for contract in listed
+        ],
+    )
+
+
+def activity(changes: Iterable[Json], width: int) -> Table:
+    """Changes as cacp/activity/list lists them."""
+    return table(
+        "WHEN",
+        "AGENT",
+        "KIND",
+        "NAME",
+        "OUTCOME",
+        "PROJECT",
+        rows=[
+            (
+                Text(clock(change["timestamp"]), "dim"),
+                agent(change["actor"], width),
+                data(change["kind"].replace("_", " ")),
+                data(change.get("name") or change["id"], "bold"),
+                data(change["outcome"].replace("_", " ")),
+                data(change.get("project") or "-", "dim"),
+            )
+            for change in changes
         ],
     )
 

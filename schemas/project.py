@@ -129,6 +129,10 @@ class ProjectSummary(Result):
     status: ProjectStatus
     repo_count: int
     contract_count: int
+    verified_count: int
+    """How many of the contracts are verified."""
+    waiting_count: int
+    """How many steps contracts and questions wait for."""
     created_at: Timestamp
     updated_at: Timestamp
     archived_by: Identifier | None = None

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import anyio
 import orjson
 from sse_starlette import ServerSentEvent
 
-from schemas.acp import ACPPolicy, ACPPriority
 from schemas.base import iso, present
 from server.auth.authenticator import Caller
-from server.domain.acp import policy
+from server.domain.activity import KINDS as KINDS
+from server.domain.activity import MESSAGE as MESSAGE
 from server.domain.errors import Forbidden, InvalidHeader
 from server.store import changes, messages
 from server.store.changes import Change
@@ -22,17 +22,11 @@ from server.util.wait_first import first
 PAGE = 100
 CHECK_SECONDS = 15.0
 """How often an idle stream checks whether its caller may still read."""
-KINDS = frozenset(
-    {"project", "repo", "contract", "context", "file", "file_request", "peer", "conflict"}
-)
-"""The entities whose changes a stream carries by default."""
 MAIL = "mail"
 """The kind that streams the caller's own mail (`server.http.mail_stream`), alone."""
 ATTENTION = "attention"
 """The kind that streams what waits for the caller (`server.http.attention_stream`), alone."""
 ALONE = (ATTENTION, MAIL)
-MESSAGE = "message"
-"""Changes of messages, which concern their parties, and humans who audit those open to them."""
 
 
 def kinds_of(text: str | None, caller: Caller) -> frozenset[str] | None:
@@ -125,11 +119,8 @@ async def stream(
 
 
 def _may_be_shown(database: Database, change: Change) -> bool:
-    if change.entity != MESSAGE:
-        return True
-    message = database.read(lambda db: messages.find(db, change.entity_id))
-    return message is not None and policy.is_open_to_humans(
-        ACPPolicy.model_validate_json(message.policy_json), cast(ACPPriority, message.priority)
+    return change.entity != MESSAGE or database.read(
+        partial(messages.is_open_to_humans, message_id=change.entity_id)
     )
 
 

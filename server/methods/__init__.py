@@ -5,6 +5,8 @@ applies the decision (design §2)."""
 from server.methods.cacp import (  # isort: skip
     attention,
     project,
+    project_board,
+    project_history,
     lifecycle,
     repo,
     contract,
@@ -14,6 +16,7 @@ from server.methods.cacp import (  # isort: skip
     file,
     thread_run,
     agent_keys,
+    activity,
 )
 from server.methods.sync import (  # isort: skip
     entity_sync,
@@ -49,6 +52,7 @@ from server.methods.base import METHODS
 __all__ = [
     "METHODS",
     "actions",
+    "activity",
     "agent_keys",
     "agents",
     "attention",
@@ -70,6 +74,8 @@ __all__ = [
     "lease",
     "lifecycle",
     "project",
+    "project_board",
+    "project_history",
     "project_state",
     "query",
     "registration",

@@ -1,7 +1,10 @@
 """The change log, which serves as event stream, as queue for peers and as audit (design §4)."""
 
 import sqlite3
+from collections.abc import Iterable
 from typing import NamedTuple
+
+import orjson
 
 from server.store.sql import SQL, plain
 
@@ -40,6 +43,44 @@ def append(
 
 def after(db: sqlite3.Connection, seq: int, limit: int) -> list[Change]:
     return [Change(*row) for row in SQL.changes_after(db, seq=seq, limit=limit)]
+
+
+class ChangeFilter(NamedTuple):
+    """Which changes are wanted; None stands for any. `projects` are those that the reader may see,
+    `agent` is without a version, `repo` is a name."""
+
+    kinds: Iterable[str]
+    projects: Iterable[str] | None = None
+    project_id: str | None = None
+    agent: str | None = None
+    repo: str | None = None
+
+
+def before(
+    db: sqlite3.Connection, wanted: ChangeFilter, seq: int, *, floor: int, limit: int
+) -> list[Change]:
+    """The changes before `seq`, the newest first, down to the number `floor`."""
+    rows = SQL.changes_before(
+        db,
+        before=seq,
+        floor=floor,
+        projects=None if wanted.projects is None else _json(wanted.projects),
+        project_id=wanted.project_id,
+        kinds=_json(wanted.kinds),
+        agent=wanted.agent,
+        repo=wanted.repo,
+        limit=limit,
+    )
+    return [Change(*row) for row in rows]
+
+
+def _json(values: Iterable[str]) -> str:
+    return orjson.dumps(sorted(values)).decode()
+
+
+def time_of(db: sqlite3.Connection, seq: int) -> int | None:
+    """The stamp of the change with this number, or of the next one."""
+    return SQL.time_of_change(db, seq=seq)  # type: ignore[no-any-return]
 
 
 def newest(db: sqlite3.Connection) -> int:

@@ -1,11 +1,12 @@
 """ACP messages and their threads (acp-canonical §9)."""
 
 import sqlite3
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
-from schemas.acp import PROTOCOL, ACPMessageStatus
+from schemas.acp import PROTOCOL, ACPMessageStatus, ACPPolicy, ACPPriority
+from server.domain.acp import policy
 from server.domain.acp.threads import Pending, Thread, ThreadParty
 from server.domain.agents import identity
 from server.store import attention_index
@@ -64,6 +65,14 @@ def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thre
 def find(db: sqlite3.Connection, message_id: str) -> MessageRow | None:
     row = SQL.message(db, id=message_id)
     return MessageRow(*row) if row else None
+
+
+def is_open_to_humans(db: sqlite3.Connection, message_id: str) -> bool:
+    """Whether humans who audit mail may see a message."""
+    message = find(db, message_id)
+    return message is not None and policy.is_open_to_humans(
+        ACPPolicy.model_validate_json(message.policy_json), cast(ACPPriority, message.priority)
+    )
 
 
 def put_status(db: sqlite3.Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:

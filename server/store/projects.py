@@ -229,7 +229,7 @@ def resolve_alias(db: sqlite3.Connection, project_id: str, alias: str) -> str | 
 def whole(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
     """The Project object, with its contracts and packets as JSON fragments."""
     members = repos(db, header.project_id)
-    _, updated_at = _totals(db, header, members)
+    updated_at = _totals(db, header, members).updated_at
     return bare(header, members) | {
         "contracts": contracts.documents(db, header.project_id),
         "context_history": context_packets.documents(db, header.project_id),
@@ -256,15 +256,17 @@ def bare(header: ProjectHeader, repos: list[Repo]) -> dict[str, Any]:
 def summary(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
     """The short form of a project, for lists."""
     members = repos(db, header.project_id)
-    contract_count, updated_at = _totals(db, header, members)
+    totals = _totals(db, header, members)
     return {
         "projectId": header.project_id,
         "name": header.name,
         "status": header.status,
         "repoCount": len(members),
-        "contractCount": contract_count,
+        "contractCount": totals.contracts,
+        "verifiedCount": totals.verified,
+        "waitingCount": SQL.project_waiting(db, project_id=header.project_id),
         "createdAt": iso(header.created_at),
-        "updatedAt": iso(updated_at),
+        "updatedAt": iso(totals.updated_at),
     }
 
 
@@ -274,7 +276,7 @@ def outline(
     """A project with the short forms of its contracts after the id `after`; and the last of their
     ids, if more follow."""
     members = repos(db, header.project_id)
-    contract_count, updated_at = _totals(db, header, members)
+    totals = _totals(db, header, members)
     summaries = contracts.summaries(
         db, header.project_id, after=after, status=None, type=None, limit=limit + 1
     )
@@ -286,19 +288,27 @@ def outline(
         "agreementPolicy": header.agreement_policy,
         "repos": [repo_context(repo) for repo in members],
         "contracts": summaries[:limit],
-        "contractCount": contract_count,
+        "contractCount": totals.contracts,
         "contextCount": SQL.project_packet_count(db, project_id=header.project_id),
         "createdAt": iso(header.created_at),
-        "updatedAt": iso(updated_at),
+        "updatedAt": iso(totals.updated_at),
     }
     return shown, summaries[limit - 1]["contractId"] if len(summaries) > limit else None
 
 
-def _totals(db: sqlite3.Connection, header: ProjectHeader, members: list[Repo]) -> tuple[int, int]:
-    """The number of a project's contracts, and the largest stamp in the project."""
-    contract_count, contract_time = SQL.project_counts(db, project_id=header.project_id)
+class _Totals(NamedTuple):
+    """A project's contracts, how many of them are verified, and its largest stamp."""
+
+    contracts: int
+    verified: int
+    updated_at: int
+
+
+def _totals(db: sqlite3.Connection, header: ProjectHeader, members: list[Repo]) -> _Totals:
+    contract_count, contract_time, verified = SQL.project_counts(db, project_id=header.project_id)
     packet_time = SQL.project_packet_time(db, project_id=header.project_id)
-    return contract_count, max(_own_time(header, members), contract_time or 0, packet_time or 0)
+    newest = max(_own_time(header, members), contract_time or 0, packet_time or 0)
+    return _Totals(contract_count, verified, newest)
 
 
 def _own_time(header: ProjectHeader, repos: list[Repo]) -> int:

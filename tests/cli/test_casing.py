@@ -76,6 +76,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         agent("implementation/start", contractId=contract, plan="a view")
         agent("implementation/complete", contractId=contract, files=["me.py"])
     return {
+        "cacp activity": [],
         "cacp acp export": [str(folder / "mail")],
         "cacp backup": [str(folder / "copy.db")],
         "cacp call": ["cacp/project/list", "summary:=true"],

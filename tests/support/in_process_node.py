@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
+import orjson
 import pytest
 
 from peers.signing import SigningKey
@@ -63,13 +64,17 @@ class InProcessNode:
         """The result of a call by an agent; a refusal is raised as it is and changes nothing. With
         `operator=True` it has the operator's key."""
         operator = bool(params.pop("operator", False))
+        caller = Caller(agent, "r", "verified", "key", human=human, operator=operator)
+        return self.call_as(caller, method, **params)
+
+    def call_as(self, caller: Caller, method: str, **params: Any) -> Any:
+        """The result of a call by this caller."""
         found = METHODS[method]
         checked = found.params.model_validate(params, by_alias=True)
-        caller = Caller(agent, "r", "verified", "key", human=human, operator=operator)
         result = self.run(lambda ctx: found.run(ctx, checked), caller, method)
         if isinstance(result, HeldElsewhere):
             return result
-        wire = json.loads(json.dumps(result))
+        wire = json.loads(orjson.dumps(result))
         check_result(method, wire)
         return wire
 

@@ -56,3 +56,19 @@ SELECT EXISTS (
     SELECT 1 FROM changes WHERE seq > :given AND origin = :origin AND project_id IS NOT NULL
       AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
 );
+
+-- name: changes_before(before, floor, projects, project_id, kinds, agent, repo, limit)
+-- The newest first. A repo's changes are its own, and those of its present holder in the project.
+SELECT seq, at, origin, actor, action, entity, entity_id, project_id, outcome FROM changes AS c
+WHERE seq < :before AND seq >= :floor
+  AND (:project_id IS NULL OR project_id = :project_id)
+  AND (:projects IS NULL OR project_id IN (SELECT value FROM json_each(:projects)))
+  AND entity IN (SELECT value FROM json_each(:kinds))
+  AND (:agent IS NULL OR actor = :agent OR (actor >= :agent || '@' AND actor < :agent || 'A'))
+  AND (:repo IS NULL OR EXISTS (
+      SELECT 1 FROM repos AS r WHERE r.project_id = c.project_id AND r.name = :repo
+        AND (r.agent_id = c.actor OR (c.entity = 'repo' AND c.entity_id = r.repo_id))))
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: time_of_change(seq)$
+SELECT at FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1;

@@ -36,7 +36,11 @@ WHERE :with_archived OR project_id NOT IN (
     SELECT project_id FROM project_lifecycle WHERE state = 'archived');
 
 -- name: project_counts(project_id)^
-SELECT count(*), max(updated_at) FROM contracts WHERE project_id = :project_id;
+SELECT count(*), max(updated_at), coalesce(sum(status = 'verified'), 0)
+FROM contracts WHERE project_id = :project_id;
+
+-- name: project_waiting(project_id)$
+SELECT coalesce(sum(open), 0) FROM attention_counts WHERE project_id = :project_id;
 
 -- name: project_packet_count(project_id)$
 SELECT count(*) FROM packets WHERE project_id = :project_id;

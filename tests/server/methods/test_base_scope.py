@@ -45,6 +45,7 @@ FILE = inline(b"content", "file.txt")
 PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     "cacp/project/get": {},
+    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt")},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},
     "cacp/contract/propose": {"type": "api_endpoint", "name": "n", "content": {}},
@@ -141,6 +142,7 @@ PROJECT: dict[str, Json] = {
 of a thing stands for the id of one."""
 OWN: dict[str, Json] = {
     "cacp/project/list": {},
+    "cacp/activity/list": {"spans": 20},
     "cacp/attention/list": {},
     "cacp/run/list": {},
     "cacp/attention/claim": {"session": "s"},

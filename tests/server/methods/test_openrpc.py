@@ -118,6 +118,14 @@ def test_the_verbose_list_needs_no_other_document() -> None:
             assert all(one.startswith("#/$defs/") for one in references(schema))
 
 
+AT_A_GLANCE: dict[str, Any] = {
+    "project/board": {"limit": 5},
+    "project/timeline": {"limit": 5},
+    "project/stateAt": {"change": 2},
+    "activity/list": {"kinds": ["contract"], "spans": 20},
+}
+
+
 def test_real_calls_are_what_it_describes(team: Team) -> None:
     """A contract's whole way: each call's params and result fit their published schemas."""
     seen: set[str] = set()
@@ -173,6 +181,8 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("run/get", runId="r")
     call("project/get")
     call("project/list", limit=2)
+    for name, params in AT_A_GLANCE.items():
+        call(name, **params)
     call("agent/list", limit=2)
     call("project/list", limit=2, summary=True)
     call("project/archive")

@@ -144,6 +144,8 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("form.filters select, form.filters [type=checkbox]")) event.target.form.requestSubmit();
   });
+  // Another script of the page has changed its address.
+  document.addEventListener("page:look", look);
 
   follow();
 })();

@@ -239,6 +239,8 @@ def test_list_in_short(team: Team) -> None:
         "status": "planning",
         "repoCount": 2,
         "contractCount": 1,
+        "verifiedCount": 0,
+        "waitingCount": 1,
         "createdAt": whole["created_at"],
         "updatedAt": whole["updated_at"],
     } in found
