@@ -11,8 +11,8 @@ CellState = Literal[
     "awaited", "objected", "agreed", "building", "built", "verified", "stale", "broken"
 ]
 """How far a party is with a contract: its response is awaited; it asked for a change or rejected;
-it agreed; it builds; it has built; the contract is verified; it built an older version; what it built
-failed a verification."""
+it agreed; it builds; it has built; the contract is verified; it built an older version; what it
+built failed a verification."""
 AwaitedKind = Literal["respond", "revise", "implement", "repair", "verify"]
 """What a contract waits for from a party: a kind of cacp/attention/list."""
 Evidence = Literal["word"]
@@ -22,8 +22,8 @@ Side = Literal["provider", "consumer"]
 
 class MatrixParams(Params):
     project_id: Identifier
-    repo_id: Identifier | None = None
-    """Only contracts to which this repo is a party."""
+    repo: Identifier | None = None
+    """Only contracts to which the repo of this name or id is a party."""
     missing: bool = False
     """Only contracts that are not verified."""
     limit: Annotated[int, Field(ge=1, le=500)] = 100
@@ -64,8 +64,9 @@ class MatrixContract(Result):
 class MatrixRepo(Result):
     """A column: a repo of the project, or a party that is not known here, which has no `name`.
 
-    `contracts` counts those to which it is a party, `verified` those of them that are; `awaited` what
-    all of them wait for from it. They count all contracts of the project, whatever was asked for.
+    `contracts` counts those to which it is a party, `verified` those of them that are verified,
+    `awaited` what they wait for from it. They count all contracts of the project, whatever was
+    asked for.
     """
 
     repo_id: Identifier
@@ -78,7 +79,7 @@ class MatrixRepo(Result):
 
 
 class MatrixTotals(Result):
-    """All contracts of the project. It is `complete` when there is at least one and all are
+    """Of all contracts of the project. It is `complete` when there is at least one and all are
     verified."""
 
     complete: bool

@@ -16,7 +16,8 @@ StepKind = Literal["response", "round", "implementation", "verification"]
 
 
 class ContractLine(NamedTuple):
-    """A contract and its current version without the content. `since` is the version's stamp."""
+    """A contract and its current version without the content. `since` is the version's stamp;
+    `first_author` the repo that wrote version 1."""
 
     contract_id: str
     type: ContractType
@@ -65,9 +66,7 @@ Awaited = Mapping[str, AwaitedStep]
 """What a contract waits for, by repo."""
 
 
-def cells(
-    contract: ContractLine, steps: Iterable[PartyStep], awaited: Awaited
-) -> list[PartyCell]:
+def cells(contract: ContractLine, steps: Iterable[PartyStep], awaited: Awaited) -> list[PartyCell]:
     """The cell of each party of a contract, in the parties' order. `steps` may be about any of its
     versions."""
     known = _Steps(contract, steps)
@@ -182,7 +181,9 @@ def totals(
 ) -> ProjectCounts:
     """What is verified and what is missing of all contracts of a project. `awaited` is by contract.
     The repos are the given ones, then parties that are none of them."""
-    made = ProjectCounts(MatrixCount(), MatrixCount(), {repo_id: MatrixCount() for repo_id in repos})
+    made = ProjectCounts(
+        MatrixCount(), MatrixCount(), {repo_id: MatrixCount() for repo_id in repos}
+    )
     for contract in contracts:
         verified = contract.status == "verified"
         waits = awaited.get(contract.contract_id, {})

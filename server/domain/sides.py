@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from schemas.contract import ContractType
 
-CLIENT_ROLES = frozenset(
-    "android app browser cli client consumer desktop frontend ios mobile ui web".split()
-)
+_CLIENTS = "android app browser cli client consumer desktop frontend ios mobile ui web"
+CLIENT_ROLES = frozenset(_CLIENTS.split(" "))
 """Roles of repos that call others, and are called by nobody while there is another party."""
 _PREFERRED: Mapping[ContractType, str] = {"data_model": "shared", "config_spec": "infra"}
 """The role that provides a contract of a type; for other types `BACKEND`."""
@@ -22,9 +21,9 @@ def provider_of(
 ) -> str:
     """The repo_id of the party that provides a contract; the other parties consume it.
 
-    It is taken from the repos' roles (CACP 2.0: backend, frontend, mobile, shared, infra; others are
-    taken as they read): a shared repo provides data models, an infra repo configurations, a backend
-    all else. Where no party has that role, any provides it that is not a client. Among several, the
+    It follows from the repos' roles (CACP 2.0: backend, frontend, mobile, shared, infra; or any
+    other): a shared repo provides data models, an infra repo configurations, a backend all else.
+    Where no party has that role, one provides it whose role is not a client's. Among several, the
     author of the first version does, else the first of `parties`.
 
     `roles` has the role of each repo that is known here.

@@ -5,6 +5,7 @@ applies the decision (design §2)."""
 from server.methods.cacp import (  # isort: skip
     attention,
     project,
+    project_matrix,
     lifecycle,
     repo,
     contract,
@@ -68,6 +69,7 @@ __all__ = [
     "lease",
     "lifecycle",
     "project",
+    "project_matrix",
     "project_state",
     "query",
     "registration",

@@ -181,6 +181,8 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/create": ALL,
     "cacp/project/join": ("ok", *("other_repo",) * 3, "ok"),
     "cacp/project/get": ALL,
+    "cacp/project/matrix": ALL,
+    "cacp/project/graph": ALL,
     "cacp/project/list": ALL,
     "cacp/project/updateStatus": MEMBERS_AND_OPERATOR,
     "cacp/project/addRepo": MEMBERS_AND_OPERATOR,

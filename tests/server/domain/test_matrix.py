@@ -32,7 +32,7 @@ def line_of(facts: Facts, contract_id: str = "c") -> ContractLine:
         current.digest,
         current.stamp,
         current.repo_id,
-        versions_of(facts)[0].repo_id,
+        (versions_of(facts)[0] if current.version > 1 else current).repo_id,
         current.parties,
     )
 
@@ -173,5 +173,3 @@ def test_cells_follow_from_the_status_and_what_is_awaited(held: list[Facts]) -> 
     if status == "implemented":
         assert {cell.state for cell in shown.values()} == {"built"}
     assert row(dict(reversed(facts.items()))) == shown, "in whatever order they came"
-
-

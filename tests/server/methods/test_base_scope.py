@@ -45,6 +45,8 @@ FILE = inline(b"content", "file.txt")
 PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     "cacp/project/get": {},
+    "cacp/project/matrix": {"repo": FRONTEND},
+    "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},
     "cacp/contract/propose": {"type": "api_endpoint", "name": "n", "content": {}},

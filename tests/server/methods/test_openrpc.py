@@ -172,6 +172,8 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("run/list")
     call("run/get", runId="r")
     call("project/get")
+    call("project/matrix")
+    call("project/graph", contractId=at["contractId"])
     call("project/list", limit=2)
     call("agent/list", limit=2)
     call("project/list", limit=2, summary=True)
