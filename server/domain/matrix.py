@@ -181,18 +181,21 @@ def totals(
 ) -> ProjectCounts:
     """What is verified and what is missing of all contracts of a project. `awaited` is by contract.
     The repos are the given ones, then parties that are none of them."""
-    made = ProjectCounts(
-        MatrixCount(), MatrixCount(), {repo_id: MatrixCount() for repo_id in repos}
-    )
+    by_repo = {repo_id: MatrixCount() for repo_id in repos}
+    of_contracts, of_cells = MatrixCount(), MatrixCount()
     for contract in contracts:
         verified = contract.status == "verified"
-        waits = awaited.get(contract.contract_id, {})
-        made.contracts.all += 1
-        made.contracts.verified += verified
+        of_contracts.all += 1
+        of_contracts.verified += verified
         for repo_id in dict.fromkeys(contract.parties):
-            for count in (made.cells, made.repos.setdefault(repo_id, MatrixCount())):
-                count.all += 1
-                count.verified += verified
-                if repo_id in waits:
-                    count.awaited[waits[repo_id].kind] += 1
-    return made
+            count = by_repo.get(repo_id) or by_repo.setdefault(repo_id, MatrixCount())
+            count.all += 1
+            count.verified += verified
+        for repo_id, step in awaited.get(contract.contract_id, {}).items():
+            count = by_repo.get(repo_id) or by_repo.setdefault(repo_id, MatrixCount())
+            count.awaited[step.kind] += 1
+    for count in by_repo.values():
+        of_cells.all += count.all
+        of_cells.verified += count.verified
+        of_cells.awaited += count.awaited
+    return ProjectCounts(of_contracts, of_cells, by_repo)
