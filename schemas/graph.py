@@ -35,13 +35,16 @@ class GraphRepo(Result):
 class GraphPair(Result):
     """All contracts that one repo provides to another. `states` counts them by state: of the two
     repos' states in cacp/project/matrix the one that needs attention first. `state` is the first of
-    those."""
+    those. `contract_id` and `contract` are the id and the name of the only contract, absent if
+    there are several."""
 
     provider_id: Identifier
     consumer_id: Identifier
     contracts: Count
     state: CellState
     states: dict[CellState, Count]
+    contract_id: Identifier | None = None
+    contract: Identifier | None = None
 
 
 class GraphParty(Result):
@@ -66,6 +69,7 @@ class ReachedContract(Result):
     contract_id: Identifier
     name: Identifier
     provider_id: Identifier
+    consumer_ids: list[Identifier]
     steps: Count
 
 
@@ -76,11 +80,10 @@ class ReachedRepo(Result):
 
 class ContractReach(Result):
     """What a change of a contract reaches: its consumers after one step, the contracts that those
-    provide after one, the consumers of these after two, and so on. The nearest first."""
+    provide after one, the consumers of these after two, and so on. The nearest first; the first
+    contract is the one itself."""
 
     contract_id: Identifier
-    name: Identifier
-    provider_id: Identifier
     contracts: list[ReachedContract]
     repos: list[ReachedRepo]
 

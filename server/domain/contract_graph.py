@@ -1,6 +1,5 @@
 """Who provides contracts to whom, and what a change of a contract reaches."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -42,15 +41,15 @@ class RepoPair(NamedTuple):
     consumer_id: str
 
 
-def pairs(contracts: Iterable[ProvidedContract]) -> dict[RepoPair, Counter[CellState]]:
-    """How many contracts each pair of repos has, by state. A contract is as far between two repos
-    as the one of them that is less far."""
-    made: dict[RepoPair, Counter[CellState]] = {}
+def pairs(contracts: Iterable[ProvidedContract]) -> dict[RepoPair, dict[str, CellState]]:
+    """The contracts of each pair of repos, with their states by id. A contract is as far between
+    two repos as the one of them that needs attention first."""
+    made: dict[RepoPair, dict[str, CellState]] = {}
     for contract in contracts:
         for consumer in contract.consumers:
             pair = RepoPair(contract.provider.repo_id, consumer.repo_id)
-            states = made.setdefault(pair, Counter())
-            states[worst((contract.provider.state, consumer.state))] += 1
+            state = worst((contract.provider.state, consumer.state))
+            made.setdefault(pair, {})[contract.contract_id] = state
     return made
 
 

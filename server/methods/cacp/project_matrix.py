@@ -192,16 +192,15 @@ def graph(ctx: Context, params: GraphParams) -> dict[str, Any]:
         "projectId": params.project_id,
         "name": project.name,
         "repos": _graph_repos(project, contracts),
-        "pairs": _pairs(contracts),
+        "pairs": _pairs(lines, contracts),
         "contracts": [_provided(lines[item.contract_id], item) for item in page],
         "matching": len(asked),
         **more,
     }
     if params.contract_id is not None:
-        providers = {item.contract_id: item.provider.repo_id for item in contracts}
-        shown["reach"] = _reach(
-            lines, providers, params.contract_id, reach(contracts, params.contract_id)
-        )
+        by_id = {item.contract_id: item for item in contracts}
+        reached = reach(contracts, params.contract_id)
+        shown["reach"] = {"contractId": params.contract_id} | _reach(lines, by_id, reached)
     return shown
 
 
@@ -227,19 +226,25 @@ def _graph_repos(project: _Project, contracts: list[ProvidedContract]) -> list[d
     ]
 
 
-def _pairs(contracts: Iterable[ProvidedContract]) -> list[dict[str, Any]]:
-    counted = pairs(contracts)
-    most_first = sorted(counted, key=lambda pair: (-counted[pair].total(), pair))
-    return [
-        {
+def _pairs(
+    lines: dict[str, ContractLine], contracts: Iterable[ProvidedContract]
+) -> list[dict[str, Any]]:
+    joined = pairs(contracts)
+    made = []
+    for pair in sorted(joined, key=lambda pair: (-len(joined[pair]), pair)):
+        states = joined[pair]
+        only = next(iter(states)) if len(states) == 1 else None
+        shown = {
             "providerId": pair.provider_id,
             "consumerId": pair.consumer_id,
-            "contracts": counted[pair].total(),
-            "state": worst(counted[pair]),
-            "states": dict(counted[pair]),
+            "contracts": len(states),
+            "state": worst(states.values()),
+            "states": dict(Counter(states.values())),
+            "contractId": only,
+            "contract": only and lines[only].name,
         }
-        for pair in most_first
-    ]
+        made.append(present(shown))
+    return made
 
 
 def _provided(line: ContractLine, item: ProvidedContract) -> dict[str, Any]:
@@ -254,16 +259,18 @@ def _graph_party(cell: PartyCell) -> dict[str, Any]:
 
 
 def _reach(
-    lines: dict[str, ContractLine], providers: dict[str, str], contract_id: str, reached: Reach
+    lines: dict[str, ContractLine], contracts: dict[str, ProvidedContract], reached: Reach
 ) -> dict[str, Any]:
     return {
-        "contractId": contract_id,
-        "name": lines[contract_id].name,
-        "providerId": providers[contract_id],
         "contracts": [
-            {"contractId": id, "name": lines[id].name, "providerId": providers[id], "steps": steps}
+            {
+                "contractId": id,
+                "name": lines[id].name,
+                "providerId": contracts[id].provider.repo_id,
+                "consumerIds": [cell.repo_id for cell in contracts[id].consumers],
+                "steps": steps,
+            }
             for id, steps in reached.contracts.items()
-            if id != contract_id
         ],
         "repos": [{"repoId": id, "steps": steps} for id, steps in reached.repos.items()],
     }

@@ -76,8 +76,8 @@ def test_contracts_of_the_same_repos_are_one_pair() -> None:
     assert first.provider.repo_id == "api"
     second = ProvidedContract("c2", cell("api", "building"), (cell("web", "built"),))
     assert pairs([first, second]) == {
-        RepoPair("api", "web"): {"built": 1, "building": 1},
-        RepoPair("api", "ios"): {"broken": 1},
+        RepoPair("api", "web"): {"c1": "built", "c2": "building"},
+        RepoPair("api", "ios"): {"c1": "broken"},
     }
 
 

@@ -93,7 +93,7 @@
     const box = make("rect", { class: "box", x: x - width / 2, y: y - height / 2, width, height, rx: 6 });
     const first = node.note ? y - 4 : y + 4;
     const parts = [box, make("text", { x, y: first }, short(node.label))];
-    if (node.note) parts.push(make("text", { class: "note", x, y: y + 13 }, short(node.note)));
+    if (node.note) parts.push(make("text", { class: "second", x, y: y + 13 }, short(node.note)));
     return wrapped("node", node, ...parts);
   };
 
@@ -106,7 +106,7 @@
     if (!data.nodes.length) return;
     const style = getComputedStyle(figure);
     pen.font = `13px ${style.fontFamily}`;
-    const graph = placed(data, figure.clientWidth < NARROW);
+    const graph = placed(data, figure.parentElement.clientWidth < NARROW);
     const { width, height } = graph.graph();
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "group" });
     svg.setAttribute("aria-label", figure.getAttribute("aria-label") || "Graph");

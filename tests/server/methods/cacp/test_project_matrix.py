@@ -112,6 +112,11 @@ def test_repos_are_joined_by_what_one_provides_to_the_other(shop: Shop) -> None:
         ("api", "ios", "verified", {"verified": 1}),
         ("pay", "api", "agreed", {"agreed": 1}),
     ]
+    assert {pair.get("contract") for pair in shown["pairs"]} == {
+        None,
+        "api for web, ios",
+        "pay for api",
+    }
     [contract] = shown["contracts"]
     assert (contract["contractId"], shown["matching"]) == (charge, 1)
     assert contract["consumers"] == [
@@ -126,10 +131,11 @@ def test_what_a_change_of_a_contract_reaches(shop: Shop) -> None:
     charge = shop.proposed("pay", ("api",), name="charge")
     users = shop.proposed("api", ("web", "ios"), name="users")
     reached = graph(shop, contractId=charge)["reach"]
-    assert (reached["contractId"], reached["name"]) == (charge, "charge")
-    assert reached["contracts"] == [
-        {"contractId": users, "name": "users", "providerId": shop.ids["api"], "steps": 1}
-    ]
+    itself, next_ = reached["contracts"]
+    assert reached["contractId"] == itself["contractId"] == charge
+    assert (itself["steps"], itself["providerId"]) == (0, shop.ids["pay"])
+    assert (next_["contractId"], next_["name"], next_["steps"]) == (users, "users", 1)
+    assert next_["consumerIds"] == [shop.ids["web"], shop.ids["ios"]]
     steps = {repo["repoId"]: repo["steps"] for repo in reached["repos"]}
     assert steps == {shop.ids["api"]: 1, shop.ids["web"]: 2, shop.ids["ios"]: 2}
     assert "reach" not in graph(shop)
