@@ -13,6 +13,8 @@ class GraphParams(Params):
     project_id: Identifier
     contract_id: Identifier | None = None
     """The contract of which to return what a change reaches."""
+    repo: Identifier | None = None
+    """Only contracts to which the repo of this name or id is a party."""
     provider: Identifier | None = None
     """Only contracts that the repo of this name or id provides."""
     consumer: Identifier | None = None

@@ -26,6 +26,9 @@ class ProvidedContract(NamedTuple):
     provider: PartyCell
     consumers: tuple[PartyCell, ...]
 
+    def is_consumed_by(self, repo_id: str) -> bool:
+        return any(cell.repo_id == repo_id for cell in self.consumers)
+
 
 def provided(contract_id: str, cells: Iterable[PartyCell], provider_id: str) -> ProvidedContract:
     """A contract by sides. `provider_id` is among the cells."""

@@ -207,14 +207,19 @@ def graph(ctx: Context, params: GraphParams) -> dict[str, Any]:
 def _asked(
     project: _Project, contracts: list[ProvidedContract], params: GraphParams
 ) -> list[ProvidedContract]:
-    provider = None if params.provider is None else project.repo_id(params.provider)
-    consumer = None if params.consumer is None else project.repo_id(params.consumer)
-    return [
-        item
-        for item in contracts
-        if (provider is None or item.provider.repo_id == provider)
-        and (consumer is None or any(cell.repo_id == consumer for cell in item.consumers))
-    ]
+    asked = contracts
+    if params.provider is not None:
+        provider = project.repo_id(params.provider)
+        asked = [item for item in asked if item.provider.repo_id == provider]
+    if params.consumer is not None:
+        consumer = project.repo_id(params.consumer)
+        asked = [item for item in asked if item.is_consumed_by(consumer)]
+    if params.repo is not None:
+        repo = project.repo_id(params.repo)
+        asked = [
+            item for item in asked if item.provider.repo_id == repo or item.is_consumed_by(repo)
+        ]
+    return asked
 
 
 def _graph_repos(project: _Project, contracts: list[ProvidedContract]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Who provides contracts to whom in a project, and what a change of one reaches."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from server.page.view import VIEWS, Page, PageCall, url_of, view
@@ -7,8 +8,11 @@ from server.page.views.matrix import SIGNS, legend
 
 ROWS_MAX = 100
 NODES_MAX = 80
-EDGES_MAX = 200
-"""The most repos and lines that are drawn: more take seconds to lay out, and are hard to read."""
+EDGES_MAX = 120
+"""The most repos and lines that are drawn: more are hard to read, and slow to lay out."""
+NAMED_MAX = 60
+"""The most lines that are drawn with more than a number."""
+CHOICES = ("repo", "provider", "consumer")
 Json = dict[str, Any]
 
 
@@ -25,26 +29,44 @@ def graph(call: PageCall) -> Page:
         "cacp/project/graph",
         projectId=project_id,
         contractId=call.query.get("contract"),
-        provider=call.query.get("provider"),
-        consumer=call.query.get("consumer"),
+        **{name: call.query.get(name) for name in CHOICES},
         limit=ROWS_MAX,
         cursor=call.query.get("after"),
     )
     names = {repo["repoId"]: repo.get("name", "unknown repo") for repo in shown["repos"]}
     reach = shown.get("reach")
-    drawing = draw(project_id, shown, names)
+    pairs = chosen_pairs(shown["pairs"], names, call.query)
+    drawing = draw(project_id, shown | {"pairs": pairs}, names)
     return shown | {
         "names": names,
         "nextCursor": shown.get("nextCursor"),
         "reach": reach and reach | {"levels": levels(reach)},
         "drawing": drawing,
         "legend": legend(),
-        "leftOut": {
-            "repos": sum(map(_is_joined, shown["repos"])) - len(drawing["nodes"]),
-            "pairs": len(shown["pairs"]) - len(drawing["edges"]),
+        "choice": {
+            name: names.get(value, value)
+            for name in CHOICES
+            if (value := call.query.get(name)) is not None
         },
+        "leftOut": len(pairs) - len(drawing["edges"]),
         "contractHref": _contract_href(project_id, reach),
     }
+
+
+def chosen_pairs(pairs: list[Json], names: dict[str, str], query: Mapping[str, str]) -> list[Json]:
+    """The pairs with a repo, a provider or a consumer that the query names, by id or name."""
+
+    def fits(name: str, *repo_ids: str) -> bool:
+        wanted = query.get(name)
+        return wanted is None or any(wanted in (id, names[id]) for id in repo_ids)
+
+    return [
+        pair
+        for pair in pairs
+        if fits("provider", pair["providerId"])
+        and fits("consumer", pair["consumerId"])
+        and fits("repo", pair["providerId"], pair["consumerId"])
+    ]
 
 
 def levels(reach: Json) -> list[Json]:
@@ -68,7 +90,8 @@ def draw(project_id: str, shown: Json, names: dict[str, str]) -> Json:
     reach = shown.get("reach")
     edges, repos = reached_parts(reach)
     pairs = sorted(shown["pairs"], key=lambda pair: _ends(pair) not in edges)[:EDGES_MAX]
-    joined = [repo for repo in shown["repos"] if _is_joined(repo)]
+    ends = {repo_id for pair in pairs for repo_id in _ends(pair)}
+    joined = [repo for repo in shown["repos"] if repo["repoId"] in ends]
     drawn = sorted(joined, key=lambda repo: repo["repoId"] not in repos)[:NODES_MAX]
     ids = {repo["repoId"] for repo in drawn}
     return {
@@ -77,10 +100,15 @@ def draw(project_id: str, shown: Json, names: dict[str, str]) -> Json:
         ],
         "edges": [
             _edge(project_id, pair, names, _look(reach, _ends(pair) in edges))
+            | ({"label": _number(pair)} if len(pairs) > NAMED_MAX else {})
             for pair in pairs
             if ids.issuperset(_ends(pair))
         ],
     }
+
+
+def _number(pair: Json) -> str:
+    return f"{SIGNS[pair['state']]} {pair['contracts']}"
 
 
 def reached_parts(reach: Json | None) -> tuple[set[tuple[str, str]], set[str]]:
@@ -92,10 +120,6 @@ def reached_parts(reach: Json | None) -> tuple[set[tuple[str, str]], set[str]]:
     }
     itself = {contract["providerId"] for contract in (reach["contracts"][:1] if reach else ())}
     return pairs, itself | {repo_id for pair in pairs for repo_id in pair}
-
-
-def _is_joined(repo: Json) -> bool:
-    return bool(repo["provides"] or repo["consumes"])
 
 
 def _ends(pair: Json) -> tuple[str, str]:
@@ -116,7 +140,7 @@ def _node(project_id: str, repo: Json, names: dict[str, str], look: str) -> Json
         "label": name,
         "note": repo.get("role", "not known here"),
         "state": "known" if "name" in repo else "unknown",
-        "href": url_of("matrix", project_id=project_id, repo=repo["repoId"]),
+        "href": url_of("graph", project_id=project_id, repo=repo["repoId"]),
         "title": f"{name}: {provides}",
         "look": look,
     }

@@ -74,19 +74,33 @@
     });
   };
 
-  const drawnEdge = ({ edge, points, x, y }) => {
+  // A curve passes beside its inner points, of which dagre gives one to the label.
+  const onCurve = (points, x, y) => {
+    const far = (point) => Math.hypot(point.x - x, point.y - y);
+    const inner = points.slice(1, -1);
+    if (!inner.length) return { x: (points[0].x + points[1].x) / 2, y: (points[0].y + points[1].y) / 2 };
+    const at = points.indexOf(inner.reduce((best, point) => (far(point) < far(best) ? point : best)));
+    const side = (other, isEnd) => (axis) => (isEnd ? other[axis] : (other[axis] + points[at][axis]) / 2);
+    const [before, after] = [side(points[at - 1], at === 1), side(points[at + 1], at === points.length - 2)];
+    const on = (axis) => before(axis) / 4 + points[at][axis] / 2 + after(axis) / 4;
+    return { x: on("x"), y: on("y") };
+  };
+
+  const drawnLine = ({ edge, points }) => {
     const parts = [make("path", { class: "line", d: curve(points) })];
     const arrow = edge.arrow || "to";
     if (arrow !== "none") parts.push(head(points.at(-2), points.at(-1)));
     if (arrow === "both") parts.push(head(points[1], points[0]));
-    if (edge.label) {
-      const size = wide(edge.label) + 8;
-      parts.push(
-        make("rect", { class: "plate", x: x - size / 2, y: y - LINE / 2, width: size, height: LINE, rx: 3 }),
-        make("text", { x, y: y + 4 }, short(edge.label)),
-      );
-    }
-    return wrapped("edge", edge, ...parts);
+    return wrapped("edge", edge.label ? { ...edge, href: null } : edge, ...parts);
+  };
+
+  const drawnLabel = ({ edge, points, x, y }) => {
+    const size = wide(edge.label) + 8;
+    const at = onCurve(points, x, y);
+    return wrapped("edge", edge,
+      make("rect", { class: "plate", x: at.x - size / 2, y: at.y - LINE / 2, width: size, height: LINE, rx: 3 }),
+      make("text", { x: at.x, y: at.y + 4 }, short(edge.label)),
+    );
   };
 
   const drawnNode = ({ node, x, y, width, height }) => {
@@ -110,9 +124,10 @@
     const { width, height } = graph.graph();
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "group" });
     svg.setAttribute("aria-label", figure.getAttribute("aria-label") || "Graph");
-    const edges = graph.edges().map((id) => graph.edge(id));
+    const edges = graph.edges().map((id) => graph.edge(id)).filter(({ points }) => points?.length > 1);
     svg.append(
-      ...edges.filter(({ points }) => points && points.length > 1).map(drawnEdge),
+      ...edges.map(drawnLine),
+      ...edges.filter(({ edge }) => edge.label).map(drawnLabel),
       ...graph.nodes().map((id) => drawnNode(graph.node(id))),
     );
     const canvas = document.createElement("div");

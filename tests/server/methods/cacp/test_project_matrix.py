@@ -123,6 +123,8 @@ def test_repos_are_joined_by_what_one_provides_to_the_other(shop: Shop) -> None:
         {"repoId": shop.ids["api"], "state": "agreed", "awaited": "implement"}
     ]
     assert graph(shop, consumer="web", limit=1)["matching"] == 2
+    assert graph(shop, repo="api")["matching"] == 3
+    assert graph(shop, repo="ios", provider="pay")["matching"] == 0
     counts = {repo["name"]: (repo["provides"], repo["consumes"]) for repo in shown["repos"]}
     assert counts == {"api": (2, 1), "web": (0, 2), "ios": (0, 1), "pay": (1, 0)}
 
