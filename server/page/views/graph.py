@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from server.domain.matrix_text import SIGNS
 from server.page.view import VIEWS, Page, PageCall, url_of, view
-from server.page.views.matrix import SIGNS, legend
+from server.page.views.matrix import legend
 
 ROWS_MAX = 100
 NODES_MAX = 80
