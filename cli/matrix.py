@@ -46,7 +46,6 @@ def matrix(
         print_json(shown)
         return
     from cli.columns import print_columns
-
     from server.domain.matrix_text import verdict
 
     if shown["totals"]["contracts"]:

@@ -1,10 +1,11 @@
 /* Draws graphs: boxes that are joined by lines, laid out by dagre.
 
-   <figure class="graph" data-graph='{"nodes": […], "edges": […]}' aria-label="…"></figure>
+   <figure class="graph" id="…" hx-morph-skip-children aria-label="…"
+           data-graph='{"nodes": […], "edges": […]}'></figure>
 
    node: {id, label, note?, state?, href?, title?, look?}
    edge: {from, to, label?, state?, href?, title?, look?, arrow?: "to" | "both" | "none"}
-   graph: {nodes, edges, direction?: "LR" | "TB"}
+   graph: {nodes, edges, direction?: "LR" | "TB"}, by default the one that fits
 
    `note` is a second line. `state` becomes the class "is-STATE", which page.css colours and dashes.
    `look` is "marked" or "faint". What has a `href` is a link. `title` is its tooltip and its name for
@@ -12,7 +13,7 @@
    at the same zoom and place. The same facts must stand in a list beside it, for those without scripts. */
 "use strict";
 (() => {
-  const LINE = 17, PAD = 10, MOST = 30, NARROW = 600;
+  const LINE = 17, PAD = 10, MOST = 30, SHRUNK = 0.85;
   const pen = document.createElement("canvas").getContext("2d");
   const scales = new Map();
 
@@ -34,11 +35,10 @@
     return make("a", { href: item.href, "aria-label": item.title || item.label || "" }, group);
   };
 
-  function placed(data, narrow) {
+  function placed(data, rankdir) {
     const graph = new dagre.graphlib.Graph({ multigraph: true });
     graph.setGraph({
-      rankdir: narrow ? "TB" : data.direction || "LR",
-      nodesep: 22, edgesep: 12, ranksep: 46, marginx: 12, marginy: 12,
+      rankdir, nodesep: 22, edgesep: 12, ranksep: 46, marginx: 12, marginy: 12,
     });
     for (const node of data.nodes)
       graph.setNode(node.id, {
@@ -120,7 +120,12 @@
     if (!data.nodes.length) return;
     const style = getComputedStyle(figure);
     pen.font = `13px ${style.fontFamily}`;
-    const graph = placed(data, figure.parentElement.clientWidth < NARROW);
+    let graph = placed(data, data.direction || "LR");
+    const room = figure.parentElement.clientWidth;
+    if (!data.direction && graph.graph().width * SHRUNK > room) {
+      const upright = placed(data, "TB");
+      if (upright.graph().width < graph.graph().width) graph = upright;
+    }
     const { width, height } = graph.graph();
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "group" });
     svg.setAttribute("aria-label", figure.getAttribute("aria-label") || "Graph");
@@ -181,7 +186,7 @@
   });
   addEventListener("DOMContentLoaded", () => {
     drawAll();
-    // A refresh removes the drawing, which is not in the node's page; observers run before the next paint.
+    // A refresh leaves the drawing alone (hx-morph-skip-children) and renews the attribute.
     new MutationObserver(drawAll).observe(document.body, {
       subtree: true, childList: true, attributeFilter: ["data-graph"],
     });
