@@ -15,8 +15,10 @@ from cli.connect import connect, disconnect
 from cli.demo import demo
 from cli.discover import discover, known, register
 from cli.doctor import doctor
+from cli.graph import graph
 from cli.hook_command import hook
 from cli.mail import inbox, send
+from cli.matrix import matrix
 from cli.mcp import mcp
 from cli.mesh import mesh
 from cli.next import next_
@@ -50,6 +52,8 @@ app.command(rich_help_panel=INSPECT)(status)
 app.command(rich_help_panel=INSPECT)(projects)
 app.command(rich_help_panel=INSPECT)(contracts)
 app.command(rich_help_panel=INSPECT)(show)
+app.command(rich_help_panel=INSPECT)(matrix)
+app.command(rich_help_panel=INSPECT)(graph)
 app.command(rich_help_panel=INSPECT)(runs)
 app.command(rich_help_panel=INSPECT)(activity)
 app.command(rich_help_panel=INSPECT)(watch)

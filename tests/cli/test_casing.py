@@ -101,6 +101,8 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp runs": [],
         "cacp send": [FRONTEND_AGENT, "-m", "casing"],
         "cacp show": [contract],
+        "cacp matrix": [team.project],
+        "cacp graph": [team.project, "--contract", contract],
         "cacp status": [],
         "cacp tokens create": [team.project, "--agent", FRONTEND_AGENT],
         "cacp tokens list": [],

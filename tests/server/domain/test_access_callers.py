@@ -182,6 +182,8 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/create": ALL,
     "cacp/project/join": ("ok", *("other_repo",) * 3, "ok"),
     "cacp/project/get": ALL,
+    "cacp/project/matrix": ALL,
+    "cacp/project/graph": ALL,
     "cacp/project/list": ALL,
     "cacp/project/board": ALL,
     "cacp/project/timeline": ALL,

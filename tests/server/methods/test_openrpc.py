@@ -180,6 +180,8 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("run/list")
     call("run/get", runId="r")
     call("project/get")
+    call("project/matrix")
+    call("project/graph", contractId=at["contractId"])
     call("project/list", limit=2)
     for name, params in AT_A_GLANCE.items():
         call(name, **params)
