@@ -31,8 +31,8 @@ def release(
     """Release a repo from the agent that holds it, so that another agent can join with it.
 
     The former agent can no longer write for the repo. It can be done by that agent, by the agent
-    that created the project, and by the operator: at the node where the agent is at home, or where
-    the project was created.
+    that created the project, by the operator, and with a human's key for all projects: at the node
+    where the agent is at home, or where the project was created.
 
     Example: cacp repos release "User Auth" backend-api
     """

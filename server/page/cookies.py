@@ -62,6 +62,10 @@ class PageCookies:
         body = base64.urlsafe_b64encode(orjson.dumps([message.kind, text, path])).decode()
         return self._set(self.message, f"{body}.{self._seal(body, bound)}", MESSAGE_SECONDS)
 
+    def without_message(self) -> str:
+        """The `Set-Cookie` that takes a message away, once it is shown."""
+        return self._set(self.message, "", 0)
+
     def message_for(self, request: Request, bound: str) -> PageMessage | None:
         """The message that the page of this request is to show."""
         shown = self._values(request, self.message)

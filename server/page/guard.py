@@ -71,6 +71,8 @@ async def guarded_page(
         response = _to_sign_in(request, refusal) or _refused(parts, refusal, viewer)
     if viewer is not None and viewer.cookie is not None:
         response.headers.append("set-cookie", viewer.cookie)
+    if viewer is not None and viewer.message is not None and request.method == "GET":
+        response.headers.append("set-cookie", parts.sessions.cookies.without_message())
     return secured(response)
 
 

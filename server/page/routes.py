@@ -149,6 +149,7 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
 
         return EventSourceResponse(
             body(),
+            headers=None if viewer.cookie is None else {"set-cookie": viewer.cookie},
             ping=PING_SECONDS,
             send_timeout=60,
             shutdown_event=stopping,

@@ -251,6 +251,9 @@ def _epoch(connection: sqlite3.Connection) -> str:
         copied = connection.execute("DELETE FROM meta WHERE name = 'copied'").rowcount
         if copied:
             connection.execute("DELETE FROM meta WHERE name = 'epoch'")
+            # Nobody whose session ended since the copy was made is signed in again.
+            SQL.redact_page_sessions(connection)
+            SQL.redact_page_links(connection)
         connection.execute(
             "INSERT INTO meta (name, value) VALUES ('epoch', ?) ON CONFLICT DO NOTHING",
             (str(uuid.uuid4()),),

@@ -61,7 +61,7 @@ def test_approve_and_refuse(person: Browser, ann: str, ben: str) -> None:
     assert "not awaiting approval" in again
 
 
-def test_a_handoff_is_approved(person: Browser, ann: str) -> None:
+def test_a_handoff_is_approved(person: Browser, ann: str, ben: str) -> None:
     gate = {"policy": {"requires_human_approval": True}}
     given = {"to": BEN, "reason": "r", "package": package("task-page", **gate)}
     made = person.node.call("acp/handoff", key=ann, action="initiate", **given)
@@ -138,6 +138,13 @@ def test_a_persons_own_dead_letter_is_sent_again(person: Browser, human_key: str
     assert person.outcome("replay", id="nothing").startswith("bad: ")
 
 
+def test_an_outcome_is_shown_once(person: Browser) -> None:
+    response = person.act("approve", id="nothing")
+    to = response.headers["location"]
+    assert 'data-kind="bad"' in person.get(to).text
+    assert 'data-kind="bad"' not in person.get(to).text
+
+
 def test_an_agents_session_may_only_look(browser: Browser, ann: str) -> None:
     browser.sign_in(ann)
     response = browser.act("message", to=BEN, text="x")
@@ -145,7 +152,7 @@ def test_an_agents_session_may_only_look(browser: Browser, ann: str) -> None:
     assert "only people act on the page" in response.text
 
 
-def test_the_operator_does_not_act_in_a_persons_place(browser: Browser, ann: str) -> None:
+def test_the_operator_does_not_act_in_a_persons_place(browser: Browser, ann: str, ben: str) -> None:
     browser.sign_in(browser.node.operator)
     assert browser.act("approve", id=gated(browser.node, ann)).status_code == 403
 

@@ -364,10 +364,14 @@ def test_a_copy_gets_an_epoch_of_its_own_once(path: Path) -> None:
     epoch = prepare(path).epoch
     restored = path.with_name("restored.db")
     copy(path, restored)
+    with closing(connect(restored)) as db:
+        db.execute("INSERT INTO page_links VALUES ('code', 'key', 1, 2)")
     assert prepare(path).epoch == epoch
     renewed = prepare(restored).epoch
     assert renewed != epoch
     assert prepare(restored).epoch == renewed
+    with closing(connect(restored)) as db:
+        assert db.execute("SELECT count(*) FROM page_links").fetchone() == (0,), "nobody comes in"
 
 
 def test_a_copy_of_a_live_database_holds_what_is_committed(

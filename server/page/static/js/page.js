@@ -14,13 +14,13 @@
   // --- live ------------------------------------------------------------------------------------
 
   async function look() {
-    if (looking) { again = true; return; }
+    if (looking) return again = true;
     looking = true;
     try {
       do {
         again = false;
         const response = await fetch(location.href, { headers: { accept: "text/html" } });
-        if (response.redirected || response.status === 401) { location.reload(); return; }
+        if (response.redirected || response.status === 401) return location.reload();
         if (!response.ok && response.status !== 404) throw new Error(String(response.status));
         const text = await response.text();
         const note = [...document.getElementById("message").childNodes];
@@ -32,6 +32,7 @@
         say("Live");
         document.dispatchEvent(new CustomEvent("page:fresh"));
       } while (again);
+      return true;
     } catch {
       lost();
     } finally {
@@ -45,7 +46,8 @@
     source?.close();
     source = null;
     clearTimeout(timer);
-    timer = setTimeout(follow, retry + Math.random() * retry / 2);
+    // After a restart of the node this page may be of another release, or signed out.
+    timer = setTimeout(async () => await look() && follow(), retry + Math.random() * retry / 2);
     retry = Math.min(RETRY_MAX, retry * 2);
   }
 
@@ -56,11 +58,7 @@
     const query = new URLSearchParams({ view, after: seq() });
     if (project) query.set("project", project);
     const opened = source = new EventSource(`/ui/events?${query}`);
-    opened.onopen = () => {
-      // After a restart of the node this page may be of another release, or signed out.
-      if (retry > 500) look(); else say("Live");
-      retry = 500;
-    };
+    opened.onopen = () => { say("Live"); retry = 500; };
     opened.onerror = () => { if (opened === source) lost(); };
     opened.addEventListener("changed", look);
   }
