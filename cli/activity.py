@@ -6,6 +6,7 @@ import typer
 
 from cli.client import DEFAULT_URL, connected
 from cli.options import JsonOption, KeyOption, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import print_json
 
@@ -37,6 +38,7 @@ def activity(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """List what has changed on a node, the newest first. Changes of mail need a human's key.
 
@@ -52,6 +54,11 @@ def activity(
     with connected(url, key, oversees=True) as node:
         if project is not None:
             params["projectId"] = project_id_of(node, project)
+        if web:
+            places = {"project": params.get("projectId"), "repo": repo, "agent": agent}
+            places["kind"] = kind[0] if kind else None
+            print_link(url, "activity", **{name: place for name, place in places.items() if place})
+            return
         while len(changes) < limit:
             wanted = params | {"limit": min(PAGE, limit - len(changes))}
             page = node.call("cacp/activity/list", wanted)

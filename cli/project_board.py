@@ -6,6 +6,7 @@ import typer
 
 from cli.client import DEFAULT_URL, connected
 from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import print_json
 
@@ -20,6 +21,7 @@ def board(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show a project's contracts by status, and which repo each of them waits for.
 
@@ -33,6 +35,9 @@ def board(
     """
     with connected(url, key, oversees=True) as node:
         params = {"projectId": project_id_of(node, project), "limit": limit}
+        if web:
+            print_link(url, "feature", project_id=str(params["projectId"]))
+            return
         shown = node.call("cacp/project/board", params)
     if as_json:
         print_json(shown)
@@ -55,6 +60,7 @@ def history(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show what was done in a project, the newest first; or the project as it was at a time.
 
@@ -65,6 +71,10 @@ def history(
     """
     with connected(url, key, oversees=True) as node:
         params: Json = {"projectId": project_id_of(node, project), "limit": limit}
+        if web:
+            place = {} if at is None else {"at": at}
+            print_link(url, "history", project_id=params["projectId"], **place)
+            return
         if at is None:
             shown = node.call("cacp/project/timeline", params)
         else:

@@ -39,6 +39,16 @@ def commands(team: Team) -> dict[str, tuple[list[str], str]]:
         "contracts": (["contracts", "Web"], at),
         "show a project": (["show", "Web"], at),
         "show a contract": (["show", "Login"], f"{at}/contracts/{contract}"),
+        "project board": (["project", "board", "Web"], at),
+        "project history": (["project", "history", "Web"], f"{at}/history"),
+        "project history at a time": (
+            ["project", "history", "Web", "--at", "2026-02-21"],
+            f"{at}/history?at=2026-02-21",
+        ),
+        "activity": (
+            ["activity", "--project", "Web", "--kind", "contract"],
+            f"/ui/activity?project={team.project}&kind=contract",
+        ),
         "inbox": (["inbox"], "/ui/mail"),
         "runs": (["runs"], "/ui/runs"),
         "peers": (["peers"], "/ui/mesh"),

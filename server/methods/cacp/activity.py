@@ -14,7 +14,7 @@ from server.store.changes import Change, ChangeFilter
 
 SCANNED = 20_000
 """Changes that one page looks at, at most: a filter may pass few of very many."""
-COUNTED = 2_000
+COUNTED = 1_000
 """Changes that are looked at to be counted by time."""
 
 

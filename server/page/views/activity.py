@@ -9,8 +9,6 @@ from server.page.view import Page, PageCall, view
 
 PER_PAGE = 60
 SPANS = 60
-PROJECTS = 100
-"""Projects that the filter offers."""
 
 
 @view("activity", "/ui/activity", title="Activity", kinds=KINDS | {MESSAGE})
@@ -30,12 +28,18 @@ def activity(call: PageCall) -> Page:
         limit=PER_PAGE,
         spans=SPANS,
     )
-    offered = call.ask("cacp/project/list", summary=True, limit=PROJECTS, includeArchived=True)
-    names = [(each["projectId"], each["name"]) for each in offered["projects"]]
+    # All projects of a node would cost more than the changes.
+    names = {
+        change["projectId"]: change["project"]
+        for change in listed["changes"]
+        if "project" in change
+    }
+    if "project" in query:
+        names.setdefault(query["project"], query["project"])
     kinds = [kind for kind in get_args(ChangeKind) if kind != MESSAGE or call.caller.human]
     return {
         **listed,
         "filter": {name: query.get(name) for name in ("project", "repo", "agent", "kind")},
         "kinds": kinds,
-        "projects": [{"projectId": project_id, "name": name} for project_id, name in names],
+        "projects": [{"projectId": project_id, "name": name} for project_id, name in names.items()],
     }
