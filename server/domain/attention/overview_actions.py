@@ -1,0 +1,83 @@
+"""What a caller can do about an item of the overview."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from server.domain.attention.items import named
+from server.domain.attention.overview import OpenItem
+
+NUDGED_MAX = 10
+"""The most agents that a nudge goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a caller may do. `repos` has the repo that it acts for in each project."""
+
+    agent: str
+    repos: Mapping[str, str] = field(default_factory=dict)
+    human: bool = False
+    sends_mail: bool = False
+    coordinates: bool = False
+    owns: frozenset[str] = frozenset()
+    """The projects whose repos it may release."""
+
+
+class OverviewStep(NamedTuple):
+    """An action's name, its method, and the params that follow from the item."""
+
+    name: str
+    method: str
+    params: dict[str, Any]
+
+
+def actions_of(item: OpenItem, may: Rights) -> list[OverviewStep]:
+    """The actions that are open to the caller, the one that closes the item first."""
+    return [*_closing(item, may), *_pressing(item, may)]
+
+
+def _closing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
+    own = may.repos.get(item.project_id or "")
+    if item.kind == "approve" and may.human:
+        about = {"message_id": item.subject.id}
+        yield OverviewStep("approve", "acp/approve", {**about, "decision": "approve"})
+        yield OverviewStep("refuse", "acp/approve", {**about, "decision": "refuse"})
+    elif item.kind in ("respond", "revise", "implement", "repair", "verify", "conflict") and own:
+        at = {
+            "projectId": item.project_id,
+            "contractId": item.subject.id,
+            "version": item.version,
+        }
+        if item.kind == "respond" and any(party.repo_id == own for party in item.must_act):
+            yield OverviewStep("agree", "cacp/contract/respond", {**at, "action": "agree"})
+        if item.kind != "revise":
+            change = {**at, "action": "request_change"}
+            yield OverviewStep("request_change", "cacp/contract/respond", change)
+    elif item.kind == "answer" and item.subject.type == "question":
+        if own and all(party.repo_id != own for party in item.interested):
+            reply = {"projectId": item.project_id, "replyTo": item.subject.id, "type": "decision"}
+            yield OverviewStep("answer", "cacp/context/share", reply)
+    elif item.kind == "answer" and any(party.agent == may.agent for party in item.must_act):
+        reply = {
+            "message_id": item.subject.id,
+            "type": "knowledge.response",
+            "payload": {"query_id": item.subject.id},
+        }
+        yield OverviewStep("answer_mail", "acp/respond", reply)
+
+
+def _pressing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
+    agents = dict.fromkeys(party.agent for party in item.must_act if party.agent)
+    others = [agent for agent in agents if agent != may.agent]
+    if others and may.sends_mail:
+        subject = named(item.subject.name).strip("`")
+        blocked = {"summary": f"Waiting: {item.kind} {subject}", "blocked_on": subject}
+        letter = {"to": others[:NUDGED_MAX], "type": "status.blocked", "payload": blocked}
+        yield OverviewStep("nudge", "acp/send", letter)
+    if item.kind == "handoff" and item.reason == "escalated" and may.coordinates:
+        about = {"action": "revoke", "handoff_id": item.subject.id}
+        yield OverviewStep("revoke", "acp/handoff", about)
+    if item.kind == "absent" and item.project_id in may.owns:
+        repo = {"projectId": item.project_id, "repoName": item.subject.name}
+        yield OverviewStep("release_repo", "cacp/repo/release", repo)
