@@ -8,7 +8,7 @@ from pydantic import Field
 from schemas.attention import AttentionKind, AttentionSubject, ItemCursor, ItemId, Urgency
 from schemas.base import Count, Identifier, JsonObject, Params, Result, Timestamp
 
-OverviewKind = AttentionKind | Literal["absent", "undelivered"]
+OverviewKind = Literal[AttentionKind, "absent", "undelivered"]
 """Also: an agent that is away while others wait for it, and messages that reached nobody."""
 OverviewGroup = Literal["person", "overdue", "in_time"]
 """What needs a person; what has waited too long for agents; what agents are in time with."""
@@ -18,7 +18,7 @@ PersonReason = Literal[
 PARTIES_SHOWN = 10
 
 
-class OverviewParty(Result):
+class AwaitedPartyView(Result):
     """A repo, its agent, or both. A repo without an agent is held by nobody."""
 
     repo_id: Identifier | None = None
@@ -29,8 +29,8 @@ class OverviewParty(Result):
 
 
 class OverviewAction(Result):
-    """What the caller can do about an item. `params` are those of `method` that follow from the
-    item; the caller adds the rest."""
+    """What the caller can do about an item: `revoke` ends the access of an agent. `params` are those
+    of `method` that follow from the item; the caller adds the rest."""
 
     name: Literal[
         "approve",
@@ -40,8 +40,9 @@ class OverviewAction(Result):
         "answer",
         "answer_mail",
         "nudge",
+        "release",
         "revoke",
-        "release_repo",
+        "revoke_handoff",
     ]
     method: Identifier
     params: JsonObject
@@ -63,10 +64,10 @@ class OverviewItem(Result):
     """The version of the contract."""
     by: Identifier | None = None
     """The agent that wrote the name of the subject."""
-    must_act: list[OverviewParty]
+    must_act: list[AwaitedPartyView]
     must_act_count: Count
     any_of: bool
-    blocks: list[OverviewParty]
+    blocks: list[AwaitedPartyView]
     unblocks: Count
     """How many agents wait for it."""
     since: Timestamp

@@ -77,7 +77,7 @@ class OpenHandoff(NamedTuple):
     since: int
 
 
-class DeadLetter(NamedTuple):
+class UndeliveredMail(NamedTuple):
     """A message that did not reach a recipient."""
 
     message_id: str
@@ -233,10 +233,10 @@ def open_handoffs(db: sqlite3.Connection) -> list[OpenHandoff]:
     ]
 
 
-def dead_letters(db: sqlite3.Connection) -> list[DeadLetter]:
+def dead_letters(db: sqlite3.Connection) -> list[UndeliveredMail]:
     """The newest messages that did not reach a recipient and were not sent again."""
     return [
-        DeadLetter(id, identity(sender), recipient, stamp_of(created_at), bool(open_to_humans))
+        UndeliveredMail(id, identity(sender), recipient, stamp_of(created_at), bool(open_to_humans))
         for id, sender, recipient, created_at, open_to_humans in SQL.newest_dead_letters(
             db, limit=SCARCE_MAX
         )

@@ -62,8 +62,9 @@ def test_what_is_open_between_all_agents(node: Node, team: Team) -> None:
     team.proposed(name="GET /everyone")
     shown = cacp("next", *where, "--exit-code", url=node.url)
     assert shown.exit_code == 4
-    assert shown.stdout.splitlines()[0].split() == "NEEDS WHAT PROJECT MUST ACT BLOCKS AGE".split()
-    assert f"respond to GET /everyone v1" in shown.stdout
+    heads = ["NEEDS", "WHAT", "PROJECT", "MUST", "ACT", "BLOCKS", "AGE"]
+    assert shown.stdout.splitlines()[0].split() == heads
+    assert "respond to GET /everyone v1" in shown.stdout
     assert FRONTEND in shown.stdout
     assert "0 need a person, 0 waited too long, 1 in time" in shown.stderr
     listed = json.loads(cacp("next", *where, "--json", url=node.url, key=team.key).stdout)

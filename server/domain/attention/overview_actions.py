@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from server.domain.attention.items import named
 from server.domain.attention.overview import OpenItem
 
-NUDGED_MAX = 10
-"""The most agents that a nudge goes to."""
+NUDGED_MAX = 3
+"""The most agents that can be nudged about an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Rights:
     coordinates: bool = False
     owns: frozenset[str] = frozenset()
     """The projects whose repos it may release."""
+    owns_all: bool = False
+    """It may release the repos of all projects, and end the access of agents."""
 
 
 class OverviewStep(NamedTuple):
@@ -70,14 +72,33 @@ def _closing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
 def _pressing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
     agents = dict.fromkeys(party.agent for party in item.must_act if party.agent)
     others = [agent for agent in agents if agent != may.agent]
-    if others and may.sends_mail:
-        subject = named(item.subject.name).strip("`")
-        blocked = {"summary": f"Waiting: {item.kind} {subject}", "blocked_on": subject}
-        letter = {"to": others[:NUDGED_MAX], "type": "status.blocked", "payload": blocked}
-        yield OverviewStep("nudge", "acp/send", letter)
+    for agent in others[:NUDGED_MAX] if may.sends_mail else ():
+        yield OverviewStep("nudge", "acp/send", _nudge(agent, item))
+    about: dict[str, Any] = {}
     if item.kind == "handoff" and item.reason == "escalated" and may.coordinates:
         about = {"action": "revoke", "handoff_id": item.subject.id}
-        yield OverviewStep("revoke", "acp/handoff", about)
-    if item.kind == "absent" and item.project_id in may.owns:
-        repo = {"projectId": item.project_id, "repoName": item.subject.name}
-        yield OverviewStep("release_repo", "cacp/repo/release", repo)
+        yield OverviewStep("revoke_handoff", "acp/handoff", about)
+    if item.kind == "absent":
+        if may.owns_all or item.project_id in may.owns:
+            about = {"projectId": item.project_id, "repoName": item.subject.name}
+            yield OverviewStep("release", "cacp/repo/release", about)
+        if may.owns_all:
+            about = {"agentId": item.must_act[0].agent}
+            yield OverviewStep("revoke", "cacp/agent/revokeKeys", about)
+
+
+def _nudge(agent: str, item: OpenItem) -> dict[str, Any]:
+    return {
+        "to": [agent],
+        "type": "knowledge.push",
+        "priority": "high",
+        "topic": "nudge",
+        "payload": {"summary": f"Please act, or say what stops you: {about_item(item)}"},
+    }
+
+
+def about_item(item: OpenItem) -> str:
+    """What is open, in a line for the agent that must act."""
+    version = "" if item.version is None else f" version {item.version}"
+    place = "" if item.project is None else f" (project {named(item.project)})"
+    return f"{item.kind} {named(item.subject.name)}{version}{place}"

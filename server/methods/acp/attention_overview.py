@@ -67,14 +67,15 @@ def overview_(ctx: Context, params: OverviewAttentionParams) -> dict[str, Any]:
     agents. Mail, handoffs and approvals that the caller may not see are only counted (`hidden`).
     """
     scope = _scope(ctx, params.project_id)
+    now = _now(ctx)
     opened, creators = _of_projects(ctx, scope)
     home, humans = store.agents_with_keys(ctx.db)
     seen = {agent: max(ctx.node.last_calls.get(agent, 0), ctx.node.started) for agent in home}
-    away = overview.away([each.item for each in opened], ctx.now, seen)
+    away = overview.away([each.item for each in opened], now, seen)
     # Mail and handoffs are an agent's at its home node, and of no project.
     mail, hidden = _of_agents(ctx) if scope is None else ([], 0)
     added = [overview.weighed(item) for item in (*away, *mail)]
-    items = overview.judged([*opened, *added], ctx.now, humans)
+    items = overview.judged([*opened, *added], now, humans)
     groups = Counter(entry.group for entry in items)
     projects = Counter(
         (entry.item.project_id, entry.item.project) for entry in items if entry.item.project_id
@@ -100,6 +101,11 @@ def overview_(ctx: Context, params: OverviewAttentionParams) -> dict[str, Any]:
         "next": _cursor(page[-1].rank) if len(chosen) > len(page) else None,
     }
     return present(result)
+
+
+def _now(ctx: Context) -> int:
+    """The time. A read of the dispatcher has no stamp, but its caller has just called."""
+    return max((ctx.now, *ctx.node.last_calls.values()))
 
 
 def _scope(ctx: Context, project_id: str | None) -> str | None:
@@ -214,7 +220,7 @@ def _of_agents(ctx: Context) -> tuple[list[OpenItem], int]:
         letter
         for letter in store.dead_letters(ctx.db)
         if verified
-        and ctx.now - letter.created_at <= DEAD_LETTER_AGE
+        and _now(ctx) - letter.created_at <= DEAD_LETTER_AGE
         and (letter.from_agent == own or (ctx.caller.human and letter.open_to_humans))
     ]
     return [*shown, *_dead(letters)], hidden
@@ -286,9 +292,9 @@ def _unread(box: store.UnreadBox) -> OpenItem:
     )
 
 
-def _dead(letters: list[store.DeadLetter]) -> Iterator[OpenItem]:
+def _dead(letters: list[store.UndeliveredMail]) -> Iterator[OpenItem]:
     """The dead letters of each sender as one item."""
-    by_sender: defaultdict[str, list[store.DeadLetter]] = defaultdict(list)
+    by_sender: defaultdict[str, list[store.UndeliveredMail]] = defaultdict(list)
     for letter in letters:
         by_sender[letter.from_agent].append(letter)
     for sender, dead in by_sender.items():
@@ -313,14 +319,14 @@ def _rights(ctx: Context, creators: dict[str, str]) -> Rights:
     caller, own = ctx.caller, identity(ctx.caller.agent_id)
     if caller.trust != "verified":
         return Rights(own)
-    owned = creators if caller.operator else [id for id, by in creators.items() if by == own]
     return Rights(
         own,
         actor_of(ctx).repos,
         caller.human,
         sends_mail=caller.projects is None,
         coordinates=coordinates(ctx),
-        owns=frozenset(owned),
+        owns=frozenset(project_id for project_id, creator in creators.items() if creator == own),
+        owns_all=caller.operator or (caller.human and caller.projects is None),
     )
 
 

@@ -83,11 +83,12 @@ def test_an_escalated_handoff_is_revoked_by_a_coordinator() -> None:
     late = CONTRACT._replace(
         kind="handoff", subject=ItemSubject("handoff", "h1", "Login"), reason="escalated"
     )
-    assert names(late, Rights(ME, coordinates=True)) == ["revoke"]
+    assert names(late, Rights(ME, coordinates=True)) == ["revoke_handoff"]
     assert names(late._replace(reason=None), Rights(ME, coordinates=True)) == []
 
 
 def test_the_repo_of_an_agent_that_is_away_is_released_by_who_owns_the_project() -> None:
     absent = CONTRACT._replace(kind="absent", subject=ItemSubject("repo", "r-web", "web"))
-    assert names(absent, Rights(ME, owns=frozenset({"p1"}))) == ["release_repo"]
+    assert names(absent, Rights(ME, owns=frozenset({"p1"}))) == ["release"]
+    assert names(absent, Rights(ME, owns_all=True)) == ["release", "revoke"]
     assert names(absent, Rights(ME)) == []

@@ -179,7 +179,7 @@ def test_a_handoff_waits_for_its_receiver_and_escalates_to_a_person(desk: Desk) 
     [item] = of_kind(desk, "handoff")
     assert (item["group"], item["personReason"], item["overdue"]) == ("person", "escalated", True)
     revoke = item["actions"][-1]
-    assert revoke["name"] == "revoke"
+    assert revoke["name"] == "revoke_handoff"
     desk.node.call(revoke["method"], HUMAN, human=True, **revoke["params"], detail="late")
     assert of_kind(desk, "handoff") == []
 
@@ -207,7 +207,7 @@ def test_the_owner_releases_the_repo_of_an_absent_agent(desk: Desk) -> None:
     desk.node.run(lambda ctx: _key(ctx.db, FRONTEND_AGENT, ctx.now))
     desk.node.now += 2 * HOUR
     [absent] = of_kind(desk, "absent", OPERATOR)
-    [release] = [step for step in absent["actions"] if step["name"] == "release_repo"]
+    [release] = [step for step in absent["actions"] if step["name"] == "release"]
     desk.call(release["method"], OPERATOR, **release["params"])
     assert of_kind(desk, "absent", OPERATOR) == []
     assert [item["subject"]["name"] for item in of_kind(desk, "join")] == [FRONTEND]
