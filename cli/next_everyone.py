@@ -10,33 +10,6 @@ from schemas.plain import one_line
 Json = dict[str, Any]
 
 HEADS = ("NEEDS", "WHAT", "PROJECT", "MUST ACT", "BLOCKS", "AGE")
-NEEDS = {"person": "a person", "overdue": "too long", "in_time": "-"}
-"""What each group is called in the first column."""
-REASONS = {
-    "approval": "approval",
-    "asked": "a person is asked",
-    "conflict": "conflict",
-    "absent": "agent away",
-    "vacant": "no agent",
-    "escalated": "escalated",
-    "undelivered": "undelivered",
-}
-"""Why a person is needed."""
-VERBS = {
-    "join": "join",
-    "respond": "respond to",
-    "revise": "revise",
-    "implement": "implement",
-    "repair": "repair",
-    "verify": "verify",
-    "answer": "answer",
-    "conflict": "settle",
-    "handoff": "handoff",
-    "approve": "approve",
-    "mail": "read",
-    "absent": "wake the agent of",
-    "undelivered": "send again:",
-}
 PARTIES = 3
 """Of those who must act, the most that are named."""
 NAME_WIDTH = 60
@@ -46,7 +19,7 @@ def rows(items: list[Json]) -> Iterator[tuple[str, ...]]:
     """The cells of each item, without control characters."""
     for item in items:
         yield (
-            REASONS[item["personReason"]] if "personReason" in item else NEEDS[item["group"]],
+            one_line(item.get("mark", "-"), NAME_WIDTH),
             what(item),
             one_line(item.get("project", "-"), NAME_WIDTH),
             must_act(item),
@@ -59,11 +32,11 @@ def what(item: Json) -> str:
     """What is to be done, and about what.
 
     >>> subject = {"type": "contract", "id": "c", "name": "login"}
-    >>> what({"kind": "respond", "subject": subject, "version": 2})
+    >>> what({"verb": "respond to", "subject": subject, "version": 2})
     'respond to login v2'
     """
     version = f" v{item['version']}" if "version" in item else ""
-    return f"{VERBS[item['kind']]} {one_line(item['subject']['name'], NAME_WIDTH)}{version}"
+    return f"{one_line(item['verb'])} {one_line(item['subject']['name'], NAME_WIDTH)}{version}"
 
 
 def must_act(item: Json) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.attention import AttentionKind, AttentionSubject, ItemCursor, ItemId, Urgency
-from schemas.base import Count, Identifier, JsonObject, Params, Result, Timestamp
+from schemas.base import Count, Identifier, JsonObject, Params, Result, Text, Timestamp
 
 OverviewKind = Literal[AttentionKind, "absent", "undelivered"]
 """Also: an agent that is away while others wait for it, and messages that reached nobody."""
@@ -29,8 +29,8 @@ class AwaitedPartyView(Result):
 
 
 class OverviewAction(Result):
-    """What the caller can do about an item: `revoke` ends the access of an agent. `params` are those
-    of `method` that follow from the item; the caller adds the rest."""
+    """What the caller can do about an item: `revoke` ends the access of an agent. `params` are
+    those of `method` that follow from the item; the caller adds the rest."""
 
     name: Literal[
         "approve",
@@ -59,6 +59,8 @@ class OverviewItem(Result):
     urgency: Urgency
     project_id: Identifier | None = None
     project: Identifier | None = None
+    verb: Text
+    """What is to be done with the subject, such as `respond to`."""
     subject: AttentionSubject
     version: int | None = None
     """The version of the contract."""
@@ -74,6 +76,8 @@ class OverviewItem(Result):
     overdue: bool
     person_reason: PersonReason | None = None
     """Why a person must act."""
+    mark: Text | None = None
+    """Why it needs a look, in a word or two."""
     waiting: Count | None = None
     """Of an agent that is away or a repo without one: how many items wait for it."""
     actions: list[OverviewAction]

@@ -1,17 +1,16 @@
 """What is open between all agents, as a table."""
 
 import doctest
-from typing import Any, get_args
+from typing import Any
 
 from cli import next_everyone
-from cli.next_everyone import REASONS, VERBS, must_act, rows, summary
-from schemas.attention_overview import OverviewKind, PersonReason
+from cli.next_everyone import must_act, rows, summary
 
 
 def item(**changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "kind": "respond",
-        "group": "overdue",
+        "verb": "respond to",
+        "mark": "too long",
         "project": "shop",
         "subject": {"type": "contract", "id": "c", "name": "login\x1b[31m"},
         "version": 2,
@@ -28,18 +27,11 @@ def test_the_examples_hold() -> None:
     assert doctest.testmod(next_everyone).failed == 0
 
 
-def test_every_kind_and_reason_has_a_word() -> None:
-    assert set(VERBS) == set(get_args(OverviewKind))
-    assert set(REASONS) == set(get_args(PersonReason))
-
-
 def test_a_row_holds_no_control_characters() -> None:
     [row] = rows([item()])
     assert row[:5] == ("too long", "respond to login v2", "shop", "r0, r1, r2 and 9 more", "3")
-    [row] = rows([item(group="person", personReason="absent", unblocks=0)])
+    [row] = rows([item(mark="agent away", unblocks=0)])
     assert (row[0], row[4]) == ("agent away", "-")
-    [row] = rows([item(group="in_time", project="-")])
-    assert row[0] == "-"
 
 
 def test_what_the_key_may_not_see_is_counted() -> None:

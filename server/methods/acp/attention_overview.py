@@ -12,6 +12,7 @@ from schemas.attention_overview import (
     OverviewAttentionResult,
 )
 from schemas.base import iso, present, stamp_of
+from schemas.plain import one_line
 from server.domain.access import check_project
 from server.domain.agents import identity
 from server.domain.attention import overview
@@ -28,6 +29,7 @@ from server.domain.attention.overview import (
     WeighedItem,
 )
 from server.domain.attention.overview_actions import Rights, actions_of
+from server.domain.attention.overview_text import VERBS, mark_of
 from server.domain.attention.questions import BY_PRIORITY
 from server.domain.errors import InvalidInput
 from server.methods.acp.delivery import coordinates
@@ -35,7 +37,7 @@ from server.methods.base import Context, open_project, reads
 from server.methods.cacp.attention import actor_of
 from server.store import attention_overview as store
 from server.store import changes, messages
-from server.store.attention import APPROVALS_MAX
+from server.store.attention import APPROVALS_MAX, TITLE_WIDTH
 from server.store.attention_overview import OpenHandoff
 
 PROJECTS_MAX = 100
@@ -235,7 +237,7 @@ def _handoff(handoff: OpenHandoff) -> OpenItem:
         "handoff",
         URGENCY[handoff.priority],
         handoff.since,
-        ItemSubject("handoff", handoff.handoff_id, handoff.title),
+        ItemSubject("handoff", handoff.handoff_id, one_line(handoff.title, TITLE_WIDTH)),
         (receiver if is_receivers else sender,),
         (sender, receiver),
         by=handoff.from_agent,
@@ -257,7 +259,7 @@ def _gated(message: messages.MessageRow) -> OpenItem:
         "approve",
         URGENCY[message.priority],  # type: ignore[index]
         stamp_of(message.created_at),
-        ItemSubject("message", message.id, subject),
+        ItemSubject("message", message.id, one_line(subject, TITLE_WIDTH)),
         interested=tuple(AwaitedParty(agent=agent) for agent in waiting),
         by=sender,
         reason="approval",
@@ -339,6 +341,7 @@ def _shown(ctx: Context, entry: JudgedItem, may: Rights) -> dict[str, Any]:
         "urgency": item.urgency,
         "projectId": item.project_id,
         "project": item.project,
+        "verb": VERBS[item.kind],
         "subject": {"type": item.subject.type, "id": item.subject.id, "name": item.subject.name},
         "version": item.version,
         "by": item.by,
@@ -350,6 +353,7 @@ def _shown(ctx: Context, entry: JudgedItem, may: Rights) -> dict[str, Any]:
         "since": iso(item.since),
         "overdue": entry.is_overdue,
         "personReason": item.reason,
+        "mark": mark_of(entry) or None,
         "waiting": item.waiting,
         "actions": [step._asdict() for step in actions_of(item, may)],
     }

@@ -1,6 +1,7 @@
 """What is open between all agents: who waits, what has waited too long, what needs a person."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,12 +38,12 @@ NOTE = OpenSubjectNote("login", "r-api", API.agent, 2, ("r-api", "r-web", "r-ios
 NOBODY: frozenset[str] = frozenset()
 
 
-def opening(kind: OverviewKind, repo_id: str = "", **changes: object) -> Opening:
+def opening(kind: OverviewKind, repo_id: str = "", **changes: Any) -> Opening:
     made = Opening(f"{kind}-{repo_id}", kind, "high", NOW, "p1", repo_id)  # type: ignore[arg-type]
     return made._replace(**changes)
 
 
-def item(kind: OverviewKind = "respond", since: int = NOW, **changes: object) -> OpenItem:
+def item(kind: OverviewKind = "respond", since: int = NOW, **changes: Any) -> OpenItem:
     made = OpenItem("i", kind, "high", since, ItemSubject("contract", "c1", "login"), (WEB,))
     return made._replace(**{"project_id": "p1", **changes})
 
