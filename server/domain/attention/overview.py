@@ -136,7 +136,8 @@ def item_of(
     elif len(openings) == 1:
         must_act = (project.party(first.repo_id),)
     else:
-        must_act = tuple([project.party(opening.repo_id) for opening in openings])
+        parties = [project.party(opening.repo_id) for opening in openings]
+        must_act = tuple(sorted(parties, key=lambda party: party.repo or ""))
     interested: tuple[AwaitedParty, ...] = ()
     if first.kind != "conflict":
         interested = tuple([project.party(repo_id) for repo_id in note.interested])
