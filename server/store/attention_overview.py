@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,6 +20,9 @@ from server.store.sql import SQL
 
 _OPENINGS: str = SQL.openings_everywhere.sql
 _REPOS: str = SQL.repos_of_projects.sql
+
+_SUBJECT_AND_KIND = itemgetter(6, 0, 1, 3)
+"""Of a row: the project, the subject, its revision, and the kind."""
 
 ROWS_MAX = 2_000
 """The most rows of each kind of mail, and of handoffs, that an overview is made from."""
@@ -101,11 +105,9 @@ def open_groups(db: sqlite3.Connection, projects: str | None) -> list[OpenGroup]
     """All openings by subject and kind. `projects` is JSON, a list of the only ones, or None."""
     groups = []
     rows = db.execute(_OPENINGS, {"projects": projects}).fetchall()
-    for (project_id, subject_id, revision, kind), members in groupby(
-        rows, lambda row: (row[0], row[1], row[2], row[4])
-    ):
-        openings = [Opening(*row[3:7], row[0], *row[7:]) for row in members]
-        groups.append(OpenGroup((project_id, subject_id, revision, kind == "answer"), openings))
+    for (project_id, subject_id, revision, kind), members in groupby(rows, _SUBJECT_AND_KIND):
+        key = project_id, subject_id, revision, kind == "answer"
+        groups.append(OpenGroup(key, [Opening(*row[2:]) for row in members]))
     return groups
 
 

@@ -45,21 +45,12 @@ def _closing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
         about = {"message_id": item.subject.id}
         yield OverviewStep("approve", "acp/approve", {**about, "decision": "approve"})
         yield OverviewStep("refuse", "acp/approve", {**about, "decision": "refuse"})
-    elif item.kind in ("respond", "revise", "implement", "repair", "verify", "conflict") and own:
-        at = {
-            "projectId": item.project_id,
-            "contractId": item.subject.id,
-            "version": item.version,
-        }
-        if item.kind == "respond" and any(party.repo_id == own for party in item.must_act):
-            yield OverviewStep("agree", "cacp/contract/respond", {**at, "action": "agree"})
-        if item.kind != "revise":
-            change = {**at, "action": "request_change"}
-            yield OverviewStep("request_change", "cacp/contract/respond", change)
+    elif item.subject.type == "contract" and own:
+        yield from _responses(item, own, may)
     elif item.kind == "answer" and item.subject.type == "question":
         if own and all(party.repo_id != own for party in item.interested):
-            reply = {"projectId": item.project_id, "replyTo": item.subject.id, "type": "decision"}
-            yield OverviewStep("answer", "cacp/context/share", reply)
+            shared = {"projectId": item.project_id, "replyTo": item.subject.id, "type": "decision"}
+            yield OverviewStep("answer", "cacp/context/share", shared)
     elif item.kind == "answer" and any(party.agent == may.agent for party in item.must_act):
         reply = {
             "message_id": item.subject.id,
@@ -69,12 +60,22 @@ def _closing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
         yield OverviewStep("answer_mail", "acp/respond", reply)
 
 
+def _responses(item: OpenItem, own: str, may: Rights) -> Iterator[OverviewStep]:
+    at = {"projectId": item.project_id, "contractId": item.subject.id, "version": item.version}
+    asked = item.kind == "respond" and any(party.repo_id == own for party in item.must_act)
+    if asked and item.by != may.agent:
+        yield OverviewStep("agree", "cacp/contract/respond", {**at, "action": "agree"})
+    if item.kind != "revise":
+        change = {**at, "action": "request_change"}
+        yield OverviewStep("request_change", "cacp/contract/respond", change)
+
+
 def _pressing(item: OpenItem, may: Rights) -> Iterator[OverviewStep]:
     agents = dict.fromkeys(party.agent for party in item.must_act if party.agent)
     others = [agent for agent in agents if agent != may.agent]
     for agent in others[:NUDGED_MAX] if may.sends_mail else ():
         yield OverviewStep("nudge", "acp/send", _nudge(agent, item))
-    about: dict[str, Any] = {}
+    about: dict[str, Any]
     if item.kind == "handoff" and item.reason == "escalated" and may.coordinates:
         about = {"action": "revoke", "handoff_id": item.subject.id}
         yield OverviewStep("revoke_handoff", "acp/handoff", about)

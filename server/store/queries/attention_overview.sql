@@ -1,6 +1,7 @@
 -- name: openings_everywhere(projects)
 -- In the order of the primary key, in which the openings of one kind on a subject stand together.
-SELECT project_id, subject_id, revision, item_id, kind, urgency, since, repo_id, not_repo, not_agent
+SELECT subject_id, revision,
+       item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent
 FROM attention_openings
 WHERE (:projects IS NULL OR project_id IN (SELECT value FROM json_each(:projects)))
   AND project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')

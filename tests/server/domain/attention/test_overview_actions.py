@@ -49,6 +49,14 @@ def test_a_party_agrees_and_another_repo_of_the_project_asks_for_a_change() -> N
     }
 
 
+def test_nobody_agrees_to_its_own_version_and_a_lost_claim_has_no_version() -> None:
+    own = Rights(ME, {"p1": "r-web"})
+    assert names(CONTRACT._replace(by=ME), own) == ["request_change"]
+    assert names(CONTRACT._replace(kind="revise"), own) == []
+    claim = CONTRACT._replace(kind="conflict", subject=ItemSubject("repo", "r-web", "web"))
+    assert names(claim, own) == []
+
+
 def test_only_a_human_approves() -> None:
     gated = CONTRACT._replace(
         kind="approve", subject=ItemSubject("message", "m1", "Deploy"), must_act=(), project_id=None
