@@ -61,7 +61,7 @@ class UnreadBox(NamedTuple):
     """A mailbox with unread mail; `oldest` is a stamp."""
 
     address: str
-    count: int
+    unread: int
     oldest: int
 
 

@@ -283,7 +283,7 @@ def _query(query: store.MailQuery, with_text: bool) -> OpenItem:
 
 
 def _unread(box: store.UnreadBox) -> OpenItem:
-    messages_ = "1 unread message" if box.count == 1 else f"{box.count} unread messages"
+    messages_ = "1 unread message" if box.unread == 1 else f"{box.unread} unread messages"
     return OpenItem(
         item_id("mail", box.address, "overview"),
         "mail",
