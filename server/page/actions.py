@@ -104,8 +104,11 @@ def _mail_answer(fields: Fields) -> Params:
 
 
 def _revocation(fields: Fields) -> Params:
-    given = {"action": "revoke", "handoff_id": _needed(fields, "id")}
-    return given | _optional(fields, "detail")
+    return {
+        "action": "revoke",
+        "handoff_id": _needed(fields, "id"),
+        "detail": _needed(fields, "detail"),
+    }
 
 
 def _message(fields: Fields) -> Params:

@@ -14,7 +14,7 @@ FORMS: dict[str, dict[str, str]] = {
     "refuse": {"id": "m", "comment": ""},
     "answer": {"projectId": "p", "packetId": "q", "answer": "yes", "contractId": "c"},
     "answer-mail": {"id": "m", "answer": "yes"},
-    "revoke-handoff": {"id": "01a20901-76bc-703d-abff-d75db36ff428", "detail": ""},
+    "revoke-handoff": {"id": "01a20901-76bc-703d-abff-d75db36ff428", "detail": "late"},
     "agree": AT,
     "request-change": AT | {"comment": "smaller"},
     "nudge": {"to": "aid://example.com/ann", "about": "respond to\nlogin", "item": "respond-1"},
@@ -34,7 +34,7 @@ def test_each_form_becomes_params_that_the_method_takes(name: str) -> None:
 
 
 def needed() -> list[tuple[str, str]]:
-    optional = {"comment": "request-change", "contractId": "agree", "item": "", "topic": "", "detail": ""}
+    optional = {"comment": "request-change", "contractId": "agree", "item": "", "topic": ""}
     return [
         (name, field)
         for name, fields in FORMS.items()
