@@ -28,6 +28,13 @@ def next_(
         str | None, typer.Option(metavar="NAME", help="Only what this repo must do.")
     ] = None,
     urgent: Annotated[bool, typer.Option("--urgent", help="Only what is urgent.")] = False,
+    everyone: Annotated[
+        bool,
+        typer.Option(
+            "--everyone",
+            help="What is open between all agents: what needs a person, then what waits too long.",
+        ),
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many items to show at most.")] = 50,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="End with status 4 when something waits.")
@@ -42,6 +49,8 @@ def next_(
     It lists versions to respond to or to revise, contracts to implement, repair or verify,
     questions, lost races, handoffs, approvals and unread mail. The caller is the agent of the key.
     Where an item has several commands, one of them is enough; … stands for what you decide.
+    With --everyone it lists what is open between all agents, as the page does: who must act, and
+    how many agents wait for it.
 
     Exit status: 0 done; with --exit-code 0 nothing waits, 4 something waits.
 
@@ -49,17 +58,23 @@ def next_(
     Examples:
       cacp next
       cacp next --project Coupons --repo backend-api
+      cacp next --everyone
       cacp next --json | jq -r '.items[].summary'
       cacp next --urgent --exit-code || notify-send "An agent waits for you"
     """
-    params: Json = {"limit": PAGE, "urgentOnly": urgent}
+    if everyone and (urgent or repo is not None):
+        raise typer.BadParameter("--everyone takes neither --repo nor --urgent")
     with connected(url, key) as node:
-        if project is not None:
-            params["projectId"] = project_id_of(node, project)
+        chosen = {} if project is None else {"projectId": project_id_of(node, project)}
         if web:
-            print_link(url, "attention", **_place(params))
+            print_link(url, "attention", **_place(chosen))
             return
-        listing = _listing(node, params, limit if repo is None else None)
+        if everyone:
+            listing = _listing(node, "cacp/attention/overview", {"limit": PAGE, **chosen}, limit)
+            _print_everyone(listing, as_json)
+            raise typer.Exit(SOMETHING_WAITS if exit_code and listing["items"] else 0)
+        params = {"limit": PAGE, "urgentOnly": urgent, **chosen}
+        listing = _listing(node, "cacp/attention/list", params, limit if repo is None else None)
         if repo is not None:
             listing = _of_repo(node, listing, repo, limit)
     if as_json:
@@ -75,11 +90,11 @@ def _place(params: Json) -> dict[str, str]:
     return {"project": params["projectId"]} if "projectId" in params else {}
 
 
-def _listing(node: NodeClient, params: Json, limit: int | None) -> Json:
-    """The result of `cacp/attention/list` with `limit` items, or with all."""
+def _listing(node: NodeClient, method: str, params: Json, limit: int | None) -> Json:
+    """The result of a method that lists what waits, with `limit` items, or with all."""
     items: list[Json] = []
     while True:
-        page = node.call("cacp/attention/list", params)
+        page = node.call(method, params)
         items += page["items"]
         if "next" not in page or (limit is not None and len(items) >= limit):
             break
@@ -111,6 +126,18 @@ def _repo_ids(node: NodeClient, listing: Json, repo: str) -> Iterator[str]:
     if projects and repo not in known:
         others = ", ".join(sorted(map(one_line, names)))
         fail(REFUSED, f"no repo here is named {one_line(repo, 60)}; something waits in: {others}")
+
+
+def _print_everyone(listing: Json, as_json: bool) -> None:
+    if as_json:
+        print_json(listing)
+        return
+    from cli.columns import print_columns
+    from cli.next_everyone import HEADS, rows, summary
+
+    print_columns(HEADS, [*rows(listing["items"])], none="Nothing is open.")
+    if listing["items"] or listing["hidden"]:
+        typer.echo(summary(listing), err=True)
 
 
 def _print(listing: Json, url: str, key: str | None) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -232,6 +233,7 @@ def make_node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
             checks_files=bool(settings.artifact_roots),
             workq=bool(settings.workq_url),
         ),
+        started=time.time_ns() // 1_000,
     )
 
 

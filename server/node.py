@@ -9,7 +9,8 @@ from peers.signing import SigningKey
 from server.auth.authenticator import Caller
 from server.domain.acp.handoff import HandoffRules
 from server.domain.acp.rules import MailRules
-from server.domain.attention.items import ItemCache
+from server.domain.attention.items import ItemCache, WaitingItem
+from server.domain.attention.overview import OpenSubjectNote, WeighedItem
 from server.domain.bans import TrustedBans
 
 
@@ -48,7 +49,17 @@ class Node:
     check_card: Callable[[str], Awaitable[None]] = field(default=_accept_any, repr=False)
     """Refuses the agent at a URL if it has another major version of CACP
     (`util.outgoing_client`)."""
-    attention: ItemCache = field(default_factory=ItemCache, repr=False)
+    attention: ItemCache[WaitingItem] = field(default_factory=ItemCache, repr=False)
+    open_subjects: ItemCache[OpenSubjectNote] = field(
+        default_factory=lambda: ItemCache(20_000), repr=False
+    )
+    """What the overview of attention shows of contracts and questions."""
+    open_items: ItemCache[tuple[list[WeighedItem], dict[str, str]]] = field(
+        default_factory=lambda: ItemCache(8), repr=False
+    )
+    """What was open in projects at the newest change, with who created each project."""
+    started: int = 0
+    """The stamp of the node's start, from which `last_calls` counts."""
     deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
     """Deferred messages that were dropped since the start: refused, expired or too many."""
     overruled: Counter[str] = field(default_factory=Counter, repr=False)

@@ -42,6 +42,7 @@ from server.methods.acp import (  # isort: skip
 from server.methods.handoff import human_gate  # isort: skip
 from server.methods.acp import (  # isort: skip
     dead_letters,
+    attention_overview,
     session_claim,
     lease,
     channels,
@@ -57,6 +58,7 @@ __all__ = [
     "agent_keys",
     "agents",
     "attention",
+    "attention_overview",
     "bans",
     "channels",
     "context",

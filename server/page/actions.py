@@ -97,6 +97,20 @@ def _nudge(fields: Fields) -> Params:
     }
 
 
+def _mail_answer(fields: Fields) -> Params:
+    asked, answer = _needed(fields, "id"), _needed(fields, "answer")
+    payload = {"query_id": asked, "summary": one_line(answer, SUMMARY_MAX), "answer": answer}
+    return {"message_id": asked, "type": "knowledge.response", "payload": payload}
+
+
+def _revocation(fields: Fields) -> Params:
+    return {
+        "action": "revoke",
+        "handoff_id": _needed(fields, "id"),
+        "detail": _needed(fields, "detail"),
+    }
+
+
 def _message(fields: Fields) -> Params:
     text = _needed(fields, "text")
     payload: Params = {"summary": one_line(text, SUMMARY_MAX)}
@@ -157,6 +171,15 @@ ACTIONS: dict[str, PageAction] = {
             "cacp/context/share",
             _answer,
             lambda result: "Your answer is shared with the project.",
+        ),
+        PageAction("answer-mail", "Answer", "acp/respond", _mail_answer, _sent),
+        PageAction(
+            "revoke-handoff",
+            "Revoke handoff",
+            "acp/handoff",
+            _revocation,
+            lambda result: f"The handoff is {result['handoff']['status']} now.",
+            is_final=True,
         ),
         PageAction("agree", "Agree", "cacp/contract/respond", _response("agree"), _responded),
         PageAction(

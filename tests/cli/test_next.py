@@ -53,3 +53,22 @@ def test_only_what_a_repo_must_do(node: Node, team: Team) -> None:
     )
     urgent = cacp("next", *where, FRONTEND, "--urgent", url=node.url, key=team.key)
     assert (urgent.exit_code, urgent.stdout) == (0, "")
+
+
+def test_what_is_open_between_all_agents(node: Node, team: Team) -> None:
+    where = ("--everyone", "--project", team.project)
+    empty = cacp("next", *where, "--exit-code", url=node.url, key=team.key)
+    assert (empty.exit_code, empty.stdout) == (0, "")
+    team.proposed(name="GET /everyone")
+    shown = cacp("next", *where, "--exit-code", url=node.url)
+    assert shown.exit_code == 4
+    heads = ["NEEDS", "WHAT", "PROJECT", "MUST", "ACT", "BLOCKS", "AGE"]
+    assert shown.stdout.splitlines()[0].split() == heads
+    assert "respond to GET /everyone v1" in shown.stdout
+    assert FRONTEND in shown.stdout
+    assert "0 need a person, 0 waited too long, 1 in time" in shown.stderr
+    listed = json.loads(cacp("next", *where, "--json", url=node.url, key=team.key).stdout)
+    assert (listed["total"], "next" in listed) == (1, False)
+    wrong = cacp("next", *where, "--urgent", url=node.url, key=team.key)
+    assert wrong.exit_code == 2
+    assert "neither --repo nor --urgent" in wrong.stderr

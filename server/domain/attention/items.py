@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -143,7 +143,7 @@ def rank_of(urgency: Urgency, since: int, item_id: str) -> tuple[int, int, str]:
     return URGENCIES.index(urgency), since, item_id
 
 
-def item_id(kind: AttentionKind, *parts: object) -> str:
+def item_id(kind: str, *parts: object) -> str:
     """An id that changes with any of its parts. It holds no text of agents, whose ids and names may
     be anything."""
     text = orjson.dumps(parts, default=str)
@@ -164,17 +164,20 @@ def bounded(value: Any, most: int = VALUE_MAX) -> Any:
     return f"{text[:most]}… ({len(text) - most} more characters)"
 
 
-class ItemCache:
-    """Items that were made before. A key must differ whenever an item's subject does."""
+T = TypeVar("T")
+
+
+class ItemCache(Generic[T]):
+    """What was made of subjects before. A key must differ whenever its subject does."""
 
     def __init__(self, most: int = 2_000) -> None:
         self._most = most
-        self._items: dict[Hashable, WaitingItem] = {}
+        self._items: dict[Hashable, T] = {}
 
-    def get(self, key: Hashable) -> WaitingItem | None:
+    def get(self, key: Hashable) -> T | None:
         return self._items.get(key)
 
-    def put(self, key: Hashable, item: WaitingItem) -> None:
+    def put(self, key: Hashable, item: T) -> None:
         if len(self._items) >= self._most:
             self._items.clear()
         self._items[key] = item

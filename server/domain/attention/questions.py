@@ -137,14 +137,14 @@ def _item(subject: QuestionSubject, opening: Opening, repo_id: str) -> WaitingIt
     )
     summary = (
         f"Answer {named(asker)} (project {named(subject.project.name)}): "
-        f"{named(_first_line(question, content))}"
+        f"{named(first_line(question, content))}"
     )
     return WaitingItem(
         opening.id,
         opening.kind,
         opening.urgency,
         opening.since,
-        ItemSubject("question", subject.packet_id, _first_line(question, content)),
+        ItemSubject("question", subject.packet_id, first_line(question, content)),
         summary,
         present(detail),
         (step,),
@@ -153,7 +153,8 @@ def _item(subject: QuestionSubject, opening: Opening, repo_id: str) -> WaitingIt
     )
 
 
-def _first_line(question: Any, content: Mapping[str, Any]) -> str:
+def first_line(question: Any, content: Mapping[str, Any]) -> str:
+    """The beginning of a question, whose content a peer may have written in any form."""
     text = question if isinstance(question, str) else next(iter(content.values()), "a question")
     return one_line(text, SHOWN_WIDTH) or "a question"
 

@@ -259,6 +259,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "acp/replay": PARTIES,
     "acp/claim": ALL,
     "cacp/attention/claim": ALL,
+    "cacp/attention/overview": ALL,
     "acp/subscribe": ("channel_disabled",) * 5,
     "acp/unsubscribe": ALL,
     "acp/channels": ALL,

@@ -148,6 +148,7 @@ OWN: dict[str, Json] = {
     "cacp/attention/list": {},
     "cacp/run/list": {},
     "cacp/attention/claim": {"session": "s"},
+    "cacp/attention/overview": {},
     "cacp/file/fulfillRequest": {"requestId": "request", "file": FILE},
 }
 """Narrowed by the method itself."""

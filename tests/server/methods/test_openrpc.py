@@ -154,6 +154,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("contract/respond", team.frontend, **at, action="agree")
     assert call("attention/list", limit=1)["items"][0]["kind"] == "implement"
     assert "implement" in call("attention/claim", session="s", limit=1)["counts"]
+    assert call("attention/overview", projectId=team.project, limit=1)["items"]
     call("implementation/start", **at, plan="p")
     call("implementation/report", **at, report="STATUS:needs_decision\nQUESTION:Why?")
     call("implementation/complete", **at, files=["a"])

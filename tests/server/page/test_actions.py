@@ -13,6 +13,8 @@ FORMS: dict[str, dict[str, str]] = {
     "approve": {"id": "m", "comment": " fine "},
     "refuse": {"id": "m", "comment": ""},
     "answer": {"projectId": "p", "packetId": "q", "answer": "yes", "contractId": "c"},
+    "answer-mail": {"id": "m", "answer": "yes"},
+    "revoke-handoff": {"id": "01a20901-76bc-703d-abff-d75db36ff428", "detail": "late"},
     "agree": AT,
     "request-change": AT | {"comment": "smaller"},
     "nudge": {"to": "aid://example.com/ann", "about": "respond to\nlogin", "item": "respond-1"},
@@ -72,6 +74,8 @@ RESULTS: list[tuple[str, Any, str]] = [
     ),
     ("message", {"receipts": RECEIPTS}, "and 2 more"),
     ("message", {"receipts": RECEIPTS[:1], "held": "gate"}, "waits for a person"),
+    ("revoke-handoff", {"handoff": {"status": "rejected"}}, "handoff is rejected now"),
+    ("answer-mail", {"receipts": RECEIPTS[:1]}, "Sent to aid://example.com/a"),
     ("revoke", {"agentId": "aid://a/b", "keyIds": ["k"]}, "1 key of aid://a/b revoked"),
     ("release", {"repoName": "web", "formerAgentId": "aid://a/b"}, "and free now"),
     (

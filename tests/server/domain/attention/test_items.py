@@ -7,6 +7,7 @@ from server.domain.attention.items import (
     ItemCache,
     NextStep,
     Opening,
+    WaitingItem,
     bounded,
     item_id,
     rank_of,
@@ -47,7 +48,7 @@ def test_values_are_bounded() -> None:
 
 def test_the_cache_is_bounded() -> None:
     [item] = waiting(propose(API, WEB), WEB)
-    cache = ItemCache(most=2)
+    cache: ItemCache[WaitingItem] = ItemCache(most=2)
     for key in range(3):
         cache.put(key, item)
     assert [cache.get(key) for key in range(4)] == [None, None, item, None]
