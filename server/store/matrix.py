@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from server.domain.matrix import DueStep, ContractLine, PartyStep
+from server.domain.matrix import ContractLine, DueStep, PartyStep
 from server.store.sql import SQL
 
 # A page reads thousands of rows: as text, which is faster than aiosql's own call.

@@ -12,8 +12,8 @@ from schemas.matrix import MatrixParams, ProjectMatrix
 from server.domain.contract_graph import ProvidedContract, Reach, pairs, provided, reach, worst
 from server.domain.errors import NotFound
 from server.domain.matrix import (
-    DueStep,
     ContractLine,
+    DueStep,
     MatrixCount,
     PartyCell,
     cells,

@@ -10,8 +10,8 @@ from schemas.matrix import AwaitedKind
 from server.domain.attention.contracts import openings
 from server.domain.contract import Facts, current_of, status_of, versions_of
 from server.domain.matrix import (
-    DueStep,
     ContractLine,
+    DueStep,
     PartyCell,
     PartyStep,
     cells,
