@@ -44,7 +44,7 @@ class PartyStep(NamedTuple):
     stamp: int
 
 
-class AwaitedStep(NamedTuple):
+class DueStep(NamedTuple):
     """What a contract waits for from a repo, and since when (`server.domain.attention`)."""
 
     kind: AwaitedKind
@@ -62,7 +62,7 @@ class PartyCell(NamedTuple):
     awaited: AwaitedKind | None = None
 
 
-Awaited = Mapping[str, AwaitedStep]
+Awaited = Mapping[str, DueStep]
 """What a contract waits for, by repo."""
 
 
@@ -109,7 +109,7 @@ class _Steps:
 
 
 def _cell(
-    contract: ContractLine, steps: _Steps, repo_id: str, awaited: AwaitedStep | None
+    contract: ContractLine, steps: _Steps, repo_id: str, awaited: DueStep | None
 ) -> PartyCell:
     state, step = _state(contract, steps, repo_id, awaited)
     since = awaited.since if awaited else contract.since
@@ -125,7 +125,7 @@ def _cell(
 
 
 def _state(
-    contract: ContractLine, steps: _Steps, repo_id: str, awaited: AwaitedStep | None
+    contract: ContractLine, steps: _Steps, repo_id: str, awaited: DueStep | None
 ) -> tuple[CellState, PartyStep | None]:
     """A party's state, and the step that it rests on if there is one."""
     if contract.status == "verified":

@@ -60,12 +60,12 @@ def sentence(cell: Json, names: Mapping[str, str]) -> str:
     >>> sentence(cell | {"evidence": "word"}, {})
     'provider, has built it: version 2, by word; must verify'
     """
-    told = f"{cell['side']}, {MEANINGS[cell['state']]}"
+    text = f"{cell['side']}, {MEANINGS[cell['state']]}"
     if cell.get("evidence"):
         by = f" of {names.get(cell['by'], cell['by'])}" if "by" in cell else ""
-        told += f": version {cell['version']}, by {cell['evidence']}{by}"
+        text += f": version {cell['version']}, by {cell['evidence']}{by}"
     awaited = cell.get("awaited")
-    return f"{told}; must {DUTIES[awaited]}" if awaited and cell["state"] != "awaited" else told
+    return f"{text}; must {DUTIES[awaited]}" if awaited and cell["state"] != "awaited" else text
 
 
 def duties(awaited: Mapping[str, int]) -> str:

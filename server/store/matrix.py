@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from server.domain.matrix import AwaitedStep, ContractLine, PartyStep
+from server.domain.matrix import ContractLine, DueStep, PartyStep
 from server.store.sql import SQL
 
 # A page reads thousands of rows: as text, which is faster than aiosql's own call.
@@ -19,9 +19,10 @@ _AWAITED: str = SQL.awaited_steps.sql
 def contract_lines(db: sqlite3.Connection, project_id: str) -> list[ContractLine]:
     """Every contract of a project, by id."""
     versions: dict[str, dict[str, tuple[str, ContractLine]]] = defaultdict(dict)
-    for *shown, first_author, parties, key in db.execute(_LINES, {"project_id": project_id}):
-        author = shown[-1]
-        line = ContractLine(*shown, first_author or author, tuple(orjson.loads(parties)))
+    for row in db.execute(_LINES, {"project_id": project_id}):
+        author, first_author, parties, key = row[7:]
+        read = (*row[:8], first_author or author, tuple(orjson.loads(parties)))
+        line = ContractLine._make(read)
         # As server.domain.contract decides: the earliest of equal contents, the latest of others.
         known = versions[line.contract_id].get(line.digest)
         if known is None or (line.since, key) < (known[1].since, known[0]):
@@ -43,9 +44,9 @@ def party_steps(
     return steps
 
 
-def awaited_steps(db: sqlite3.Connection, project_id: str) -> dict[str, dict[str, AwaitedStep]]:
+def awaited_steps(db: sqlite3.Connection, project_id: str) -> dict[str, dict[str, DueStep]]:
     """What each contract of a project waits for, by contract and repo."""
-    awaited: dict[str, dict[str, AwaitedStep]] = defaultdict(dict)
+    awaited: dict[str, dict[str, DueStep]] = defaultdict(dict)
     for contract_id, repo_id, kind, since in db.execute(_AWAITED, {"project_id": project_id}):
-        awaited[contract_id][repo_id] = AwaitedStep(kind, since)
+        awaited[contract_id][repo_id] = DueStep(kind, since)
     return awaited

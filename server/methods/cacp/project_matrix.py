@@ -12,8 +12,8 @@ from schemas.matrix import MatrixParams, ProjectMatrix
 from server.domain.contract_graph import ProvidedContract, Reach, pairs, provided, reach, worst
 from server.domain.errors import NotFound
 from server.domain.matrix import (
-    AwaitedStep,
     ContractLine,
+    DueStep,
     MatrixCount,
     PartyCell,
     cells,
@@ -36,7 +36,7 @@ class _Project:
     name: str
     repos: dict[str, Repo]
     lines: list[ContractLine]
-    awaited: dict[str, dict[str, AwaitedStep]]
+    awaited: dict[str, dict[str, DueStep]]
 
     @classmethod
     def read(cls, ctx: Context, project_id: str) -> "_Project":

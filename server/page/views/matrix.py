@@ -20,7 +20,7 @@ CELLS_MAX = 1_200
 def matrix(call: PageCall) -> Page:
     """How far each repo is with each contract of a project, and what is missing."""
     project_id = call.path["project_id"]
-    shown = call.ask(
+    shown: Page = call.ask(
         "cacp/project/matrix",
         projectId=project_id,
         repo=call.query.get("repo"),

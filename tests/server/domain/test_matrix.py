@@ -10,8 +10,8 @@ from schemas.matrix import AwaitedKind
 from server.domain.attention.contracts import openings
 from server.domain.contract import Facts, current_of, status_of, versions_of
 from server.domain.matrix import (
-    AwaitedStep,
     ContractLine,
+    DueStep,
     PartyCell,
     PartyStep,
     cells,
@@ -46,18 +46,18 @@ def steps_of(facts: Facts) -> list[PartyStep]:
         elif isinstance(fact, RoundFact):
             made.append(PartyStep("round", *at, "", fact.number, "", fact.stamp))
         elif isinstance(fact, ImplementationFact):
-            about = (fact.repo_id, fact.round, fact.status, fact.stamp)
-            made.append(PartyStep("implementation", *at, *about))
+            work = (fact.repo_id, fact.round, fact.status, fact.stamp)
+            made.append(PartyStep("implementation", *at, *work))
         elif isinstance(fact, VerificationFact):
             about = (fact.repo_id, fact.round, fact.result, fact.stamp)
             made.append(PartyStep("verification", *at, *about))
     return made
 
 
-def awaited_of(facts: Facts) -> dict[str, AwaitedStep]:
+def awaited_of(facts: Facts) -> dict[str, DueStep]:
     kinds: Any = get_args(AwaitedKind)
     return {
-        opening.repo_id: AwaitedStep(opening.kind, opening.since)  # type: ignore[arg-type]
+        opening.repo_id: DueStep(opening.kind, opening.since)  # type: ignore[arg-type]
         for opening in openings("p", "c", facts)
         if opening.kind in kinds
     }
@@ -172,4 +172,4 @@ def test_cells_follow_from_the_status_and_what_is_awaited(held: list[Facts]) -> 
             assert cell.awaited in ("implement", "repair")
     if status == "implemented":
         assert {cell.state for cell in shown.values()} == {"built"}
-    assert row(dict(reversed(facts.items()))) == shown, "in whatever order they came"
+    assert row(dict(reversed([*facts.items()]))) == shown, "in whatever order they came"

@@ -21,8 +21,8 @@ def test_no_state_is_like_another() -> None:
 
 def test_a_cell_says_by_whose_word() -> None:
     cell = {"state": "broken", "side": "consumer", "version": 1, "evidence": "word", "by": "w"}
-    told = "consumer, a verification failed: must repair it: version 1, by word of web"
-    assert sentence(cell, {"w": "web"}) == told
+    text = "consumer, a verification failed: must repair it: version 1, by word of web"
+    assert sentence(cell, {"w": "web"}) == text
     awaited = {"state": "awaited", "side": "provider", "version": 1, "awaited": "respond"}
     assert sentence(awaited, {}) == f"provider, {MEANINGS['awaited']}"
 

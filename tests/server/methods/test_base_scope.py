@@ -46,7 +46,7 @@ PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     "cacp/project/get": {},
     **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt")},
-    "cacp/project/matrix": {"repo": FRONTEND},
+    "cacp/project/matrix": {"missing": True},
     "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},

@@ -41,21 +41,21 @@ def check(db: sqlite3.Connection, project_id: str, kept: dict[str, Facts]) -> No
 
 
 def test_contracts_in_every_state(db: sqlite3.Connection, project: ProjectHeader) -> None:
-    told: dict[str, Facts] = {
+    kept: dict[str, Facts] = {
         "negotiating": story_in("negotiating").facts,
         "verified": story_in("verified").facts,
     }
     broken = story_in("implemented")
     broken.then(WEB, "failure")
-    told["broken"] = broken.facts
+    kept["broken"] = broken.facts
     revised = Story(API, WEB, IOS)
     revised.then(WEB, "update")
-    told["revised"] = revised.facts
-    for contract_id, facts in told.items():
+    kept["revised"] = revised.facts
+    for contract_id, facts in kept.items():
         store(db, project.project_id, contract_id, facts)
-    check(db, project.project_id, told)
+    check(db, project.project_id, kept)
     assert matrix.contract_lines(db, "another") == []
-    assert matrix.party_steps(db, "another", told) == {}
+    assert matrix.party_steps(db, "another", kept) == {}
 
 
 def test_of_races_the_current_version_is_read(
@@ -78,9 +78,9 @@ def test_of_races_the_current_version_is_read(
 def test_any_history_is_read_as_it_is(
     db: sqlite3.Connection, project: ProjectHeader, held: list[list[Facts]]
 ) -> None:
-    told = {f"c{place}": facts for place, [facts, *_] in enumerate(held)}
+    kept = {f"c{place}": facts for place, [facts, *_] in enumerate(held)}
     db.execute("SAVEPOINT example")
-    for contract_id, facts in told.items():
+    for contract_id, facts in kept.items():
         store(db, project.project_id, contract_id, facts)
-    check(db, project.project_id, told)
+    check(db, project.project_id, kept)
     db.execute("ROLLBACK TO example")
