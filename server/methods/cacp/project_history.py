@@ -191,11 +191,11 @@ def _steps(
     ctx: Context, project_id: str, project: Membership, moments: Sequence[StoryMoment]
 ) -> list[Json]:
     """The ProjectMoment objects of these moments."""
-    steps = _Steps(ctx, project_id, project)
+    steps = _ProjectSteps(ctx, project_id, project)
     return [present(step) for moment in moments for step in steps.of(moment)]
 
 
-class _Steps:
+class _ProjectSteps:
     """Shows moments of a project. A contract's facts are read once."""
 
     def __init__(self, ctx: Context, project_id: str, project: Membership) -> None:

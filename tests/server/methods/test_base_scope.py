@@ -44,8 +44,7 @@ FILE = inline(b"content", "file.txt")
 
 PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
-    "cacp/project/get": {},
-    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt")},
+    **{f"cacp/project/{name}": {} for name in ("get", "board", "timeline", "stateAt")},
     "cacp/project/matrix": {"missing": True},
     "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
@@ -87,9 +86,7 @@ PROJECT: dict[str, Json] = {
     "cacp/file/share": {"file": FILE, "relatedContracts": ["contract"]},
     "cacp/file/request": {"description": "d"},
     "cacp/file/listRequests": {},
-    "cacp/project/archive": {},
-    "cacp/project/unarchive": {},
-    "cacp/project/delete": {},
+    **{f"cacp/project/{name}": {} for name in ("archive", "unarchive", "delete")},
     "cacp/repo/release": {"repoName": "r"},
     "cacp/repo/reassign": {"repoName": "r", "agentId": "a"},
     "cacp/project/syncState": PEER | {"state": {"project_id": "project"}},

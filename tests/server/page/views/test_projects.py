@@ -20,7 +20,7 @@ def test_each_project_with_how_far_it_is(duo: Duo) -> None:
         2,
         1,
     )
-    assert "1 of 2" in html
+    assert "1&nbsp;of&nbsp;2" in html
     assert f"/ui/projects/{duo.project}" in Markup(html).links
 
 
