@@ -32,11 +32,11 @@ class PageCookies:
 
     def __init__(self, settings: Settings, secret: bytes) -> None:
         own = urlsplit(settings.url)
-        self._secure = own.scheme == "https"
+        self.is_secure = own.scheme == "https"
         self._authority = own.netloc.lower()
         self._secret = secret
         # A browser sends a cookie to all ports of a host, where another node may run.
-        self.session = "__Host-cacp_page" if self._secure else f"cacp_page_{settings.port}"
+        self.session = "__Host-cacp_page" if self.is_secure else f"cacp_page_{settings.port}"
         self.message = f"{self.session}_message"
 
     def token_of(self, request: Request) -> str | None:
@@ -97,7 +97,7 @@ class PageCookies:
             raise _foreign()
 
     def _set(self, name: str, value: str, seconds: int) -> str:
-        secure = "; Secure" if self._secure else ""
+        secure = "; Secure" if self.is_secure else ""
         return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
     def _values(self, request: Request, name: str) -> list[str]:

@@ -103,6 +103,7 @@ def _sign_in_page(parts: PageParts, to: str | None, refusal: Refusal | None = No
         next=local_path(to),
         problem=None if refusal is None else _problem(refusal),
         local=parts.state.settings.is_local,
+        is_plain=not parts.state.settings.is_local and not parts.sessions.cookies.is_secure,
         node=parts.state.node,
     )
     return secured(HTMLResponse(text, status))

@@ -1,6 +1,10 @@
 """When a session of the page lives, when its token is renewed, and where a form may lead."""
 
+from urllib.parse import urljoin, urlsplit
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from server.domain.page_session import (
     BEHIND,
@@ -120,3 +124,14 @@ def test_a_form_leads_to_pages_of_this_node(path: str) -> None:
 )
 def test_a_form_leads_nowhere_else(path: str | None) -> None:
     assert local_path(path) == HOME
+
+
+@given(st.text(alphabet="/\\ui?@:.#\t\n%a\0é", max_size=12))
+@example("/ui//evil")
+def test_whatever_is_given_leads_to_a_path_of_the_page(text: str) -> None:
+    path = local_path(text)
+    assert path.isascii()
+    assert path.isprintable()
+    assert "\\" not in path
+    assert urlsplit(urljoin("https://node.example/ui", path)).netloc == "node.example"
+    assert path.partition("?")[0] in ("/", "/ui") or path.startswith("/ui/")

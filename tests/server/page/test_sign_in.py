@@ -4,10 +4,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
+from server.page.rendering import render
 from server.store import keys
 from server.store.connection import connect
 from tests.server.page.browsing import BROWSER, Browser
@@ -86,6 +88,14 @@ def test_on_loopback_the_cookie_is_named_by_the_port_and_needs_no_tls(node: Node
     assert cookie.startswith(f"cacp_page_{node.port}=")
     assert "Secure" not in cookie
     assert browser.csrf
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_where_the_key_could_be_read_on_its_way_the_form_says_so(is_plain: bool) -> None:
+    own = SimpleNamespace(agent_id="aid://example.com/node")
+    shown = {"next": "/ui", "problem": None, "local": False, "node": own}
+    page = render("sign_in.html", now=0, is_plain=is_plain, **shown)
+    assert ("not encrypted" in page) is is_plain
 
 
 def test_a_header_works_on_pages_and_twins(away: Node, human_key: str) -> None:
