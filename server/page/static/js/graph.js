@@ -108,7 +108,7 @@
     const box = make("rect", { class: "box", x: x - width / 2, y: y - height / 2, width, height, rx: 6 });
     const first = node.note ? y - 4 : y + 4;
     const parts = [box, make("text", { x, y: first }, short(node.label))];
-    if (node.note) parts.push(make("text", { class: "second", x, y: y + 13 }, short(node.note)));
+    if (node.note) parts.push(" ", make("text", { class: "second", x, y: y + 13 }, short(node.note)));
     return wrapped("node", node, ...parts);
   };
 
