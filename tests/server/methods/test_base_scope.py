@@ -45,8 +45,7 @@ FILE = inline(b"content", "file.txt")
 PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     "cacp/project/get": {},
-    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt")},
-    "cacp/project/matrix": {"missing": True},
+    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt", "matrix")},
     "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},
