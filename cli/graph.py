@@ -7,6 +7,7 @@ import typer
 
 from cli.client import DEFAULT_URL, NodeClient, connected
 from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.project_choice import NoSuchName, chosen
 from cli.show import every_contract, project_id_of
 from cli.terminal import REFUSED, USAGE, fail, print_json
@@ -30,6 +31,7 @@ def graph(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show which repos provide contracts to which, or what a change of one contract reaches.
 
@@ -45,7 +47,15 @@ def graph(
     if dot and as_json:
         fail(USAGE, "--dot and --json exclude each other")
     with connected(url, key, oversees=True) as node:
-        shown = _whole(node, project_id_of(node, project), contract)
+        project_id = project_id_of(node, project)
+        params: Json = {"projectId": project_id, "limit": PAGE}
+        if contract is not None:
+            params["contractId"] = _contract_id(node, project_id, contract)
+        if web:
+            chosen_one = {"contract": params["contractId"]} if contract else {}
+            print_link(url, "graph", project_id=project_id, **chosen_one)
+            return
+        shown = _whole(node, params)
     if as_json:
         print_json(shown)
         return
@@ -53,15 +63,16 @@ def graph(
     typer.echo("\n".join(lines))
 
 
-def _whole(node: NodeClient, project_id: str, contract: str | None) -> Json:
+def _contract_id(node: NodeClient, project_id: str, wanted: str) -> str:
+    names = {each["contractId"]: each["name"] for each in every_contract(node, project_id)}
+    try:
+        return chosen(wanted, names, "contract")
+    except NoSuchName as error:
+        fail(REFUSED, str(error))
+
+
+def _whole(node: NodeClient, params: Json) -> Json:
     """The result of `cacp/project/graph` with all pages."""
-    params: Json = {"projectId": project_id, "limit": PAGE}
-    if contract is not None:
-        names = {each["contractId"]: each["name"] for each in every_contract(node, project_id)}
-        try:
-            params["contractId"] = chosen(contract, names, "contract")
-        except NoSuchName as error:
-            fail(REFUSED, str(error))
     shown: Json = node.call("cacp/project/graph", params)
     cursor = shown.pop("nextCursor", None)
     if cursor is not None:

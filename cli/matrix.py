@@ -6,8 +6,10 @@ import typer
 
 from cli.client import DEFAULT_URL, NodeClient, connected
 from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import print_json
+from schemas.base import present
 from schemas.plain import one_line
 
 NAME_MAX = 40
@@ -27,6 +29,7 @@ def matrix(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """Show how far each repo is with each contract, and what is missing until all are verified.
 
@@ -41,7 +44,12 @@ def matrix(
       cacp matrix Coupons --json | jq .totals
     """
     with connected(url, key, oversees=True) as node:
-        shown = _whole(node, project_id_of(node, project), repo, missing)
+        project_id = project_id_of(node, project)
+        if web:
+            chosen = {"repo": repo, "show": "missing" if missing else None}
+            print_link(url, "matrix", project_id=project_id, **present(chosen))
+            return
+        shown = _whole(node, project_id, repo, missing)
     if as_json:
         print_json(shown)
         return

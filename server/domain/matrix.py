@@ -69,14 +69,14 @@ Awaited = Mapping[str, DueStep]
 def cells(contract: ContractLine, steps: Iterable[PartyStep], awaited: Awaited) -> list[PartyCell]:
     """The cell of each party of a contract, in the parties' order. `steps` may be about any of its
     versions."""
-    known = _Steps(contract, steps)
+    known = _KnownSteps(contract, steps)
     return [
         _cell(contract, known, repo_id, awaited.get(repo_id))
         for repo_id in dict.fromkeys(contract.parties)
     ]
 
 
-class _Steps:
+class _KnownSteps:
     """The steps of a contract by what they are about; the latest of each repo."""
 
     def __init__(self, contract: ContractLine, steps: Iterable[PartyStep]) -> None:
@@ -109,7 +109,7 @@ class _Steps:
 
 
 def _cell(
-    contract: ContractLine, steps: _Steps, repo_id: str, awaited: DueStep | None
+    contract: ContractLine, steps: _KnownSteps, repo_id: str, awaited: DueStep | None
 ) -> PartyCell:
     state, step = _state(contract, steps, repo_id, awaited)
     since = awaited.since if awaited else contract.since
@@ -125,7 +125,7 @@ def _cell(
 
 
 def _state(
-    contract: ContractLine, steps: _Steps, repo_id: str, awaited: DueStep | None
+    contract: ContractLine, steps: _KnownSteps, repo_id: str, awaited: DueStep | None
 ) -> tuple[CellState, PartyStep | None]:
     """A party's state, and the step that it rests on if there is one."""
     if contract.status == "verified":

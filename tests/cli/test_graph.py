@@ -53,6 +53,8 @@ def test_providers_and_what_they_provide(node: Node, team: Team) -> None:
     unknown = cacp("graph", team.project, "--contract", "nope", url=node.url)
     assert unknown.exit_code == 1
     assert "no contract here is named nope" in unknown.stderr
+    link = cacp("graph", team.project, "--web", url=node.url)
+    assert link.stdout == f"{node.url}/ui/projects/{team.project}/graph\n"
     both = cacp("graph", team.project, "--dot", "--json", url=node.url)
     assert both.exit_code == 2
 

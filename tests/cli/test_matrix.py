@@ -29,6 +29,8 @@ def test_a_repo_or_what_is_missing(node: Node, team: Team) -> None:
     none = cacp("matrix", team.project, "--missing", "--repo", FRONTEND, url=node.url)
     assert none.stderr == "No contract matches.\n"
     assert "Can it land? Yes: all 1 contracts are verified" in none.stdout
+    link = cacp("matrix", team.project, "--missing", "--web", url=node.url)
+    assert link.stdout == f"{node.url}/ui/projects/{team.project}/matrix?show=missing\n"
     unknown = cacp("matrix", team.project, "--repo", "nobody", url=node.url)
     assert unknown.exit_code == 1
     assert f"has no repo nobody: it has {REPO}, {FRONTEND}" in unknown.stderr

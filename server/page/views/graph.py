@@ -142,7 +142,7 @@ def _node(project_id: str, repo: Json, names: dict[str, str], look: str) -> Json
         "note": repo.get("role", "not known here"),
         "state": "known" if "name" in repo else "unknown",
         "href": url_of("graph", project_id=project_id, repo=repo["repoId"]),
-        "title": f"{name}: {provides}",
+        "title": provides,
         "look": look,
     }
 

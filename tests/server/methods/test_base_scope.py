@@ -46,6 +46,8 @@ PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     **{f"cacp/project/{name}": {} for name in ("get", "board", "timeline", "stateAt")},
     "cacp/project/matrix": {"missing": True},
+    "cacp/project/get": {},
+    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt", "matrix")},
     "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},

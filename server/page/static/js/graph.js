@@ -8,8 +8,8 @@
    graph: {nodes, edges, direction?: "LR" | "TB"}, by default the one that fits
 
    `note` is a second line. `state` becomes the class "is-STATE", which page.css colours and dashes.
-   `look` is "marked" or "faint". What has a `href` is a link. `title` is its tooltip and its name for
-   screen readers. The attribute is the only input: it is drawn anew whenever a refresh changes it,
+   `look` is "marked" or "faint". What has a `href` is a link. `title` is its tooltip, and
+   read out. The attribute is the only input: it is drawn anew whenever a refresh changes it,
    at the same zoom and place. The same facts must stand in a list beside it, for those without scripts. */
 "use strict";
 (() => {
@@ -32,7 +32,8 @@
     const group = make("g", { class: ofClass(kind, item) }, ...inner);
     if (item.title) group.prepend(make("title", {}, item.title));
     if (!item.href) return group;
-    return make("a", { href: item.href, "aria-label": item.title || item.label || "" }, group);
+    const name = [item.label, item.note].filter(Boolean).map(short).join(" ");
+    return make("a", { href: item.href, "aria-label": [name, item.title].filter(Boolean).join(": ") }, group);
   };
 
   function placed(data, rankdir) {
@@ -107,7 +108,7 @@
     const box = make("rect", { class: "box", x: x - width / 2, y: y - height / 2, width, height, rx: 6 });
     const first = node.note ? y - 4 : y + 4;
     const parts = [box, make("text", { x, y: first }, short(node.label))];
-    if (node.note) parts.push(make("text", { class: "second", x, y: y + 13 }, short(node.note)));
+    if (node.note) parts.push(" ", make("text", { class: "second", x, y: y + 13 }, short(node.note)));
     return wrapped("node", node, ...parts);
   };
 
