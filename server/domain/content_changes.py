@@ -162,14 +162,13 @@ def shown(value: Any) -> Any:
 
 
 def same(before: Any, after: Any) -> bool:
-    """Whether two values are certainly the same JSON. Cheap: what is not certain, as in large
-    numbers and halves of characters, counts as different down to the single value."""
+    """Whether two values are certainly the same JSON."""
     if not isinstance(before, dict | list) or not isinstance(after, dict | list):
         return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)
     try:
         # Python takes 1 and true for equal, so the texts are compared too.
-        return before == after and _sorted(before) == _sorted(after)
-    except (orjson.JSONEncodeError, RecursionError):
+        return before == after and text_of(before) == text_of(after)
+    except RecursionError:
         return False
 
 
@@ -231,12 +230,9 @@ def _json(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A text that is the same for equal values of any JSON."""
+    """A text that is the same for equal values, of any JSON."""
     try:
-        return _sorted(value).decode()
-    except (orjson.JSONEncodeError, RecursionError):
-        return repr(value)
-
-
-def _sorted(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:
+        # It knows no halves of characters, and no numbers beyond 2^64.
+        return json.dumps(value, sort_keys=True)
