@@ -19,7 +19,7 @@ Direction = Literal["request", "response"] | None
 
 CHANGES_MAX = 200
 """Changes that are listed; the rest are counted."""
-VALUES_MAX = 20_000
+VALUES_MAX = 50_000
 """Values that are compared: beyond them a change is `too_large`, and what it means unknown."""
 DEPTH_MAX = 100
 TEXT_MAX = 200
@@ -122,13 +122,15 @@ class ChangeLog:
 
     def structure(self, before: Any, after: Any, path: Path) -> None:
         """Note what differs by path alone, of content whose meaning is not known."""
-        if same(before, after) or not self.may_go_on(path):
+        if not self.may_go_on(path) or same(before, after):
             return
         if isinstance(before, dict) and isinstance(after, dict):
             for name in [*before, *(name for name in after if name not in before)]:
                 self._member(before, after, name, (*path, name))
         elif isinstance(before, list) and isinstance(after, list):
             for place in range(min(len(before), len(after))):
+                if self._too_large:
+                    return
                 self.structure(before[place], after[place], (*path, place))
             self._rest_of_lists(before, after, path)
         else:
@@ -234,5 +236,8 @@ def text_of(value: Any) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError:
-        # It knows no halves of characters, and no numbers beyond 2^64.
-        return json.dumps(value, sort_keys=True)
+        # It knows no halves of characters, no numbers beyond 2^64, and no deep nesting.
+        try:
+            return json.dumps(value, sort_keys=True)
+        except RecursionError:
+            return "…"
