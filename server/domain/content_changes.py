@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-Effect = Literal["compatible", "breaking", "unknown"]
+from schemas.contract_diff import Effect
+
 Direction = Literal["request", "response"] | None
 """Who sends: the consumer a request, the provider a response. None where that is not certain."""
 

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
+from schemas.contract_diff import RowKind
 from schemas.plain import escaped
 
 CONTEXT = 3
@@ -25,7 +26,6 @@ WORDS_MAX = 300_000
 """Pairs of words that may have to be compared; of later lines only what both begin and end with is
 found."""
 
-RowKind = Literal["equal", "changed", "removed", "added", "gap"]
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 

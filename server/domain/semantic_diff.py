@@ -11,8 +11,9 @@ compared.
 
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from schemas.contract_diff import Effect, Verdict
 from server.domain.content_changes import (
     ALIKE,
     NARROWER,
@@ -21,7 +22,6 @@ from server.domain.content_changes import (
     WIDER,
     ChangeLog,
     Direction,
-    Effect,
     Path,
     SemanticChange,
     same,
@@ -29,7 +29,6 @@ from server.domain.content_changes import (
 )
 from server.domain.schema_diff import ANNOTATIONS, WORDS_ONLY, compare_schemas, is_schema
 
-Verdict = Literal["same", "compatible", "breaking", "unknown"]
 JsonObject = dict[str, Any]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
