@@ -6,7 +6,7 @@ line that are shown are bounded, and what is left out is counted.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -206,21 +206,24 @@ def _cut(place: int, text: str) -> DiffLine:
     return DiffLine(place + 1, [LinePart(shown, False)], max(0, len(text) - WIDTH_MAX))
 
 
-def unified(rows: Iterable[DiffRow]) -> Iterator[tuple[str, DiffLine | None, int]]:
-    """The rows one below the other: a mark (`-`, `+` or a blank) with its line, and `…` with the
-    number of lines that a gap stands for. Of places that changed, the old lines come first."""
-    new: list[DiffLine] = []
+def unified(
+    rows: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[str, Mapping[str, Any] | None, int]]:
+    """Rows as cacp/contract/diff gives them, one below the other: a mark (`-`, `+` or a blank) with
+    its line, and `…` with the number of lines that a gap stands for. Where lines changed, the old
+    ones come first."""
+    new: list[Mapping[str, Any]] = []
     for row in rows:
-        if row.kind not in ("changed", "added"):
+        if row["kind"] not in ("changed", "added", "removed"):
             yield from (("+", line, 0) for line in new)
             new = []
-        if row.kind == "gap":
-            yield "…", None, row.skipped
-        elif row.kind == "equal":
-            yield " ", row.after, 0
+        if row["kind"] == "gap":
+            yield "…", None, row["skipped"]
+        elif row["kind"] == "equal":
+            yield " ", row["after"], 0
         else:
-            if row.before:
-                yield "-", row.before, 0
-            if row.after:
-                new.append(row.after)
+            if "before" in row:
+                yield "-", row["before"], 0
+            if "after" in row:
+                new.append(row["after"])
     yield from (("+", line, 0) for line in new)

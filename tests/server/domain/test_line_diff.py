@@ -113,13 +113,22 @@ def _check_rows(was: list[str], now: list[str], rows: Any) -> None:
 
 
 def test_one_below_the_other_old_lines_come_first() -> None:
-    rows = line_diff({"a": 1, "b": 2, "c": 0}, {"a": 3, "b": 4, "c": 0}).rows
-    assert [(mark, line.number if line else None) for mark, line, _ in unified(rows)] == [
-        (" ", 1),
-        ("-", 2),
-        ("-", 3),
-        ("+", 2),
-        ("+", 3),
-        (" ", 4),
-        (" ", 5),
+    rows: list[dict[str, Any]] = [
+        {"kind": "equal", "before": {"number": 1}, "after": {"number": 1}, "skipped": 0},
+        {"kind": "changed", "before": {"number": 2}, "after": {"number": 2}, "skipped": 0},
+        {"kind": "changed", "before": {"number": 3}, "after": {"number": 3}, "skipped": 0},
+        {"kind": "added", "after": {"number": 4}, "skipped": 0},
+        {"kind": "gap", "skipped": 7},
+        {"kind": "removed", "before": {"number": 11}, "skipped": 0},
+    ]
+    lines = [(mark, line and line["number"], skipped) for mark, line, skipped in unified(rows)]
+    assert lines == [
+        (" ", 1, 0),
+        ("-", 2, 0),
+        ("-", 3, 0),
+        ("+", 2, 0),
+        ("+", 3, 0),
+        ("+", 4, 0),
+        ("…", None, 7),
+        ("-", 11, 0),
     ]
