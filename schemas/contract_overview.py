@@ -17,12 +17,17 @@ class OverviewParams(ContractParams):
     include_history: bool = False
 
 
+Side = Literal["provider", "consumer"]
+
+
 class OverviewParty(Result):
-    """A repo that the current version binds. `name` and `agent_id` are absent while unknown
-    here."""
+    """A repo that the current version binds. `name`, `role` and `agent_id` are absent while unknown
+    here. `side` is taken from the repos' roles: a contract does not say it yet."""
 
     repo_id: Identifier
     name: Identifier | None = None
+    role: Identifier | None = None
+    side: Side
     agent_id: Identifier | None = None
 
 
@@ -88,6 +93,7 @@ class ContractOverview(Result):
     versions that lost a race."""
 
     contract: Contract
+    project_name: Identifier
     change_note: Text | None = None
     agreement_policy: AgreementPolicy
     parties: list[OverviewParty]
