@@ -68,7 +68,7 @@ class ContentRow(Result):
 
 
 class DiffResult(Result):
-    """The verdicts are those of all changes together: breaking if one breaks, else unknown if one is
+    """The verdicts are those of all changes: breaking if one breaks, else unknown if one is
     unknown. `more_changes` and `more_rows` count what is left out."""
 
     contract_id: Identifier

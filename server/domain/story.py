@@ -1,4 +1,4 @@
-"""What was done with a contract and what was said of it, in words that the CLI and the page share."""
+"""What was done with a contract and said of it, in words that the CLI and the page share."""
 
 import json
 from typing import Any, NamedTuple

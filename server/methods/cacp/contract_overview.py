@@ -24,8 +24,8 @@ from server.domain.sides import provider_of
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp.attention import actor_of
 from server.methods.cacp.contract import no_contract
-from server.store import contracts
-from server.store.projects import RepoMember
+from server.store import contracts, projects
+from server.store.projects import Repo
 
 
 @reads(
@@ -52,7 +52,7 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
     current = domain.current_of(facts)
     who = actor_of(ctx)
     own = who.repos.get(params.project_id)
-    members = {member.repo_id: member for member in project.members}
+    members = {repo.repo_id: repo for repo in projects.repos(ctx.db, params.project_id)}
     names = ProjectNames(
         params.project_id, project.name, {member.repo_id: member.name for member in project.members}
     )
@@ -87,9 +87,7 @@ def _own_step(item: WaitingItem) -> dict[str, Any]:
     return {name: wire[name] for name in OWN_STEP}
 
 
-def _parties(
-    type: ContractType, facts: Facts, members: Mapping[str, RepoMember]
-) -> list[dict[str, Any]]:
+def _parties(type: ContractType, facts: Facts, members: Mapping[str, Repo]) -> list[dict[str, Any]]:
     """The OverviewParty objects of the current version."""
     current = domain.current_of(facts)
     first = [*domain.ancestors_of(facts), current][0]
@@ -101,7 +99,7 @@ def _parties(
     ]
 
 
-def _party(repo_id: str, member: RepoMember | None, side: Side) -> dict[str, Any]:
+def _party(repo_id: str, member: Repo | None, side: Side) -> dict[str, Any]:
     return present(
         {
             "repoId": repo_id,

@@ -94,3 +94,12 @@ def test_a_failed_verification_with_its_report(team: Team) -> None:
 def test_a_contract_that_is_not_there(team: Team) -> None:
     with pytest.raises(RpcError, match="There is no contract none"):
         overview(team.backend, "none")
+
+
+def test_who_provides_and_who_consumes(team: Team) -> None:
+    shown = overview(team.frontend, team.proposed())
+    assert shown["projectName"] == "User Auth"
+    assert {party["name"]: (party["side"], party["role"]) for party in shown["parties"]} == {
+        "backend-api": ("provider", "backend"),
+        FRONTEND: ("consumer", "frontend"),
+    }
