@@ -60,7 +60,8 @@ def proof(repo_id: str, overview: Json, work: Json | None) -> Json:
     ]
     failed = [check for check in overview["verifications"] if check["result"] == "failure"]
     status = overview["contract"]["status"]
-    state, by = "unbuilt", []
+    state = "unbuilt"
+    by: list[Json] = []
     if status in ("proposed", "negotiating"):
         state = "unagreed"
     elif status == "verified" and passed:
