@@ -70,7 +70,7 @@ def test_the_whole_story(node: Node, team: Team, built: str) -> None:
         "built, verified by nobody",
         "required member removed",
         "Send cents",
-        "Beside version 1. What it doesn&#39;t name is taken to stay.",
+        "Beside version 1.",
         "It answers 500",
         "&#34;code&#34;: &#34;NOPE&#34;",
         "Cents, as asked",
