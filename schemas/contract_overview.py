@@ -11,13 +11,11 @@ from schemas.contract import (
     ResponseAction,
     VerificationResult,
 )
+from schemas.matrix import Side
 
 
 class OverviewParams(ContractParams):
     include_history: bool = False
-
-
-Side = Literal["provider", "consumer"]
 
 
 class OverviewParty(Result):
@@ -80,9 +78,12 @@ class OwnStep(Result):
 
 
 class AwaitedStep(Result):
-    """A step that the contract waits for, and the repo that must take it."""
+    """A step that the contract waits for, and the repo that must take it. `id` is the same in
+    cacp/attention/list."""
 
+    id: Identifier
     kind: AttentionKind
+    since: Timestamp
     repo_id: Identifier
     name: Identifier | None = None
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from schemas.base import iso, present
 from schemas.contract import ContractType
-from schemas.contract_overview import ContractOverview, OverviewParams, Side
+from schemas.contract_overview import ContractOverview, OverviewParams
 from schemas.facts import ResponseFact, VerificationFact
+from schemas.matrix import Side
 from server.domain import contract as domain
 from server.domain.attention.contract_view import ContractSubject
 from server.domain.attention.contracts import openings
@@ -67,7 +68,15 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
         "round": domain.round_of(facts, current),
         "ownSteps": [_own_step(item) for item in attention([subject], who)],
         "awaitedSteps": [
-            present({"kind": step.kind, "repoId": step.repo_id, "name": name_of(step.repo_id)})
+            present(
+                {
+                    "id": step.id,
+                    "kind": step.kind,
+                    "since": iso(step.since),
+                    "repoId": step.repo_id,
+                    "name": name_of(step.repo_id),
+                }
+            )
             for step in openings(params.project_id, params.contract_id, facts)
         ],
         "responses": [_response(fact, names) for fact in responses_to(facts, current)],

@@ -58,6 +58,8 @@ def test_changes_since_the_version_that_the_caller_agreed_to(team: Team) -> None
     assert shown["ownSteps"] == []
     [awaited] = shown["awaitedSteps"]
     assert (awaited["kind"], awaited["name"]) == ("respond", FRONTEND)
+    [item] = team.frontend("attention/list", kinds=["respond"])["items"]
+    assert (awaited["id"], awaited["since"]) == (item["id"], item["since"])
 
 
 def test_the_callers_own_step_is_that_of_attention(team: Team) -> None:
