@@ -30,7 +30,7 @@ class Deed(NamedTuple):
 
 def step_deed(entry: Json) -> Deed:
     """A step as cacp/contract/timeline gives it."""
-    did = DEEDS.get(entry["step"], entry["step"]).format(version=entry["version"])
+    did = (DEEDS.get(entry["step"]) or str(entry["step"])).format(version=entry["version"])
     if (entry.get("round") or 1) > 1:
         did += f" (round {entry['round']})"
     return Deed(did, _why(entry))

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 ANSWERS = {"agreed", "change_requested", "rejected"}
 WRITTEN = {"proposed", "updated"}
-VERIFIED = {"verified", "failed", "partly_verified"}
+OUTCOMES = {"completed", "verified", "failed", "partly_verified"}
 WHY_MAX = 4_000
 RAW_MAX = 200_000
 """Characters of a version's JSON that are shown; all of it is in the view's twin."""
@@ -97,11 +97,10 @@ def _version(number: int, author: str, content: Json, timeline: list[Json]) -> J
         "version": number,
         "written": written[-1] if written else None,
         "responses": [_response(step, content) for step in steps if step["step"] in ANSWERS],
-        "works": [step for step in steps if step["step"] == "completed"],
-        "verifications": [
+        "outcomes": [
             step | {"text": json_text(step.get("details"), WHY_MAX)}
             for step in steps
-            if step["step"] in VERIFIED
+            if step["step"] in OUTCOMES
         ],
     }
 

@@ -7,6 +7,7 @@ import orjson
 from server.domain.errors import NotFound
 from server.methods.cacp.contract_diff import content_difference
 from server.page import contract_story as story
+from server.page.acting import cannot_answer
 from server.page.view import Page, PageCall, view
 
 VERSIONS = 20
@@ -44,6 +45,7 @@ def contract(call: PageCall) -> Page:
         "parties": story.standing(overview, timeline),
         "awaited": _awaited(overview),
         "ownSteps": overview["ownSteps"],
+        "unable": cannot_answer(call, at["projectId"]) if call.viewer.may_act else None,
         "versions": story.versions(overview, timeline, VERSIONS),
         "numbers": sorted(contents, reverse=True),
         "difference": _difference(call, at, contents),

@@ -95,7 +95,8 @@ def test_each_version_has_what_was_said_of_it() -> None:
     ]
     second, first = versions(overview(), steps, 9)
     assert (second["version"], second["written"]["note"]) == (2, "as asked")
-    assert (len(second["works"]), second["verifications"][0]["text"]) == (1, '{\n  "case": 1\n}')
+    assert [each["step"] for each in second["outcomes"]] == ["completed", "failed"]
+    assert second["outcomes"][1]["text"] == ('{\n  "case": 1\n}')
     asked, refused = first["responses"]
     assert [row["kind"] for row in asked["rows"]] == ["equal", "changed", "equal"]
     assert (refused["text"], "rows" in refused) == ("no", False)

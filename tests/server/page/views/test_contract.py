@@ -10,6 +10,7 @@ from server.domain.canonical import digest
 from server.domain.contract import current_of
 from server.store import contracts
 from server.store.connection import connect
+from tests.server.page.browsing import Browser
 from tests.support.node import Node
 from tests.support.team import FRONTEND, Team
 
@@ -156,3 +157,16 @@ def test_a_version_that_lost_is_shown_beside_the_current_one(node: Node, team: T
     assert "<del>lost</del>" in shown.text
     assert "<ins>a</ins>" in shown.text
     assert "<script>x" not in shown.text
+
+
+def test_a_person_nudges_whom_it_waits_for(node: Node, team: Team) -> None:
+    contract = propose(team, FIRST)
+    at = f"/ui/projects/{team.project}/contracts/{contract}"
+    person = Browser(node)
+    assert "Nudge" not in person.get(at).text
+    person.sign_in(node.key("aid://example.com/hugh", "", human=True))
+    shown = person.get(at).text
+    assert f"Nudge {FRONTEND}" in shown
+    assert "Your key holds no repo of this project" in shown
+    [item] = team.frontend("attention/list", kinds=["respond"])["items"]
+    assert f'name="item" value="{item["id"]}"' in shown
