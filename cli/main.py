@@ -13,6 +13,7 @@ from cli.activity import activity
 from cli.call import CallCommand, call
 from cli.connect import connect, disconnect
 from cli.demo import demo
+from cli.diff import diff
 from cli.discover import discover, known, register
 from cli.doctor import doctor
 from cli.graph import graph
@@ -54,6 +55,7 @@ app.command(rich_help_panel=INSPECT)(contracts)
 app.command(rich_help_panel=INSPECT)(show)
 app.command(rich_help_panel=INSPECT)(matrix)
 app.command(rich_help_panel=INSPECT)(graph)
+app.command(rich_help_panel=INSPECT)(diff)
 app.command(rich_help_panel=INSPECT)(runs)
 app.command(rich_help_panel=INSPECT)(activity)
 app.command(rich_help_panel=INSPECT)(watch)

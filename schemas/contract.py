@@ -199,6 +199,8 @@ class TimelineEntry(Result):
     round: int | None = None
     """The round of implementation; absent for steps that belong to none."""
     repo_id: Identifier
+    name: Identifier | None = None
+    """The repo's name; absent while the repo is unknown here."""
     agent_id: Identifier
     note: Text | None = None
     details: Any = None

@@ -11,6 +11,7 @@ from schemas.contract import (
     ResponseAction,
     VerificationResult,
 )
+from schemas.matrix import Side
 
 
 class OverviewParams(ContractParams):
@@ -18,11 +19,13 @@ class OverviewParams(ContractParams):
 
 
 class OverviewParty(Result):
-    """A repo that the current version binds. `name` and `agent_id` are absent while unknown
-    here."""
+    """A repo that the current version binds. `name`, `role` and `agent_id` are absent while unknown
+    here. `side` is taken from the repos' roles: a contract does not say it yet."""
 
     repo_id: Identifier
     name: Identifier | None = None
+    role: Identifier | None = None
+    side: Side
     agent_id: Identifier | None = None
 
 
@@ -75,9 +78,12 @@ class OwnStep(Result):
 
 
 class AwaitedStep(Result):
-    """A step that the contract waits for, and the repo that must take it."""
+    """A step that the contract waits for, and the repo that must take it. `id` is the same in
+    cacp/attention/list."""
 
+    id: Identifier
     kind: AttentionKind
+    since: Timestamp
     repo_id: Identifier
     name: Identifier | None = None
 
@@ -88,6 +94,7 @@ class ContractOverview(Result):
     versions that lost a race."""
 
     contract: Contract
+    project_name: Identifier
     change_note: Text | None = None
     agreement_policy: AgreementPolicy
     parties: list[OverviewParty]

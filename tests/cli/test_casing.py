@@ -83,6 +83,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp clock deferred": [],
         "cacp clock repair": [],
         "cacp contracts": [team.project],
+        "cacp diff": [contract],
         "cacp doctor": [],
         "cacp export": [str(folder / "dump")],
         "cacp inbox": [],

@@ -224,9 +224,10 @@ def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
 @reads("cacp/contract/timeline", ContractParams, TimelineResult, wide=True)
 def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     """List the steps of a contract: who, what, when and why; oldest first."""
+    project = open_project(ctx, params.project_id)
     if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
-        open_project(ctx, params.project_id)
         raise no_contract(params)
+    names = {member.repo_id: member.name for member in project.members}
     facts = contracts.facts_of(ctx.db, params.contract_id)
     current = domain.current_of(facts)
     return {
@@ -241,6 +242,7 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
                     "version": entry.version,
                     "round": entry.round,
                     "repoId": entry.repo_id,
+                    "name": names.get(entry.repo_id),
                     "agentId": entry.agent_id,
                     "note": entry.note,
                     "details": entry.details,

@@ -1,10 +1,13 @@
 """cacp/contract/overview: a contract as the agent that works on it needs it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from schemas.base import iso, present
+from schemas.contract import ContractType
 from schemas.contract_overview import ContractOverview, OverviewParams
 from schemas.facts import ResponseFact, VerificationFact
+from schemas.matrix import Side
 from server.domain import contract as domain
 from server.domain.attention.contract_view import ContractSubject
 from server.domain.attention.contracts import openings
@@ -18,11 +21,12 @@ from server.domain.contract_overview import (
     responses_to,
     verifications_of,
 )
+from server.domain.sides import provider_of
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp.attention import actor_of
 from server.methods.cacp.contract import no_contract
-from server.store import contracts
-from server.store.projects import RepoMember
+from server.store import contracts, projects
+from server.store.projects import Repo
 
 
 @reads(
@@ -49,7 +53,7 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
     current = domain.current_of(facts)
     who = actor_of(ctx)
     own = who.repos.get(params.project_id)
-    members = {member.repo_id: member for member in project.members}
+    members = {repo.repo_id: repo for repo in projects.repos(ctx.db, params.project_id)}
     names = ProjectNames(
         params.project_id, project.name, {member.repo_id: member.name for member in project.members}
     )
@@ -57,13 +61,22 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
     subject = ContractSubject(names, params.contract_id, header.name, header.type, facts)
     shown = {
         "contract": document,
+        "projectName": project.name,
         "changeNote": current.note,
         "agreementPolicy": current.policy,
-        "parties": [_party(repo_id, members.get(repo_id)) for repo_id in current.parties],
+        "parties": _parties(header.type, facts, members),
         "round": domain.round_of(facts, current),
         "ownSteps": [_own_step(item) for item in attention([subject], who)],
         "awaitedSteps": [
-            present({"kind": step.kind, "repoId": step.repo_id, "name": name_of(step.repo_id)})
+            present(
+                {
+                    "id": step.id,
+                    "kind": step.kind,
+                    "since": iso(step.since),
+                    "repoId": step.repo_id,
+                    "name": name_of(step.repo_id),
+                }
+            )
             for step in openings(params.project_id, params.contract_id, facts)
         ],
         "responses": [_response(fact, names) for fact in responses_to(facts, current)],
@@ -83,11 +96,25 @@ def _own_step(item: WaitingItem) -> dict[str, Any]:
     return {name: wire[name] for name in OWN_STEP}
 
 
-def _party(repo_id: str, member: RepoMember | None) -> dict[str, Any]:
+def _parties(type: ContractType, facts: Facts, members: Mapping[str, Repo]) -> list[dict[str, Any]]:
+    """The OverviewParty objects of the current version."""
+    current = domain.current_of(facts)
+    first = [*domain.ancestors_of(facts), current][0]
+    roles = {repo_id: member.role for repo_id, member in members.items()}
+    provider = provider_of(type, current.parties, roles, first.repo_id)
+    return [
+        _party(repo_id, members.get(repo_id), "provider" if repo_id == provider else "consumer")
+        for repo_id in current.parties
+    ]
+
+
+def _party(repo_id: str, member: Repo | None, side: Side) -> dict[str, Any]:
     return present(
         {
             "repoId": repo_id,
             "name": member and member.name,
+            "role": member and member.role,
+            "side": side,
             "agentId": member and member.agent_id,
         }
     )

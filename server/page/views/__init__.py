@@ -4,6 +4,7 @@ from server.page.view import VIEWS
 from server.page.views import (
     activity,
     attention,
+    contract,
     feature,
     graph,
     history,
@@ -16,6 +17,7 @@ __all__ = [
     "VIEWS",
     "activity",
     "attention",
+    "contract",
     "feature",
     "graph",
     "history",

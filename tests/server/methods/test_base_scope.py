@@ -58,6 +58,7 @@ PROJECT: dict[str, Json] = {
     "cacp/contract/list": {},
     "cacp/contract/timeline": {"contractId": "contract"},
     "cacp/contract/overview": {"contractId": "contract", "includeHistory": True},
+    "cacp/contract/diff": {"contractId": "contract"},
     "cacp/contract/conflicts": {},
     "cacp/context/share": {
         "type": "decision",

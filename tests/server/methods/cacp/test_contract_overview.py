@@ -58,6 +58,8 @@ def test_changes_since_the_version_that_the_caller_agreed_to(team: Team) -> None
     assert shown["ownSteps"] == []
     [awaited] = shown["awaitedSteps"]
     assert (awaited["kind"], awaited["name"]) == ("respond", FRONTEND)
+    [item] = team.frontend("attention/list", kinds=["respond"])["items"]
+    assert (awaited["id"], awaited["since"]) == (item["id"], item["since"])
 
 
 def test_the_callers_own_step_is_that_of_attention(team: Team) -> None:
@@ -94,3 +96,12 @@ def test_a_failed_verification_with_its_report(team: Team) -> None:
 def test_a_contract_that_is_not_there(team: Team) -> None:
     with pytest.raises(RpcError, match="There is no contract none"):
         overview(team.backend, "none")
+
+
+def test_who_provides_and_who_consumes(team: Team) -> None:
+    shown = overview(team.frontend, team.proposed())
+    assert shown["projectName"] == "User Auth"
+    assert {party["name"]: (party["side"], party["role"]) for party in shown["parties"]} == {
+        "backend-api": ("provider", "backend"),
+        FRONTEND: ("consumer", "frontend"),
+    }
