@@ -18,6 +18,7 @@ from server.methods.cacp import (  # isort: skip
     thread_run,
     agent_keys,
     activity,
+    search,
 )
 from server.methods.sync import (  # isort: skip
     entity_sync,
@@ -86,6 +87,7 @@ __all__ = [
     "remote_mail",
     "repo",
     "rpc",
+    "search",
     "send",
     "session_claim",
     "team",
