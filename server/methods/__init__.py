@@ -39,6 +39,7 @@ from server.methods.acp import (  # isort: skip
     send,
     inbox,
     query,
+    mail_threads,
 )
 from server.methods.handoff import human_gate  # isort: skip
 from server.methods.acp import (  # isort: skip
@@ -77,6 +78,7 @@ __all__ = [
     "inbox",
     "lease",
     "lifecycle",
+    "mail_threads",
     "project",
     "project_board",
     "project_history",

@@ -148,13 +148,21 @@ def party(db: sqlite3.Connection, thread: str, address: str) -> ThreadParty:
     return ThreadParty(*row) if row else ThreadParty()
 
 
-def put_party(db: sqlite3.Connection, thread: str, address: str, party: ThreadParty) -> None:
-    db.execute(_PUT_PARTY, (thread, address, *party))
+def put_party(
+    db: sqlite3.Connection, thread: str, address: str, party: ThreadParty, last: str
+) -> None:
+    """Record what a party has done in a thread; `last` is the message that it has sent."""
+    db.execute(_PUT_PARTY, (thread, address, *party, last))
 
 
-def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int) -> None:
-    """Record that the agent got a message with this hop from another party."""
-    db.execute(_PUT_HEARD, (thread, address, hop))
+def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int, last: str) -> None:
+    """Record that the agent got the message `last`, with this hop, from another party."""
+    db.execute(_PUT_HEARD, (thread, address, hop, last))
+
+
+def put_open(db: sqlite3.Connection, thread: str, last: str) -> None:
+    """Record that the message `last` of the thread is open to humans."""
+    SQL.put_open_in_thread(db, thread=thread, last_open=last)
 
 
 def spoke(db: sqlite3.Connection, thread: str, address: str) -> bool:

@@ -2,9 +2,10 @@
 `server.domain.acp.threads`)."""
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from server.domain.acp import threads
+from schemas.acp import ACPPolicy, ACPPriority
+from server.domain.acp import policy, threads
 from server.domain.acp.threads import Candidate, Thread
 from server.domain.agents import identity
 from server.methods.base import Context
@@ -64,10 +65,13 @@ def spoken(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
     if joined.id == message.id:
         messages.put_thread(ctx.db, joined.id, joined.name, joined.thread)
     party = messages.party(ctx.db, joined.id, sender)
-    messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop))
+    messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop), message.id)
+    meant = ACPPolicy.model_validate_json(message.policy_json)
+    if policy.is_open_to_humans(meant, cast(ACPPriority, message.priority)):
+        messages.put_open(ctx.db, joined.id, message.id)
 
 
 def heard(ctx: Context, thread_id: str, message: MessageRow, address: str) -> None:
     """Record in the thread that a recipient got this message, which its next message answers."""
     if address != identity(message.from_agent):
-        messages.put_heard(ctx.db, thread_id, address, message.hop)
+        messages.put_heard(ctx.db, thread_id, address, message.hop, message.id)

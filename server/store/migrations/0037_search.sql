@@ -58,11 +58,19 @@ CREATE TRIGGER search_contract_removed AFTER DELETE ON contracts BEGIN
     VALUES ('contract', OLD.project_id, OLD.contract_id);
 END;
 
--- Lists of threads: of each party, the last message that it sent or got; of all, the last message that
--- is open to humans (acp-canonical §10.2).
+-- Lists of threads, the newest first: of each party, the last message that it sent or got; of all, the
+-- last message that is open to humans (acp-canonical §10.2).
+CREATE INDEX messages_by_thread ON messages (thread, id);
 ALTER TABLE thread_parties ADD COLUMN last TEXT;
-UPDATE thread_parties SET last = (SELECT max(m.id) FROM messages AS m
-                                  WHERE m.thread = thread_parties.thread_id);
+UPDATE thread_parties SET last = (
+    SELECT max(m.id) FROM messages AS m
+    WHERE m.thread = thread_parties.thread_id
+      AND (m.from_agent = thread_parties.address
+           OR (m.from_agent >= thread_parties.address || '@'
+               AND m.from_agent < thread_parties.address || 'A')
+           OR EXISTS (SELECT 1 FROM delivery_log AS d
+                      WHERE d.message_id = m.id AND d.recipient = thread_parties.address
+                        AND d.channel = 'inbox' AND d.box_seq IS NOT NULL)));
 CREATE INDEX thread_parties_by_last ON thread_parties (address, last);
 ALTER TABLE threads ADD COLUMN last_open TEXT;
 UPDATE threads SET last_open = (
@@ -71,4 +79,3 @@ UPDATE threads SET last_open = (
       AND (m.priority = 'critical' OR m.policy_json LIKE '%"human-audit"%'
            OR m.policy_json LIKE '%"required"%'));
 CREATE INDEX threads_by_last_open ON threads (last_open) WHERE last_open IS NOT NULL;
-CREATE INDEX messages_by_thread ON messages (thread, id);
