@@ -34,6 +34,7 @@ from server.methods.handoff import (  # isort: skip
     actions,
     forwarded,
     team,
+    board,
 )
 from server.methods.acp import (  # isort: skip
     send,
@@ -62,6 +63,7 @@ __all__ = [
     "attention",
     "attention_overview",
     "bans",
+    "board",
     "channels",
     "context",
     "contract",
