@@ -23,3 +23,7 @@ __all__ = [
     "projects",
     "runs",
 ]
+__all__ = ["VIEWS", "attention", "runs"]
+from server.page.views import attention, handoffs, mail, search
+
+__all__ = ["VIEWS", "attention", "handoffs", "mail", "search"]

@@ -143,6 +143,7 @@ PROJECT: dict[str, Json] = {
 """Asked of the caller's own project alone. The params beside `projectId`; what is named as the kind
 of a thing stands for the id of one."""
 OWN: dict[str, Json] = {
+    "cacp/search": {"query": MARK},
     "cacp/project/list": {},
     "cacp/activity/list": {"spans": 20},
     "cacp/attention/list": {},
@@ -172,6 +173,10 @@ NODE: dict[str, Json] = {
     "acp/inbox": {"show": "all"},
     "acp/ack": {"message_ids": ["message"]},
     "acp/query": {},
+    "acp/threads": {},
+    "acp/thread": {"thread_id": "message"},
+    "acp/handoffs": {},
+    "acp/teams": {},
     "acp/approve": {"message_id": "message", "decision": "approve"},
     "acp/approvals": {},
     "acp/deadLetters": {},

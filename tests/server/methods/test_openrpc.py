@@ -180,6 +180,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("run/report", **run, status="COMPLETED")
     call("run/list")
     call("run/get", runId="r")
+    call("search", query="q", kinds=["context"])
     call("project/get")
     call("project/matrix")
     call("project/graph", contractId=at["contractId"])
