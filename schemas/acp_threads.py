@@ -16,7 +16,7 @@ class ThreadsParams(ACPParams):
 
 class ThreadSummary(Result):
     """A thread by the last message of it that the caller may see, whose sender, recipients, state
-    and time these are. `threadId` is for acp/thread; `name` is the `thread_id` of its messages,
+    and time these are; `topic` is of the first. `threadId` is for acp/thread; `name` is the `thread_id` of its messages,
     which other threads may share. `messages` and `unread` count what the caller may see of the last
     100."""
 

@@ -53,7 +53,8 @@ class Snippet(NamedTuple):
 
 
 def text_of(value: Any) -> str:
-    """The text of a JSON value: a line for each of its members, up to the limit."""
+    """The text of a JSON value: a line for each text and number in it, with its name, up to the
+    limit."""
     lines: list[str] = []
     left = INDEXED_MAX
     for line in _lines(value, ""):
@@ -78,10 +79,10 @@ def _lines(value: Any, name: str) -> Iterator[str]:
         if isinstance(current, dict):
             waiting.extend(reversed([(str(key), member) for key, member in current.items()]))
         elif isinstance(current, list):
-            waiting.extend((label, member) for member in reversed(current))
-        elif current is None or isinstance(current, bool):
-            yield label
-        else:
+            # The name stands before the first of them only.
+            waiting.extend(("", member) for member in reversed(current[1:]))
+            waiting.extend((label, member) for member in current[:1])
+        elif isinstance(current, str | int | float) and not isinstance(current, bool):
             yield f"{label}: {current}" if label else str(current)
 
 

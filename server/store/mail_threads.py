@@ -7,6 +7,8 @@ and human-audit messages.
 import sqlite3
 from typing import NamedTuple
 
+import orjson
+
 from server.store.messages import NEWEST, MessageRow
 from server.store.sql import SQL
 
@@ -45,6 +47,14 @@ def listed(
 def counts(db: sqlite3.Connection, thread: str, address: str, *, human: bool) -> ThreadCounts:
     row = SQL.thread_counts(db, thread=thread, address=address, human=human, most=COUNTED_MAX)
     return ThreadCounts(*row)
+
+
+def topic(db: sqlite3.Connection, thread: str, address: str, *, human: bool) -> str:
+    """What a thread is about: the topic or summary of the first message that the reader may see."""
+    row = SQL.first_seen_of_thread(db, thread=thread, address=address, human=human)
+    if row is None:
+        return ""
+    return str(row[0] or orjson.loads(row[1]).get("summary") or "")
 
 
 def seen(

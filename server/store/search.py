@@ -168,7 +168,7 @@ def _text_of(
         return None
     whole, scope = orjson.loads(document), f"{_KIND[kind]} {_project(project_id)}"
     if kind == "context":
-        title, content = packet_title(whole), [whole["type"], whole["content"]]
+        title, content = packet_title(whole), whole["content"]
     else:
         title = whole["name"]
         work = [
@@ -176,7 +176,7 @@ def _text_of(
             for entry in whole["implementations"]
         ]
         notes = [note for (note,) in SQL.notes_to_index(db, id=entity_id) if note]
-        content = [whole["type"], whole["content"], work, notes]
+        content = [whole["content"], work, notes]
     return IndexedText(domain.searchable(title), domain.text_of(content), scope)
 
 
@@ -184,7 +184,7 @@ def _message_text(db: sqlite3.Connection, message_id: str) -> IndexedText | None
     row = SQL.message_to_index(db, id=message_id)
     if row is None:
         return None
-    topic, type, payload_json, from_agent, priority, policy_json = row
+    topic, payload_json, from_agent, priority, policy_json = row
     payload = orjson.loads(payload_json)
     summary = str(payload.get("summary", ""))
     parties = {identity(from_agent), *(to for (to,) in SQL.recipients_to_index(db, id=message_id))}
@@ -194,7 +194,7 @@ def _message_text(db: sqlite3.Connection, message_id: str) -> IndexedText | None
     rest = {name: value for name, value in payload.items() if name != "summary"}
     return IndexedText(
         domain.searchable(topic or summary),
-        domain.text_of([summary, rest, {"type": type}]),
+        domain.text_of([summary, rest]),
         " ".join([_KIND["mail"], *readers]),
     )
 

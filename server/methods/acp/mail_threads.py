@@ -42,12 +42,13 @@ def _shown(ctx: Context, thread: ListedThread) -> dict[str, Any] | None:
         return None
     recipients = orjson.loads(message.to_agents_json)
     summary = str(orjson.loads(message.payload_json).get("summary", ""))
-    human = ctx.caller.human
-    counts = mail_threads.counts(ctx.db, thread.thread_id, address_of(ctx), human=human)
+    human, address = ctx.caller.human, address_of(ctx)
+    topic = mail_threads.topic(ctx.db, thread.thread_id, address, human=human)
+    counts = mail_threads.counts(ctx.db, thread.thread_id, address, human=human)
     shown = {
         "threadId": thread.thread_id,
         "name": message.thread_id or message.id,
-        "topic": one_line(message.topic or summary or message.type, SUMMARY_WIDTH),
+        "topic": one_line(topic or message.type, SUMMARY_WIDTH),
         "summary": one_line(summary, SUMMARY_WIDTH),
         "lastMessageId": message.id,
         "fromAgent": message.from_agent,

@@ -27,3 +27,6 @@ __all__ = ["VIEWS", "attention", "runs"]
 from server.page.views import attention, handoffs, mail, search
 
 __all__ = ["VIEWS", "attention", "handoffs", "mail", "search"]
+from server.page.views import attention, handoffs, mail, runs, search
+
+__all__ = ["VIEWS", "attention", "handoffs", "mail", "runs", "search"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas.base import stamp_of
-from server.domain.agents import identity
+from server.domain.agents import identity, same_agent
 from server.page.rendering import ago
 from server.page.view import Page, PageCall, view
 
@@ -40,16 +40,18 @@ def _column(call: PageCall, state: str, team: str | None) -> dict[str, Any]:
         limit=OF_ONE if alone else OF_EACH,
         cursor=call.query.get("after") if alone else None,
     )
-    listed = [_with_due(call, entry) for entry in shown["handoffs"]]
+    listed = [_shown(call, entry) for entry in shown["handoffs"]]
     return {"state": state, **shown, "handoffs": listed}
 
 
-def _with_due(call: PageCall, entry: dict[str, Any]) -> dict[str, Any]:
-    """A handoff with the time that is left of its deadline, as a person reads it."""
-    due = entry["handoff"].get("dueAt")
-    if due is None or entry["isOverdue"]:
-        return entry
-    return entry | {"dueIn": ago(stamp_of(due), call.ctx.now)}
+def _shown(call: PageCall, entry: dict[str, Any]) -> dict[str, Any]:
+    """A handoff, whether the viewer is a party to it, and how long there is to its deadline."""
+    handoff, own = entry["handoff"], call.caller.agent_id
+    is_party = any(same_agent(own, handoff[name]) for name in ("fromAgent", "toAgent"))
+    shown = entry | {"isParty": is_party}
+    if "dueAt" in handoff and not entry["isOverdue"]:
+        shown["dueIn"] = ago(stamp_of(handoff["dueAt"]), call.ctx.now)
+    return shown
 
 
 @view("teams", "/ui/teams", title="Teams", kinds=("teamspace", "handoff"))

@@ -59,7 +59,7 @@ DELETE FROM search_queue WHERE seq <= :seq;
 SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM search_queue;
 
 -- name: message_to_index(id)^
-SELECT topic, type, payload_json, from_agent, priority, policy_json FROM messages
+SELECT topic, payload_json, from_agent, priority, policy_json FROM messages
 WHERE id = :id AND status <> 'expired';
 
 -- name: recipients_to_index(id)

@@ -33,6 +33,19 @@ SELECT count(*), coalesce(sum(unread), 0) FROM (
                            OR m.policy_json LIKE '%"required"%')))
     ORDER BY m.id DESC LIMIT :most);
 
+-- name: first_seen_of_thread(thread, address, human)^
+SELECT topic, payload_json FROM messages AS m
+WHERE m.thread = :thread
+  AND (from_agent = :address
+       OR (from_agent >= :address || '@' AND from_agent < :address || 'A')
+       OR EXISTS (SELECT 1 FROM delivery_log AS d
+                  WHERE d.message_id = m.id AND d.recipient = :address
+                    AND d.channel = 'inbox' AND d.box_seq IS NOT NULL)
+       OR (:human AND (priority = 'critical'
+                       OR policy_json LIKE '%"human-audit"%'
+                       OR policy_json LIKE '%"required"%')))
+ORDER BY m.id LIMIT 1;
+
 -- name: messages_seen_of_thread(thread, address, human, before, limit)
 SELECT m.id, version, from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority,
        m.status, payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,

@@ -55,8 +55,8 @@ def test_no_text_of_a_person_is_a_syntax_error(text: str) -> None:
 
 
 def test_the_text_of_a_value_has_its_members_by_name() -> None:
-    value = {"path": "/users", "fields": [{"name": "email"}, 7], "deep": None}
-    assert text_of(value) == "path: /users\nname: email\nfields: 7\ndeep"
+    value = {"path": "/users", "fields": ["id", {"name": "email"}, 7], "none": None, "yes": True}
+    assert text_of(value) == "path: /users\nfields: id\nname: email\n7"
 
 
 def test_a_deep_or_long_value_is_cut() -> None:
