@@ -28,9 +28,7 @@ def search(
             metavar="PROJECT", help="Only this project: its name, its id, or the beginning of it."
         ),
     ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=100, help="How many hits to show at most.")
-    ] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many hits to show at most.")] = 20,
     cursor: Annotated[
         str | None,
         typer.Option(metavar="CURSOR", help="Show the hits after this `nextCursor` of --json."),

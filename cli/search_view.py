@@ -1,4 +1,4 @@
-"""The hits of a search for people at a terminal: what each is, where its words are, how to open it."""
+"""The hits of a search for people at a terminal: what each is, and the command that opens it."""
 
 from collections.abc import Iterator
 from typing import Any

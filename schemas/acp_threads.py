@@ -16,9 +16,9 @@ class ThreadsParams(ACPParams):
 
 class ThreadSummary(Result):
     """A thread by the last message of it that the caller may see, whose sender, recipients, state
-    and time these are; `topic` is of the first. `threadId` is for acp/thread; `name` is the `thread_id` of its messages,
-    which other threads may share. `messages` and `unread` count what the caller may see of the last
-    100."""
+    and time these are; `topic` is of the first. `threadId` is for acp/thread; `name` is the
+    `thread_id` of its messages, which other threads may share. `messages` and `unread` count what
+    the caller may see, up to 100."""
 
     thread_id: Identifier
     name: Identifier

@@ -100,8 +100,8 @@ def camel_parts(text: str) -> str:
 
 
 def parse(text: str) -> SearchQuery:
-    """What a person asks for: `words` in any order, `"a phrase"`, `prefix*`, `-word` for what no hit
-    contains. Every text has a meaning. Raises InvalidInput when nothing is asked for."""
+    """What a person asks for: `words` in any order, `"a phrase"`, `prefix*`, and `-word` for what
+    no hit contains. Every text has a meaning. Raises InvalidInput when nothing is asked for."""
     wanted: list[SearchTerm] = []
     unwanted: list[SearchTerm] = []
     for minus, phrase, bare in _TERM.findall(clean(unicodedata.normalize("NFC", text))):
@@ -152,9 +152,7 @@ def snippet(text: str, query: SearchQuery, width: int = SNIPPET_WIDTH) -> Snippe
     shown = re.sub(r"\s", " ", text[begin:end])
     shift = len(lead) - begin
     inside = [
-        [start + shift, min(stop, end) + shift]
-        for start, stop in marks
-        if begin <= start < end
+        [start + shift, min(stop, end) + shift] for start, stop in marks if begin <= start < end
     ]
     return Snippet(lead + shown + tail, inside)
 

@@ -242,7 +242,14 @@ def hits(
             "builds it anew",
             reason="search_damaged",
         ) from error
-    return [SearchHit(*row[:4], *_unpacked(row[4])[:2]) for row in rows]
+    return [_hit(*row) for row in rows]
+
+
+def _hit(
+    place: int, kind: SearchKind, project_id: str, entity_id: str, indexed: bytes
+) -> SearchHit:
+    text = _unpacked(indexed)
+    return SearchHit(place, kind, project_id, entity_id, text.title, text.body)
 
 
 def contract_hit(db: sqlite3.Connection, project_id: str, contract_id: str) -> ContractHit:
@@ -310,13 +317,15 @@ def damage(db: sqlite3.Connection) -> str | None:
     writes nothing."""
     if SQL.has_search_index(db) is None:
         return None
-    counted: dict[str, int] = {}
     try:
         SQL.make_search_vocabulary(db)
         try:
-            for term, column, documents in SQL.search_vocabulary(db):
-                if column == "scope" and term in _KIND.values():
-                    counted[term] = documents
+            # Read to its end, so that nothing of it is left unseen.
+            counted = {
+                term: documents
+                for term, column, documents in SQL.search_vocabulary(db)
+                if column == "scope" and term in _KIND.values()
+            }
         finally:
             SQL.drop_search_vocabulary(db)
     except sqlite3.DatabaseError as error:

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from schemas.acp_threads import ThreadParams, ThreadsParams, ThreadsResult, ThreadResult
+from schemas.acp_threads import ThreadParams, ThreadResult, ThreadsParams, ThreadsResult
 from schemas.base import present
 from schemas.plain import one_line
 from server.domain.errors import NotFound

@@ -48,7 +48,7 @@ def search_(ctx: Context, params: SearchParams) -> dict[str, Any]:
     shown = []
     for hit in page:
         project = names.get(hit.project_id)
-        shown.append(_shown(ctx, hit, query, project and project.name))
+        shown.append(_shown(ctx, hit, query, project.name if project else None))
     return {"hits": shown, "indexing": indexing, "waiting": waiting, **more}
 
 
@@ -68,9 +68,7 @@ def _place(cursor: str | None) -> int | None:
     return int(cursor)
 
 
-def _shown(
-    ctx: Context, hit: SearchHit, query: SearchQuery, project: str | None
-) -> dict[str, Any]:
+def _shown(ctx: Context, hit: SearchHit, query: SearchQuery, project: str | None) -> dict[str, Any]:
     excerpt = domain.snippet(hit.body, query)
     shown = {
         "kind": hit.kind,

@@ -45,7 +45,9 @@ def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
     shown = answer(ctx, case)
-    shown["history"] = [event_shown(event) for event in handoffs.events(ctx.db, case.handoff.handoff_id)]
+    shown["history"] = [
+        event_shown(event) for event in handoffs.events(ctx.db, case.handoff.handoff_id)
+    ]
     return shown
 
 

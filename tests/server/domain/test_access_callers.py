@@ -179,6 +179,7 @@ PEERS_AT_THEIR_WORD = ("unknown_peer", *("not_a_peer",) * 3, "source_agent_misma
 
 EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/attention/list": MEMBERS,
+    "cacp/search": ALL,
     "cacp/project/create": ALL,
     "cacp/project/join": ("ok", *("other_repo",) * 3, "ok"),
     "cacp/project/get": ALL,

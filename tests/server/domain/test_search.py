@@ -87,7 +87,8 @@ def test_a_snippet_marks_the_words_of_the_query() -> None:
 def test_a_snippet_begins_near_the_first_mark() -> None:
     text = "filler " * 200 + "the needle is here " + "more " * 200
     shown = snippet(text, parse("needle"))
-    assert shown.text.startswith("…") and shown.text.endswith("…")
+    assert shown.text.startswith("…")
+    assert shown.text.endswith("…")
     assert [shown.text[start:stop] for start, stop in shown.marks] == ["needle"]
     assert len(shown.text) <= 202
 

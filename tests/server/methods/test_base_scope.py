@@ -174,7 +174,7 @@ NODE: dict[str, Json] = {
     "acp/ack": {"message_ids": ["message"]},
     "acp/query": {},
     "acp/threads": {},
-    "acp/thread": {"thread_id": "message"},
+    "acp/thread": {"thread_id": "nothing"},
     "acp/handoffs": {},
     "acp/teams": {},
     "acp/approve": {"message_id": "message", "decision": "approve"},

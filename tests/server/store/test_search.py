@@ -30,9 +30,7 @@ def ids(db: sqlite3.Connection, text: str, reader: SearchReader = ALL, **more: A
 
 
 def put_contract(db: sqlite3.Connection, contract_id: str, name: str, content: str) -> None:
-    document = (
-        f'{{"name":"{name}","type":"api_endpoint","content":{content},"implementations":[]}}'
-    )
+    document = f'{{"name":"{name}","type":"api_endpoint","content":{content},"implementations":[]}}'
     db.execute(
         "INSERT OR REPLACE INTO contracts (project_id, contract_id, type, name, version, status,"
         " proposed_by, created_at, updated_at, document, history)"

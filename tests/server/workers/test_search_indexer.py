@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from server.domain.search import parse
@@ -42,7 +43,7 @@ async def _indexes(path: Path) -> None:
     await database.open(0)
     try:
         for number in range(120):
-            await database.write(lambda to, number=number: put_packet(to, f"a{number}", "before"))
+            await database.write(partial(put_packet, id=f"a{number}", text="before"))
         loops = Loops()
         async with running([SearchIndexer(database, loops)]):
             await _until_indexed(database)
@@ -63,6 +64,4 @@ async def _until_indexed(database: Database) -> None:
 
 def _count(database: Database, word: str) -> int:
     query = parse(word)
-    return len(
-        database.read(lambda db: search.hits(db, query, READER, ("context",), None, 1000))
-    )
+    return len(database.read(lambda db: search.hits(db, query, READER, ("context",), None, 1000)))

@@ -97,7 +97,7 @@ def test_expired_mail_leaves_the_index(node: InProcessNode) -> None:
 
 def test_contracts_and_context_are_found_by_name_content_and_notes(node: InProcessNode) -> None:
     project_id = project(node)
-    at = {"projectId": project_id}
+    at: dict[str, Any] = {"projectId": project_id}
     contract = node.call(
         "cacp/contract/propose",
         ANA,
@@ -177,6 +177,6 @@ def test_it_says_that_the_index_is_not_complete(node: InProcessNode) -> None:
 
 
 @pytest.mark.parametrize("params", [{"query": "-"}, {"query": "a", "cursor": "x"}])
-def test_bad_input_is_refused(node: InProcessNode, params: dict[str, str]) -> None:
+def test_bad_input_is_refused(node: InProcessNode, params: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         node.call("cacp/search", ANA, **params)

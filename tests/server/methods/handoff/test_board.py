@@ -41,7 +41,8 @@ def test_each_party_sees_its_handoffs_by_state(node: InProcessNode) -> None:
 
 def test_the_operator_oversees_what_is_outside_teamspaces(node: InProcessNode) -> None:
     offered = node.offered()
-    node.team(ANA, "create", team="desk", name="Desk", members=[{"agent_id": BEN, "role": "executor"}])
+    members = [{"agent_id": BEN, "role": "executor"}]
+    node.team(ANA, "create", team="desk", name="Desk", members=members)
     inside = node.offered(package=package("task-2"), team="desk")
     [seen] = handoffs(node, HUMAN, operator=True)
     assert seen["handoff"]["handoffId"] == offered
@@ -58,7 +59,8 @@ def test_pages_of_handoffs(node: InProcessNode) -> None:
 
 
 def test_teamspaces_with_members_and_tasks(node: InProcessNode) -> None:
-    node.team(ANA, "create", team="desk", name="Desk", members=[{"agent_id": BEN, "role": "executor"}])
+    members = [{"agent_id": BEN, "role": "executor"}]
+    node.team(ANA, "create", team="desk", name="Desk", members=members)
     node.team(ANA, "createTask", team="desk", task_id="t1", title="Write it", agent_id=BEN)
     node.team(CLEO, "create", team="other", name="Other")
     [team] = node.call("acp/teams", BEN)["teams"]
