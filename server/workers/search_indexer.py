@@ -24,9 +24,10 @@ GATHER_SECONDS = 0.1
 IDLE_SECONDS = 5.0
 """The longest wait: another process may have queued something."""
 QUIET_PAUSE, BUSY_PAUSE = 1, 20
-"""How many times as long as a step the pause after it is, while more waits: when nobody else wrote
-meanwhile, and when others did, whose writes then wait for a step in twenty-one parts of the
-time."""
+"""How many times as long as a step the pause after it is, while more waits. After a step beside
+which more than `BUSY` other writes were made the longer pause follows, so that callers wait for
+steps in a twentieth of the time."""
+BUSY = 3
 
 
 class SearchIndexer(Service):
@@ -59,7 +60,7 @@ class SearchIndexer(Service):
             took = time.monotonic() - began
             yield None
             await asyncio.sleep(took * QUIET_PAUSE)
-            if self._database.writes > before + 1:
+            if self._database.writes - before - 1 > BUSY:
                 await asyncio.sleep(took * BUSY_PAUSE)
 
 

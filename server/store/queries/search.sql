@@ -56,7 +56,8 @@ SELECT seq, kind, project_id, entity_id FROM search_queue ORDER BY seq LIMIT :li
 DELETE FROM search_queue WHERE seq <= :seq;
 
 -- name: search_queue_length()$
-SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM search_queue;
+-- Two reads of the index: one with both would read every row.
+SELECT coalesce((SELECT max(seq) FROM search_queue) - (SELECT min(seq) FROM search_queue) + 1, 0);
 
 -- name: message_to_index(id)^
 SELECT topic, payload_json, from_agent, priority, policy_json FROM messages
