@@ -9,12 +9,12 @@ from schemas.acp_calls import Found, Held
 from schemas.base import Count, Identifier, Result, Text, Timestamp
 
 
-class ThreadsParams(ACPParams):
+class MailThreadsParams(ACPParams):
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     cursor: Identifier | None = None
 
 
-class ThreadSummary(Result):
+class MailThreadSummary(Result):
     """A thread by the last message of it that the caller may see, whose sender, recipients, state
     and time these are; `topic` is of the first. `threadId` is for acp/thread; `name` is the
     `thread_id` of its messages, which other threads may share. `messages` and `unread` count what
@@ -37,20 +37,20 @@ class ThreadSummary(Result):
     unread: Count
 
 
-class ThreadsResult(Result):
+class MailThreadsResult(Result):
     """Newest first."""
 
-    threads: list[ThreadSummary]
+    threads: list[MailThreadSummary]
     next_cursor: Identifier | None = None
 
 
-class ThreadParams(ACPParams):
+class MailThreadParams(ACPParams):
     thread_id: Identifier
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     cursor: Identifier | None = None
 
 
-class ThreadResult(Result):
+class MailThreadResult(Result):
     """The last messages of a thread, oldest first; `nextCursor` is for those before them."""
 
     thread_id: Identifier

@@ -4,7 +4,12 @@ from typing import Any
 
 import orjson
 
-from schemas.acp_threads import ThreadParams, ThreadResult, ThreadsParams, ThreadsResult
+from schemas.acp_threads import (
+    MailThreadParams,
+    MailThreadResult,
+    MailThreadsParams,
+    MailThreadsResult,
+)
 from schemas.base import present
 from schemas.plain import one_line
 from server.domain.errors import NotFound
@@ -19,8 +24,10 @@ SUMMARY_WIDTH = 200
 RECIPIENTS_SHOWN = 5
 
 
-@reads("acp/threads", ThreadsParams, ThreadsResult, access="write", wide=True, guard=LOOKING)
-def threads(ctx: Context, params: ThreadsParams) -> dict[str, Any]:
+@reads(
+    "acp/threads", MailThreadsParams, MailThreadsResult, access="write", wide=True, guard=LOOKING
+)
+def threads(ctx: Context, params: MailThreadsParams) -> dict[str, Any]:
     """List the threads of the caller's mail, newest first, each with its last message. A human's
     key also sees those with critical, gated and human-audit messages."""
     listed = mail_threads.listed(
@@ -36,7 +43,7 @@ def threads(ctx: Context, params: ThreadsParams) -> dict[str, Any]:
 
 
 def _shown(ctx: Context, thread: ListedThread) -> dict[str, Any] | None:
-    """The ThreadSummary; None when its last message has gone to the archive."""
+    """The MailThreadSummary; None when its last message has gone to the archive."""
     message = messages.find(ctx.db, thread.last)
     if message is None:
         return None
@@ -64,8 +71,8 @@ def _shown(ctx: Context, thread: ListedThread) -> dict[str, Any] | None:
     return present(shown)
 
 
-@reads("acp/thread", ThreadParams, ThreadResult, access="write", wide=True, guard=LOOKING)
-def thread(ctx: Context, params: ThreadParams) -> dict[str, Any]:
+@reads("acp/thread", MailThreadParams, MailThreadResult, access="write", wide=True, guard=LOOKING)
+def thread(ctx: Context, params: MailThreadParams) -> dict[str, Any]:
     """Return the last messages of a thread, oldest first, each with its receipts; only those that
     the caller may see, as in acp/query."""
     rows = mail_threads.seen(
