@@ -35,4 +35,6 @@ def test_each_hit_has_its_words_and_the_command_that_opens_it() -> None:
     assert "  [bold]hello" in lines, "no markup"
     assert "  cacp call acp/thread thread_id=t1" in lines
     assert lines[-1] == "There are more: --cursor 9"
-    assert [text.plain[span.start : span.end] for span in text.spans if "yellow" in span.style]
+    assert [
+        text.plain[span.start : span.end] for span in text.spans if span.style == "bold yellow"
+    ] == ["users"]

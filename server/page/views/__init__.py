@@ -6,10 +6,13 @@ from server.page.views import (
     attention,
     feature,
     graph,
+    handoffs,
     history,
+    mail,
     matrix,
     projects,
     runs,
+    search,
 )
 
 __all__ = [
@@ -18,15 +21,11 @@ __all__ = [
     "attention",
     "feature",
     "graph",
+    "handoffs",
     "history",
+    "mail",
     "matrix",
     "projects",
     "runs",
+    "search",
 ]
-__all__ = ["VIEWS", "attention", "runs"]
-from server.page.views import attention, handoffs, mail, search
-
-__all__ = ["VIEWS", "attention", "handoffs", "mail", "search"]
-from server.page.views import attention, handoffs, mail, runs, search
-
-__all__ = ["VIEWS", "attention", "handoffs", "mail", "runs", "search"]
