@@ -2,10 +2,9 @@
 `server.domain.acp.threads`)."""
 
 from collections.abc import Collection
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from schemas.acp import ACPPolicy, ACPPriority
-from server.domain.acp import policy, threads
+from server.domain.acp import threads
 from server.domain.acp.threads import Candidate, Thread
 from server.domain.agents import identity
 from server.methods.base import Context
@@ -66,8 +65,7 @@ def spoken(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
         messages.put_thread(ctx.db, joined.id, joined.name, joined.thread)
     party = messages.party(ctx.db, joined.id, sender)
     messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop), message.id)
-    meant = ACPPolicy.model_validate_json(message.policy_json)
-    if policy.is_open_to_humans(meant, cast(ACPPriority, message.priority)):
+    if messages.is_open_to_humans(message):
         messages.put_open(ctx.db, joined.id, message.id)
 
 

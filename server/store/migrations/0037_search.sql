@@ -13,29 +13,17 @@ CREATE TABLE search_docs (
 );
 CREATE UNIQUE INDEX search_docs_by_entity ON search_docs (entity_id, project_id, kind);
 
--- Each write of a document adds a row, in its own transaction; a worker indexes what it names.
+-- Each write of a document adds a row, in its own transaction; a worker indexes what it names. For new
+-- and expired mail the store does it (server/store/messages.py): a trigger makes SQLite keep a copy of
+-- each page that the statement changes, and a message has many indexes.
 CREATE TABLE search_queue (
     seq        INTEGER PRIMARY KEY,
     kind       TEXT NOT NULL,
     project_id TEXT NOT NULL,
     entity_id  TEXT NOT NULL
 );
-
-CREATE TRIGGER search_message_added AFTER INSERT ON messages BEGIN
-    INSERT INTO search_queue (kind, project_id, entity_id) VALUES ('mail', '', NEW.id);
-END;
-CREATE TRIGGER search_message_expired AFTER UPDATE OF status ON messages
-WHEN NEW.status = 'expired' BEGIN
-    INSERT INTO search_queue (kind, project_id, entity_id) VALUES ('mail', '', NEW.id);
-END;
 CREATE TRIGGER search_message_removed AFTER DELETE ON messages BEGIN
     INSERT INTO search_queue (kind, project_id, entity_id) VALUES ('mail', '', OLD.id);
-END;
--- A recipient that a message gets later, from another node.
-CREATE TRIGGER search_recipient_added AFTER INSERT ON delivery_log
-WHEN EXISTS (SELECT 1 FROM search_docs
-             WHERE entity_id = NEW.message_id AND project_id = '' AND kind = 'mail') BEGIN
-    INSERT INTO search_queue (kind, project_id, entity_id) VALUES ('mail', '', NEW.message_id);
 END;
 CREATE TRIGGER search_packet_added AFTER INSERT ON packets BEGIN
     INSERT INTO search_queue (kind, project_id, entity_id)

@@ -49,6 +49,9 @@ SELECT kind, project_id, entity_id FROM (
     SELECT 'mail', '', id, CAST(strftime('%s', created_at) AS INTEGER) * 1000000 FROM messages
 ) ORDER BY stamp;
 
+-- name: queue_message_for_search(id)!
+INSERT INTO search_queue (kind, project_id, entity_id) VALUES ('mail', '', :id);
+
 -- name: search_queue_head(limit)
 SELECT seq, kind, project_id, entity_id FROM search_queue ORDER BY seq LIMIT :limit;
 

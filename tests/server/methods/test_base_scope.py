@@ -38,6 +38,7 @@ Json = dict[str, Any]
 MARK = "ofthesecondproject"
 """In every name, id and content that is not of the caller's project."""
 PEER = {"source_agent": "x"}
+MAIL_LISTS = ("query", "threads", "handoffs", "teams", "approvals", "deadLetters", "channels")
 REPO_GIVEN = {"name": "more", "role": "r", "language": "l"}
 PACKET = {"from_repo": "r", "from_agent": "a", "timestamp": "2026-01-01T00:00:00Z", "content": {}}
 FILE = inline(b"content", "file.txt")
@@ -172,8 +173,8 @@ NODE: dict[str, Json] = {
     "acp/status": {"to": [FRONTEND_AGENT], "state": "update", "summary": "s"},
     "acp/inbox": {"show": "all"},
     "acp/ack": {"message_ids": ["message"]},
-    **{f"acp/{name}": {} for name in ("query", "threads", "handoffs", "teams", "approvals")},
-    **{f"acp/{name}": {} for name in ("deadLetters", "unsubscribe", "channels")},
+    **{f"acp/{name}": {} for name in MAIL_LISTS},
+    "acp/unsubscribe": {},
     "acp/thread": {"thread_id": "nothing"},
     "acp/approve": {"message_id": "message", "decision": "approve"},
     "acp/replay": {"message_id": "message"},

@@ -10,7 +10,7 @@ from schemas.base import iso
 from server.auth.authenticator import Caller
 from server.domain.errors import Forbidden, InvalidInput, NotFound
 from server.methods import METHODS
-from server.store import search
+from server.store import messages, search
 from tests.support.in_process_node import ANA, BEN, CLEO, HOUR, HUMAN, InProcessNode
 
 
@@ -90,7 +90,7 @@ def test_expired_mail_leaves_the_index(node: InProcessNode) -> None:
     expires = iso(node.now + HOUR)
     message_id = send(node, "The invoice endpoint is ready", expires_at=expires)
     assert len(find(node, BEN, "invoice")) == 1
-    node.run(lambda ctx: ctx.db.execute("UPDATE messages SET status = 'expired'"))
+    node.run(lambda ctx: messages.put_status(ctx.db, message_id, "expired", iso(node.now)))
     assert find(node, BEN, "invoice") == []
     assert node.rows("SELECT * FROM search_docs WHERE entity_id = ?", message_id) == []
 
