@@ -170,8 +170,8 @@ def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int, last:
     db.execute(_PUT_HEARD, (thread, address, hop, last))
 
 
-def is_open_to_humans(message: MessageRow) -> bool:
-    """As `policy.is_open_to_humans`, read from the row as the queries read it."""
+def row_is_open_to_humans(message: MessageRow) -> bool:
+    """As `is_open_to_humans`, read from the row as the queries read it."""
     return (
         message.priority == "critical"
         or '"human-audit"' in message.policy_json

@@ -1,8 +1,8 @@
 """Full-text search over mail, context packets and contracts, with SQLite's FTS5.
 
 Every write of a document adds its key to a queue, in the same transaction: triggers do it, for new
-and expired mail the store does, which costs less. A worker (`server.workers.search_indexer`) indexes what
-is in the queue, in small steps. The index is derived: `rebuild` makes it anew.
+and expired mail the store does, which costs less. A worker (`server.workers.search_indexer`)
+indexes what is in the queue, in small steps. The index is derived: `rebuild` makes it anew.
 
 The index holds no text of its own. `search_docs` has what was indexed, which must be given to it
 again when it is removed. Each document has words that say who may read it (its scope), so that a

@@ -65,7 +65,7 @@ def spoken(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
         messages.put_thread(ctx.db, joined.id, joined.name, joined.thread)
     party = messages.party(ctx.db, joined.id, sender)
     messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop), message.id)
-    if messages.is_open_to_humans(message):
+    if messages.row_is_open_to_humans(message):
         messages.put_open(ctx.db, joined.id, message.id)
 
 

@@ -55,10 +55,8 @@ PROJECT: dict[str, Json] = {
     "cacp/contract/respond": {"contractId": "contract", "action": "agree"},
     "cacp/contract/update": {"contractId": "contract", "content": {}},
     "cacp/contract/get": {"contractId": "contract", "includeHistory": True},
-    "cacp/contract/list": {},
     "cacp/contract/timeline": {"contractId": "contract"},
     "cacp/contract/overview": {"contractId": "contract", "includeHistory": True},
-    "cacp/contract/conflicts": {},
     "cacp/context/share": {
         "type": "decision",
         "content": {},
@@ -87,10 +85,6 @@ PROJECT: dict[str, Json] = {
     "cacp/run/get": {"runId": "run"},
     "cacp/file/share": {"file": FILE, "relatedContracts": ["contract"]},
     "cacp/file/request": {"description": "d"},
-    "cacp/file/listRequests": {},
-    "cacp/project/archive": {},
-    "cacp/project/unarchive": {},
-    "cacp/project/delete": {},
     "cacp/repo/release": {"repoName": "r"},
     "cacp/repo/reassign": {"repoName": "r", "agentId": "a"},
     "cacp/project/syncState": PEER | {"state": {"project_id": "project"}},
@@ -140,6 +134,8 @@ PROJECT: dict[str, Json] = {
         "signature": {"node": "n", "value": "v"},
     },
     "cacp/sync/file": PEER | {"fileId": "file", "sha256": "0" * 64},
+    **{f"cacp/{name}": {} for name in ("contract/list", "contract/conflicts", "file/listRequests")},
+    **{f"cacp/{name}": {} for name in ("project/archive", "project/unarchive", "project/delete")},
 }
 """Asked of the caller's own project alone. The params beside `projectId`; what is named as the kind
 of a thing stands for the id of one."""
