@@ -126,6 +126,7 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
             # A database of an earlier release doesn't have this table yet.
             if schema.state == "ok":
                 yield doctor_database.undelivered_check(db)
+                yield doctor_database.search_check(db)
                 yield operator_check(db, path)
             yield from peer_checks(db, settings)
     except sqlite3.Error as error:

@@ -147,5 +147,19 @@ def undelivered_check(db: sqlite3.Connection) -> DoctorCheck:
     )
 
 
+def search_check(db: sqlite3.Connection) -> DoctorCheck:
+    """Whether the index of full-text search is sound and complete."""
+    from server.store import search
+
+    damage = search.damage(db)
+    if damage is not None:
+        remedy = "`cacp reindex` builds it anew; nothing is lost with it"
+        return DoctorCheck("search", "warning", f"the index is damaged: {damage}", remedy)
+    waiting = search.waiting(db)
+    if waiting or not search.is_ready(db):
+        return DoctorCheck("search", "ok", f"about {waiting:,} documents are not indexed yet")
+    return DoctorCheck("search", "ok", "everything is indexed")
+
+
 def _messages(count: int) -> str:
     return f"{count} message{'' if count == 1 else 's'}"

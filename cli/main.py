@@ -26,6 +26,7 @@ from cli.next import next_
 from cli.open import open_
 from cli.openrpc import openrpc
 from cli.runs import runs
+from cli.search import reindex, search
 from cli.serve import serve
 from cli.show import contracts, projects, show, status
 from cli.storage import backup, export
@@ -58,6 +59,7 @@ app.command(rich_help_panel=INSPECT)(graph)
 app.command(rich_help_panel=INSPECT)(diff)
 app.command(rich_help_panel=INSPECT)(runs)
 app.command(rich_help_panel=INSPECT)(activity)
+app.command(rich_help_panel=INSPECT)(search)
 app.command(rich_help_panel=INSPECT)(watch)
 app.command(rich_help_panel=INSPECT)(discover)
 app.command(rich_help_panel=CALL, cls=CallCommand)(call)
@@ -80,6 +82,7 @@ app.command(rich_help_panel=OPERATE)(register)
 app.command(rich_help_panel=OPERATE)(known)
 app.command(rich_help_panel=OPERATE)(backup)
 app.command(rich_help_panel=OPERATE)(export)
+app.command(rich_help_panel=OPERATE)(reindex)
 app.add_typer(acp.app, rich_help_panel=OPERATE)
 app.add_typer(keys.app, rich_help_panel=OPERATE)
 app.add_typer(tokens.app, rich_help_panel=OPERATE)

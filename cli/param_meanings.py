@@ -48,6 +48,7 @@ MEANINGS = {
     "percent_complete": "How much is done, 0 to 100",
     "protocol": "The protocol of the messages",
     "purpose": "What it is for, in a sentence",
+    "query": 'Words to search for; also "a phrase", beginnings as pay*, and -word for without',
     "question": "What you want to know",
     "rationale": "Why it was decided so",
     "reason": "Why, in one line",

@@ -54,6 +54,7 @@ from server.workers.content_audit import ContentAudit
 from server.workers.handoff_worker import HandoffWorker
 from server.workers.mail_sweeper import MailSweeper
 from server.workers.push_worker import PushTransport, PushWorker
+from server.workers.search_indexer import SearchIndexer
 from server.workers.sure_time import SureTime
 from server.workers.wake_command import WakeCommands
 from server.workers.webhook import ANSWER_MAX, Webhooks
@@ -151,6 +152,7 @@ class _Parts:
             self.push_worker,
             HandoffWorker(settings, database, node, loops),
             self.audit,
+            SearchIndexer(database, loops),
             self.mcp,
             self.live,
         )

@@ -19,6 +19,7 @@ from server.methods.cacp import (  # isort: skip
     thread_run,
     agent_keys,
     activity,
+    search,
 )
 from server.methods.sync import (  # isort: skip
     entity_sync,
@@ -34,11 +35,13 @@ from server.methods.handoff import (  # isort: skip
     actions,
     forwarded,
     team,
+    board,
 )
 from server.methods.acp import (  # isort: skip
     send,
     inbox,
     query,
+    mail_threads,
 )
 from server.methods.handoff import human_gate  # isort: skip
 from server.methods.acp import (  # isort: skip
@@ -61,6 +64,7 @@ __all__ = [
     "attention",
     "attention_overview",
     "bans",
+    "board",
     "channels",
     "context",
     "contract",
@@ -78,6 +82,7 @@ __all__ = [
     "inbox",
     "lease",
     "lifecycle",
+    "mail_threads",
     "project",
     "project_board",
     "project_history",
@@ -88,6 +93,7 @@ __all__ = [
     "remote_mail",
     "repo",
     "rpc",
+    "search",
     "send",
     "session_claim",
     "team",

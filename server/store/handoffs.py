@@ -227,19 +227,21 @@ def listed(
 ) -> list[Handoff]:
     """Handoffs of an agent, the newest first. `everything`: whoever their parties are;
     `as_coordinator`: all outside teamspaces, except drafts."""
-    rows = SQL.handoffs_of(
-        db,
-        agent=agent,
-        as_sender=int(as_sender),
-        as_receiver=int(as_receiver),
-        as_coordinator=int(as_coordinator),
-        everything=int(everything),
-        team=team,
-        task_id=task_id,
-        status=status,
-        before=before,
-        limit=limit,
-    )
+    asked = {
+        "agent": agent,
+        "as_sender": int(as_sender),
+        "as_receiver": int(as_receiver),
+        "as_coordinator": int(as_coordinator),
+        "everything": int(everything),
+        "team": team,
+        "task_id": task_id,
+        "before": before,
+        "limit": limit,
+    }
+    if status is None:
+        rows = SQL.handoffs_of(db, **asked)
+    else:
+        rows = SQL.handoffs_in_state(db, status=status, **asked)
     return [handoff for (handoff_id,) in rows if (handoff := find(db, handoff_id)) is not None]
 
 

@@ -14,6 +14,7 @@ from server.store.sql import SQL, plain
 
 # On the hot path.
 _INSERT = plain(SQL.insert_message)
+_QUEUE = plain(SQL.queue_message_for_search)
 _THREAD = plain(SQL.thread)
 _PUT_THREAD = plain(SQL.put_thread)
 _PARTY = plain(SQL.thread_party)
@@ -52,6 +53,7 @@ class MessageRow(NamedTuple):
 def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thread: str) -> None:
     """Insert a message into the thread with this id."""
     db.execute(_INSERT, (*message, payload_bytes, thread))
+    queue_for_search(db, message.id)
     attention_index.note_message(
         db,
         message.id,
@@ -60,6 +62,12 @@ def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thre
         message.reply_to,
         message.payload_json,
     )
+
+
+def queue_for_search(db: sqlite3.Connection, message_id: str) -> None:
+    """Have a message indexed for full-text search: it is new, has expired or got a recipient
+    later."""
+    db.execute(_QUEUE, (message_id,))
 
 
 def find(db: sqlite3.Connection, message_id: str) -> MessageRow | None:
@@ -77,6 +85,8 @@ def is_open_to_humans(db: sqlite3.Connection, message_id: str) -> bool:
 
 def put_status(db: sqlite3.Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:
     SQL.put_message_status(db, id=message_id, status=status, updated_at=now)
+    if status == "expired":
+        queue_for_search(db, message_id)
 
 
 def put_sequence(db: sqlite3.Connection, message_id: str, sequence: int, now: str) -> None:
@@ -148,13 +158,30 @@ def party(db: sqlite3.Connection, thread: str, address: str) -> ThreadParty:
     return ThreadParty(*row) if row else ThreadParty()
 
 
-def put_party(db: sqlite3.Connection, thread: str, address: str, party: ThreadParty) -> None:
-    db.execute(_PUT_PARTY, (thread, address, *party))
+def put_party(
+    db: sqlite3.Connection, thread: str, address: str, party: ThreadParty, last: str
+) -> None:
+    """Record what a party has done in a thread; `last` is the message that it has sent."""
+    db.execute(_PUT_PARTY, (thread, address, *party, last))
 
 
-def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int) -> None:
-    """Record that the agent got a message with this hop from another party."""
-    db.execute(_PUT_HEARD, (thread, address, hop))
+def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int, last: str) -> None:
+    """Record that the agent got the message `last`, with this hop, from another party."""
+    db.execute(_PUT_HEARD, (thread, address, hop, last))
+
+
+def row_is_open_to_humans(message: MessageRow) -> bool:
+    """As `is_open_to_humans`, read from the row as the queries read it."""
+    return (
+        message.priority == "critical"
+        or '"human-audit"' in message.policy_json
+        or '"required"' in message.policy_json
+    )
+
+
+def put_open(db: sqlite3.Connection, thread: str, last: str) -> None:
+    """Record that the message `last` of the thread is open to humans."""
+    SQL.put_open_in_thread(db, thread=thread, last_open=last)
 
 
 def spoke(db: sqlite3.Connection, thread: str, address: str) -> bool:

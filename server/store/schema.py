@@ -172,9 +172,13 @@ def _run(sql: str, connection: sqlite3.Connection) -> None:
     """Run the statements, which may call digest_of_parties(BODY) for the digest in a version's
     key."""
     connection.create_function("digest_of_parties", 1, _digest_of_parties, deterministic=True)
-    bare = re.sub(r"--[^\n]*", "", sql)
-    for statement in filter(None, (part.strip() for part in bare.split(";"))):
-        connection.execute(statement)
+    statement = ""
+    for part in re.sub(r"--[^\n]*", "", sql).split(";"):
+        # The statements within a trigger end with a semicolon too.
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
 
 
 def _digest_of_parties(body: str) -> str:

@@ -80,6 +80,11 @@ def of_agent(db: sqlite3.Connection, agent_id: str) -> list[tuple[str, str, str,
     return list(SQL.teams_of(db, agent_id=agent_id))
 
 
+def every(db: sqlite3.Connection) -> list[str]:
+    """The names of all teamspaces."""
+    return [team for (team,) in SQL.teams_of_everyone(db)]
+
+
 def is_coordinator(db: sqlite3.Connection, agent_id: str) -> bool:
     """Whether the agent coordinates any active teamspace."""
     return bool(SQL.coordinates_any(db, agent_id=agent_id))

@@ -100,6 +100,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp peers list": [],
         "cacp projects": [],
         "cacp runs": [],
+        "cacp search": ["why"],
         "cacp send": [FRONTEND_AGENT, "-m", "casing"],
         "cacp show": [contract],
         "cacp matrix": [team.project],

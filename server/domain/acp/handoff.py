@@ -49,6 +49,15 @@ UNDER_SLA: tuple[HandoffStatus, ...] = ("accepted", "activated")
 """States in which the receiver has accepted and not yet completed (§7.2 rule 5)."""
 
 
+TAKEN_OVER: tuple[HandoffStatus, ...] = ("accepted", "activated", "completed", "closed")
+"""States in which the receiver has the task, or had it to the end."""
+
+
+def owner_of(status: HandoffStatus, from_agent: str, to_agent: str) -> str:
+    """Who has the task of a handoff in this state: its sender until the receiver has taken it."""
+    return to_agent if status in TAKEN_OVER else from_agent
+
+
 @dataclass(frozen=True, slots=True)
 class HandoffRules:
     """The operator's settings for handoffs."""

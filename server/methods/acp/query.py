@@ -36,10 +36,11 @@ def query(ctx: Context, params: QueryParams) -> dict[str, Any]:
         limit=params.limit + 1,
     )
     page, more = page_of(rows, params.limit, lambda row: row.id)
-    return {"messages": [_with_receipts(ctx, row) for row in page], **more}
+    return {"messages": [with_receipts(ctx, row) for row in page], **more}
 
 
-def _with_receipts(ctx: Context, message: MessageRow) -> dict[str, Any]:
+def with_receipts(ctx: Context, message: MessageRow) -> dict[str, Any]:
+    """A message with its receipts, as `Found`."""
     shown = {
         "message": messages.envelope(message),
         "receipts": mailboxes.receipts(ctx.db, message.id),

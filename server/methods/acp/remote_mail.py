@@ -170,6 +170,7 @@ def _put_in_boxes(
         delivery.announce(ctx, row, address)
         thread.heard(ctx, messages.thread_of(ctx.db, row.id), row, address)
         _note_handoff(ctx, letter, address)
+    messages.queue_for_search(ctx.db, row.id)
 
 
 def _archived(

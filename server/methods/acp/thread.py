@@ -64,10 +64,12 @@ def spoken(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
     if joined.id == message.id:
         messages.put_thread(ctx.db, joined.id, joined.name, joined.thread)
     party = messages.party(ctx.db, joined.id, sender)
-    messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop))
+    messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop), message.id)
+    if messages.row_is_open_to_humans(message):
+        messages.put_open(ctx.db, joined.id, message.id)
 
 
 def heard(ctx: Context, thread_id: str, message: MessageRow, address: str) -> None:
     """Record in the thread that a recipient got this message, which its next message answers."""
     if address != identity(message.from_agent):
-        messages.put_heard(ctx.db, thread_id, address, message.hop)
+        messages.put_heard(ctx.db, thread_id, address, message.hop, message.id)

@@ -48,14 +48,14 @@ def _create(ctx: Context, params: TeamParams) -> dict[str, Any]:
         teams.put_member(ctx.db, name, address, role)
         if address != creator:
             _log(ctx, name, "roles", "addMember", agent_id=address, role=role)
-    return _shown(ctx, name)
+    return manifest_of(ctx, name)
 
 
 def _close(ctx: Context, params: TeamParams) -> dict[str, Any]:
     name, _ = _entitled(ctx, params, "close_team")
     teams.close(ctx.db, name, ctx.stamp)
     _log(ctx, name, "roles", "close", detail=params.detail)
-    return _shown(ctx, name)
+    return manifest_of(ctx, name)
 
 
 def _add_member(ctx: Context, params: TeamParams) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _put_role(ctx: Context, name: str, address: str, params: TeamParams) -> dict
     teams.put_member(ctx.db, name, address, params.role)
     detail = params.detail
     _log(ctx, name, "roles", params.action, agent_id=address, role=params.role, detail=detail)
-    return _shown(ctx, name)
+    return manifest_of(ctx, name)
 
 
 def _remove_member(ctx: Context, params: TeamParams) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _remove_member(ctx: Context, params: TeamParams) -> dict[str, Any]:
     authority.check_still_coordinated(left)
     teams.drop_member(ctx.db, name, address)
     _log(ctx, name, "roles", "removeMember", agent_id=address, detail=params.detail)
-    return _shown(ctx, name)
+    return manifest_of(ctx, name)
 
 
 # --- tasks --------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def _noted(ctx: Context, params: TeamParams, log: str, **line: Any) -> dict[str,
     if authority.role_of(members, ctx.caller.agent_id) is None:
         raise _no_team(params.team)
     _log(ctx, str(params.team), log, params.action, task_id=params.task_id, **line)
-    return _shown(ctx, str(params.team))
+    return manifest_of(ctx, str(params.team))
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ def _noted(ctx: Context, params: TeamParams, log: str, **line: Any) -> dict[str,
 
 def _get(ctx: Context, params: TeamParams) -> dict[str, Any]:
     name = _seen(ctx, params)
-    tasks = [_task_shown(task) for task in teams.tasks(ctx.db, name)]
-    return _shown(ctx, name) | {"tasks": tasks}
+    tasks = [task_shown(task) for task in teams.tasks(ctx.db, name)]
+    return manifest_of(ctx, name) | {"tasks": tasks}
 
 
 def _list(ctx: Context, params: TeamParams) -> dict[str, Any]:
@@ -326,7 +326,7 @@ def _task_done(ctx: Context, name: str, params: TeamParams, **line: Any) -> dict
     )
     task = teams.task(ctx.db, str(params.task_id))
     assert task is not None
-    return _shown(ctx, name) | {"task": _task_shown(task)}
+    return manifest_of(ctx, name) | {"task": task_shown(task)}
 
 
 def _log(ctx: Context, name: str, log: str, event: str, **line: Any) -> None:
@@ -335,7 +335,7 @@ def _log(ctx: Context, name: str, log: str, event: str, **line: Any) -> None:
     ctx.record("teamspace", name, None, event)
 
 
-def _shown(ctx: Context, name: str) -> dict[str, Any]:
+def manifest_of(ctx: Context, name: str) -> dict[str, Any]:
     teamspace = teams.find(ctx.db, name)
     assert teamspace is not None
     manifest = {
@@ -356,7 +356,7 @@ def _shown(ctx: Context, name: str) -> dict[str, Any]:
     return {"manifest": manifest}
 
 
-def _task_shown(task: TaskRow) -> dict[str, Any]:
+def task_shown(task: TaskRow) -> dict[str, Any]:
     owned = task.owned
     shown = {
         "taskId": task.task_id,

@@ -45,11 +45,14 @@ def get(ctx: Context, params: HandoffParams) -> dict[str, Any]:
 def history(ctx: Context, params: HandoffParams) -> dict[str, Any]:
     case = visible(ctx, params)
     shown = answer(ctx, case)
-    shown["history"] = [_event(event) for event in handoffs.events(ctx.db, case.handoff.handoff_id)]
+    shown["history"] = [
+        event_shown(event) for event in handoffs.events(ctx.db, case.handoff.handoff_id)
+    ]
     return shown
 
 
-def _event(event: HandoffHistoryRow) -> dict[str, Any]:
+def event_shown(event: HandoffHistoryRow) -> dict[str, Any]:
+    """The HandoffEvent object."""
     shown = {
         "seq": event.seq,
         "step": event.step,

@@ -7,10 +7,13 @@ from server.page.views import (
     contract,
     feature,
     graph,
+    handoffs,
     history,
+    mail,
     matrix,
     projects,
     runs,
+    search,
 )
 
 __all__ = [
@@ -20,8 +23,11 @@ __all__ = [
     "contract",
     "feature",
     "graph",
+    "handoffs",
     "history",
+    "mail",
     "matrix",
     "projects",
     "runs",
+    "search",
 ]

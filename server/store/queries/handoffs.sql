@@ -42,7 +42,7 @@ WHERE h.task_id = :task_id
   AND p.at > coalesce((SELECT t.assigned_at FROM tasks AS t WHERE t.task_id = :task_id), 0)
 ORDER BY p.seq DESC;
 
--- name: handoffs_of(agent, as_sender, as_receiver, as_coordinator, everything, team, task_id, status, before, limit)
+-- name: handoffs_of(agent, as_sender, as_receiver, as_coordinator, everything, team, task_id, before, limit)
 SELECT h.id
 FROM handoffs h JOIN handoff_control c ON c.handoff_id = h.id
 WHERE h.id < :before
@@ -52,7 +52,19 @@ WHERE h.id < :before
        OR (:as_receiver = 1 AND h.to_agent = :agent AND h.status <> 'draft'))
   AND (:team IS NULL OR c.team = :team)
   AND (:task_id IS NULL OR h.task_id = :task_id)
-  AND (:status IS NULL OR h.status = :status)
+ORDER BY h.id DESC LIMIT :limit;
+
+-- name: handoffs_in_state(agent, as_sender, as_receiver, as_coordinator, everything, team, task_id, status, before, limit)
+-- As `handoffs_of`, by the index of states.
+SELECT h.id
+FROM handoffs h JOIN handoff_control c ON c.handoff_id = h.id
+WHERE h.status = :status AND h.id < :before
+  AND (:everything = 1
+       OR (:as_coordinator = 1 AND c.team IS NULL AND h.status <> 'draft')
+       OR (:as_sender = 1 AND h.from_agent = :agent)
+       OR (:as_receiver = 1 AND h.to_agent = :agent AND h.status <> 'draft'))
+  AND (:team IS NULL OR c.team = :team)
+  AND (:task_id IS NULL OR h.task_id = :task_id)
 ORDER BY h.id DESC LIMIT :limit;
 
 -- name: unapproved_handoffs(after, limit)

@@ -61,15 +61,20 @@ ON CONFLICT (thread_id) DO UPDATE SET sequence = excluded.sequence;
 -- name: thread_party(thread, address)^
 SELECT said, heard, sent FROM thread_parties WHERE thread_id = :thread AND address = :address;
 
--- name: put_thread_party(thread, address, said, heard, sent)!
-INSERT INTO thread_parties (thread_id, address, said, heard, sent)
-VALUES (:thread, :address, :said, :heard, :sent)
+-- name: put_thread_party(thread, address, said, heard, sent, last)!
+INSERT INTO thread_parties (thread_id, address, said, heard, sent, last)
+VALUES (:thread, :address, :said, :heard, :sent, :last)
 ON CONFLICT (thread_id, address) DO UPDATE SET said = excluded.said, heard = excluded.heard,
-                                               sent = excluded.sent;
+                                               sent = excluded.sent,
+                                               last = max(coalesce(last, ''), excluded.last);
 
--- name: put_heard_in_thread(thread, address, hop)!
-INSERT INTO thread_parties (thread_id, address, heard) VALUES (:thread, :address, :hop)
-ON CONFLICT (thread_id, address) DO UPDATE SET heard = max(coalesce(heard, 0), excluded.heard);
+-- name: put_heard_in_thread(thread, address, hop, last)!
+INSERT INTO thread_parties (thread_id, address, heard, last) VALUES (:thread, :address, :hop, :last)
+ON CONFLICT (thread_id, address) DO UPDATE SET heard = max(coalesce(heard, 0), excluded.heard),
+                                               last = max(coalesce(last, ''), excluded.last);
+
+-- name: put_open_in_thread(last_open, thread)!
+UPDATE threads SET last_open = max(coalesce(last_open, ''), :last_open) WHERE thread_id = :thread;
 
 -- name: spoke_in_thread(thread, address)$
 SELECT 1 FROM messages AS m

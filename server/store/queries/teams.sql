@@ -24,6 +24,9 @@ SELECT t.team, t.name, t.status, m.role
 FROM team_members m JOIN teamspaces t ON t.team = m.team
 WHERE m.agent_id = :agent_id ORDER BY t.team LIMIT 1000;
 
+-- name: teams_of_everyone()
+SELECT team FROM teamspaces ORDER BY team LIMIT 1000;
+
 -- name: coordinates_any(agent_id)$
 SELECT count(*) FROM team_members m JOIN teamspaces t ON t.team = m.team
 WHERE m.agent_id = :agent_id AND m.role = 'coordinator' AND t.status = 'active';

@@ -179,6 +179,7 @@ PEERS_AT_THEIR_WORD = ("unknown_peer", *("not_a_peer",) * 3, "source_agent_misma
 
 EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/attention/list": MEMBERS,
+    "cacp/search": ALL,
     "cacp/project/create": ALL,
     "cacp/project/join": ("ok", *("other_repo",) * 3, "ok"),
     "cacp/project/get": ALL,
@@ -254,6 +255,10 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "acp/inbox": ALL,
     "acp/ack": ALL,
     "acp/query": ALL,
+    "acp/threads": ALL,
+    "acp/thread": PARTIES,
+    "acp/handoffs": ALL,
+    "acp/teams": ALL,
     "acp/approve": HUMANS,
     "acp/approvals": HUMANS,
     "acp/deadLetters": ALL,

@@ -38,6 +38,7 @@ Json = dict[str, Any]
 MARK = "ofthesecondproject"
 """In every name, id and content that is not of the caller's project."""
 PEER = {"source_agent": "x"}
+MAIL_LISTS = ("query", "threads", "handoffs", "teams", "approvals", "deadLetters", "channels")
 REPO_GIVEN = {"name": "more", "role": "r", "language": "l"}
 PACKET = {"from_repo": "r", "from_agent": "a", "timestamp": "2026-01-01T00:00:00Z", "content": {}}
 FILE = inline(b"content", "file.txt")
@@ -46,8 +47,6 @@ PROJECT: dict[str, Json] = {
     "cacp/project/join": {"repoName": FRONTEND},
     **{f"cacp/project/{name}": {} for name in ("get", "board", "timeline", "stateAt")},
     "cacp/project/matrix": {"missing": True},
-    "cacp/project/get": {},
-    **{f"cacp/project/{name}": {} for name in ("board", "timeline", "stateAt", "matrix")},
     "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},
@@ -55,11 +54,9 @@ PROJECT: dict[str, Json] = {
     "cacp/contract/respond": {"contractId": "contract", "action": "agree"},
     "cacp/contract/update": {"contractId": "contract", "content": {}},
     "cacp/contract/get": {"contractId": "contract", "includeHistory": True},
-    "cacp/contract/list": {},
     "cacp/contract/timeline": {"contractId": "contract"},
     "cacp/contract/overview": {"contractId": "contract", "includeHistory": True},
     "cacp/contract/diff": {"contractId": "contract"},
-    "cacp/contract/conflicts": {},
     "cacp/context/share": {
         "type": "decision",
         "content": {},
@@ -88,8 +85,6 @@ PROJECT: dict[str, Json] = {
     "cacp/run/get": {"runId": "run"},
     "cacp/file/share": {"file": FILE, "relatedContracts": ["contract"]},
     "cacp/file/request": {"description": "d"},
-    "cacp/file/listRequests": {},
-    **{f"cacp/project/{name}": {} for name in ("archive", "unarchive", "delete")},
     "cacp/repo/release": {"repoName": "r"},
     "cacp/repo/reassign": {"repoName": "r", "agentId": "a"},
     "cacp/project/syncState": PEER | {"state": {"project_id": "project"}},
@@ -139,10 +134,13 @@ PROJECT: dict[str, Json] = {
         "signature": {"node": "n", "value": "v"},
     },
     "cacp/sync/file": PEER | {"fileId": "file", "sha256": "0" * 64},
+    **{f"cacp/{name}": {} for name in ("contract/list", "contract/conflicts", "file/listRequests")},
+    **{f"cacp/{name}": {} for name in ("project/archive", "project/unarchive", "project/delete")},
 }
 """Asked of the caller's own project alone. The params beside `projectId`; what is named as the kind
 of a thing stands for the id of one."""
 OWN: dict[str, Json] = {
+    "cacp/search": {"query": MARK},
     "cacp/project/list": {},
     "cacp/activity/list": {"spans": 20},
     "cacp/attention/list": {},
@@ -171,15 +169,13 @@ NODE: dict[str, Json] = {
     "acp/status": {"to": [FRONTEND_AGENT], "state": "update", "summary": "s"},
     "acp/inbox": {"show": "all"},
     "acp/ack": {"message_ids": ["message"]},
-    "acp/query": {},
+    **{f"acp/{name}": {} for name in MAIL_LISTS},
+    "acp/unsubscribe": {},
+    "acp/thread": {"thread_id": "nothing"},
     "acp/approve": {"message_id": "message", "decision": "approve"},
-    "acp/approvals": {},
-    "acp/deadLetters": {},
     "acp/replay": {"message_id": "message"},
     "acp/claim": {"session_id": "s"},
     "acp/subscribe": {"url": "http://127.0.0.1:1"},
-    "acp/unsubscribe": {},
-    "acp/channels": {},
     "acp/sync/agents": PEER | {"listed": []},
     "acp/sync/mail": PEER,
 }

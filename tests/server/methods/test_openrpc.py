@@ -124,7 +124,6 @@ AT_A_GLANCE: dict[str, Any] = {
     "run/list": {},
     "run/get": {"runId": "r"},
     "agent/list": {"limit": 2},
-    "project/graph": {},
     "project/board": {"limit": 5},
     "project/timeline": {"limit": 5},
     "project/stateAt": {"change": 2},
@@ -186,8 +185,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     run = {"runId": "r", "startedAt": "2026-01-01T00:00:00Z", "counts": {"DONE": 1}}
     call("run/report", **run, status="COMPLETED")
     call("project/graph", contractId=at["contractId"])
-    call("run/list")
-    call("run/get", runId="r")
+    call("search", query="q", kinds=["context"])
     call("project/list", limit=2)
     for name, params in AT_A_GLANCE.items():
         call(name, **params)
