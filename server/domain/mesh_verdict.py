@@ -100,9 +100,9 @@ def _judged(nodes: Sequence[NodeCompared]) -> tuple[State, str]:
     return "equal", f"The mesh is equal: all {len(nodes) + 1} nodes hold the same"
 
 
-def _about(nodes: Sequence[NodeCompared], one: str, many: str) -> str:
+def _about(nodes: Sequence[NodeCompared], singular: str, plural: str) -> str:
     names = _some([short_name(node.agent_id) for node in nodes])
-    return names and f"{names} {one if len(nodes) == 1 else many}"
+    return names and f"{names} {singular if len(nodes) == 1 else plural}"
 
 
 def _limits(foreign: int, deferred: int) -> list[str]:

@@ -187,6 +187,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     for name, params in AT_A_GLANCE.items():
         call(name, **params)
     call("agent/list", limit=2)
+    call("agent/overview", query="a")
     call("project/list", limit=2, summary=True)
     call("project/archive")
     call("project/unarchive")
