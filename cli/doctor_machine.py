@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cli.doctor_check import DoctorCheck, State
+from server.domain.doctor_check import DoctorCheck, State
 
 LOW_DISK = 1_000_000_000
 NO_DISK = 100 * 1024 * 1024

@@ -12,13 +12,13 @@ from server.store.sql import SQL
 
 
 class ActiveKeys(NamedTuple):
-    """The newest active key of an agent, how many it has, and whether one of them is a human's.
+    """The newest active key of an agent, how many are active, and whether one of them is a human's.
     `projects` is the number of projects that the newest is limited to, 0 for no limit."""
 
     trust: KeyTrust
     created_at: int
     projects: int
-    count: int
+    active: int
     human: bool
 
 
@@ -46,7 +46,7 @@ def active_keys(db: sqlite3.Connection) -> dict[str, ActiveKeys]:
             trust,
             created_at,
             projects,
-            count=1 + (before.count if before else 0),
+            active=1 + (before.active if before else 0),
             human=bool(human) or bool(before and before.human),
         )
     return known

@@ -103,7 +103,7 @@ def _key(key: ActiveKeys) -> dict[str, Any]:
     shown = {
         "createdAt": iso(key.created_at),
         "trust": key.trust,
-        "active": key.count,
+        "active": key.active,
         "projectCount": key.projects or None,
     }
     return present(shown)

@@ -198,11 +198,8 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/repo/release": PERSONS_AND_OPERATOR,
     "cacp/repo/reassign": OWNERS_AND_OPERATOR,
     "cacp/agent/list": ALL,
-<<<<<<< HEAD
     "cacp/agent/revokeKeys": (*("not_human",) * 3, "not_found", "not_found"),
-=======
     "cacp/agent/overview": ALL,
->>>>>>> 925f0d8 (cacp/agent/overview and cacp agents: who is awake, what waits for whom, by which channels, with how old a key)
     "cacp/contract/propose": MEMBERS,
     "cacp/contract/respond": MEMBERS,
     "cacp/contract/update": MEMBERS,

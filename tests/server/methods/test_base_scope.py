@@ -157,11 +157,8 @@ NOTHING: dict[str, Json] = {"rpc.discover": {}}
 NODE: dict[str, Json] = {
     "cacp/project/create": {"name": "n", "objective": "o"},
     "cacp/agent/list": {},
-<<<<<<< HEAD
     "cacp/agent/revokeKeys": {"agentId": "aid://example.com/nobody"},
-=======
     "cacp/agent/overview": {},
->>>>>>> 925f0d8 (cacp/agent/overview and cacp agents: who is awake, what waits for whom, by which channels, with how old a key)
     "cacp/sync/digest": PEER | {"prefixes": [""]},
     "cacp/sync/pull": PEER | {"entities": [["contract", "project", "contract"]]},
     "cacp/sync/bans": PEER,
