@@ -18,7 +18,7 @@ YEARS = range(2025, 2100)
 
 def variable_checks(variables: Iterable[str]) -> Iterator[DoctorCheck]:
     """A warning for each variable that begins with CACP_ and that nothing reads."""
-    from server.settings import misspelt
+    from server.setting_sources import misspelt
 
     for name, suggestion in misspelt(variables).items():
         remedy = (

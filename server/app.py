@@ -113,6 +113,8 @@ class _Parts:
         self.dispatcher = make_dispatcher(
             settings, database, node, self.metrics, self.stopping, mesh
         )
+        self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
+        self.audit = ContentAudit(database, loops)
         self.state = AppState(
             settings,
             database,
@@ -125,6 +127,9 @@ class _Parts:
             prepared.epoch,
             mesh,
             HandshakeServer(settings, database, node),
+            connections,
+            self.audit,
+            self.push_worker,
         )
         self.mcp = McpEndpoint(
             self.dispatcher,
@@ -135,8 +140,6 @@ class _Parts:
         )
         self.page_sessions = PageSessions(settings, database, self.admission, secret)
         self.live = LivePages(database, loops, settings.event_streams)
-        self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
-        self.audit = ContentAudit(database, loops)
 
     def services(self) -> Sequence[Service]:
         """All that runs beside the callers, in the order in which it starts."""

@@ -30,6 +30,7 @@ from server.domain.invalid import invalid_input
 from server.http import agent_card, attention_stream, event_stream, mail_stream, metrics
 from server.http.admission import Admission, address_of
 from server.http.body import Disconnected, is_json, read_body
+from server.http.connections import Connections
 from server.http.event_stream import Filter
 from server.http.health import HealthCheck
 from server.http.metrics import Metrics
@@ -47,6 +48,8 @@ from server.store import changes, digests, peers
 from server.store.database import Database
 from server.util.cached_document import CachedDocument
 from server.util.log_once import RateLimitedLog
+from server.workers.content_audit import ContentAudit
+from server.workers.push_worker import PushWorker
 
 log = structlog.get_logger()
 
@@ -73,6 +76,9 @@ class AppState:
     epoch: str
     mesh: Supervisor
     handshakes: HandshakeServer
+    connections: Connections
+    audit: ContentAudit
+    push_worker: PushWorker
     streams: Counter[str] = field(default_factory=Counter)
     """Open event streams of each caller."""
 
