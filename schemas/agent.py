@@ -119,10 +119,12 @@ class AgentState(ListedAgent):
 
 class AgentOverviewResult(Result):
     """`total` counts the agents that match, `awake` those that are known to be awake, `stalled`
-    those that sleep while something waits for them."""
+    those that sleep while something waits for them, `elsewhere` those whose home is another node,
+    which alone knows whether they are awake."""
 
     agents: list[AgentState]
     total: Count
     awake: Count
     stalled: Count
+    elsewhere: Count
     next_cursor: Cursor | None = None

@@ -83,9 +83,13 @@ class WaitingWork(NamedTuple):
         return self.items + self.handoffs + self.mail
 
     def plus(self, other: "WaitingWork") -> "WaitingWork":
-        first = min(filter(None, (self.since, other.since)), default=0)
-        sums = (own + more for own, more in zip(self, other, strict=True))
-        return WaitingWork(*sums)._replace(since=first)
+        return WaitingWork(
+            self.items + other.items,
+            self.urgent + other.urgent,
+            min(self.since or other.since, other.since or self.since),
+            self.handoffs + other.handoffs,
+            self.mail + other.mail,
+        )
 
 
 NO_WORK = WaitingWork()

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from server.domain.agents import short_name
 
 State = Literal["alone", "equal", "behind", "differs", "unknown"]
+PeerStanding = Literal["down", "differs", "unknown", "behind", "equal", "foreign"]
 
 NAMED_MAX = 3
 """Nodes that the sentence names; it counts the rest."""
@@ -51,6 +52,22 @@ def equality(nodes: Sequence[NodeCompared], *, foreign: int, deferred: int) -> E
     state, sentence = _judged(nodes)
     times = [node.compared_at for node in nodes if node.compared_at is not None]
     return Equality(state, sentence, min(times, default=None), _limits(foreign, deferred))
+
+
+def standing(
+    *, is_mesh: bool, is_up: bool | None, is_equal: bool | None, backlog: int
+) -> PeerStanding:
+    """How one peer stands to this node, the gravest first. None: not known yet. `foreign`: a peer
+    with other software that answers, of which no more is known."""
+    if is_up is False:
+        return "down"
+    if not is_mesh:
+        return "foreign"
+    if is_up is None or is_equal is None:
+        return "unknown"
+    if not is_equal:
+        return "differs"
+    return "behind" if backlog else "equal"
 
 
 def counted(count: int, noun: str) -> str:

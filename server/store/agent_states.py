@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from server.domain.agent_list import NO_WORK, WaitingWork
-from server.domain.agents import identity, same_agent
+from server.domain.agents import identity
 from server.store.keys import KeyTrust
 from server.store.sql import SQL
 
@@ -25,10 +25,18 @@ class ActiveKeys(NamedTuple):
 def work(db: sqlite3.Connection) -> dict[str, WaitingWork]:
     """What waits for each agent, by address; without those for whom nothing does."""
     waiting: dict[str, WaitingWork] = defaultdict(lambda: NO_WORK)
-    for agent_id, not_agent, items, urgent, since in SQL.open_items_of_agents(db):
-        if not (not_agent and same_agent(agent_id, not_agent)):
-            address = identity(agent_id)
-            waiting[address] = waiting[address].plus(WaitingWork(items, urgent, since))
+    holders: dict[str, dict[str, str]] = defaultdict(dict)
+    for project_id, repo_id, agent_id in SQL.holders_of_repos(db):
+        holders[project_id][repo_id] = identity(agent_id)
+    for project_id, repo_id, not_repo, not_agent, *counts in SQL.open_items_of_repos(db):
+        held = holders[project_id]
+        if repo_id:
+            concerned = {held.get(repo_id, "")}
+        else:
+            concerned = {address for repo, address in held.items() if repo != not_repo}
+        items = WaitingWork(*counts)
+        for address in concerned - {"", identity(not_agent)}:
+            waiting[address] = waiting[address].plus(items)
     for address, count in SQL.open_handoffs_of_agents(db):
         waiting[address] = waiting[address].plus(WaitingWork(handoffs=count))
     for address, count in SQL.unread_of_agents(db):

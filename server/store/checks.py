@@ -143,8 +143,9 @@ def registration_checks(db: sqlite3.Connection) -> Iterator[DoctorCheck]:
     """
     for peer in peers.every(db):
         agent = peer.agent_id
-        keyed = keys.is_keyed(db, agent) or mesh.home_at_peer(db, agent) is not None
-        if peer.trust == "unkeyed" and keyed:
+        if peer.trust == "unkeyed" and (
+            keys.is_keyed(db, agent) or mesh.home_at_peer(db, agent) is not None
+        ):
             yield DoctorCheck(
                 f"agent {agent}",
                 "warning",

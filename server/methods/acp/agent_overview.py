@@ -24,6 +24,8 @@ from server.store import agent_states, projects, sender_limits
 from server.store.agent_states import ActiveKeys
 from server.store.pushes import PushTarget
 
+PUSHED = frozenset({"channel", "wake"})
+"""The channels on which the node calls something that may fail."""
 PLACES = frozenset("01234")
 """The groups of `OverviewEntry.place`."""
 
@@ -66,6 +68,7 @@ def overview_(ctx: Context, params: AgentOverviewParams) -> dict[str, Any]:
         "total": len(entries),
         "awake": sum(entry.awake for entry in entries),
         "stalled": sum(entry.is_stalled for entry in entries),
+        "elsewhere": sum(entry.agent.node is not None for entry in entries),
         **more,
     }
 
@@ -84,9 +87,9 @@ def _details(
     announced: set[str],
 ) -> dict[str, Any]:
     address, work = entry.agent.address, entry.work
-    key = keys.get(address)
+    key = None if entry.agent.node else keys.get(address)
     details = {
-        "isHuman": key.human if key else None,
+        "isHuman": (key.human or None) if key else None,
         "work": work and _work(work),
         "channels": None if work is None else _channels(ctx, address, announced, now),
         "key": key and _key(key),
@@ -126,6 +129,8 @@ def _channels(ctx: Context, address: str, announced: set[str], now: int) -> list
 
 
 def _channel(ctx: Context, channel: Channel, address: str, now: int) -> dict[str, Any]:
+    if channel not in PUSHED:
+        return {"channel": channel}
     gate = sender_limits.breaker(ctx.db, push.breaker_name(PushTarget(channel, address)))
     paused = breaker.wait(gate, now) is not None
     return present({"channel": channel, "pausedUntil": iso(gate.open_until) if paused else None})

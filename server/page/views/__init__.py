@@ -3,11 +3,14 @@
 from server.page.view import VIEWS
 from server.page.views import (
     activity,
+    agents,
     attention,
     feature,
     graph,
+    health,
     history,
     matrix,
+    mesh,
     projects,
     runs,
 )
@@ -15,11 +18,14 @@ from server.page.views import (
 __all__ = [
     "VIEWS",
     "activity",
+    "agents",
     "attention",
     "feature",
     "graph",
+    "health",
     "history",
     "matrix",
+    "mesh",
     "projects",
     "runs",
 ]

@@ -1,13 +1,12 @@
--- name: open_items_of_agents()
--- The openings on contracts and questions, for each holder of a repo. Whom one does not concern is
--- decided by `server.domain.agents.same_agent`.
-SELECT r.agent_id, o.not_agent, count(DISTINCT o.item_id),
-       count(DISTINCT CASE WHEN o.urgency = 'urgent' THEN o.item_id END), min(o.since)
-FROM attention_openings AS o JOIN repos AS r
-  ON r.project_id = o.project_id AND o.repo_id IN (r.repo_id, '') AND o.not_repo <> r.repo_id
-WHERE r.agent_id IS NOT NULL
-  AND o.project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
-GROUP BY r.agent_id, o.not_agent;
+-- name: open_items_of_repos()
+-- The openings on contracts and questions, counted by whom they are for (`Opening.concerns`).
+SELECT project_id, repo_id, not_repo, not_agent, count(*), sum(urgency = 'urgent'), min(since)
+FROM attention_openings
+WHERE project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
+GROUP BY project_id, repo_id, not_repo, not_agent;
+
+-- name: holders_of_repos()
+SELECT project_id, repo_id, agent_id FROM repos WHERE agent_id IS NOT NULL;
 
 -- name: open_handoffs_of_agents()
 SELECT to_agent, count(*) FROM handoffs WHERE status IN ('proposed', 'accepted', 'activated')

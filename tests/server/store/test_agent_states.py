@@ -59,7 +59,7 @@ def test_work_is_of_the_holders_of_repos_whom_it_concerns(db: sqlite3.Connection
     db.execute("UPDATE mailboxes SET read_count = 1")
     assert agent_states.work(db) == {
         ANNA: WaitingWork(items=2, urgent=1, since=3),
-        # Of two versions of an agent, each holds a repo: the item waits for both.
-        BERT: WaitingWork(items=2, since=5, mail=3),
+        # What waits for both of his repos counts once.
+        BERT: WaitingWork(items=1, since=5, mail=3),
     }
     db.execute("DELETE FROM attention_openings")

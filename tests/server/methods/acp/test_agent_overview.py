@@ -80,6 +80,7 @@ def test_pages_and_search(tmp_path: Path) -> None:
             "total": 0,
             "awake": 0,
             "stalled": 0,
+            "elsewhere": 0,
         }
         for wrong in ("x", "9.1.a", "1.-1.a", "1.1."):
             with pytest.raises(InvalidInput, match="cursor"):
