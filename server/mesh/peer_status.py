@@ -67,6 +67,13 @@ class PeerStatus:
             deferred=deferred.count(db),
         )
 
+    def standings(self) -> dict[str, tuple[str, bool | None]]:
+        """Whether each peer answers, and whether it held the same when it was last compared."""
+        return {
+            agent_id: (_health(tasks.sender), _is_equal(tasks.comparison))
+            for agent_id, tasks in list(self._running.items())
+        }
+
     def holdings(self, db: sqlite3.Connection) -> dict[str, Any]:
         """What this node holds, its digest, and its clock, for `GET /mesh`."""
         held = digests.held(db)
@@ -156,7 +163,7 @@ class PeerStatus:
             "retries": sender.retries,
             "digestRounds": tasks.comparison.rounds if tasks.comparison else 0,
             "comparedAt": iso(last.at) if last else None,
-            "isEqual": last.is_equal if last else None,
+            "isEqual": _is_equal(tasks.comparison),
             "differing": (dict(last.differing) or None) if last else None,
         }
         return present(state)
@@ -187,6 +194,10 @@ def _compared(tasks: PeerTasks, comparison: Comparison, waiting: int) -> NodeCom
     return NodeCompared(
         sender.agent_id, is_up, last.at, last.is_equal, last.differing, backlog=backlog
     )
+
+
+def _is_equal(comparison: Comparison | None) -> bool | None:
+    return None if comparison is None or comparison.last is None else comparison.last.is_equal
 
 
 def _health(sender: Sender) -> str:

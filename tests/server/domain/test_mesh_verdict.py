@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.domain.mesh_verdict import NOT_COMPARED, NodeCompared, equality
+from server.domain.mesh_verdict import NOT_COMPARED, NodeCompared, equality, standing
 
 BETA = NodeCompared("aid://example.com/beta@1.0.0", True, 2_000, is_equal=True)
 GAMMA = NodeCompared("aid://example.com/gamma@1.0.0", True, 1_000, is_equal=True)
@@ -71,3 +71,24 @@ def test_many_nodes_are_counted_and_hostile_names_stay_on_one_line() -> None:
     assert "and 47 more don't answer" in sentence
     assert "\n" not in sentence
     assert len(sentence) < 400
+
+
+@pytest.mark.parametrize(
+    ("is_mesh", "is_up", "is_equal", "backlog", "expected"),
+    [
+        (True, False, True, 0, "down"),
+        (False, False, None, 0, "down"),
+        (False, True, None, 3, "foreign"),
+        (False, None, None, 0, "foreign"),
+        (True, None, None, 0, "unknown"),
+        (True, True, None, 0, "unknown"),
+        (True, True, False, 0, "differs"),
+        (True, True, True, 1, "behind"),
+        (True, True, True, 0, "equal"),
+    ],
+)
+def test_how_one_peer_stands(
+    is_mesh: bool, is_up: bool | None, is_equal: bool | None, backlog: int, expected: str
+) -> None:
+    stands = standing(is_mesh=is_mesh, is_up=is_up, is_equal=is_equal, backlog=backlog)
+    assert stands == expected
