@@ -38,10 +38,9 @@ from server.methods import METHODS
 from server.node import Node
 from server.page.guard import PageParts
 from server.page.live import LivePages
+from server.page.outside import watch_outside
 from server.page.routes import page_routes
 from server.page.sessions import PageSessions
-from server.page.outside import watch_outside
-from server.page.routes import PageParts, page_routes
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
@@ -141,7 +140,6 @@ class _Parts:
             loops,
         )
         self.page_sessions = PageSessions(settings, database, self.admission, secret)
-        self.live = LivePages(database, loops, settings.event_streams)
         outside = watch_outside(node, database.now, mesh.status, loops)
         self.live = LivePages(database, loops, settings.event_streams, outside)
 
