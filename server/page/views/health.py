@@ -122,21 +122,21 @@ def _mail(state: AppState, db: sqlite3.Connection) -> Json:
 
 def _limits(state: AppState) -> list[Json]:
     """What the node limits, what is in use, and how often a limit has refused something since the
-    start. None: it is not counted."""
+    start. What is not counted, or has no limit of its own, is absent; a limit of 0 is none."""
     settings, connections = state.settings, state.connections
     budget = state.dispatcher.budget
     answers = dict(budget.refused)
     rows = (
-        ("Open connections", connections.open, settings.connections, connections.refused),
-        ("Event streams", state.streams.total(), settings.event_streams, None),
-        ("Bytes of unfinished answers", budget.taken, settings.answer_budget, answers["busy"]),
-        ("Bytes of one answer", None, settings.answer_limit, answers["answer_too_large"]),
-        ("Answers that callers did not read", None, None, connections.ended),
-        ("Requests per caller and minute", None, settings.requests_per_minute, None),
-        ("Deferred messages dropped", None, None, state.node.deferred_dropped.total()),
+        ("Open connections", connections.open, settings.connections, connections.refused, None),
+        ("Event streams", state.streams.total(), settings.event_streams, None, None),
+        ("Unfinished answers", budget.taken, settings.answer_budget, answers["busy"], "bytes"),
+        ("One answer", None, settings.answer_limit, answers["answer_too_large"], "bytes"),
+        ("Answers that callers did not read", None, None, connections.ended, None),
+        ("Requests per caller and minute", None, settings.requests_per_minute, None, None),
+        ("Deferred messages dropped", None, None, state.node.deferred_dropped.total(), None),
     )
-    named = (dict(zip(("name", "used", "limit", "hits"), row, strict=True)) for row in rows)
-    return [present(row) for row in named]
+    names = ("name", "used", "limit", "hits", "unit")
+    return [present(dict(zip(names, row, strict=True))) for row in rows]
 
 
 def _versions(db: sqlite3.Connection) -> Json:
