@@ -7,6 +7,7 @@ import typer
 from cli.client import DEFAULT_URL, connected
 from cli.columns import print_columns
 from cli.options import JsonOption, KeyOption, UrlOption
+from cli.page_link import WebOption, print_link
 from cli.terminal import print_json
 from schemas.plain import one_line
 
@@ -22,6 +23,7 @@ def agents(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
+    web: WebOption = False,
 ) -> None:
     """List the agents: who is awake, what waits for each, how mail reaches it, and its key's age.
 
@@ -34,6 +36,9 @@ def agents(
       cacp agents
       cacp agents mobile
     """
+    if web:
+        print_link(url, "agents", **({"q": query} if query else {}))
+        return
     with connected(url, key, oversees=True) as node:
         listed = list(node.pages("cacp/agent/overview", {"query": query, "limit": PAGE}, "agents"))
     if as_json:

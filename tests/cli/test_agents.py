@@ -22,6 +22,8 @@ def test_it_lists_who_is_there(node: Node) -> None:
     assert "nothing" in row
     listed = json.loads(cacp("agents", "--json", url=node.url).stdout)
     assert name in {agent["agentId"] for agent in listed}
+    linked = cacp("agents", "mobile", "--web", url=node.url).stdout.strip()
+    assert linked == f"{node.url}/ui/agents?q=mobile"
     assert cacp("agents", "nobody-at-all", url=node.url).stderr.strip() == "No agent matches"
 
 
