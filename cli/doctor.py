@@ -1,7 +1,8 @@
 """`cacp doctor`: checks everything that a node needs, and names a remedy for each problem.
 
 The checks are in `doctor_machine`, `doctor_database`, `doctor_content`, `doctor_operator`,
-`doctor_peers`, `doctor_node` and `doctor_port`. Each imports what it needs when it runs.
+`doctor_peers`, `doctor_node` and `doctor_port`, and in `server.store.checks`, which the page shows
+too. Each imports what it needs when it runs.
 """
 
 import os
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.doctor_check import DoctorCheck
 from cli.options import ConfigOption, DbOption, JsonOption
 from cli.page_link import WebOption, print_link
 from cli.terminal import REFUSED, USAGE, fail, print_json
+from server.domain.doctor_check import DoctorCheck
 
 if TYPE_CHECKING:
     from server.settings import Settings
@@ -100,6 +101,8 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
     from cli.doctor_content import content_checks
     from cli.doctor_operator import operator_check
     from cli.doctor_peers import peer_checks
+    from server.store.checks import store_checks
+    from server.store.database_integrity import newest_stamp
     from server.store.export import snapshot
 
     path = settings.db
@@ -120,12 +123,9 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
             yield doctor_database.integrity_check(db)
             yield from content_checks(db)
             now = time.time_ns() // 1000
-            yield doctor_database.certainty_check(db, now)
-            yield doctor_database.stamps_check(db, now)
-            yield doctor_database.deferred_check(db, now)
-            # A database of an earlier release doesn't have this table yet.
+            # A database of an earlier release doesn't have all of these tables yet.
             if schema.state == "ok":
-                yield doctor_database.undelivered_check(db)
+                yield from store_checks(db, now, newest_stamp(db))
                 yield doctor_database.search_check(db)
                 yield operator_check(db, path)
             yield from peer_checks(db, settings)
@@ -140,5 +140,6 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
 
 def _print(check: DoctorCheck) -> None:
     from cli import views
+    from cli.doctor_check import as_text
 
-    views.console().print(check.as_text(), soft_wrap=True)
+    views.console().print(as_text(check), soft_wrap=True)

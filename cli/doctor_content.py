@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
-from cli.doctor_check import DoctorCheck
+from server.domain.doctor_check import DoctorCheck
 
 NAMED = 3
 """How many damaged things a finding names; it counts the rest."""
@@ -13,8 +13,6 @@ def content_checks(db: sqlite3.Connection) -> Iterator[DoctorCheck]:
     """Compares every row with its digest: takes time in proportion to the database."""
     yield _files_check(db)
     yield _entities_check(db)
-    yield _differences_check(db)
-    yield _equivocation_check(db)
 
 
 def _files_check(db: sqlite3.Connection) -> DoctorCheck:
@@ -30,22 +28,6 @@ def _files_check(db: sqlite3.Connection) -> DoctorCheck:
         f"contents that don't match their SHA-256: {_some(names, ', ')}",
         "restore a backup, or share the files again; when a caller asks for one, the node fetches "
         "it from a node that has a copy, which repairs it here",
-    )
-
-
-def _equivocation_check(db: sqlite3.Connection) -> DoctorCheck:
-    from server.store import equivocations
-
-    counts = equivocations.counts(db, unnoted=True)
-    if not counts:
-        return DoctorCheck("equivocation", "ok", "no node is known to contradict itself")
-    return DoctorCheck(
-        "equivocation",
-        "warning",
-        "nodes that signed two different things under one id: "
-        + ", ".join(f"{node} ({count})" for node, count in counts.items()),
-        "`cacp peers evidence AID` shows both; `cacp peers remove AID` ends the exchange, `cacp "
-        "peers note AID` ends this warning",
     )
 
 
@@ -66,21 +48,6 @@ def _entities_check(db: sqlite3.Connection) -> DoctorCheck:
         if names
         else "the sums that nodes compare don't match the digests of the entities",
         "check the disk; stop the node and restore a backup",
-    )
-
-
-def _differences_check(db: sqlite3.Connection) -> DoctorCheck:
-    from server.store import alarms
-
-    differing = [alarm.about for alarm in alarms.every(db) if alarm.reason == "content_differs"]
-    if not differing:
-        return DoctorCheck("differences", "ok", "every peer that was compared holds the same")
-    return DoctorCheck(
-        "differences",
-        "warning",
-        f"these peers still differ after comparing: {', '.join(differing)}",
-        "the logs of both nodes say what was refused; run the same release on both, and `cacp "
-        "doctor` on each",
     )
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cli.doctor_check import DoctorCheck, State
+from server.domain.doctor_check import DoctorCheck, State
 
 LOW_DISK = 1_000_000_000
 NO_DISK = 100 * 1024 * 1024
@@ -18,7 +18,7 @@ YEARS = range(2025, 2100)
 
 def variable_checks(variables: Iterable[str]) -> Iterator[DoctorCheck]:
     """A warning for each variable that begins with CACP_ and that nothing reads."""
-    from server.settings import misspelt
+    from server.setting_sources import misspelt
 
     for name, suggestion in misspelt(variables).items():
         remedy = (

@@ -6,9 +6,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cli.doctor_check import DoctorCheck
 from cli.node_url import NodeUrl, chosen_url, own_url
 from schemas.plain import one_line
+from server.domain.doctor_check import DoctorCheck
 
 if TYPE_CHECKING:
     from server.settings import Settings

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from cli.doctor_check import DoctorCheck
+from server.domain.doctor_check import DoctorCheck
 
 
 def operator_check(db: sqlite3.Connection, path: Path) -> DoctorCheck:

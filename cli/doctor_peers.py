@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from cli.doctor_check import DoctorCheck
+from server.domain.doctor_check import DoctorCheck
 
 if TYPE_CHECKING:
     from peers.clock import Reading
@@ -23,7 +23,6 @@ def peer_checks(db: sqlite3.Connection, settings: "Settings") -> Iterator[Doctor
     from server.store import peers
 
     known = peers.every(db)
-    yield from _registration_checks(db, known)
     if not known:
         yield DoctorCheck("peers", "ok", "none are registered")
         return
@@ -92,25 +91,6 @@ def _read_clock(peer: "Peer", settings: "Settings") -> "Reading | None":
         peer_time = int(response.json()["result"]["time"])
         return Reading(sent, peer_time, time.time_ns() // 1000)
     return None
-
-
-def _registration_checks(db: sqlite3.Connection, known: "list[Peer]") -> Iterator[DoctorCheck]:
-    """A warning for each agent that has a key and is also registered as a peer without a key.
-
-    Making a key ends such a registration; one that is older, or made on another node, stays.
-    """
-    from server.store import keys, mesh
-
-    for peer in known:
-        agent = peer.agent_id
-        keyed = keys.is_keyed(db, agent) or mesh.home_at_peer(db, agent) is not None
-        if peer.trust == "unkeyed" and keyed:
-            yield DoctorCheck(
-                f"agent {agent}",
-                "warning",
-                f"it has a key, but is also registered without one, at {peer.endpoint}",
-                f"cacp peers remove {agent}: it was registered without proof of its key",
-            )
 
 
 def _endpoint_check(peer: "Peer", loopback: bool) -> DoctorCheck:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from cli.doctor_check import DoctorCheck
 from schemas.plain import one_line
+from server.domain.doctor_check import DoctorCheck
 
 if TYPE_CHECKING:
     from server.settings import Settings

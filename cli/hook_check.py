@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cli import hook_install
 from cli.client import CallRefused, NodeClient, NodeUnreachable
-from cli.doctor_check import DoctorCheck
 from cli.hook import EVENTS, parsed
+from server.domain.doctor_check import DoctorCheck
 
 SECONDS = 10.0
 GOOD_SECONDS = 0.2

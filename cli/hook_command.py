@@ -90,12 +90,13 @@ def hook(
 
 def _check(agent: str, file: Path | None) -> None:
     from cli import views
+    from cli.doctor_check import as_text
     from cli.hook_check import hook_checks
 
     broken = False
     for finding in hook_checks(agent, file):
         broken |= finding.state == "broken"
-        views.console().print(finding.as_text(), soft_wrap=True)
+        views.console().print(as_text(finding), soft_wrap=True)
     if broken:
         raise typer.Exit(REFUSED)
 

@@ -10,6 +10,7 @@ import typer
 
 from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
 from cli.activity import activity
+from cli.agents import agents
 from cli.call import CallCommand, call
 from cli.connect import connect, disconnect
 from cli.demo import demo
@@ -60,6 +61,7 @@ app.command(rich_help_panel=INSPECT)(diff)
 app.command(rich_help_panel=INSPECT)(runs)
 app.command(rich_help_panel=INSPECT)(activity)
 app.command(rich_help_panel=INSPECT)(search)
+app.command(rich_help_panel=INSPECT)(agents)
 app.command(rich_help_panel=INSPECT)(watch)
 app.command(rich_help_panel=INSPECT)(discover)
 app.command(rich_help_panel=CALL, cls=CallCommand)(call)

@@ -52,7 +52,8 @@ def list_(
 ) -> None:
     """List the peers of a running node: health, backlog, lag, clock and last error of each.
 
-    It also lists the entities that a peer has refused.
+    It also lists the entities that a peer has refused, and says whether the nodes of the mesh held
+    the same when they were last compared.
 
     \b
     Examples:
@@ -63,13 +64,14 @@ def list_(
         print_link(url, "mesh")
         return
     with connected(url, key, oversees=True) as node:
-        listed = node.get("/peers")["peers"]
+        answer = node.get("/peers")
+        listed = answer["peers"]
         refused = any((peer.get("sync") or {}).get("undeliveredEntities") for peer in listed)
         names = project_names(node) if refused and not as_json else {}
     if as_json:
         print_json(listed)
     else:
-        print_peers(listed, names)
+        print_peers(listed, answer.get("mesh"), names)
 
 
 @app.command()

@@ -18,6 +18,7 @@ PEER_HEADS = (
     "UNDELIVERED",
     "LAG",
     "CLOCK",
+    "EQUAL",
     "LAST ERROR",
 )
 UNDELIVERED_HEADS = ("NOT TAKEN BY", "ENTITY", "ID", "PROJECT", "TRIES", "WHY")
@@ -25,8 +26,11 @@ CLOCK_TOLERANCE = 2
 """Seconds of difference that the network may have added."""
 
 
-def print_peers(peers: list[dict[str, Any]], projects: Mapping[str, str]) -> None:
-    """Print what GET /peers lists. `projects` has the name of each project by id."""
+def print_peers(
+    peers: list[dict[str, Any]], verdict: Mapping[str, Any] | None, projects: Mapping[str, str]
+) -> None:
+    """Print what GET /peers answers: the peers, and whether the mesh is equal (None from a node of
+    an earlier release). `projects` has the name of each project by id."""
     print_columns(
         PEER_HEADS,
         [_peer_row(peer) for peer in peers],
@@ -37,6 +41,9 @@ def print_peers(peers: list[dict[str, Any]], projects: Mapping[str, str]) -> Non
     if undelivered:
         typer.echo()
         print_columns(UNDELIVERED_HEADS, undelivered, none="", whole=["ID"])
+    if peers and verdict is not None:
+        typer.echo()
+        typer.echo("\n".join([_verdict(verdict), *map(one_line, verdict["limits"])]))
 
 
 def _peer_row(peer: dict[str, Any]) -> list[str]:
@@ -51,6 +58,7 @@ def _peer_row(peer: dict[str, Any]) -> list[str]:
         str(sync.get("undelivered", "-")),
         f"{sync['lagSeconds']:.1f} s" if sync else "-",
         _clock(peer.get("clockAheadSeconds")),
+        _equal(sync),
         "; ".join(filter(None, (sync.get("lastError"), _contradictions(peer)))) or "-",
     ]
 
@@ -68,6 +76,23 @@ def _undelivered_rows(peer: dict[str, Any], projects: Mapping[str, str]) -> list
         ]
         for entity in entities
     ]
+
+
+def _verdict(verdict: Mapping[str, Any]) -> str:
+    """Whether the mesh is equal, and when it was compared."""
+    from cli.times import ago
+
+    compared_at = verdict.get("comparedAt")
+    when = f" (compared {ago(compared_at)})" if compared_at else ""
+    return f"{one_line(verdict['sentence'])}{when}."
+
+
+def _equal(sync: dict[str, Any]) -> str:
+    """Whether both held the same when they were last compared; else what differed, by kind."""
+    if sync.get("isEqual") is not False:
+        return "yes" if sync.get("isEqual") else "-"
+    counts = [f"{count} {kind}" for kind, count in (sync.get("differing") or {}).items()]
+    return f"no: {', '.join(counts)}" if counts else "no"
 
 
 def _clock(seconds_ahead: int | None) -> str:

@@ -298,3 +298,24 @@ class PeerState(Result):
     retries: int
     """Deliveries that failed since this node started."""
     digest_rounds: int
+    compared_at: str | None = None
+    """When this node last compared what it holds with a mesh node; absent before that."""
+    is_equal: bool | None = None
+    """Whether both held the same then."""
+    differing: dict[str, int] | None = None
+    """How many entities the peer held otherwise, or this node lacked, by kind; absent when there
+    was none. They were fetched right after."""
+
+
+class MeshVerdict(Result):
+    """Whether the mesh nodes hold the same, as far as this node knows by comparing with each.
+
+    `behind`: they did, and changes since then are on their way. `unknown`: some were never
+    compared, or are down. `sentence` says it; `limits` name what is not part of it.
+    """
+
+    state: Literal["alone", "equal", "behind", "differs", "unknown"]
+    sentence: str
+    compared_at: str | None = None
+    """The oldest of the last comparisons with the nodes that were compared."""
+    limits: list[str]

@@ -19,7 +19,7 @@ from schemas.base import (
 )
 from schemas.context import ContextType
 from schemas.contract import ContractStatus, ContractType, ImplementationStatus
-from schemas.mesh import PeerState, ProjectRegister, Signature, SignedFact
+from schemas.mesh import MeshVerdict, PeerState, ProjectRegister, Signature, SignedFact
 from schemas.project import ProjectStatus
 
 ENTITIES_MAX = 5_000
@@ -176,9 +176,16 @@ class PeerSummary(Result):
     trust: Literal["verified", "unkeyed"]
     registered_at: Timestamp
     last_seen: Timestamp
+    kind: Literal["mesh", "foreign"]
+    """Whether it is a node of the mesh, or a CACP 2.0 peer with other software."""
     sync: PeerState | None = None
     """The state of the exchange; absent while there is none."""
+    clock_ahead_seconds: int | None = None
+    """How far its clock is ahead of the time; absent where it was not measured."""
+    equivocations: int | None = None
+    """How often it has contradicted itself; absent for a peer that never has."""
 
 
 class ListPeersResult(Result):
     peers: list[PeerSummary]
+    mesh: MeshVerdict

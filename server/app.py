@@ -38,6 +38,7 @@ from server.methods import METHODS
 from server.node import Node
 from server.page.guard import PageParts
 from server.page.live import LivePages
+from server.page.outside import watch_outside
 from server.page.routes import page_routes
 from server.page.sessions import PageSessions
 from server.rpc.answer_budget import AnswerBudget
@@ -114,6 +115,8 @@ class _Parts:
         self.dispatcher = make_dispatcher(
             settings, database, node, self.metrics, self.stopping, mesh
         )
+        self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
+        self.audit = ContentAudit(database, loops)
         self.state = AppState(
             settings,
             database,
@@ -126,6 +129,9 @@ class _Parts:
             prepared.epoch,
             mesh,
             HandshakeServer(settings, database, node),
+            connections,
+            self.audit,
+            self.push_worker,
         )
         self.mcp = McpEndpoint(
             self.dispatcher,
@@ -135,9 +141,8 @@ class _Parts:
             loops,
         )
         self.page_sessions = PageSessions(settings, database, self.admission, secret)
-        self.live = LivePages(database, loops, settings.event_streams)
-        self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
-        self.audit = ContentAudit(database, loops)
+        outside = watch_outside(node, database.now, mesh.status, loops)
+        self.live = LivePages(database, loops, settings.event_streams, outside)
 
     def services(self) -> Sequence[Service]:
         """All that runs beside the callers, in the order in which it starts."""

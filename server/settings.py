@@ -1,15 +1,14 @@
 """The node's settings: `CACP_*` variables, a TOML file (`--config`), and flags of `cacp serve`."""
 
-import difflib
 import socket
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
     Field,
+    PrivateAttr,
     SecretStr,
     ValidationError,
     ValidationInfo,
@@ -38,17 +37,6 @@ from server.domain.errors import Refusal
 MEBIBYTE = 1024 * 1024
 TOKEN_MIN = 24
 TOKEN_FILE_MAX = 4096
-OTHER_VARIABLES = (
-    "CACP_CONFIG",
-    "CACP_HOOK_SECONDS",
-    "CACP_KEY",
-    "CACP_URL",
-    "CACP_PROMPT_FILE",
-    "CACP_STAGING_DIR",
-    "CACP_TASK_ID",
-    "CACP_THREAD_RUN",
-)
-"""Variables of the commands, and of agents under `cacp thread`; no settings of a node."""
 
 
 class Settings(BaseSettings):
@@ -57,6 +45,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="CACP_", extra="ignore", frozen=True, env_ignore_empty=True
     )
+
+    _flags: frozenset[str] = PrivateAttr(frozenset())
 
     host: str = Field("127.0.0.1", description="Address to listen on; loopback by default")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
@@ -367,6 +357,11 @@ class Settings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
     @property
+    def flags(self) -> frozenset[str]:
+        """The settings that were given to `load` as flags."""
+        return self._flags
+
+    @property
     def loopback(self) -> bool:
         """Whether the node listens on loopback only."""
         return is_loopback(self.host)
@@ -459,7 +454,9 @@ def load(config: Path | None = None, **flags: Any) -> Settings:
         raise ValueError(f"--config: the file {config} does not exist")
     given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return _with_file(config)(**given)
+        settings = _with_file(config)(**given)
+        settings._flags = frozenset(given)
+        return settings
     except ValidationError as error:
         raise ValueError(
             "\n".join(
@@ -471,17 +468,6 @@ def load(config: Path | None = None, **flags: Any) -> Settings:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"--config: {config} is not TOML: {error}") from None
-
-
-def misspelt(variables: Iterable[str]) -> dict[str, str]:
-    """The names in `variables` that begin with CACP_ and that nothing reads, each with the most
-    similar known name ("" without one)."""
-    known = [*OTHER_VARIABLES, *(f"CACP_{name.upper()}" for name in Settings.model_fields)]
-    unknown = sorted({name for name in variables if name.startswith("CACP_")} - {*known})
-    return {
-        name: next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.8)), "")
-        for name in unknown
-    }
 
 
 def _with_file(config: Path | None) -> type[Settings]:

@@ -1,6 +1,6 @@
 """The agents that a caller can work with: who holds what, who gets mail, who is awake."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from server.domain.agents import identity
@@ -40,7 +40,7 @@ def known_agents(
     holders: Iterable[RepoOfAgent],
     seen: Mapping[str, int],
     *,
-    own: str,
+    own: str | None,
     holders_only: bool,
 ) -> list[KnownAgent]:
     """Every agent except `own`, ordered by address.
@@ -63,3 +63,82 @@ def known_agents(
         )
         for address in sorted(addresses - {own})
     ]
+
+
+# --- the overview -------------------------------------------------------------------------------
+
+
+class WaitingWork(NamedTuple):
+    """What waits for an agent: attention items of its repos, how many of them are urgent, and since
+    when the oldest waits (a stamp, 0 without any); handoffs; unread messages."""
+
+    items: int = 0
+    urgent: int = 0
+    since: int = 0
+    handoffs: int = 0
+    mail: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.items + self.handoffs + self.mail
+
+    def plus(self, other: "WaitingWork") -> "WaitingWork":
+        return WaitingWork(
+            self.items + other.items,
+            self.urgent + other.urgent,
+            min(self.since or other.since, other.since or self.since),
+            self.handoffs + other.handoffs,
+            self.mail + other.mail,
+        )
+
+
+NO_WORK = WaitingWork()
+
+
+class OverviewEntry(NamedTuple):
+    """An agent and what waits for it; `work` is None where this node or the caller can't know."""
+
+    agent: KnownAgent
+    awake: bool
+    work: WaitingWork | None
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it sleeps while something waits for it."""
+        return not self.awake and self.agent.node is None and bool(self.work and self.work.total)
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """The order of the overview: those that sleep over work, then the most work first."""
+        work = self.work.total if self.work else 0
+        if self.agent.node is not None:
+            group = 4
+        elif self.awake:
+            group = 1 if work else 2
+        else:
+            group = 0 if work else 3
+        return group, -work, self.agent.address
+
+
+def matches(agent: KnownAgent, query: str) -> bool:
+    """Whether the agent's address, or the name of a repo that it holds, contains the query."""
+    wanted = query.casefold()
+    return wanted in agent.address.casefold() or any(
+        wanted in held.repo.casefold() for held in agent.repos
+    )
+
+
+def overview(
+    agents: Iterable[KnownAgent], work_of: Callable[[str], WaitingWork | None], now: int
+) -> list[OverviewEntry]:
+    """The agents in the order in which they need a look. `work_of` gives what waits for an address;
+    None where the caller may not know it."""
+    entries = [
+        OverviewEntry(
+            agent,
+            awake=agent.node is None and agent.is_awake(now),
+            work=work_of(agent.address) if agent.node is None else None,
+        )
+        for agent in agents
+    ]
+    return sorted(entries, key=lambda entry: entry.place)

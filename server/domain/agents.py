@@ -9,6 +9,7 @@ from unicodedata import normalize
 from schemas.plain import one_line
 from server.domain.errors import Forbidden, InvalidInput
 
+NAME_WIDTH = 60
 _AUTHORITY = re.compile("[Aa][Ii][Dd]://[^/]*")
 """The case-insensitive part of an id: its scheme and domain."""
 
@@ -24,6 +25,17 @@ def identity(agent_id: str) -> str:
         return agent_id
     name, _, version = agent_id.rpartition("@")
     return name if name and "/" not in version else agent_id
+
+
+def short_name(agent_id: str) -> str:
+    """The last part of an agent's id without its version, for sentences that people read. It names
+    an agent among its neighbours only.
+
+    >>> short_name("aid://example.com/backend@1.0.0")
+    'backend'
+    """
+    name = identity(agent_id)
+    return one_line(name.rpartition("/")[2] or name, NAME_WIDTH)
 
 
 def same_agent(agent_id: str, other_id: str) -> bool:

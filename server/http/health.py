@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sqlite3
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -56,12 +57,15 @@ class HealthCheck:
         self._writes_seen = 0
         self._lock = asyncio.Lock()
 
+    @property
+    def loops(self) -> Loops:
+        return self._loops
+
     async def examine(self) -> Health:
         """The node's health now."""
-        if self._database.corrupt:
-            return Health("unhealthy", "storage_corrupt")
-        if self._database.files_are_lost():
-            return Health("unhealthy", "storage_missing")
+        broken = self._broken()
+        if broken is not None:
+            return broken
         try:
             self._database.read(changes.can_read)
         except Refusal as refusal:
@@ -69,25 +73,45 @@ class HealthCheck:
         failure = await self._probe()
         if failure is not None:
             return Health("unhealthy", failure)
+        return self._database.read(self._standing)
+
+    def seen(self, db: sqlite3.Connection) -> Health:
+        """The node's health as a read shows it, without a probe: of writes, it knows the last."""
+        broken = self._broken()
+        if broken is None and self._database.trouble is not None:
+            broken = Health("unhealthy", self._database.trouble)
+        return broken or self._standing(db)
+
+    def _broken(self) -> Health | None:
+        if self._database.corrupt:
+            return Health("unhealthy", "storage_corrupt")
+        if self._database.files_are_lost():
+            return Health("unhealthy", "storage_missing")
+        return None
+
+    def _standing(self, db: sqlite3.Connection) -> Health:
+        """The health of a node that reads and writes."""
+        database = self._database
         try:
-            free = shutil.disk_usage(self._database.path.parent).free
+            free = shutil.disk_usage(database.path.parent).free
         except OSError:
             return Health("unhealthy", "storage_missing")
         if free < LOW_DISK:
             return Health("degraded", "disk_low")
-        alarmed = self._database.read(alarms.every)
+        alarmed = alarms.every(db)
         for alarm in alarmed:
             if alarm.reason == "content_corrupt":
                 return Health("degraded", alarm.reason, alarm.detail)
         if failing := self._loops.failing:
             return Health("degraded", "loop_failing", _failing_detail(failing))
-        trouble = self._database.time_trouble()
+        now = database.now()
+        trouble = database.stamps.trouble(deferred.ahead(db, now))
         if trouble is not None:
             return Health("degraded", *trouble)
-        waiting = self._database.read(partial(deferred.waiting, now=self._database.now()))
+        waiting = deferred.waiting(db, now)
         if waiting:
             return Health("degraded", "deferred", _deferred_detail(waiting))
-        stuck = self._database.read(undelivered.stuck)
+        stuck = undelivered.stuck(db)
         if stuck.entities:
             return Health("degraded", "undelivered", undelivered_detail(stuck))
         # Last, because these alarms are about other nodes and must not hide problems of this one.

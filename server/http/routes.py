@@ -20,23 +20,23 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas import jsonrpc
-from schemas.base import present
 from schemas.errors import ErrorCode
 from schemas.mesh import Confirm, Hello
 from schemas.sync import AnnounceParams
 from server.auth.authenticator import Caller
 from server.domain.access import Access, check_project, check_trust, check_unrestricted
-from server.domain.agents import identity
 from server.domain.errors import RateLimited, Refusal
 from server.domain.invalid import invalid_input
 from server.http import agent_card, attention_stream, event_stream, mail_stream, metrics
 from server.http.admission import Admission, address_of
 from server.http.body import Disconnected, is_json, read_body
+from server.http.connections import Connections
 from server.http.event_stream import Filter
 from server.http.health import HealthCheck
 from server.http.metrics import Metrics
 from server.http.responses import InPieces, refusal_response
 from server.mesh.handshake_server import HandshakeServer
+from server.mesh.peer_status import verdict_of
 from server.mesh.supervisor import Supervisor
 from server.methods import METHODS, openrpc
 from server.methods.base import CallSession, Context, open_project
@@ -44,10 +44,12 @@ from server.methods.sync import registration
 from server.node import Node
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
-from server.store import changes, digests, equivocations, peers
+from server.store import changes, digests, peers
 from server.store.database import Database
 from server.util.cached_document import CachedDocument
 from server.util.log_once import RateLimitedLog
+from server.workers.content_audit import ContentAudit
+from server.workers.push_worker import PushWorker
 
 log = structlog.get_logger()
 
@@ -74,6 +76,9 @@ class AppState:
     epoch: str
     mesh: Supervisor
     handshakes: HandshakeServer
+    connections: Connections
+    audit: ContentAudit
+    push_worker: PushWorker
     streams: Counter[str] = field(default_factory=Counter)
     """Open event streams of each caller."""
 
@@ -214,42 +219,17 @@ async def _health(state: AppState, request: Request) -> Response:
 
 
 async def _peers(state: AppState, request: Request, caller: Caller) -> Response:
-    clocks_ahead = state.mesh.status.clocks_ahead()
-    contradictions = state.database.read(equivocations.counts)
-    described = [
-        registration.describe(peer)
-        | present(
-            {
-                "sync": state.mesh.status.of(peer),
-                "clockAheadSeconds": clocks_ahead.get(peer.agent_id),
-                "equivocations": contradictions.get(identity(peer.agent_id)),
-            }
-        )
-        for peer in state.database.read(peers.every)
-    ]
-    return json_response({"peers": described})
+    """The peers, and whether the nodes of the mesh hold the same."""
+    status = state.mesh.status
+    listed = state.database.read(status.peers)
+    verdict = verdict_of(state.database.read(status.equality))
+    return json_response({"peers": listed, "mesh": verdict})
 
 
 async def _mesh(state: AppState, request: Request, caller: Caller) -> Response:
     """The digest of all content, which is the same on nodes with the same content."""
-    counted = await state.database.write(lambda to: digests.catch_up(to.connection))
-    held = await state.database.read_wide(digests.held)
-    trouble = state.database.time_trouble(str)
-    body = {
-        "agentId": state.settings.agent,
-        "repo": state.settings.repo,
-        "digest": held.digest,
-        "behind": not counted,
-        "projects": held.projects,
-        "contracts": held.contracts,
-        "packets": held.packets,
-        "files": held.files,
-        "conflicts": held.conflicts,
-        "deferred": held.deferred,
-        "clockCorrectionSeconds": state.mesh.status.clock_correction(),
-        "clockTrouble": trouble and trouble._asdict(),
-    }
-    return json_response(present(body))
+    await state.database.write(lambda to: digests.catch_up(to.connection))
+    return json_response(await state.database.read_wide(state.mesh.status.holdings))
 
 
 async def _hello(state: AppState, request: Request) -> Response:

@@ -6,7 +6,10 @@ equal.
 
 import asyncio
 import random
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import nullcontext
+from typing import NamedTuple
 
 from peers.backoff import delay
 from peers.errors import CallError
@@ -29,6 +32,16 @@ OTHER_SECONDS = 60.0
 """How long a fetch from another peer is waited for: it may bring the same."""
 
 
+class ComparisonResult(NamedTuple):
+    """What a comparison found before it fetched. `at` is a stamp; `differing` counts, by kind, the
+    entities that the peer holds otherwise or this node lacks. Where `is_equal` is false and nothing
+    differs, the peer lacks something."""
+
+    at: int
+    is_equal: bool
+    differing: Mapping[str, int]
+
+
 class Comparison:
     """Keeps this node equal with one peer.
 
@@ -46,6 +59,7 @@ class Comparison:
         take_all: TakeAll,
         fetching: asyncio.Lock,
     ) -> None:
+        self._database = database
         self._node = node
         self._peer = peer
         self._channel = channel
@@ -61,6 +75,7 @@ class Comparison:
         self._bans_digest: str | None = None
         self._last_evidence = 0
         self.rounds = 0
+        self.last: ComparisonResult | None = None
 
     @property
     def fetched(self) -> int:
@@ -108,6 +123,11 @@ class Comparison:
         differing = await self.walk.differing(heard_time)
         if differing is None:
             return False
+        self.last = ComparisonResult(
+            self._database.now(),
+            is_equal=self.walk.sums_are_equal and not differing,
+            differing=Counter(name.entity for name in differing),
+        )
         await self._divergence.note(differing)
         names = list(differing)
         if len(names) <= PULL_MAX:

@@ -34,6 +34,9 @@ class DigestWalk:
         start = random.randrange(digest.PLACES)  # noqa: S311 - no secret
         self.places = digest.places(start)
         """Endless: the places to compare entity by entity, the next ones first."""
+        self.sums_are_equal = False
+        """Whether the sums over everything were equal in the last walk: also false when only the
+        peer lacks something, which `differing` does not tell."""
 
     async def differing(self, heard_time: HeardTime) -> dict[Name, Pair] | None:
         """The entities that differ or are missing here; None when the peer has changes to count.
@@ -43,7 +46,7 @@ class DigestWalk:
         await self._count_changes()
         # A member can choose what it writes so that two different sets have one sum.
         prefixes, differing = ["", *islice(self.places, EXACTLY)], dict[Name, Pair]()
-        for _ in range(digest.DEPTH + 1):
+        for level in range(digest.DEPTH + 1):
             below: list[str] = []
             for batch in batches(prefixes, PREFIXES_MAX):
                 peer_digest = await self._ask(batch, heard_time)
@@ -51,6 +54,8 @@ class DigestWalk:
                     return None
                 below += self._prefixes_below(batch, peer_digest)
                 differing |= self._entities_at(batch, peer_digest)
+            if level == 0:
+                self.sums_are_equal = not below
             prefixes = below
             if not prefixes:
                 break

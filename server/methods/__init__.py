@@ -52,6 +52,7 @@ from server.methods.acp import (  # isort: skip
     channels,
     remote_mail,
     agents,
+    agent_overview,
 )
 from server.methods.base import METHODS
 
@@ -60,6 +61,7 @@ __all__ = [
     "actions",
     "activity",
     "agent_keys",
+    "agent_overview",
     "agents",
     "attention",
     "attention_overview",

@@ -10,6 +10,7 @@ FLOORS = (
     "peers",
     "server.domain",
     "server.settings",
+    "server.setting_sources",
     "server.util",
     "server.store",
     "server.auth",

@@ -77,6 +77,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         agent("implementation/complete", contractId=contract, files=["me.py"])
     return {
         "cacp activity": [],
+        "cacp agents": [],
         "cacp acp export": [str(folder / "mail")],
         "cacp backup": [str(folder / "copy.db")],
         "cacp call": ["cacp/project/list", "summary:=true"],

@@ -2,15 +2,12 @@
 
 import json
 import shutil
-import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from peers.clock import GAP, Sure
-from server.store import changes, stamps
+from server.store import changes
 from server.store.connection import connect
 from tests.cli.doctoring import examined, execute, new_database
 from tests.cli.run import cacp
@@ -75,20 +72,6 @@ def test_a_database_of_an_earlier_release_is_not_broken(db: Path) -> None:
     assert (status, checks["schema"]["state"]) == (0, "warning")
 
 
-def test_who_has_most_deferred_is_named(db: Path) -> None:
-    execute(
-        db,
-        *(
-            "INSERT INTO set_aside (digest, due, source, method, params, reason)"
-            f" VALUES ('{number}', 0, '{source}', 'm', '{{}}', 'project')"
-            for number, source in enumerate(("alpha", "beta", "beta"))
-        ),
-    )
-    _, found = examined(db)
-    assert found["deferred"]["found"].startswith("3 messages from peers, 2 of them from beta")
-    assert "`cacp peers deferred`" in found["deferred"]["mend"]
-
-
 def test_what_waits_and_what_is_stamped_ahead(db: Path) -> None:
     execute(
         db,
@@ -124,29 +107,3 @@ def test_a_log_that_can_not_be_read_to_its_end(db: Path) -> None:
         states[durability] = found["log"]["state"]
         assert "cacp backup" in found["log"]["mend"]
     assert states == {"FULL": "broken", "NORMAL": "warning"}
-
-
-def test_a_clock_that_is_far_from_where_the_node_left_it(db: Path) -> None:
-    with closing(sqlite3.connect(db)) as connection:
-        stamps.keep(connection, Sure(time.time_ns() // 1000 - 2 * GAP))
-        connection.commit()
-    status, examined_ = examined(db)
-    found = examined_["certainty"]
-    assert status == 0
-    assert found["state"] == "warning"
-    assert "6 d ahead of the last time that this node had confirmed" in found["found"]
-    assert "cacp clock confirm" in found["mend"]
-
-
-def test_what_peers_have_not_taken_is_told_with_its_reason(db: Path) -> None:
-    execute(
-        db,
-        "INSERT INTO undelivered (peer, entity, project_id, entity_id, seq, tries, reason) VALUES"
-        " ('aid://example.com/beta@1.0.0', 'contract', 'p', 'c1', 1, 5, 'refuses: too large'),"
-        " ('aid://example.com/beta@1.0.0', 'contract', 'p', 'c2', 2, 1, 'refuses: too large')",
-    )
-    status, found = examined(db)
-    assert (status, found["undelivered"]["state"]) == (0, "warning")
-    assert found["undelivered"]["found"] == (
-        "2 not accepted; the first by aid://example.com/beta@1.0.0: contract c1: refuses: too large"
-    )

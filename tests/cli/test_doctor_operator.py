@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor_check import DoctorCheck
 from cli.doctor_operator import operator_check
 from server.auth import operator_key
+from server.domain.doctor_check import DoctorCheck
 from server.store import keys
 from server.store.connection import connect
 from server.store.migrate import prepare

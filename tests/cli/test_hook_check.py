@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from cli import hook_check
-from cli.doctor_check import DoctorCheck
 from cli.file_edit import apply
 from cli.hook_check import hook_checks
 from cli.hook_install import install
+from server.domain.doctor_check import DoctorCheck
 from tests.support.mail_agent import agent
 from tests.support.node import Node, free_port
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from schemas.agent import ListAgentsParams, ListedAgent
+from schemas.agent import AgentOverviewParams, ListAgentsParams, ListedAgent
 
 
 def test_params_have_bounds() -> None:
@@ -16,3 +16,11 @@ def test_params_have_bounds() -> None:
 def test_what_is_unknown_of_an_agent_is_absent() -> None:
     agent = {"agentId": "aid://a", "hasMail": True, "repos": [], "moreRepos": 0}
     assert ListedAgent.model_validate(agent).model_dump(by_alias=True, exclude_none=True) == agent
+
+
+def test_an_overview_is_paged_and_searched() -> None:
+    params = AgentOverviewParams.model_validate({"query": "mobile"})
+    assert (params.limit, params.cursor) == (100, None)
+    for wrong in ({"limit": 101}, {"query": "x" * 201}, {"projectId": "p"}):
+        with pytest.raises(ValidationError):
+            AgentOverviewParams.model_validate(wrong)

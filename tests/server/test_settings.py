@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.domain.endpoints import is_loopback
-from server.settings import Settings, load, misspelt
+from server.settings import Settings, load
 
 
 @pytest.fixture(autouse=True)
@@ -119,16 +119,6 @@ def test_a_file_that_is_no_toml_is_refused_in_a_line(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(ValueError, match=r"cacp\.toml is not TOML"):
         load(path)
-
-
-def test_a_variable_that_nothing_reads_is_named_with_the_one_that_may_be_meant() -> None:
-    read = {"CACP_PORT": "1", "CACP_KEY": "k", "CACP_TASK_ID": "t", "PATH": "/bin"}
-    read["CACP_HOOK_SECONDS"] = "1"
-    assert misspelt(read) == {}
-    assert misspelt({**read, "CACP_PROT": "1", "CACP_X": "1"}) == {
-        "CACP_PROT": "CACP_PORT",
-        "CACP_X": "",
-    }
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,11 @@ def list_(ctx: Context, params: ListAgentsParams) -> dict[str, Any]:
     )
     rows = [agent for agent in agents if agent.address > (params.cursor or "")]
     page, more = page_of(rows, params.limit, lambda agent: agent.address)
-    return {"ownId": own, "agents": [_shown(agent, now) for agent in page], **more}
+    return {"ownId": own, "agents": [listed_agent(agent, now) for agent in page], **more}
 
 
-def _shown(agent: KnownAgent, now: int) -> dict[str, Any]:
+def listed_agent(agent: KnownAgent, now: int) -> dict[str, Any]:
+    """An agent as schemas.agent.ListedAgent."""
     shown = {
         "agentId": agent.address,
         "node": agent.node,

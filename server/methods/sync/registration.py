@@ -95,6 +95,7 @@ def describe(peer: peers.Peer) -> dict[str, Any]:
         "endpoint": peer.endpoint,
         "repoName": peer.repo_name,
         "trust": peer.trust,
+        "kind": "foreign" if peer.secret is None else "mesh",
         "registeredAt": iso(peer.registered_at),
         "lastSeen": iso(peer.last_seen),
     }

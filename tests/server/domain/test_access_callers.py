@@ -200,6 +200,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/repo/reassign": OWNERS_AND_OPERATOR,
     "cacp/agent/list": ALL,
     "cacp/agent/revokeKeys": (*("not_human",) * 3, "not_found", "not_found"),
+    "cacp/agent/overview": ALL,
     "cacp/contract/propose": MEMBERS,
     "cacp/contract/respond": MEMBERS,
     "cacp/contract/update": MEMBERS,

@@ -220,3 +220,14 @@ def test_a_corrupt_database_is_unhealthy_but_the_node_lives(tmp_path: Path) -> N
         assert node.get("/health").json()["reason"] == "storage_corrupt"
         assert node.get("/ready").json() == {"status": "unready", "reason": "storage_corrupt"}
         assert node.get("/live").status_code == 200
+
+
+async def test_a_reader_sees_the_health_without_a_probe(path: Path) -> None:
+    database = Database(path)
+    await database.open(0)
+    checkup = HealthCheck(database)
+    assert database.read(checkup.seen) == health.WELL
+    database.trouble = "storage_full"
+    assert database.read(checkup.seen) == health.Health("unhealthy", "storage_full")
+    assert database.trouble == "storage_full", "only a probe ends it"
+    await database.close()

@@ -142,6 +142,11 @@ def compare(
             assert not await waiting
             assert "cacp/sync/pull" not in link.calls
         assert await comparison.round(heard.append)
+        if exactly is None:
+            missing = {"context": theirs - ours} if theirs > ours else {}
+            assert comparison.last is not None
+            assert comparison.last.is_equal == (ours == theirs)
+            assert comparison.last.differing == missing
         apart = heard[-1].at(heard[-1].received, ours_db.now() - ours_db.clock.steady())
         assert apart is not None
         assert abs(apart.middle) < 5_000_000
@@ -168,3 +173,8 @@ def test_much_is_fetched_from_one_peer_at_a_time(tmp_path: Path) -> None:
     """It may be the same: who waited compares anew before it fetches."""
     calls, _ = compare(tmp_path, 0, ENTITIES, other_fetches=True)
     assert calls.count("cacp/sync/pull") == ENTITIES / 500
+
+
+def test_what_only_the_peer_lacks_makes_them_unequal_too(tmp_path: Path) -> None:
+    calls, _ = compare(tmp_path, ENTITIES + 1, ENTITIES)
+    assert "cacp/sync/pull" not in calls

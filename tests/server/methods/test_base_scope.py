@@ -156,6 +156,7 @@ NODE: dict[str, Json] = {
     "cacp/project/create": {"name": "n", "objective": "o"},
     "cacp/agent/list": {},
     "cacp/agent/revokeKeys": {"agentId": "aid://example.com/nobody"},
+    "cacp/agent/overview": {},
     "cacp/sync/digest": PEER | {"prefixes": [""]},
     "cacp/sync/pull": PEER | {"entities": [["contract", "project", "contract"]]},
     "cacp/sync/bans": PEER,

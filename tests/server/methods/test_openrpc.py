@@ -124,6 +124,7 @@ AT_A_GLANCE: dict[str, Any] = {
     "run/list": {},
     "run/get": {"runId": "r"},
     "agent/list": {"limit": 2},
+    "agent/overview": {"query": "a"},
     "project/board": {"limit": 5},
     "project/timeline": {"limit": 5},
     "project/stateAt": {"change": 2},
