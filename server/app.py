@@ -37,6 +37,7 @@ from server.mesh.supervisor import Supervisor
 from server.methods import METHODS
 from server.node import Node
 from server.page.guard import PageParts
+from server.page.header import HeaderFacts
 from server.page.live import LivePages
 from server.page.outside import watch_outside
 from server.page.routes import page_routes
@@ -141,6 +142,7 @@ class _Parts:
             loops,
         )
         self.page_sessions = PageSessions(settings, database, self.admission, secret)
+        self.header = HeaderFacts(self.state)
         outside = watch_outside(node, database.now, mesh.status, loops)
         self.live = LivePages(database, loops, settings.event_streams, outside)
 
@@ -190,7 +192,7 @@ class _Parts:
         ]
 
     def _page(self) -> PageParts:
-        return PageParts(self.state, self.page_sessions, self.live, self.stopping)
+        return PageParts(self.state, self.page_sessions, self.live, self.header, self.stopping)
 
     def register_metrics(self) -> None:
         metrics, database = self.metrics, self.database

@@ -15,6 +15,7 @@ from server.domain.page_session import local_path
 from server.http.body import Disconnected
 from server.http.responses import refusal_response
 from server.http.routes import AppState
+from server.page.header import HeaderFacts
 from server.page.live import LivePages
 from server.page.rendering import render
 from server.page.sessions import PageSessions
@@ -53,6 +54,7 @@ class PageParts:
     state: AppState
     sessions: PageSessions
     live: LivePages
+    header: HeaderFacts
     stopping: asyncio.Event
 
 

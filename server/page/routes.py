@@ -76,6 +76,7 @@ async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer)
             project_id=request.path_params.get("project_id"),
             seq=f"{parts.state.epoch}:{changes.newest(ctx.db)}",
             node=parts.state.node,
+            header=parts.header.of(ctx),
         )
         parts.live.spent(time.thread_time() - began)
         return text
@@ -89,6 +90,8 @@ def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Respons
 
         def make(ctx: Context) -> bytes:
             page: Page = view.load(_call(parts, request, viewer, ctx))
+            if view.name == HOME:
+                page = {"header": parts.header.of(ctx), **page}
             return orjson.dumps(page)
 
         body = await _session(parts, viewer, view).read_wide(make)

@@ -1,0 +1,75 @@
+"""What the header of every page says of the node: its health, who is awake, and its mesh."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any
+
+from schemas.base import present
+from server.domain.agent_list import AWAKE
+from server.http.routes import AppState
+from server.methods.acp import route
+from server.methods.base import Context
+
+FRESH_SECONDS = 1.0
+"""For how long the facts are shown as they were read."""
+LAG_SECONDS = 10.0
+"""From how many seconds on a peer counts as behind: a shorter lag is that of any change."""
+
+Facts = dict[str, Any]
+
+
+class HeaderFacts:
+    """The facts of all headers, read at most once in a second."""
+
+    def __init__(self, state: AppState, clock: Callable[[], float] = time.monotonic) -> None:
+        self._state = state
+        self._clock = clock
+        self._read_at = -FRESH_SECONDS
+        self._facts: Facts = {}
+
+    def of(self, ctx: Context) -> Facts:
+        """The facts that the caller may know: its health is public, the rest is for callers whose
+        key is for all projects."""
+        facts = self.all(ctx.db)
+        if ctx.caller.projects is None:
+            return facts
+        return {name: facts[name] for name in ("health", "reason") if name in facts}
+
+    def all(self, db: sqlite3.Connection) -> Facts:
+        """All facts."""
+        now = self._clock()
+        if now - self._read_at >= FRESH_SECONDS:
+            self._facts, self._read_at = self._read(db), now
+        return self._facts
+
+    def _read(self, db: sqlite3.Connection) -> Facts:
+        state = self._state
+        health, mesh = state.checkup.seen(db), state.mesh.status.equality(db)
+        peers = state.mesh.status.peers(db)
+        facts = {
+            "health": health.status,
+            "reason": health.reason,
+            **self._agents(db),
+            "peers": len(peers),
+            "behind": sum(_is_behind(peer.get("sync") or {}) for peer in peers),
+            "mesh": mesh.state,
+            "sentence": mesh.sentence,
+        }
+        return present(facts)
+
+    def _agents(self, db: sqlite3.Connection) -> Facts:
+        """How many agents have their home here, and how many of them are awake, as
+        `cacp/agent/overview` counts them."""
+        state = self._state
+        now = state.database.now()
+        ctx = Context(db, state.node.caller, state.node, "page/header", now)
+        own = [address for address, home in route.everyone(ctx).items() if home is None]
+        seen = state.node.last_calls
+        awake = sum(now - seen.get(address, -AWAKE) <= AWAKE for address in own)
+        return {"agents": len(own), "awake": awake}
+
+
+def _is_behind(sync: dict[str, Any]) -> bool:
+    """Whether a peer is down, or has waited for a change for long."""
+    return sync.get("health") == "down" or sync.get("lagSeconds", 0) >= LAG_SECONDS
