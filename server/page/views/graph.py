@@ -86,8 +86,8 @@ def levels(reach: Json) -> list[Json]:
 
 
 def draw(project_id: str, shown: Json, names: dict[str, str]) -> Json:
-    """The graph as `static/js/graph.js` takes it. What a change of the chosen contract reaches is
-    marked, the rest is faint."""
+    """The graph as `graph.js` takes it. What a change of the chosen contract reaches is marked, the
+    rest is faint."""
     reach = shown.get("reach")
     edges, repos = reached_parts(reach)
     pairs = sorted(shown["pairs"], key=lambda pair: _ends(pair) not in edges)[:EDGES_MAX]
