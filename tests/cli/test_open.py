@@ -79,7 +79,7 @@ def test_a_view_of_a_project_and_a_contract(team: Team, opened: list[str]) -> No
     for words, link in (
         (["matrix", "--project", team.project], f"{at}/matrix"),
         (["--project", team.project], at),
-        (["--contract", "Opens"], f"{at}/contracts/{contract}"),
+        (["--contract", contract], f"{at}/contracts/{contract}"),
         (["activity", "-p", team.project], f"{url}/ui/activity?project={team.project}"),
     ):
         done = cacp("open", *words, "--print", url=url)

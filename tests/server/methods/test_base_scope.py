@@ -77,11 +77,7 @@ PROJECT: dict[str, Json] = {
     "cacp/implementation/verify": {"contractId": "contract", "result": "success"},
     "cacp/implementation/getStatus": {"contractId": "contract"},
     "cacp/implementation/report": {"contractId": "contract", "report": "STATUS:ok"},
-    "cacp/run/report": {
-        "runId": "nightly",
-        "status": "RUNNING",
-        "startedAt": "2026-01-01T00:00:00Z",
-    },
+    "cacp/run/report": {"runId": "n", "status": "RUNNING", "startedAt": "2026-01-01T00:00:00Z"},
     "cacp/run/get": {"runId": "run"},
     "cacp/file/share": {"file": FILE, "relatedContracts": ["contract"]},
     "cacp/file/request": {"description": "d"},

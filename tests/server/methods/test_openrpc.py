@@ -132,6 +132,19 @@ AT_A_GLANCE: dict[str, Any] = {
 }
 
 
+def called_elsewhere() -> set[str]:
+    """The methods that other tests call."""
+    elsewhere = {name for name in METHODS if name.endswith("/sync")}
+    elsewhere |= {"cacp/sync/digest", "cacp/sync/pull", "cacp/sync/file", "cacp/sync/bans"}
+    elsewhere |= {"cacp/project/syncState", "cacp/file/syncRequest", "cacp/sync/evidence"}
+    # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
+    elsewhere |= {name for name in METHODS if name.startswith("acp/")}
+    elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}
+    # For people: tests/server/methods/cacp/test_agent_keys.py.
+    elsewhere |= {"cacp/agent/revokeKeys"}
+    return elsewhere
+
+
 def test_real_calls_are_what_it_describes(team: Team) -> None:
     """A contract's whole way: each call's params and result fit their published schemas."""
     seen: set[str] = set()
@@ -196,15 +209,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("repo/reassign", repoName="infra", agentId=AGENT)
     call("repo/release", repoName="infra")
     call("project/delete")
-    elsewhere = {name for name in METHODS if name.endswith("/sync")}
-    elsewhere |= {"cacp/sync/digest", "cacp/sync/pull", "cacp/sync/file", "cacp/sync/bans"}
-    elsewhere |= {"cacp/project/syncState", "cacp/file/syncRequest", "cacp/sync/evidence"}
-    # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
-    elsewhere |= {name for name in METHODS if name.startswith("acp/")}
-    elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}
-    # For people: tests/server/methods/cacp/test_agent_keys.py.
-    elsewhere |= {"cacp/agent/revokeKeys"}
-    assert seen | elsewhere == set(METHODS)
+    assert seen | called_elsewhere() == set(METHODS)
 
 
 def unbounded(schema: Any, path: str = "") -> Iterator[str]:

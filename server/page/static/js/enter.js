@@ -1,20 +1,16 @@
-// Opens a one-time link: its code stands in the fragment, which reaches no server and no log.
+// Opens a one-time link: its code is in the fragment, which reaches no server and no log.
 "use strict";
 (async () => {
-  const [code, next = "/ui"] = location.hash.slice(1).split("&next=").map(decodeURIComponent);
-  // The code must stay neither in the address bar nor in the history.
+  const [code, next] = location.hash.slice(1).split("&next=").map(decodeURIComponent);
   history.replaceState(null, "", location.pathname);
-  const fail = (text) => {
-    document.getElementById("state").textContent = text;
-    document.getElementById("other").hidden = false;
-  };
-  if (!code) return fail("This link has no code. `cacp open` makes a new one.");
+  let text = "The node does not answer.";
   try {
-    const response = await fetch("/ui/enter", { method: "POST", body: new URLSearchParams({ code, next }) });
+    const body = new URLSearchParams({ code, next: next ?? "/ui" });
+    const response = await fetch("/ui/enter", { method: "POST", body });
     const answer = await response.json();
-    if (response.ok) location.replace(answer.next);
-    else fail(answer.error?.message ?? "The node refused this link.");
-  } catch {
-    fail("The node does not answer.");
-  }
+    if (response.ok) return location.replace(answer.next);
+    text = answer.error.message;
+  } catch {}
+  document.getElementById("state").textContent = text;
+  document.getElementById("other").hidden = false;
 })();
