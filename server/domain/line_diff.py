@@ -102,8 +102,8 @@ def _gap(lines: int) -> list[DiffRow]:
 
 def _common(was: list[str], now: list[str]) -> int:
     """How many lines both begin with."""
-    for count, (one, other) in enumerate(zip(was, now, strict=False)):
-        if one != other:
+    for count, (earlier, later) in enumerate(zip(was, now, strict=False)):
+        if earlier != later:
             return count
     return min(len(was), len(now))
 
@@ -125,11 +125,11 @@ def _rows(was: list[str], now: list[str], start: int) -> Iterator[_Row]:
     for tag, i, i_end, j, j_end in SequenceMatcher(None, was, now).get_opcodes():
         old = [(start + place, was[place]) for place in range(i, i_end)]
         new = [(start + place, now[place]) for place in range(j, j_end)]
-        for one, other in zip_longest(old, new):
+        for earlier, later in zip_longest(old, new):
             kind: RowKind = "equal" if tag == "equal" else "changed"
-            if one is None or other is None:
-                kind = "added" if one is None else "removed"
-            yield _Row(kind, one, other)
+            if earlier is None or later is None:
+                kind = "added" if earlier is None else "removed"
+            yield _Row(kind, earlier, later)
 
 
 def _bounded(rows: list[_Row]) -> Iterator[DiffRow]:

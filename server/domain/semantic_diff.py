@@ -155,10 +155,10 @@ def _bodies(log: ChangeLog, before: Any, after: Any, path: Path, direction: Dire
             _part(log, name, before, after, (*path, name))
     types, at = (before["content"], after["content"]), (*path, "content")
     for media in [*types[0], *(media for media in types[1] if media not in types[0])]:
-        one, other = (side.get(media) for side in types)
-        if _has_schema(one) and _has_schema(other):
+        earlier, later = (side.get(media) for side in types)
+        if _has_schema(earlier) and _has_schema(later):
             here: Path = (*at, media, "schema")
-            compare_schemas(log, one["schema"], other["schema"], here, direction)
+            compare_schemas(log, earlier["schema"], later["schema"], here, direction)
         else:
             _part(log, media, *types, (*at, media))
 

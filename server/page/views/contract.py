@@ -31,7 +31,7 @@ def contract(call: PageCall) -> Page:
     packets = _asked(call, "cacp/context/list", **at, limit=PACKETS)["packets"]
     names = {step["repoId"]: step["name"] for step in timeline if "name" in step}
     names |= {party["repoId"]: party["name"] for party in overview["parties"] if "name" in party}
-    told = story.moments(timeline, packets, names)
+    moments = story.moments(timeline, packets, names)
     after = _number(call, "after") or 0
     raw = _number(call, "raw")
     contents = {each["version"]: each["content"] for each in agreement["history"]}
@@ -51,8 +51,8 @@ def contract(call: PageCall) -> Page:
         "difference": _difference(call, at, contents),
         "conflictCount": overview["conflicts"],
         "conflicts": _conflicts(call, at, names) if overview["conflicts"] else [],
-        "moments": told[after : after + MOMENTS],
-        "next": str(after + MOMENTS) if len(told) > after + MOMENTS else None,
+        "moments": moments[after : after + MOMENTS],
+        "next": str(after + MOMENTS) if len(moments) > after + MOMENTS else None,
         "raw": _raw(contents, raw or agreement["version"]),
         "isRaw": raw is not None,
     }
