@@ -121,6 +121,7 @@ def test_the_verbose_list_needs_no_other_document() -> None:
 AT_A_GLANCE: dict[str, Any] = {
     "project/get": {},
     "project/matrix": {},
+    "project/graph": {},
     "run/list": {},
     "run/get": {"runId": "r"},
     "agent/list": {"limit": 2},
@@ -198,7 +199,6 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("file/get", fileId=shared["fileId"])
     run = {"runId": "r", "startedAt": "2026-01-01T00:00:00Z", "counts": {"DONE": 1}}
     call("run/report", **run, status="COMPLETED")
-    call("project/graph", contractId=at["contractId"])
     call("search", query="q", kinds=["context"])
     call("project/list", limit=2)
     for name, params in AT_A_GLANCE.items():
