@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from server.page.views.mail import PRIORITIES
+from tests.server.page.browsing import Browser
 from tests.support.node import Node, bearer
 
 BROWSER = {"accept": "text/html"}
@@ -74,6 +75,21 @@ def test_a_person_oversees_what_is_open_and_nothing_else(
     assert set(twin["recipients"]) == {"aid://example.com/postman", "aid://example.com/reader"}
     refused = node.http.get(f"/ui/mail/threads/{secret}", headers=BROWSER | bearer(overseer))
     assert refused.status_code == 404
+
+
+def test_a_person_writes_and_sends_dead_letters_again(
+    node: Node, keys: tuple[str, str, str]
+) -> None:
+    browser = Browser(node)
+    browser.sign_in(keys[2])
+    assert 'action="/ui/actions/message"' in browser.get("/ui/mail").text
+    to = "aid://example.com/reader"
+    done = browser.outcome("message", to=to, text="Which build is it?", priority="high")
+    assert done.startswith("good: Sent to")
+    [latest, *_] = node.call("acp/threads", key=keys[1])["threads"]
+    assert (latest["topic"], latest["priority"]) == ("Which build is it?", "high")
+    thread = browser.get(f"/ui/mail/threads/{latest['threadId']}").text
+    assert f'name="reply_to" value="{latest["lastMessageId"]}"' in thread
 
 
 def test_a_malformed_place_among_dead_letters_is_refused(
