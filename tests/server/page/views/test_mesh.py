@@ -1,6 +1,7 @@
 """The view of the mesh: is it equal, and what is the matter with whom?"""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from html import escape
@@ -19,7 +20,7 @@ from tests.support.node import Node, free_port
 from tests.support.waiting import eventually
 
 BROWSER = {"accept": "text/html"}
-NOW = 1_700_000_000_000_000
+NOW = time.time_ns() // 1000
 BETA, GAMMA = "aid://example.com/beta@1.0.0", "aid://example.com/gamma@1.0.0"
 HOSTILE = "<script>alert(1)</script>\u202e" + "x" * 250
 
@@ -42,7 +43,7 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
             )
             db.execute(
                 "INSERT INTO set_aside (digest, due, source, method, params, reason, deferred_at)"
-                f" VALUES ('d', 0, '{BETA}', 'm', '{{}}', 'project', {NOW})"
+                f" VALUES ('d', {2 * NOW}, '{BETA}', 'm', '{{}}', 'project', {NOW})"
             )
             mesh.want(db, "http://127.0.0.1:1/<b>")
         yield node
