@@ -59,6 +59,12 @@ class Caller:
         machine without a key, or the operator."""
         return self.via == "local" or self.operator
 
+    @property
+    def sees_agents(self) -> bool:
+        """Whether it may see when other agents called, which is the whole node's and no
+        project's."""
+        return self.trust == "verified" and self.projects is None
+
 
 class Read(Protocol):
     """Runs a read on a connection in the calling thread (`Database.read`)."""

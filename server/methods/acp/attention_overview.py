@@ -73,6 +73,8 @@ def overview_(ctx: Context, params: OverviewAttentionParams) -> dict[str, Any]:
     opened, creators = _of_projects(ctx, scope)
     home, humans = store.agents_with_keys(ctx.db)
     seen = {agent: max(ctx.node.last_calls.get(agent, 0), ctx.node.started) for agent in home}
+    if not ctx.caller.sees_agents:
+        seen = {}
     away = overview.away([each.item for each in opened], now, seen)
     # Mail and handoffs are an agent's at its home node, and of no project.
     mail, hidden = _of_agents(ctx) if scope is None else ([], 0)
@@ -361,7 +363,7 @@ def _shown(ctx: Context, entry: JudgedItem, may: Rights) -> dict[str, Any]:
 
 
 def _party(ctx: Context, party: AwaitedParty) -> dict[str, Any]:
-    seen = ctx.node.last_calls.get(party.agent or "")
+    seen = ctx.node.last_calls.get(party.agent or "") if ctx.caller.sees_agents else None
     shown = {
         "repoId": party.repo_id,
         "repo": party.repo,

@@ -133,9 +133,7 @@ def _contract(card: BoardCard, members: Members) -> Json:
 
 def _repos(ctx: Context, project_id: str, loads: Mapping[str, RepoLoad]) -> list[Json]:
     """The repos with their agents: the one that most contracts wait for comes first."""
-    # As of cacp/agent/list: when an agent called is for agents that see the whole node.
-    sees = ctx.caller.trust == "verified" and ctx.caller.projects is None
-    calls = ctx.node.last_calls if sees else {}
+    calls = ctx.node.last_calls if ctx.caller.sees_agents else {}
     # A read may have no time of its own; its caller has just called.
     now = max(ctx.now, max(calls.values(), default=0))
 

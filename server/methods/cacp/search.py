@@ -44,6 +44,9 @@ def search_(ctx: Context, params: SearchParams) -> dict[str, Any]:
     page, more = page_of(hits, params.limit, lambda hit: str(hit.place))
     waiting = search.waiting(ctx.db)
     indexing = waiting > INDEXING or not search.is_ready(ctx.db)
+    if ctx.caller.projects is not None:
+        # It would count what other projects are given.
+        waiting = 0
     names = attention.names_of(ctx.db, {hit.project_id for hit in page if hit.project_id})
     shown = []
     for hit in page:
