@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.page.ground import Ground, HostileWords, Words, empty, told
+from tests.page.ground import Ground, HostileWords, Words, bare, empty, told
 from tests.support.chromium import Visitor, launched
 from tests.support.node import Node
 
@@ -18,6 +18,7 @@ Grounds = Callable[[str], Ground]
 Visits = Callable[[Ground], Visitor]
 TOLD: dict[str, Callable[[Node], Ground]] = {
     "empty": empty,
+    "bare": bare,
     "usual": partial(told, words=Words()),
     "hostile": partial(told, words=HostileWords()),
 }
@@ -32,7 +33,7 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture(scope="package")
 def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
-    """A node with `empty`, `usual` or `hostile` content: don't stop it."""
+    """A node with `empty`, `bare`, `usual` or `hostile` content: don't stop it."""
     made: dict[str, Ground] = {}
 
     def ground(name: str) -> Ground:

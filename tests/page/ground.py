@@ -105,6 +105,20 @@ def told(node: Node, words: Words) -> Ground:
     return Ground(node, {**params, "run_id": RUN}, team)
 
 
+def bare(node: Node) -> Ground:
+    """One of each thing, with nothing that may be left out."""
+    team = Team.on(node, node.key(FRONTEND_AGENT, FRONTEND))
+    contract = team.proposed()
+    team.frontend("contract/respond", contractId=contract, action="request_change")
+    team.frontend("context/askQuestion", question="Why?")
+    report = {"runId": RUN, "status": "RUNNING", "startedAt": STARTED}
+    team.backend("run/report", **report, tasks=[{"id": "a", "status": "DONE", "attempts": 1}])
+    other = agent(node, "other")
+    letter = other.send(MailAgent(node, AGENT, ""))["message"]
+    params = {"project_id": team.project, "contract_id": contract}
+    return Ground(node, {**params, "thread_id": letter["thread_id"], "run_id": RUN}, team)
+
+
 RUN = "nightly"
 
 

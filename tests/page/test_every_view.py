@@ -75,6 +75,14 @@ def test_a_view_of_nothing_says_so(view: View, grounds: Grounds, visitor: Visits
 
 
 @EVERY
+def test_a_view_needs_nothing_that_may_be_left_out(view: View, grounds: Grounds) -> None:
+    ground = grounds("bare")
+    response = ground.node.get(place(view, ground))
+    assert response.status_code == 200
+    assert isinstance(twin(view, ground), dict)
+
+
+@EVERY
 def test_what_hostile_agents_wrote_is_only_text(
     view: View, grounds: Grounds, visitor: Visits
 ) -> None:
