@@ -28,22 +28,24 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, launched() as browser:
-        with Node(Path(place), unlimited_senders=True) as node:
-            ground = told(node, Words())
-            with Visitor(browser, node.url, reduced_motion="reduce") as visitor:
-                for view in VIEWS.values():
-                    path = ground.path(view.path)
-                    assert path is not None, view.path
-                    page = visitor.open(path)
-                    page.wait_for_load_state("load")
-                    for name, (scheme, width, height) in SIZES.items():
-                        shown_in(page, scheme, width=width, height=height)
-                        file = folder / f"{view.name}-{name}.png"
-                        page.screenshot(path=file, full_page=name == "phone")
-                        if BEST.get(view.name) == name:
-                            (IMAGES / f"{view.name}.png").write_bytes(file.read_bytes())
-                    print(view.name)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        launched() as browser,
+        Node(Path(place), unlimited_senders=True) as node,
+        Visitor(browser, node.url) as visitor,
+    ):
+        ground = told(node, Words())
+        for view in VIEWS.values():
+            path = ground.path(view.path)
+            assert path is not None, view.path
+            page = visitor.open(path)
+            for name, (scheme, width, height) in SIZES.items():
+                shown_in(page, scheme, width=width, height=height)
+                file = folder / f"{view.name}-{name}.png"
+                page.screenshot(path=file, full_page=name == "phone")
+                if BEST.get(view.name) == name:
+                    (IMAGES / f"{view.name}.png").write_bytes(file.read_bytes())
+            print(view.name)
 
 
 if __name__ == "__main__":
