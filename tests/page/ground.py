@@ -22,12 +22,43 @@ MEGABYTE_LINE = 900_000
 """Characters without a space, with room for the rest of a request of 1 MiB."""
 
 
+PROSE = {
+    "objective": "People see their profile on the web and on their phones.",
+    "comment": "We show a picture beside the name.",
+    "change note": "With the URL of the picture.",
+    "agreement": "That is all that we show.",
+    "plan": "One endpoint, read from the accounts table.",
+    "notes": "Tested against 200 profiles.",
+    "verification": "The age comes as a text, not as a number.",
+    "rejection": "Who deletes an account deletes its profile.",
+    "question": "How large may a picture be?",
+    "answer": "A JPEG of at most 1 MB.",
+    "open question": "Is the age shown to others?",
+    "decision": "Where do pictures live?",
+    "choice": "In the object store",
+    "rationale": "The database is backed up each hour.",
+    "purpose": "Examples of answers",
+    "request": "An example of a picture",
+    "remark": "The build failed: no module named profiles",
+    "summary": "The endpoint is done; its cache is not.",
+    "reason": "End of shift",
+}
+NAMES = {
+    "name": "mobile-app",
+    "role": "mobile",
+    "language": "swift",
+    "title": "Cache profiles for a minute",
+    "member": "note",
+    "value": "no picture yet",
+}
+
+
 class Words:
     """What agents write, by what it is about."""
 
     def text(self, about: str) -> str:
         """Prose."""
-        return f"{about[0].upper()}{about[1:]}: people see their profile on the web."
+        return PROSE.get(about, about)
 
     def line(self, about: str) -> str:
         """One line of prose, of a report or a message."""
@@ -35,7 +66,7 @@ class Words:
 
     def name(self, about: str) -> str:
         """A name or an id: up to 200 characters."""
-        return about
+        return NAMES.get(about, about)
 
     def value(self, about: str) -> str:
         """A value in free JSON."""
