@@ -75,7 +75,7 @@ def _contract(filler: Filler, project: str, number: int) -> str:
     filler.caller = BACKEND
     contract = filler.contract(project)
     given = {"projectId": project, "contractId": contract}
-    steps = [
+    steps: list[tuple[Caller, str, dict[str, object]]] = [
         (FRONTEND, "cacp/contract/respond", {"action": "agree"}),
         (BACKEND, "cacp/implementation/complete", {"files": ["a.py"]}),
         (FRONTEND, "cacp/implementation/complete", {"files": ["a.ts"]}),
