@@ -17,7 +17,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 COLLECT := $(COMPILED) $(BIN)/pytest --collect-only -qq -p no:cacheprovider
 SPLIT := tests/server tests/cli
 
-.PHONY: help install serve mesh test coverage soak lint format bench conformance comply docs lock dist clean
+.PHONY: help install serve mesh test coverage soak lint format bench screenshots conformance comply docs lock dist clean
 # A failed installation leaves no file that counts as done.
 .DELETE_ON_ERROR:
 
@@ -60,6 +60,9 @@ format: $(VENV)/.installed-dev ## Format with ruff and apply its fixes
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.mesh
+
+screenshots: $(VENV)/.installed-dev ## Picture each view of the page (needs Chromium); regenerate docs/images
+	$(BIN)/python -m tests.page.screenshots .cache/screenshots
 
 conformance: ## Run the public MCP suite against a running node (CACP_URL; needs Node.js 22 and npx)
 	npx --yes @modelcontextprotocol/conformance@0.1.16 server --url $(CACP_URL)/mcp --expected-failures tests/conformance.yml

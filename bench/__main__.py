@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import attention, load, mail
+from bench import attention, load, mail, page
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
 from bench.node import NodeProcess, bare, node
@@ -28,7 +28,9 @@ def main() -> None:
     parser.add_argument("--contracts", type=int, default=1_000_000, help="size of the large node")
     parser.add_argument("--letters", type=int, default=100_000, help="size of the large mailbox")
     parser.add_argument(
-        "--only", choices=("hot", "wide", "attention", "size", "mail"), help="run only this part"
+        "--only",
+        choices=("hot", "wide", "attention", "size", "mail", "page"),
+        help="run only this part",
     )
     options = parser.parse_args()
     if options.only != "attention":
@@ -42,6 +44,7 @@ def main() -> None:
             "wide": lambda: wide_read(folder, seconds),
             "attention": lambda: waiting(folder),
             "mail": lambda: letters(folder, options.letters, rounds, seconds),
+            "page": lambda: pages(folder, rounds, seconds),
             "size": lambda: size(folder, options.contracts, rounds, seconds),
         }
         for name, part in parts.items():
@@ -136,6 +139,23 @@ def letters(folder: Path, size: int, rounds: int, seconds: float) -> None:
         )
     median, worst = mail.median_and_worst(mail.wake_seconds(folder))
     print(f"  send to waiting inbox   median {median * 1000:.1f} ms   worst {worst * 1000:.1f} ms")
+
+
+def pages(folder: Path, rounds: int, seconds: float) -> None:
+    """What views cost the node, what open pages cost others, how soon they show a write."""
+    costs = page.costs(folder)
+    median = statistics.median(cost for cost, _ in costs.values())
+    print(f"\nPages (aims: median < 15 ms of the node's time; ratio > 0.9 beside {page.OPEN} open)")
+    for name, (cost, characters) in costs.items():
+        print(f"  {name:28} {cost * 1000:6.1f} ms   {characters / 1000:6.1f} kB")
+    print(f"  median                       {median * 1000:6.1f} ms")
+    for name, runs in page.beside(folder, rounds, seconds).items():
+        ratios = [watched.rate / alone.rate for alone, watched in runs]
+        show(f"{name} beside {page.OPEN}", [watched for _, watched in runs], ratios)
+    usual, worst = mail.median_and_worst(page.live_seconds(folder))
+    print(
+        f"  write to shown   median {usual * 1000:.0f} ms   worst {worst * 1000:.0f} ms (aim 300)"
+    )
 
 
 def size(folder: Path, contracts: int, rounds: int, seconds: float) -> None:

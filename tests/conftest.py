@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support import temp_folder
+from tests.support.chromium import chromium
 from tests.support.mail_agent import MailAgent, MailAgents, agent
 from tests.support.mesh import Mesh
 from tests.support.node import Node
@@ -35,7 +36,11 @@ settings.register_profile("soak", deadline=None)
 settings.load_profile("soak" if os.environ.get("TEST_PACE") == "real" else "suite")
 
 
-HAS = {"root": os.geteuid() == 0, "node": shutil.which("node") is not None}
+HAS = {
+    "root": os.geteuid() == 0,
+    "node": shutil.which("node") is not None,
+    "chromium": chromium() is not None,
+}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

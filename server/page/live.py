@@ -82,6 +82,7 @@ class LivePages(Service):
         self._open: set[OpenPage] = set()
         self._opened = asyncio.Event()
         self._seq = 0
+        self._compiled: set[str] = set()
         self.cost = 0.0
         """Seconds that a page takes, on the average of the last ones."""
 
@@ -90,9 +91,12 @@ class LivePages(Service):
         """How many pages are open."""
         return len(self._open)
 
-    def spent(self, seconds: float) -> None:
-        """Note what a page has cost."""
-        self.cost = seconds if not self.cost else 0.9 * self.cost + 0.1 * seconds
+    def spent(self, view: str, seconds: float) -> None:
+        """Note what a page has cost. The first of a view says nothing: it compiled the template."""
+        if view not in self._compiled:
+            self._compiled.add(view)
+        else:
+            self.cost = seconds if not self.cost else 0.9 * self.cost + 0.1 * seconds
 
     async def start(self) -> None:
         self.run("live_pages", self._watch)

@@ -78,7 +78,7 @@ async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer)
             node=parts.state.node,
             header=parts.header.of(ctx),
         )
-        parts.live.spent(time.thread_time() - began)
+        parts.live.spent(view.name, time.thread_time() - began)
         return text
 
     return HTMLResponse(await _session(parts, viewer, view).read_wide(make))

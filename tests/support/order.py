@@ -5,10 +5,12 @@ end of the others'. A long test that comes last keeps one worker busy while all 
 """
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 LONG = (
+    "tests/page",
     "tests/feature/test_feature.py",
     "tests/byzantine/test_processes.py",
     "tests/scenarios/test_clocks.py",
@@ -27,7 +29,7 @@ LONG = (
     "tests/acceptance/test_fuzz.py",
     "tests/architecture/test_sizes.py",
 )
-"""Files of tests that take several seconds each, the longest first."""
+"""Files, and folders, of tests that take several seconds each, the longest first."""
 
 Test = TypeVar("Test")
 
@@ -35,12 +37,11 @@ Test = TypeVar("Test")
 def long_first(tests: Sequence[tuple[Path, Test]], workers: int, root: Path) -> list[Test]:
     """The tests of each file together, and the long files dealt to the beginning of each worker's
     share."""
-    rank = {root / name: place for place, name in enumerate(LONG)}
     shares: list[list[Test]] = [[] for _ in range(workers)]
+    others: list[Test] = []
     for path, test in tests:
-        if path in rank:
-            shares[rank[path] % workers].append(test)
-    others = [test for path, test in tests if path not in rank]
+        rank = _rank(path, root)
+        (others if rank is None else shares[rank % workers]).append(test)
     ordered: list[Test] = []
     for number, share in enumerate(shares):
         # As many as xdist gives this worker of what is left.
@@ -49,3 +50,12 @@ def long_first(tests: Sequence[tuple[Path, Test]], workers: int, root: Path) -> 
         ordered += share + others[:filling]
         del others[:filling]
     return ordered + others
+
+
+@cache
+def _rank(path: Path, root: Path) -> int | None:
+    """Its place among the long ones."""
+    for place, name in enumerate(LONG):
+        if path.is_relative_to(root / name):
+            return place
+    return None

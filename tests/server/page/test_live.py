@@ -170,3 +170,17 @@ def test_more_pages_than_the_limit_are_refused(tmp_path: Path) -> None:
             await asyncio.wait([task])
 
     asyncio.run(story())
+
+
+def test_the_first_look_at_a_view_is_not_what_it_costs(tmp_path: Path) -> None:
+    """It compiled the template: pages would be late for as long as that is on the average."""
+
+    async def story() -> None:
+        async with watched(tmp_path) as (_, pages):
+            pages.spent("feature", 1.0)
+            assert pages.cost == 0.0
+            pages.spent("feature", 0.01)
+            pages.spent("mail", 1.0)
+            assert pages.cost == 0.01
+
+    asyncio.run(story())
