@@ -10,6 +10,7 @@ from server.domain.agent_list import AWAKE
 from server.http.routes import AppState
 from server.methods.acp import route
 from server.methods.base import Context
+from server.store import peers
 
 FRESH_SECONDS = 1.0
 """For how long the facts are shown as they were read."""
@@ -46,13 +47,12 @@ class HeaderFacts:
     def _read(self, db: sqlite3.Connection) -> Facts:
         state = self._state
         health, mesh = state.checkup.seen(db), state.mesh.status.equality(db)
-        peers = state.mesh.status.peers(db)
         facts = {
             "health": health.status,
             "reason": health.reason,
             **self._agents(db),
-            "peers": len(peers),
-            "behind": sum(_is_behind(peer.get("sync") or {}) for peer in peers),
+            "peers": len(peers.every(db)),
+            "behind": state.mesh.status.behind(db, LAG_SECONDS),
             "mesh": mesh.state,
             "sentence": mesh.sentence,
         }
@@ -68,8 +68,3 @@ class HeaderFacts:
         seen = state.node.last_calls
         awake = sum(now - seen.get(address, -AWAKE) <= AWAKE for address in own)
         return {"agents": len(own), "awake": awake}
-
-
-def _is_behind(sync: dict[str, Any]) -> bool:
-    """Whether a peer is down, or has waited for a change for long."""
-    return sync.get("health") == "down" or sync.get("lagSeconds", 0) >= LAG_SECONDS

@@ -6,6 +6,7 @@ its template shows.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -83,6 +84,7 @@ def view(
     return declare
 
 
+@lru_cache(4_096)
 def url_of(name: str, /, **params: str | None) -> str:
     """The path of a view; what its path does not name becomes the query."""
     path = VIEWS[name].path

@@ -57,11 +57,12 @@ SELECT m.id, m.from_agent, d.recipient, m.created_at, m.priority,
        m.priority = 'critical' OR m.policy_json LIKE '%"human-audit"%'
            OR m.policy_json LIKE '%"required"%'
 FROM unanswered_queries AS q
-JOIN delivery_log AS d ON d.message_id = q.message_id AND d.channel = 'inbox'
+-- CROSS JOIN: few queries are unanswered, and the boxes may be large.
+CROSS JOIN delivery_log AS d ON d.message_id = q.message_id AND d.channel = 'inbox'
 JOIN messages AS m ON m.id = q.message_id
 WHERE d.box_seq IS NOT NULL AND d.status IN ('pending', 'delivered', 'read')
   AND (m.expires_at IS NULL OR m.expires_at > :now)
-ORDER BY m.id LIMIT :limit;
+ORDER BY q.message_id LIMIT :limit;
 
 -- name: unread_mailboxes(limit)
 SELECT b.address, b.high_water - b.read_count - b.expired - b.failed,

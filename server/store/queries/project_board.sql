@@ -7,11 +7,13 @@ SELECT subject_id, kind, repo_id, since FROM attention_openings
 WHERE project_id = :project_id AND kind <> 'answer';
 
 -- name: open_questions(project_id, limit)
-SELECT p.document, count(*) OVER ()
-FROM attention_openings AS o
+-- Counted before the documents are read.
+SELECT p.document, o.total FROM (
+    SELECT project_id, subject_id, since, count(*) OVER () AS total FROM attention_openings
+    WHERE project_id = :project_id AND kind = 'answer'
+    ORDER BY since, subject_id LIMIT :limit) AS o
 JOIN packets AS p ON p.project_id = o.project_id AND p.packet_id = o.subject_id
-WHERE o.project_id = :project_id AND o.kind = 'answer'
-ORDER BY o.since, o.subject_id LIMIT :limit;
+ORDER BY o.since, o.subject_id;
 
 -- name: facts_changed_after(project_id, at)
 -- Of contracts that have changed after a time, without the contents of their versions.
@@ -21,10 +23,11 @@ FROM contracts AS c JOIN facts AS f ON f.contract_id = c.contract_id
 WHERE c.project_id = :project_id AND c.updated_at > :at;
 
 -- name: packet_counts_until(project_id, at)^
+-- `+`: the replies to a packet are few, unlike those before a time.
 SELECT count(*), coalesce(sum(type = 'decision'), 0), coalesce(sum(type = 'question' AND NOT EXISTS (
     SELECT 1 FROM packets AS r
     WHERE r.project_id = p.project_id AND r.reply_to = p.packet_id AND r.type <> 'question'
-      AND r.stamp <= :at
+      AND +r.stamp <= :at
       AND json_extract(r.document, '$.from_repo') <> json_extract(p.document, '$.from_repo'))), 0)
 FROM packets AS p WHERE p.project_id = :project_id AND p.stamp <= :at;
 

@@ -11,6 +11,7 @@ from server.http.health import Health
 from server.methods.acp import route
 from server.methods.base import Context
 from server.page.header import FRESH_SECONDS, HeaderFacts
+from server.store import peers
 from tests.support.node import Node, bearer
 from tests.support.team import Team
 
@@ -24,12 +25,11 @@ class StateDouble:
         self.time = 0.0
         self.reads = 0
         self.health = Health("healthy")
-        self.peers: list[dict[str, Any]] = []
         caller = Caller("aid://x/node", "r", "verified", "local")
         self.state: Any = SimpleNamespace(
             checkup=SimpleNamespace(seen=self._seen),
             mesh=SimpleNamespace(
-                status=SimpleNamespace(equality=lambda db: SAME, peers=lambda db: self.peers)
+                status=SimpleNamespace(equality=lambda db: SAME, behind=lambda db, seconds: 2)
             ),
             database=SimpleNamespace(now=lambda: 10**15),
             node=SimpleNamespace(caller=caller, last_calls={"aid://x/a": 10**15}),
@@ -44,6 +44,7 @@ class StateDouble:
 def double(monkeypatch: pytest.MonkeyPatch) -> StateDouble:
     everyone = {"aid://x/a": None, "aid://x/b": None, "aid://y/c": "aid://y/node"}
     monkeypatch.setattr(route, "everyone", lambda ctx: everyone)
+    monkeypatch.setattr(peers, "every", lambda db: [None] * 4)
     return StateDouble()
 
 
@@ -64,12 +65,6 @@ def test_it_is_read_once_in_a_second(double: StateDouble) -> None:
 
 
 def test_it_counts_the_agents_of_this_node_and_the_peers_behind(double: StateDouble) -> None:
-    double.peers = [
-        {},
-        {"sync": {"health": "down", "lagSeconds": 0}},
-        {"sync": {"health": "up", "lagSeconds": 0.2}},
-        {"sync": {"health": "up", "lagSeconds": 60}},
-    ]
     shown = header(double).all(None)  # type: ignore[arg-type]
     assert (shown["awake"], shown["agents"]) == (1, 2)
     assert (shown["behind"], shown["peers"]) == (2, 4)
