@@ -63,7 +63,11 @@ def templates() -> Environment:
 
 def render(template: str, *, now: int, **shown: Any) -> str:
     """A template as text. `now` is what ages are counted from, in microseconds since 1970."""
-    ages = {"ago": partial(ago, now), "aged": partial(aged, now)}
+    ages = {
+        "ago": partial(ago, now),
+        "aged": partial(aged, now),
+        "duration": partial(lasting, now),
+    }
     return templates().get_template(template).render(shown, **ages, now=iso(now))
 
 
@@ -83,9 +87,16 @@ def state_badge(name: str, label: str | None = None) -> Markup:
 
 
 def aged(now: int, at: int | str) -> Markup:
-    """The age of a time: a stamp or ISO 8601."""
-    when = escape(moment(at))
-    return Markup(f'<time datetime="{when}" title="{when}" data-ago>{ago(now, at)}</time>')
+    """How long ago something was: `at` is a stamp or ISO 8601."""
+    when, age = escape(moment(at)), ago(now, at)
+    text = age if age == "now" else f"{age} ago"
+    return Markup(f'<time datetime="{when}" title="{when}" data-ago="ago">{text}</time>')
+
+
+def lasting(now: int, since: int | str) -> Markup:
+    """How long something lasts: `since` is a stamp or ISO 8601."""
+    when = escape(moment(since))
+    return Markup(f'<time datetime="{when}" title="{when}" data-ago>{ago(now, since)}</time>')
 
 
 def once() -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from server.page.rendering import ago, moment, page_query, short_agent, templates
+from server.page.rendering import aged, ago, lasting, moment, page_query, short_agent, templates
 
 SECOND = 1_000_000
 NOW = 1_800_000_000 * SECOND
@@ -14,7 +14,7 @@ NOW = 1_800_000_000 * SECOND
 def parts(call: str, **shown: object) -> str:
     """A macro's output."""
     source = f'{{% import "parts.html" as parts with context %}}{{{{ parts.{call} }}}}'
-    known = {"aged": lambda at: "3 min", "path": "/ui/x", "query": {}}
+    known = {"aged": None, "duration": None, "path": "/ui/x", "query": {}}
     return templates().from_string(source).render(known | shown)
 
 
@@ -78,3 +78,11 @@ def test_a_page_goes_on_with_its_other_filters() -> None:
     html = parts("pager('9&<')", query={"kind": "mail"}, page_query=page_query)
     assert 'href="/ui/x?kind=mail&amp;after=9%26%3C"' in html
     assert parts("pager(none)") == ""
+
+
+def test_an_age_and_a_duration_differ_in_words() -> None:
+    """ "built 3 min ago", and "waits 3 min"."""
+    since = NOW - 180 * SECOND
+    assert ">3 min ago</time>" in aged(NOW, since)
+    assert ">3 min</time>" in lasting(NOW, since)
+    assert ">now</time>" in aged(NOW, NOW)

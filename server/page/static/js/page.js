@@ -85,7 +85,7 @@
   }
   setInterval(() => {
     for (const element of document.querySelectorAll("time[data-ago]")) {
-      const text = age(element);
+      const short = age(element), text = element.dataset.ago && short !== "now" ? `${short} ago` : short;
       if (element.textContent !== text) element.textContent = text;
     }
   }, 20000);
