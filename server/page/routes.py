@@ -21,7 +21,7 @@ from server.http.routes import PING_SECONDS, answering, json_response
 from server.methods.base import CallSession, Context
 from server.page import assets
 from server.page.action_routes import action_routes
-from server.page.guard import PageParts, guarded_page
+from server.page.guard import PageParts, guarded_page, secured
 from server.page.live import Interest
 from server.page.rendering import render
 from server.page.sign_in import sign_in_routes
@@ -97,10 +97,9 @@ def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Respons
 
         body = await _session(parts, viewer, view).read_wide(make)
         response = json_response(body)
-        response.headers["cache-control"] = "no-store"
         if viewer.cookie is not None:
             response.headers.append("set-cookie", viewer.cookie)
-        return response
+        return secured(response)
 
     return answering(twin)
 
