@@ -78,6 +78,20 @@ class PageCookies:
             return None
         return PageMessage(kind, text) if urlsplit(path).path == request.url.path else None
 
+    def check_reader(self, request: Request) -> None:
+        """Raises Forbidden for what a page of another site, or of another port of this host, loads
+        in the background: it may not read the answer, but it would cost, and a browser sends the
+        cookie to all ports. Links of other sites are followed."""
+        headers = request.headers
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and (
+            headers.get("sec-fetch-mode", "navigate") != "navigate"
+            or headers.get("sec-fetch-dest", "document") != "document"
+        ):
+            raise Forbidden(
+                "Pages of other sites can link to the pages of this node, not load them",
+                reason="foreign_page",
+            )
+
     def check_origin(self, request: Request) -> None:
         """Raises Forbidden for a form that was not sent by a page of this node."""
         site = request.headers.get("sec-fetch-site")

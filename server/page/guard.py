@@ -41,6 +41,7 @@ HEADERS = {
     "content-security-policy": POLICY,
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
     # With "no-referrer" browsers would send `Origin: null` with the page's own forms.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",

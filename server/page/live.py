@@ -28,7 +28,8 @@ OUTSIDE_SECONDS = 5.0
 SHARE = 0.04
 """The share of the node's time that live pages may take together under constant change."""
 PAUSE_MIN, PAUSE_MAX = 0.2, 60.0
-IDLE_SECONDS = 3600.0
+CHECK_SECONDS = 15.0
+"""How often the stream of a page that hears of nothing checks whether its viewer may still look."""
 PAGE = 500
 
 
@@ -53,6 +54,8 @@ class Interest:
 class OpenPage:
     """A page that is open now."""
 
+    agent: str
+    """Who looks at it."""
     interest: Interest
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -101,27 +104,35 @@ class LivePages(Service):
     async def start(self) -> None:
         self.run("live_pages", self._watch)
 
-    def check_room(self) -> None:
-        """Raises RateLimited when too many pages are open."""
-        if len(self._open) >= self._most:
-            raise RateLimited(
-                f"The node has {self._most} open pages, which is the limit: close one",
-                retryAfter=5,
-            )
+    def check_room(self, agent: str) -> None:
+        """Raises RateLimited when the node has too many open pages, or one agent so many that few
+        would be left for others."""
+        own, share = sum(page.agent == agent for page in self._open), max(1, self._most // 2)
+        for subject, count, most in (
+            ("You have", own, share),
+            ("The node has", len(self._open), self._most),
+        ):
+            if count >= most:
+                raise RateLimited(
+                    f"{subject} {count} open pages, which is the limit: close one", retryAfter=5
+                )
 
     async def follow(
-        self, interest: Interest, after: int, stopping: anyio.Event
-    ) -> AsyncGenerator[int, None]:
-        """The newest seq, each time something has changed after `after` that the page shows; ends
-        when the node stops."""
-        page = OpenPage(interest)
+        self, agent: str, interest: Interest, after: int, stopping: anyio.Event
+    ) -> AsyncGenerator[int | None, None]:
+        """The newest seq, each time something has changed after `after` that the page shows; None
+        after a while without, in which its viewer may have lost the right to look. Ends when the
+        node stops."""
+        page = OpenPage(agent, interest)
         self._enter(page)
         try:
             if self._has_changed(interest, after):
                 page.changed.set()
             while not stopping.is_set():
-                await first(page.changed, stopping, seconds=IDLE_SECONDS)
-                if page.changed.is_set():
+                await first(page.changed, stopping, seconds=CHECK_SECONDS)
+                if not page.changed.is_set():
+                    yield None
+                else:
                     page.changed.clear()
                     yield self._database.read(changes.newest)
                     await first(stopping, seconds=pause(len(self._open), self.cost))

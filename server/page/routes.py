@@ -14,13 +14,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from server.domain.agents import identity
 from server.domain.errors import NotFound, Refusal
 from server.http.event_stream import start_of
 from server.http.routes import PING_SECONDS, answering, json_response
 from server.methods.base import CallSession, Context
 from server.page import assets
 from server.page.action_routes import action_routes
-from server.page.guard import PageParts, guarded_page
+from server.page.guard import PageParts, guarded_page, secured
 from server.page.live import Interest
 from server.page.rendering import render
 from server.page.sign_in import sign_in_routes
@@ -96,10 +97,9 @@ def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Respons
 
         body = await _session(parts, viewer, view).read_wide(make)
         response = json_response(body)
-        response.headers["cache-control"] = "no-store"
         if viewer.cookie is not None:
             response.headers.append("set-cookie", viewer.cookie)
-        return response
+        return secured(response)
 
     return answering(twin)
 
@@ -135,12 +135,13 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
         interest = Interest(view.kinds, query.get("project"), viewer.caller.projects)
         last = request.headers.get("last-event-id") or query.get("after")
         after = start_of(last, state.epoch, state.database.read(changes.newest))
-        parts.live.check_room()
+        agent = identity(viewer.caller.agent_id)
+        parts.live.check_room(agent)
         stopping = anyio.Event()
 
         async def body() -> AsyncIterator[ServerSentEvent]:
             yield ServerSentEvent(comment="cacp page", retry=1000)
-            async with aclosing(parts.live.follow(interest, after, stopping)) as seqs:
+            async with aclosing(parts.live.follow(agent, interest, after, stopping)) as seqs:
                 async for seq in seqs:
                     try:
                         parts.sessions.recheck(request, viewer)
@@ -148,7 +149,8 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
                         # The page reconnects, gets the refusal, and shows it.
                         log.info("page_stream_ended", reason=refusal.data["reason"])
                         return
-                    yield ServerSentEvent("{}", event="changed", id=f"{state.epoch}:{seq}")
+                    if seq is not None:
+                        yield ServerSentEvent("{}", event="changed", id=f"{state.epoch}:{seq}")
 
         return EventSourceResponse(
             body(),

@@ -65,6 +65,7 @@ class PageSessions:
 
     async def enter(self, request: Request) -> Viewer:
         """The viewer of a request. Raises Unauthenticated, Forbidden or RateLimited."""
+        self.cookies.check_reader(request)
         if "authorization" not in request.headers:
             viewer = await self._in_session(request)
             if viewer is not None:

@@ -1,7 +1,7 @@
 """Open pages hear of what they show, and of nothing else, however many they are."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -83,8 +83,10 @@ async def watched(
         await database.close()
 
 
-async def heard(pages: LivePages, interest: Interest, after: int, log: list[int]) -> None:
-    async with aclosing(pages.follow(interest, after, anyio.Event())) as seqs:
+async def heard(
+    pages: LivePages, interest: Interest, after: int, log: list[int | None], agent: str = "ana"
+) -> None:
+    async with aclosing(pages.follow(agent, interest, after, anyio.Event())) as seqs:
         async for seq in seqs:
             log += [seq]
 
@@ -92,7 +94,7 @@ async def heard(pages: LivePages, interest: Interest, after: int, log: list[int]
 def test_a_page_hears_of_its_changes_only(tmp_path: Path) -> None:
     async def story() -> None:
         async with watched(tmp_path) as (database, pages):
-            first, second = list[int](), list[int]()
+            first, second = list[int | None](), list[int | None]()
             of_p2 = Interest(frozenset({"contract"}), "p2", None)
             tasks = [
                 asyncio.create_task(heard(pages, OF_P1, 0, first)),
@@ -119,7 +121,7 @@ def test_what_came_before_the_stream_is_told_at_once(tmp_path: Path) -> None:
         async with watched(tmp_path) as (database, pages):
             await database.write(change("context"))
             await database.write(change("contract"))
-            log = list[int]()
+            log = list[int | None]()
             task = asyncio.create_task(heard(pages, CONTRACTS, 1, log))
             await until(lambda: log)
             assert log == [2]
@@ -137,7 +139,7 @@ def test_what_is_outside_of_the_database_is_told_too(
     async def story() -> None:
         awake = ["a"]
         async with watched(tmp_path, outside=lambda: tuple(awake)) as (_, pages):
-            log = list[int]()
+            log = list[int | None]()
             task = asyncio.create_task(heard(pages, CONTRACTS, 0, log))
             await until(lambda: pages.open)
             awake.append("b")
@@ -153,21 +155,22 @@ def test_a_stream_ends_with_the_node(tmp_path: Path) -> None:
         async with watched(tmp_path) as (_, pages):
             stopping = anyio.Event()
             stopping.set()
-            assert [seq async for seq in pages.follow(CONTRACTS, 0, stopping)] == []
+            assert [seq async for seq in pages.follow("ana", CONTRACTS, 0, stopping)] == []
 
     asyncio.run(story())
 
 
 def test_more_pages_than_the_limit_are_refused(tmp_path: Path) -> None:
     async def story() -> None:
-        async with watched(tmp_path, most=1) as (_, pages):
-            pages.check_room()
-            task = asyncio.create_task(heard(pages, CONTRACTS, 0, []))
-            await until(lambda: pages.open)
-            with pytest.raises(RateLimited, match="1 open pages"):
-                pages.check_room()
-            task.cancel()
-            await asyncio.wait([task])
+        async with watched(tmp_path, most=2) as (_, pages):
+            tasks = []
+            for agent in ("ana", "ben"):
+                pages.check_room(agent)
+                tasks.append(asyncio.create_task(heard(pages, CONTRACTS, 0, [], agent)))
+            await until(lambda: pages.open == 2)
+            with pytest.raises(RateLimited, match="The node has 2 open pages"):
+                pages.check_room("cleo")
+            await _cancelled(tasks)
 
     asyncio.run(story())
 
@@ -184,3 +187,38 @@ def test_the_first_look_at_a_view_is_not_what_it_costs(tmp_path: Path) -> None:
             assert pages.cost == 0.01
 
     asyncio.run(story())
+
+
+def test_one_agent_leaves_half_of_the_room_to_others(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with watched(tmp_path, most=4) as (_, pages):
+            tasks = [asyncio.create_task(heard(pages, CONTRACTS, 0, [])) for _ in range(2)]
+            await until(lambda: pages.open == 2)
+            with pytest.raises(RateLimited, match="You have 2 open pages"):
+                pages.check_room("ana")
+            pages.check_room("ben")
+            await _cancelled(tasks)
+
+    asyncio.run(story())
+
+
+def test_a_page_that_hears_of_nothing_is_asked_who_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "CHECK_SECONDS", 0.01)
+
+    async def story() -> None:
+        async with watched(tmp_path) as (_, pages):
+            log = list[int | None]()
+            task = asyncio.create_task(heard(pages, CONTRACTS, 0, log))
+            await until(lambda: log)
+            assert set(log) == {None}
+            await _cancelled([task])
+
+    asyncio.run(story())
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)

@@ -36,7 +36,8 @@ def test_each_view_has_its_twin(node: Node, view: View) -> None:
     twin = node.http.get(f"{path}.json")
     assert twin.status_code == 200
     assert isinstance(twin.json(), dict)
-    assert twin.headers["cache-control"] == "no-store"
+    for name, value in HEADERS.items():
+        assert twin.headers[name] == value
 
 
 @pytest.mark.parametrize("path", ["/", "/ui", "/ui/attention", "/ui/nowhere"])
@@ -69,6 +70,18 @@ def test_an_unknown_page_says_so_as_a_page(node: Node) -> None:
 @pytest.mark.parametrize("path", ["/ui/attention.json", "/ui/events?view=attention"])
 def test_who_may_not_read_gets_nothing(node: Node, headers: dict[str, str], path: str) -> None:
     assert node.http.get(path, headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("path", ["/", "/ui/projects.json", "/ui/events?view=projects"])
+def test_pages_of_other_sites_load_nothing_in_the_background(
+    node: Node, site: str, path: str
+) -> None:
+    for mode, kind in (("no-cors", "script"), ("cors", "empty"), ("navigate", "iframe")):
+        headers = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": kind}
+        assert page(node, path, headers).status_code == 403
+    link = {"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert page(node, "/ui/projects", link).status_code == 200
 
 
 def test_a_stream_names_its_view(node: Node) -> None:
