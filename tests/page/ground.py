@@ -16,7 +16,7 @@ STARTED = "2026-01-01T00:00:00Z"
 HOSTILE = (
     "\"'></title></script></textarea><script>window.hacked=1</script>"
     "<img src=x onerror=window.hacked=1><a href=javascript:window.hacked=1>x</a>"
-    "\u202e\u2066live\x1b[31m{{ 7*7 }}"
+    "\u202e\u2066live\x1b[31m{{ 7*7777 }}"
 )
 MEGABYTE_LINE = 900_000
 """Characters without a space, with room for the rest of a request of 1 MiB."""

@@ -93,7 +93,7 @@ def test_what_hostile_agents_wrote_is_only_text(
     assert page.evaluate("typeof window.hacked") == "undefined"
     assert page.locator(RAN).count() == 0
     text = page.inner_text("body")
-    assert "{{ 7*7 }}" in text or "49" not in text, "what an agent wrote is no template"
+    assert "54439" not in text, "what an agent wrote is no template"
     assert len(page.content()) < HTML_MAX
     assert isinstance(twin(view, ground), dict)
 

@@ -4,9 +4,11 @@ import os
 import time
 from pathlib import Path
 
+from peers import timekeeper
 from tests.support.node import Node
 
 VARIABLE = "TEST_CLOCK_FILE"
+AT_ONCE = "TEST_CLOCK_AT_ONCE"
 HOUR = 3_600
 
 
@@ -23,22 +25,34 @@ def install() -> None:
 
     time.time_ns = time_ns
     time.time = lambda: time_ns() / 1e9
+    if AT_ONCE in os.environ:
+        # However far the clock is set, it counts as running a little fast.
+        timekeeper.JUMP = 10**18
 
 
 class SkewedNode(Node):
-    """A node on a machine whose clock tests set."""
+    """A node on a machine whose clock tests set. A node doubts a jump for a minute; with `at_once`
+    it goes by it immediately."""
 
-    def __init__(self, folder: Path, *, ahead: int = 0, **settings: object) -> None:
+    def __init__(
+        self, folder: Path, *, ahead: int = 0, at_once: bool = False, **settings: object
+    ) -> None:
         super().__init__(folder, **settings)
+        self._at_once = {AT_ONCE: "1"} if at_once else {}
         self._clock = folder / "clock"
         self.set_clock(ahead)
 
     def set_clock(self, ahead: int) -> None:
         """Set the machine's clock, so many seconds ahead of the time."""
+        self._ahead = ahead
         written = self._clock.with_suffix(".new")
         written.write_text(str(ahead))
         written.replace(self._clock)
 
+    def pass_time(self, seconds: int) -> None:
+        """Set the machine's clock so many seconds forward."""
+        self.set_clock(self._ahead + seconds)
+
     @property
     def env(self) -> dict[str, str]:
-        return super().env | {VARIABLE: str(self._clock)}
+        return super().env | {VARIABLE: str(self._clock)} | self._at_once
