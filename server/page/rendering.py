@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.runtime import Context
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from schemas.stamps import iso, stamp_of
 from server.page.actions import ACTIONS
@@ -39,6 +39,12 @@ class _PageTemplates(Environment):
         if type(obj) is dict and attribute in obj and attribute not in _MEMBERS_OF_DICTS:
             return obj[attribute]
         return super().getattr(obj, attribute)
+
+
+_AGENT = Markup('<bdi class="agent" title="{}">{}</bdi>')
+_BADGE = Markup('<span class="badge" data-state="{}">{}</span>')
+_AGO = Markup('<time datetime="{}" title="{}" data-ago="ago">{}</time>')
+_LASTING = Markup('<time datetime="{}" title="{}" data-ago>{}</time>')
 
 
 @cache
@@ -76,27 +82,24 @@ def render(template: str, *, now: int, **shown: Any) -> str:
 
 def agent_name(agent_id: str) -> Markup:
     """The name of an agent, with its whole id for who needs it."""
-    whole, short = escape(agent_id), escape(short_agent(agent_id))
-    return Markup(f'<bdi class="agent" title="{whole}">{short}</bdi>')
+    return _AGENT.format(agent_id, short_agent(agent_id))
 
 
 def state_badge(name: str, label: str | None = None) -> Markup:
     """A state as a badge: its name is always there, its colour only helps."""
-    shown = escape(label or name.replace("_", " "))
-    return Markup(f'<span class="badge" data-state="{escape(name)}">{shown}</span>')
+    return _BADGE.format(name, label or name.replace("_", " "))
 
 
 def aged(now: int, at: int | str) -> Markup:
     """How long ago something was: `at` is a stamp or ISO 8601."""
-    when, age = escape(moment(at)), ago(now, at)
-    text = age if age == "now" else f"{age} ago"
-    return Markup(f'<time datetime="{when}" title="{when}" data-ago="ago">{text}</time>')
+    when, age = moment(at), ago(now, at)
+    return _AGO.format(when, when, age if age == "now" else f"{age} ago")
 
 
 def lasting(now: int, since: int | str) -> Markup:
     """How long something lasts: `since` is a stamp or ISO 8601."""
-    when = escape(moment(since))
-    return Markup(f'<time datetime="{when}" title="{when}" data-ago>{ago(now, since)}</time>')
+    when = moment(since)
+    return _LASTING.format(when, when, ago(now, since))
 
 
 def once() -> str:

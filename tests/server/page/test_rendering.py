@@ -14,7 +14,7 @@ NOW = 1_800_000_000 * SECOND
 def parts(call: str, **shown: object) -> str:
     """A macro's output."""
     source = f'{{% import "parts.html" as parts with context %}}{{{{ parts.{call} }}}}'
-    known = {"aged": None, "duration": None, "path": "/ui/x", "query": {}}
+    known: dict[str, object] = {"aged": None, "duration": None, "path": "/ui/x", "query": {}}
     return templates().from_string(source).render(known | shown)
 
 
