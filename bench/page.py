@@ -6,93 +6,47 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from bench import load
-from bench.fill import AGENT, Filler, proposal
+from bench.fill import proposal
 from bench.load import Measured
-from bench.mail import fill_box
 from bench.node import NodeProcess, node
-from server.auth.authenticator import Caller
+from bench.page_ground import USUAL, Ground, fill
 from server.page.views import VIEWS
-from server.store.connection import connect
-from server.store.migrate import prepare
 
-CONTRACTS, PACKETS, LETTERS = 30, 20, 50
-FRONTEND = Caller("aid://localhost/frontend-app@1.0.0", "frontend-app", "verified", "local")
-BACKEND = Caller(AGENT, "backend-api", "verified", "local")
 LOOKS = 100
 OPEN = 50
 WRITES = 20
 PATIENCE = 60.0
 SETTLING_SECONDS = 2.0
+IDLE_SHARE = 0.2
+"""Of a processor: a node that takes less has nothing to do but to look for its peers."""
 CHANGED = "event: changed"
 
 
-def fill(path: Path) -> dict[str, str]:
-    """A project as teams have it: contracts in each state, questions, mail. Returns what the paths
-    of the views name."""
-    prepare(path)
-    with closing(connect(path, durability="NORMAL")) as db:
-        filler = Filler(db)
-        db.execute("BEGIN")
-        project = filler.project()
-        place = {"projectId": project}
-        for caller in (BACKEND, FRONTEND):
-            filler.caller = caller
-            filler.call("cacp/project/join", **place, repoName=caller.repo)
-        for number in range(CONTRACTS):
-            contract = _contract(filler, project, number)
-        filler.caller = FRONTEND
-        for number in range(PACKETS):
-            filler.call("cacp/context/askQuestion", **place, question=f"Question {number}?")
-        filler.caller = BACKEND
-        filler.call(
-            "cacp/run/report",
-            **place,
-            runId="nightly",
-            status="RUNNING",
-            startedAt="2026-01-01T00:00:00Z",
-            tasks=[{"id": f"t{number}", "status": "DONE", "attempts": 1} for number in range(30)],
-        )
-        db.execute("COMMIT")
-    fill_box(path, LETTERS)
-    with closing(connect(path)) as db:
-        ((thread,),) = db.execute("SELECT thread_id FROM messages LIMIT 1").fetchall()
-    return {
-        "project_id": project,
-        "contract_id": contract,
-        "thread_id": thread,
-        "run_id": "nightly",
-    }
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The hot path without and with open pages: what wrk measured, and the node's processor time in
+    seconds for each request, that of the pages included."""
+
+    alone: Measured
+    watched: Measured
+    seconds_alone: float
+    seconds_watched: float
 
 
-def _contract(filler: Filler, project: str, number: int) -> str:
-    """A contract, as far as its number says."""
-    filler.caller = BACKEND
-    contract = filler.contract(project)
-    given = {"projectId": project, "contractId": contract}
-    steps: list[tuple[Caller, str, dict[str, object]]] = [
-        (FRONTEND, "cacp/contract/respond", {"action": "agree"}),
-        (BACKEND, "cacp/implementation/complete", {"files": ["a.py"]}),
-        (FRONTEND, "cacp/implementation/complete", {"files": ["a.ts"]}),
-        (FRONTEND, "cacp/implementation/verify", {"result": "success"}),
-    ]
-    for caller, method, params in steps[: number % (len(steps) + 1)]:
-        filler.caller = caller
-        filler.call(method, **given, **params)
-    return contract
-
-
-def costs(folder: Path) -> dict[str, tuple[float, int]]:
+def costs(folder: Path, ground: Ground) -> dict[str, tuple[float, int]]:
     """For each view, the seconds of processor time that the node takes to show it, and its size."""
-    path = folder / "page.db"
-    params = fill(path)
+    path = folder / f"page-{ground.contracts}.db"
+    params = fill(path, ground)
     measured: dict[str, tuple[float, int]] = {}
     with node(path) as running, _client(running) as client:
+        _settle(running)
         for view in VIEWS.values():
             place = view.path.format(**params)
             size = len(client.get(place).raise_for_status().content)
@@ -106,10 +60,19 @@ def costs(folder: Path) -> dict[str, tuple[float, int]]:
     return measured
 
 
-def beside(folder: Path, rounds: int, seconds: float) -> dict[str, list[tuple[Measured, Measured]]]:
+def _settle(running: NodeProcess) -> None:
+    """Wait until the node is idle: it indexes what it finds at its start."""
+    while True:
+        before = running.processor_seconds()
+        time.sleep(SETTLING_SECONDS)
+        if running.processor_seconds() - before < IDLE_SHARE * SETTLING_SECONDS:
+            return
+
+
+def beside(folder: Path, rounds: int, seconds: float) -> dict[str, list[Beside]]:
     """contract/get and contract/propose, each without and with open pages of their project."""
     path = folder / "beside.db"
-    params = fill(path)
+    params = fill(path, USUAL)
     given = {"projectId": params["project_id"]}
     bodies = {
         "contract/get": load.request(
@@ -117,15 +80,23 @@ def beside(folder: Path, rounds: int, seconds: float) -> dict[str, list[tuple[Me
         ),
         "contract/propose": load.request("cacp/contract/propose", proposal(given["projectId"])),
     }
-    measured: dict[str, list[tuple[Measured, Measured]]] = {name: [] for name in bodies}
+    measured: dict[str, list[Beside]] = {name: [] for name in bodies}
     with node(path) as running:
         for _ in range(rounds):
             for name, body in bodies.items():
-                alone = load.post(running.port, body, seconds, folder)
+                alone = _loaded(running, body, seconds, folder)
                 with open_pages(running, given["projectId"]):
-                    watched = load.post(running.port, body, seconds, folder)
-                measured[name].append((alone, watched))
+                    watched = _loaded(running, body, seconds, folder)
+                measured[name].append(Beside(alone[0], watched[0], alone[1], watched[1]))
     return measured
+
+
+def _loaded(
+    running: NodeProcess, body: str, seconds: float, folder: Path
+) -> tuple[Measured, float]:
+    before = running.processor_seconds()
+    run = load.post(running.port, body, seconds, folder)
+    return run, (running.processor_seconds() - before) / (run.rate * seconds)
 
 
 @contextmanager
@@ -165,7 +136,7 @@ def _hold(
 def live_seconds(folder: Path) -> list[float]:
     """From the answer to a write until an open page has the page that shows it."""
     path = folder / "live.db"
-    project = fill(path)["project_id"]
+    project = fill(path, USUAL)["project_id"]
     with node(path) as running, _client(running) as client, _events(client, project) as events:
         return [_shown(running, client, events, project) for _ in range(WRITES)]
 

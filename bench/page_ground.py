@@ -10,7 +10,6 @@ from bench.mail import fill_box
 from server.auth.authenticator import Caller
 from server.store import peers
 from server.store.connection import connect
-from server.store.migrate import prepare
 
 TASKS = 30
 UNREACHABLE = "http://127.0.0.1:9/peer"
@@ -35,7 +34,7 @@ LARGE = Ground(repos=50, contracts=1_000, packets=2_000, letters=100_000, peers=
 def fill(path: Path, ground: Ground) -> dict[str, str]:
     """Fill a database: contracts in each state, questions, a run, mail, peers. Returns what the
     paths of the views name."""
-    prepare(path)
+    fill_box(path, ground.letters)
     callers = [Caller(AGENT, "backend-api", "verified", "local")]
     for number in range(1, ground.repos):
         name = f"repo-{number}"
@@ -62,11 +61,13 @@ def fill(path: Path, ground: Ground) -> dict[str, str]:
             agent = f"aid://localhost/peer-{number}@1.0.0"
             peers.put(db, agent, f"{UNREACHABLE}-{number}", None, "unkeyed", filler.stamp)
         db.execute("COMMIT")
-    fill_box(path, ground.letters)
-    with closing(connect(path)) as db:
         ((thread,),) = db.execute("SELECT thread_id FROM messages LIMIT 1").fetchall()
-    return {**place, "contract_id": contract, "thread_id": thread, "run_id": RUN} | {
-        "project_id": made["projectId"]
+    project_id = str(made["projectId"])
+    return {
+        "project_id": project_id,
+        "contract_id": contract,
+        "thread_id": thread,
+        "run_id": RUN,
     }
 
 

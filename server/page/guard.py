@@ -3,7 +3,7 @@ looks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import quote, urlencode
 
@@ -20,6 +20,7 @@ from server.page.live import LivePages
 from server.page.rendering import render
 from server.page.sessions import PageSessions
 from server.page.viewer import Viewer
+from server.store.database import WIDE_READERS
 
 SIGN_IN = "/ui/sign-in"
 _MAY_SIGN_IN = frozenset({"no_credentials", "forwarded"})
@@ -57,6 +58,9 @@ class PageParts:
     live: LivePages
     header: HeaderFacts
     stopping: asyncio.Event
+    reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WIDE_READERS - 1))
+    """Held while a page is made. A change may bring all open pages at once: they leave a reader to
+    other callers."""
 
 
 async def guarded_page(

@@ -41,10 +41,10 @@ class _PageTemplates(Environment):
         return super().getattr(obj, attribute)
 
 
-_AGENT = Markup('<bdi class="agent" title="{}">{}</bdi>')
-_BADGE = Markup('<span class="badge" data-state="{}">{}</span>')
-_AGO = Markup('<time datetime="{}" title="{}" data-ago="ago">{}</time>')
-_LASTING = Markup('<time datetime="{}" title="{}" data-ago>{}</time>')
+_AGENT = Markup('<bdi class="agent" title="%s">%s</bdi>')
+_BADGE = Markup('<span class="badge" data-state="%s">%s</span>')
+_AGO = Markup('<time datetime="%s" title="%s" data-ago="ago">%s</time>')
+_LASTING = Markup('<time datetime="%s" title="%s" data-ago>%s</time>')
 
 
 @cache
@@ -82,24 +82,24 @@ def render(template: str, *, now: int, **shown: Any) -> str:
 
 def agent_name(agent_id: str) -> Markup:
     """The name of an agent, with its whole id for who needs it."""
-    return _AGENT.format(agent_id, short_agent(agent_id))
+    return _AGENT % (agent_id, short_agent(agent_id))
 
 
 def state_badge(name: str, label: str | None = None) -> Markup:
     """A state as a badge: its name is always there, its colour only helps."""
-    return _BADGE.format(name, label or name.replace("_", " "))
+    return _BADGE % (name, label or name.replace("_", " "))
 
 
 def aged(now: int, at: int | str) -> Markup:
     """How long ago something was: `at` is a stamp or ISO 8601."""
     when, age = moment(at), ago(now, at)
-    return _AGO.format(when, when, age if age == "now" else f"{age} ago")
+    return _AGO % (when, when, age if age == "now" else f"{age} ago")
 
 
 def lasting(now: int, since: int | str) -> Markup:
     """How long something lasts: `since` is a stamp or ISO 8601."""
     when = moment(since)
-    return _LASTING.format(when, when, ago(now, since))
+    return _LASTING % (when, when, ago(now, since))
 
 
 def once() -> str:

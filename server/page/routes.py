@@ -82,7 +82,8 @@ async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer)
         parts.live.spent(view.name, time.thread_time() - began)
         return text
 
-    return HTMLResponse(await _session(parts, viewer, view).read_wide(make))
+    async with parts.reading:
+        return HTMLResponse(await _session(parts, viewer, view).read_wide(make))
 
 
 def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Response]]:
@@ -95,7 +96,8 @@ def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Respons
                 page = {"header": parts.header.of(ctx), **page}
             return orjson.dumps(page)
 
-        body = await _session(parts, viewer, view).read_wide(make)
+        async with parts.reading:
+            body = await _session(parts, viewer, view).read_wide(make)
         response = json_response(body)
         if viewer.cookie is not None:
             response.headers.append("set-cookie", viewer.cookie)

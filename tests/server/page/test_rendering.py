@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from server.page.rendering import aged, ago, lasting, moment, page_query, short_agent, templates
+from server.page.rendering import (
+    aged,
+    agent_name,
+    ago,
+    lasting,
+    moment,
+    page_query,
+    short_agent,
+    state_badge,
+    templates,
+)
 
 SECOND = 1_000_000
 NOW = 1_800_000_000 * SECOND
@@ -65,6 +75,24 @@ def test_a_text_carries_its_author_and_trust() -> None:
     html = parts("text('hello', by='aid://example.com/web@1.0.0', trust='peer')")
     assert '<bdi class="agent" title="aid://example.com/web@1.0.0">web</bdi>' in html
     assert 'data-trust="peer"' in html
+
+
+def test_the_smallest_parts_escape_what_they_are_given() -> None:
+    hostile = "<b title='\"'>"
+    for made in (agent_name(hostile), state_badge(hostile), state_badge("x", hostile)):
+        assert "<b " not in made
+    assert state_badge("in_time") == '<span class="badge" data-state="in_time">in time</span>'
+    assert aged(NOW, NOW - 60 * SECOND).endswith(">1 min ago</time>")
+
+
+def test_members_of_a_dict_come_before_its_methods_unless_these_have_their_name() -> None:
+    shown = {"title": "a", "items": "b"}
+    made = templates().from_string(
+        "{{ page.title }}{{ page['items'] }}{% for k, v in page.items() %}{{ k }}{% endfor %}"
+    )
+    assert made.render(page=shown) == "abtitleitems"
+    with pytest.raises(UndefinedError):
+        templates().from_string("{{ page.missing }}").render(page=shown)
 
 
 def test_what_a_template_lacks_is_an_error() -> None:

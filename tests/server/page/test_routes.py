@@ -1,13 +1,17 @@
 """The page answers browsers, under a strict policy, and only who may read."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
 
-from server.page.guard import HEADERS, POLICY
+from server.page import routes
+from server.page.guard import HEADERS, POLICY, PageParts
 from server.page.view import View
 from server.page.views import VIEWS
+from server.store.database import WIDE_READERS
 from tests.support.node import AGENT, Node, bearer
 from tests.support.waiting import PATIENCE
 
@@ -17,6 +21,31 @@ WHOLE_NODE = [view for view in VIEWS.values() if "{" not in view.path]
 
 def page(node: Node, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
     return node.http.get(path, headers=BROWSER | (headers or {}))
+
+
+def test_pages_that_come_at_once_leave_a_reader_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change brings all open pages: other callers do not wait behind them."""
+    reading, most = 0, 0
+
+    class SessionDouble:
+        async def read_wide(self, make: Callable[[Any], str]) -> str:
+            nonlocal reading, most
+            reading += 1
+            most = max(most, reading)
+            await asyncio.sleep(0)
+            reading -= 1
+            return ""
+
+    async def story() -> None:
+        nothing: Any = None
+        parts = PageParts(*[nothing] * 5)
+        await asyncio.gather(
+            *(routes._shown(parts, VIEWS["mail"], nothing, nothing) for _ in range(10))
+        )
+
+    monkeypatch.setattr(routes, "_session", lambda *given: SessionDouble())
+    asyncio.run(story())
+    assert 1 <= most < WIDE_READERS
 
 
 def test_the_root_is_a_page_for_a_browser_and_a_refusal_for_others(node: Node) -> None:
