@@ -121,6 +121,11 @@ def _message(fields: Fields) -> Params:
     return given | _optional(fields, "priority", "topic", "thread_id", "reply_to", "team")
 
 
+def _read(result: Any) -> str:
+    count = sum(each["outcome"] in ("read", "already") for each in result["acked"])
+    return f"{count} message{'' if count == 1 else 's'} marked as read."
+
+
 def _to(result: Any) -> str:
     """The recipients of a message, and whether it waits for a human."""
     to = ", ".join(one_line(receipt["recipient"], 80) for receipt in result["receipts"][:3])
@@ -215,6 +220,13 @@ ACTIONS: dict[str, PageAction] = {
             "acp/replay",
             lambda fields: {"message_id": _needed(fields, "id")},
             _sent,
+        ),
+        PageAction(
+            "mark-read",
+            "Mark as read",
+            "acp/ack",
+            lambda fields: {"message_ids": _needed(fields, "ids").split()},
+            _read,
         ),
         PageAction("message", "Send", "acp/send", _message, _sent),
     )

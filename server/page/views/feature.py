@@ -5,7 +5,7 @@ from server.page.view import Page, PageCall, view
 PER_COLUMN = 30
 PER_PAGE = 100
 """Contracts of a page that shows one status alone."""
-STEPS = 20
+STEPS = 12
 
 
 @view(

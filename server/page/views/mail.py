@@ -83,7 +83,16 @@ def thread(call: PageCall) -> Page:
         "replyTo": last["message"]["id"] if own in parties else None,
         "recipients": sorted(parties - {own}) or [own],
         "isLatest": "after" not in call.query,
+        "unreadIds": [entry["message"]["id"] for entry in shown["messages"] if _unread(entry, own)],
     }
+
+
+def _unread(entry: dict[str, Any], own: str) -> bool:
+    """Whether a message came to the viewer, who has not acknowledged it."""
+    return any(
+        receipt["recipient"] == own and receipt["status"] in ("pending", "delivered")
+        for receipt in entry["receipts"]
+    )
 
 
 def _message(entry: dict[str, Any]) -> dict[str, Any]:

@@ -134,6 +134,14 @@ def test_release_frees_a_repo(person: Browser, ann: str) -> None:
     assert "Nobody holds repo web" in person.outcome("release", **at, repoName="web")
 
 
+def test_mail_to_a_person_is_read(person: Browser, ann: str) -> None:
+    payload = {"summary": "May I?"}
+    given = {"to": ["aid://example.com/hugh"], "type": "knowledge.push", "payload": payload}
+    sent = person.node.call("acp/send", key=ann, **given)["message"]["id"]
+    assert person.outcome("mark-read", ids=sent) == "good: 1 message marked as read."
+    assert person.outcome("mark-read", ids="nothing") == "good: 0 messages marked as read."
+
+
 def test_a_persons_own_dead_letter_is_sent_again(person: Browser, human_key: str) -> None:
     assert person.outcome("replay", id="nothing").startswith("bad: ")
 

@@ -21,6 +21,7 @@ FORMS: dict[str, dict[str, str]] = {
     "revoke": {"agentId": "aid://example.com/ann"},
     "release": {"projectId": "p", "repoName": "web"},
     "replay": {"id": "m"},
+    "mark-read": {"ids": "m n"},
     "message": {"to": "aid://a/b, aid://c/d", "text": "Please stop.\nNow.", "topic": ""},
 }
 
@@ -74,6 +75,11 @@ RESULTS: list[tuple[str, Any, str]] = [
     ),
     ("message", {"receipts": RECEIPTS}, "and 2 more"),
     ("message", {"receipts": RECEIPTS[:1], "held": "gate"}, "waits for a person"),
+    (
+        "mark-read",
+        {"acked": [{"outcome": "read"}, {"outcome": "already"}, {"outcome": "unknown"}]},
+        "2 messages marked",
+    ),
     ("revoke-handoff", {"handoff": {"status": "rejected"}}, "handoff is rejected now"),
     ("answer-mail", {"receipts": RECEIPTS[:1]}, "Sent to aid://example.com/a"),
     ("revoke", {"agentId": "aid://a/b", "keyIds": ["k"]}, "1 key of aid://a/b revoked"),

@@ -27,7 +27,7 @@ def test_a_hostile_id_is_text(node: Node) -> None:
     page = node.http.get("/ui/agents", params={"q": "onerror"}, headers=BROWSER).text
     assert escape(HOSTILE) in page
     assert "<img/src" not in page
-    assert "not since the node" in page
+    assert "not seen since the node" in page
 
 
 def test_nothing_matches(node: Node) -> None:

@@ -40,8 +40,8 @@ def test_nobody_blocks_a_project_that_is_verified(duo: Duo) -> None:
 
 def test_an_empty_project_says_what_to_do(duo: Duo) -> None:
     _, html = feature(duo)
-    assert "No contract yet" in html
-    assert "cacp_contract_propose" in html
+    assert "There is no contract yet" in html
+    assert "cacp/contract/propose" in html
 
 
 def test_a_column_leads_to_the_rest_of_it(duo: Duo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,12 @@ def page(node: Node, path: str, key: str) -> str:
     return response.text
 
 
+def waits_for(node: Node, key: str, thread: str) -> list[str]:
+    """The messages of a thread that wait for the holder of a key to read them."""
+    twin = node.http.get(f"/ui/mail/threads/{thread}.json", headers=bearer(key)).json()
+    return list(twin["unreadIds"])
+
+
 def test_hostile_text_is_text(node: Node, keys: tuple[str, str, str]) -> None:
     postman, reader, _ = keys
     thread = send(node, postman, HOSTILE, topic=HOSTILE)
@@ -58,6 +64,7 @@ def test_a_thread_shows_each_message_with_its_receipts(
     assert twin["topic"] == "billing"
     assert twin["recipients"] == ["aid://example.com/reader"]
     assert twin["replyTo"] == twin["messages"][-1]["message"]["id"]
+    assert [len(twin["unreadIds"]), waits_for(node, reader, first)] == [1, []]
     assert f"/ui/mail/threads/{first}" in page(node, "/ui/mail", postman)
 
 
