@@ -34,8 +34,8 @@ def contract(call: PageCall) -> Page:
     timeline = call.ask("cacp/contract/timeline", **at)["timeline"]
     names = {step["repoId"]: step["name"] for step in timeline if "name" in step}
     names |= {party["repoId"]: party["name"] for party in overview["parties"] if "name" in party}
-    said, leaves_out = _said(call, at, names)
-    moments = story.in_order(story.deeds(timeline, names), said)
+    context, leaves_out = _context(call, at, names)
+    moments = story.in_order(story.deeds(timeline, names), context)
     after = _number(call, "after") or 0
     raw = _number(call, "raw")
     contents = {each["version"]: each["content"] for each in agreement["history"]}
@@ -68,24 +68,24 @@ def _asked(call: PageCall, method: str, **params: Any) -> Any:
     return orjson.loads(orjson.dumps(call.ask(method, **params)))
 
 
-def _said(
+def _context(
     call: PageCall, at: dict[str, str], names: dict[str, str]
 ) -> tuple[list[dict[str, Any]], bool]:
     """The newest context of the contract as moments, and whether older context is left out. One
     packet is taken apart at a time: what is kept of it is short."""
-    said: list[dict[str, Any]] = []
+    moments: list[dict[str, Any]] = []
     size, before = 0, None
-    while len(said) < PACKETS and size < PACKET_BYTES:
+    while len(moments) < PACKETS and size < PACKET_BYTES:
         listed = call.ask("cacp/context/list", **at, limit=PACKETS_AT_ONCE, before=before)
         stored = [orjson.dumps(packet) for packet in listed["packets"]]
         for document in reversed(stored):
             packet = orjson.loads(document)
-            said.append(story.packet_moment(packet, names))
+            moments.append(story.packet_moment(packet, names))
             size += len(document)
             before = packet["packet_id"]
         if len(stored) < PACKETS_AT_ONCE:
-            return said, False
-    return said, True
+            return moments, False
+    return moments, True
 
 
 def _number(call: PageCall, name: str) -> int | None:
