@@ -3,6 +3,7 @@ and by whom, each version with what was said of it, and everything in order. Pur
 out."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from schemas.base import present
@@ -119,24 +120,24 @@ def _response(step: Json, content: Json) -> Json:
     return shown
 
 
-def moments(
-    timeline: Iterable[Json], packets: Iterable[Json], names: Mapping[str, str]
-) -> list[Json]:
+def in_order(*kinds: Iterable[Json]) -> list[Json]:
     """Everything that was done and said, the newest first."""
-    return sorted(_moments(timeline, packets, names), key=lambda each: each["at"], reverse=True)
+    return sorted(chain(*kinds), key=lambda each: each["at"], reverse=True)
 
 
-def _moments(
-    timeline: Iterable[Json], packets: Iterable[Json], names: Mapping[str, str]
-) -> Iterator[Json]:
+def deeds(timeline: Iterable[Json], names: Mapping[str, str]) -> Iterator[Json]:
+    """What was done, as moments."""
     for step in timeline:
         deed = step_deed(step)
         about = {"at": step["timestamp"], "step": step["step"], "version": step["version"]}
         yield about | _said(step["repoId"], step["agentId"], deed.did, deed.why, names)
-    for packet in packets:
-        deed = packet_deed(packet)
-        about = {"at": packet["timestamp"], "step": packet["type"]}
-        yield about | _said(packet["from_repo"], packet["from_agent"], deed.did, deed.why, names)
+
+
+def packet_moment(packet: Json, names: Mapping[str, str]) -> Json:
+    """What was said, as a moment."""
+    deed = packet_deed(packet)
+    about = {"at": packet["timestamp"], "step": packet["type"]}
+    return about | _said(packet["from_repo"], packet["from_agent"], deed.did, deed.why, names)
 
 
 def _said(repo_id: str, agent_id: str, did: str, why: str, names: Mapping[str, str]) -> Json:

@@ -11,13 +11,15 @@ import structlog
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from server.domain.agents import identity
 from server.domain.errors import NotFound, Refusal
 from server.http.event_stream import start_of
-from server.http.routes import PING_SECONDS, answering, json_response
+from server.http.responses import InPieces
+from server.http.routes import PING_SECONDS, answering
 from server.methods.base import CallSession, Context
 from server.page import assets
 from server.page.action_routes import action_routes
@@ -28,6 +30,7 @@ from server.page.sign_in import sign_in_routes
 from server.page.view import Page, PageCall, View, url_of
 from server.page.viewer import Viewer
 from server.page.views import VIEWS
+from server.rpc.answer_budget import AnswerShare
 from server.store import changes
 
 log = structlog.get_logger()
@@ -63,7 +66,7 @@ async def _html(parts: PageParts, view: View, request: Request) -> Response:
 
 
 async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer) -> Response:
-    def make(ctx: Context) -> str:
+    def make(ctx: Context) -> bytes:
         began = time.thread_time()
         page = view.load(_call(parts, request, viewer, ctx))
         text = render(
@@ -80,10 +83,9 @@ async def _shown(parts: PageParts, view: View, request: Request, viewer: Viewer)
             header=parts.header.of(ctx),
         )
         parts.live.spent(view.name, time.thread_time() - began)
-        return text
+        return text.encode()
 
-    async with parts.reading:
-        return HTMLResponse(await _session(parts, viewer, view).read_wide(make))
+    return await _made(parts, viewer, view, make, "text/html")
 
 
 def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Response]]:
@@ -96,9 +98,7 @@ def _twin(parts: PageParts, view: View) -> Callable[[Request], Awaitable[Respons
                 page = {"header": parts.header.of(ctx), **page}
             return orjson.dumps(page)
 
-        async with parts.reading:
-            body = await _session(parts, viewer, view).read_wide(make)
-        response = json_response(body)
+        response = await _made(parts, viewer, view, make, "application/json")
         if viewer.cookie is not None:
             response.headers.append("set-cookie", viewer.cookie)
         return secured(response)
@@ -111,11 +111,34 @@ def _call(parts: PageParts, request: Request, viewer: Viewer, ctx: Context) -> P
     return PageCall(ctx, viewer, parts.state, request.path_params, query)
 
 
-def _session(parts: PageParts, viewer: Viewer, view: View) -> CallSession:
-    state = parts.state
-    return CallSession(
-        state.database, viewer.caller, state.node, f"page/{view.name}", parts.stopping
-    )
+class CountedPage(InPieces):
+    """A page or twin. It counts as one of the node's unfinished answers until its reader took it,
+    so that pages that nobody reads don't fill the memory."""
+
+    def __init__(self, body: bytes, media_type: str, share: AnswerShare) -> None:
+        super().__init__(body, media_type=media_type)
+        share.add_unchecked(len(body))
+        self._share = share
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._share.release()
+
+
+async def _made(
+    parts: PageParts, viewer: Viewer, view: View, make: Callable[[Context], bytes], kind: str
+) -> Response:
+    """What `make` makes of a look at the database. Raises Busy when the caller has left too many
+    answers unread."""
+    state, caller = parts.state, viewer.caller
+    budget = state.dispatcher.budget
+    budget.check(caller.agent_id)
+    session = CallSession(state.database, caller, state.node, f"page/{view.name}", parts.stopping)
+    async with parts.reading:
+        body = await session.read_wide(make)
+    return CountedPage(body, kind, budget.share(caller.agent_id))
 
 
 async def _nowhere(parts: PageParts, request: Request) -> Response:

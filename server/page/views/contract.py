@@ -13,6 +13,10 @@ from server.page.view import Page, PageCall, view
 VERSIONS = 20
 MOMENTS = 50
 PACKETS = 200
+"""The most context packets that are told."""
+PACKETS_AT_ONCE = 20
+PACKET_BYTES = 4 * 1024 * 1024
+"""From how many bytes of packets on no more are read: each may have a megabyte."""
 CONFLICTS = 5
 
 
@@ -28,10 +32,10 @@ def contract(call: PageCall) -> Page:
     overview = _asked(call, "cacp/contract/overview", **at, includeHistory=True)
     agreement = overview["contract"]
     timeline = call.ask("cacp/contract/timeline", **at)["timeline"]
-    packets = _asked(call, "cacp/context/list", **at, limit=PACKETS)["packets"]
     names = {step["repoId"]: step["name"] for step in timeline if "name" in step}
     names |= {party["repoId"]: party["name"] for party in overview["parties"] if "name" in party}
-    moments = story.moments(timeline, packets, names)
+    context, leaves_out = _context(call, at, names)
+    moments = story.in_order(story.deeds(timeline, names), context)
     after = _number(call, "after") or 0
     raw = _number(call, "raw")
     contents = {each["version"]: each["content"] for each in agreement["history"]}
@@ -53,6 +57,7 @@ def contract(call: PageCall) -> Page:
         "conflicts": _conflicts(call, at, names) if overview["conflicts"] else [],
         "moments": moments[after : after + MOMENTS],
         "next": str(after + MOMENTS) if len(moments) > after + MOMENTS else None,
+        "leavesOutContext": leaves_out,
         "raw": _raw(contents, raw or agreement["version"]),
         "isRaw": raw is not None,
     }
@@ -61,6 +66,26 @@ def contract(call: PageCall) -> Page:
 def _asked(call: PageCall, method: str, **params: Any) -> Any:
     """A result with the stored JSON in it read."""
     return orjson.loads(orjson.dumps(call.ask(method, **params)))
+
+
+def _context(
+    call: PageCall, at: dict[str, str], names: dict[str, str]
+) -> tuple[list[dict[str, Any]], bool]:
+    """The newest context of the contract as moments, and whether older context is left out. One
+    packet is taken apart at a time: what is kept of it is short."""
+    moments: list[dict[str, Any]] = []
+    size, before = 0, None
+    while len(moments) < PACKETS and size < PACKET_BYTES:
+        listed = call.ask("cacp/context/list", **at, limit=PACKETS_AT_ONCE, before=before)
+        stored = [orjson.dumps(packet) for packet in listed["packets"]]
+        for document in reversed(stored):
+            packet = orjson.loads(document)
+            moments.append(story.packet_moment(packet, names))
+            size += len(document)
+            before = packet["packet_id"]
+        if len(stored) < PACKETS_AT_ONCE:
+            return moments, False
+    return moments, True
 
 
 def _number(call: PageCall, name: str) -> int | None:

@@ -7,8 +7,10 @@ import pytest
 from server.page.contract_story import (
     RAW_MAX,
     WHY_MAX,
+    deeds,
+    in_order,
     json_text,
-    moments,
+    packet_moment,
     proof,
     raw,
     standing,
@@ -111,7 +113,10 @@ def test_the_story_is_newest_first_and_bounded() -> None:
         "from_agent": "w",
         "timestamp": AT.format(2),
     }
-    last, asked, first = moments([step(1, "proposed"), step(3, "agreed")], [packet], {"api": "A"})
+    names = {"api": "A"}
+    last, asked, first = in_order(
+        deeds([step(1, "proposed"), step(3, "agreed")], names), [packet_moment(packet, names)]
+    )
     assert (first["did"], first["name"], "why" in first) == ("proposes version 1", "A", False)
     assert (asked["did"], len(asked["why"])) == ("asks", WHY_MAX)
     assert last["did"] == "agrees to version 1"

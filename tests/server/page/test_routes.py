@@ -2,15 +2,19 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from server.page import routes
 from server.page.guard import HEADERS, POLICY, PageParts
+from server.page.routes import CountedPage
 from server.page.view import View
 from server.page.views import VIEWS
+from server.rpc.answer_budget import AnswerBudget
 from server.store.database import WIDE_READERS
 from tests.support.node import AGENT, Node, bearer
 from tests.support.waiting import PATIENCE
@@ -141,3 +145,29 @@ def test_a_refused_view_is_a_page_with_the_refusals_words(node: Node) -> None:
     assert response.status_code == 401
     assert AGENT not in response.text
     assert "This key is unknown here" in response.text
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_page_counts_as_an_answer_until_it_is_read(reads: bool) -> None:
+    budget = AnswerBudget(limit=2**20, total=2**20)
+    sent: list[int] = []
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(budget.taken)
+        if not reads:
+            raise ConnectionError
+
+    shown = CountedPage(b"page", "text/html", budget.share("ana"))
+    with nullcontext() if reads else pytest.raises(ConnectionError):
+        asyncio.run(shown({"type": "http"}, receive, send))
+    assert set(sent) == {4}
+    assert budget.taken == 0
+
+
+def test_a_page_says_what_it_is_and_how_long(node: Node) -> None:
+    shown = page(node, "/ui/projects")
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    assert int(shown.headers["content-length"]) == len(shown.content)

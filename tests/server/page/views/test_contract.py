@@ -2,16 +2,21 @@
 
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.domain.canonical import digest
 from server.domain.contract import current_of
+from server.page.views import contract as contract_view
 from server.store import contracts
 from server.store.connection import connect
 from tests.server.page.browsing import Browser
+from tests.server.page.views.look import look
+from tests.support.in_process_node import InProcessNode
 from tests.support.node import Node
+from tests.support.shop import Shop
 from tests.support.team import FRONTEND, Team
 
 BROWSER = {"accept": "text/html"}
@@ -170,3 +175,31 @@ def test_a_person_nudges_whom_it_waits_for(node: Node, team: Team) -> None:
     assert "Your key holds no repo of this project" in shown
     [item] = team.frontend("attention/list", kinds=["respond"])["items"]
     assert f'name="item" value="{item["id"]}"' in shown
+
+
+def test_of_much_context_the_newest_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A packet may have a megabyte, and a contract many."""
+    monkeypatch.setattr(contract_view, "PACKETS_AT_ONCE", 2)
+    with InProcessNode(tmp_path) as desk:
+        shop = Shop(desk)
+        at = {"project_id": shop.project, "contract_id": shop.proposed()}
+        for number in range(5):
+            shop.call(
+                "api",
+                "context/share",
+                type="decision",
+                content={"decision": f"Decision {number}"},
+                relatedContracts=[at["contract_id"]],
+            )
+
+        def told() -> tuple[list[str], bool]:
+            shown, html = look(desk, "contract", shop.callers["web"], at)
+            assert ("left out here" in html) == shown["leavesOutContext"]
+            said = [each["why"] for each in shown["moments"] if each["step"] == "decision"]
+            return said, shown["leavesOutContext"]
+
+        assert told() == ([f"Decision {number}" for number in (4, 3, 2, 1, 0)], False)
+        monkeypatch.setattr(contract_view, "PACKET_BYTES", 1)
+        assert told() == (["Decision 4", "Decision 3"], True)
