@@ -57,8 +57,8 @@ def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
 def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     """Send one of the caller's dead letters again, as a new message in its thread, to the
     recipients that it did not reach. A repeated call returns the same new message. A message that
-    failed only on a push channel is pushed again instead. Nobody sends a message of another's again:
-    the sender of a message is who calls (§12.1)."""
+    failed only on a push channel is pushed again instead. Nobody sends another's message again: its
+    sender would not be who calls (§12.1)."""
     message = messages.find(ctx.db, params.message_id)
     if message is None:
         kept = messages.archived(ctx.db, params.message_id)
