@@ -10,7 +10,7 @@ import pytest
 from tests.page.ground import Ground, HostileWords, Words, bare, empty, told
 from tests.support.chromium import Visitor, launched
 from tests.support.node import Node
-from tests.support.skewed_clock import SkewedNode
+from tests.support.skewed_clock import HOUR, SkewedNode
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,22 +52,24 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Ground]:
-    """A node of this test's own, with the usual content."""
+    """A node of this test's own, with one of each thing."""
     with Node(tmp_path, unlimited_senders=True) as node:
-        yield told(node, Words())
+        yield bare(node)
 
 
 @pytest.fixture(scope="package")
 def away(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SkewedNode]:
     """A node that nobody reads without a key, whose clock tests set forward."""
     folder = tmp_path_factory.mktemp("away")
-    settings = {
-        "public_url": "http://cacp.example",
-        "bootstrap_key_file": folder / "bootstrap-key",
-        "page_session_seconds": 3 * 3_600,
-        "handoff_sla_seconds": 1,
-    }
-    with SkewedNode(folder, at_once=True, unlimited_senders=True, **settings) as node:
+    with SkewedNode(
+        folder,
+        at_once=True,
+        unlimited_senders=True,
+        public_url="http://cacp.example",
+        bootstrap_key_file=folder / "bootstrap-key",
+        page_session_seconds=3 * HOUR,
+        handoff_sla_seconds=1,
+    ) as node:
         yield node
         assert "Traceback" not in node.log, node.log[-4000:]
 

@@ -38,6 +38,7 @@ def test_what_is_written_comes_by_itself(own: Ground, guest: Visitor) -> None:
     for page in (board, matrix):
         live(page)
         page.evaluate("window.stays = true")
+    board.set_viewport_size({"width": 800, "height": 200})
     board.evaluate("document.documentElement.scrollTop = 100")
     proposed(own, "Sign in by link")
     for page in (board, matrix):

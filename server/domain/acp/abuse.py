@@ -21,6 +21,7 @@ _WRITTEN_WRONG = """
 _NAMED_WRONG = """
     not_found unknown_recipient unknown_team no_mailbox unknown_peer task_elsewhere held_at_several
     not_waiting human_needed human_elsewhere home_elsewhere looks_like_another
+    not_the_sender
 """
 _TOO_LATE = """
     illegal_transition archived project_archived repo_released

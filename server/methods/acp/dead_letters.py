@@ -18,9 +18,10 @@ from schemas.acp_calls import (
     SendResult,
 )
 from schemas.base import iso
+from server.domain.acp import policy
 from server.domain.acp.drafts import Draft
 from server.domain.agents import identity
-from server.domain.errors import IllegalTransition
+from server.domain.errors import Forbidden, IllegalTransition, Refusal
 from server.methods.acp import delivery, mail
 from server.methods.acp.delivery import address_of
 from server.methods.acp.refusals import LOOKING, SENDING
@@ -56,14 +57,15 @@ def dead_letters(ctx: Context, params: DeadLettersParams) -> dict[str, Any]:
 def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     """Send one of the caller's dead letters again, as a new message in its thread, to the
     recipients that it did not reach. A repeated call returns the same new message. A message that
-    failed only on a push channel is pushed again instead."""
+    failed only on a push channel is pushed again instead. Nobody sends another's message again: its
+    sender would not be who calls (§12.1)."""
     message = messages.find(ctx.db, params.message_id)
     if message is None:
         kept = messages.archived(ctx.db, params.message_id)
     else:
         kept = orjson.loads(mailboxes.whole(ctx.db, message))
     if kept is None or identity(kept["message"]["from"]) != address_of(ctx):
-        raise mail.no_message(params.message_id)
+        raise _not_own(ctx, params.message_id, kept)
     dead = [
         receipt["recipient"]
         for receipt in kept["receipts"]
@@ -79,6 +81,21 @@ def replay(ctx: Context, params: ReplayParams) -> dict[str, Any]:
     if pushes.rearm_message(ctx.db, message.id, iso(ctx.now)):
         return sent_before(ctx, message)
     raise delivery.illegal(message, f"Message {message.id} is not a dead letter")
+
+
+def _not_own(ctx: Context, message_id: str, kept: Any) -> Refusal:
+    """The refusal of a message of another's, or of none; one that the caller may see is named."""
+    envelope = None if kept is None or not ctx.caller.human else kept["message"]
+    if envelope is None or not policy.is_open_to_humans(
+        ACPPolicy.model_validate(envelope["policy"]), envelope["priority"]
+    ):
+        return mail.no_message(message_id)
+    return Forbidden(
+        f"Only its sender can send message {message_id} again: ask {envelope['from']} to call "
+        "acp/replay",
+        reason="not_the_sender",
+        sender=envelope["from"],
+    )
 
 
 def _again(envelope: dict[str, Any], to: list[str], expires_at: str | None) -> Draft:

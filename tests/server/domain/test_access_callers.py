@@ -263,7 +263,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "acp/approve": HUMANS,
     "acp/approvals": HUMANS,
     "acp/deadLetters": ALL,
-    "acp/replay": PARTIES,
+    "acp/replay": (*("not_found",) * 3, "not_the_sender", "not_found"),
     "acp/claim": ALL,
     "cacp/attention/claim": ALL,
     "cacp/attention/overview": ALL,

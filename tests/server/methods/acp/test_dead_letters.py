@@ -38,6 +38,22 @@ def test_one_replays_ones_own_dead_letters(anna: MailAgent, bert: MailAgent) -> 
         bert.call("replay", message_id=sent)
 
 
+def test_a_human_asks_the_sender_of_a_dead_letter_that_it_sees(
+    anna: MailAgent, bert: MailAgent, agents: MailAgents
+) -> None:
+    """No message is written in the name of another (§12.1)."""
+    human = agents("dora", human=True)
+    sent = anna.send(bert, policy={"human_gate": "required"})["message"]["id"]
+    human.call("approve", message_id=sent, decision="refuse")
+    with refused(-32003, "not_the_sender"):
+        human.call("replay", message_id=sent)
+    private = anna.send(bert)["message"]["id"]
+    with refused(-32602, "not_found"):
+        human.call("replay", message_id=private)
+    with refused(-32602, "not_found"):
+        bert.call("replay", message_id=sent)
+
+
 def test_a_human_sees_the_dead_letters_that_are_a_humans_business(
     anna: MailAgent, bert: MailAgent, agents: MailAgents
 ) -> None:

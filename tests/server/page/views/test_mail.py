@@ -99,6 +99,19 @@ def test_a_person_writes_and_sends_dead_letters_again(
     assert f'name="reply_to" value="{latest["lastMessageId"]}"' in thread
 
 
+def test_a_person_asks_the_sender_of_a_dead_letter(node: Node, keys: tuple[str, str, str]) -> None:
+    gated = {"policy": {"human_gate": "required"}, "priority": "critical"}
+    dead = send(node, keys[0], "Nobody got this", **gated)
+    node.call("acp/approve", key=keys[2], message_id=dead, decision="refuse")
+    browser = Browser(node)
+    browser.sign_in(keys[2])
+    shown = browser.get("/ui/mail").text
+    assert "Ask postman to send it again" in shown
+    assert "/ui/actions/replay" not in shown
+    browser.sign_in(keys[0])
+    assert "Ask postman" not in browser.get("/ui/mail").text
+
+
 def test_a_malformed_place_among_dead_letters_is_refused(
     node: Node, keys: tuple[str, str, str]
 ) -> None:
