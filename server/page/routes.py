@@ -132,13 +132,18 @@ async def _made(
 ) -> Response:
     """What `make` makes of a look at the database. Raises Busy when the caller has left too many
     answers unread."""
-    state, caller = parts.state, viewer.caller
-    budget = state.dispatcher.budget
+    caller, budget = viewer.caller, parts.state.dispatcher.budget
     budget.check(caller.agent_id)
-    session = CallSession(state.database, caller, state.node, f"page/{view.name}", parts.stopping)
     async with parts.reading:
-        body = await session.read_wide(make)
+        body = await _session(parts, viewer, view).read_wide(make)
     return CountedPage(body, kind, budget.share(caller.agent_id))
+
+
+def _session(parts: PageParts, viewer: Viewer, view: View) -> CallSession:
+    state = parts.state
+    return CallSession(
+        state.database, viewer.caller, state.node, f"page/{view.name}", parts.stopping
+    )
 
 
 async def _nowhere(parts: PageParts, request: Request) -> Response:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -32,19 +33,22 @@ def test_pages_that_come_at_once_leave_a_reader_to_others(monkeypatch: pytest.Mo
     reading, most = 0, 0
 
     class SessionDouble:
-        async def read_wide(self, make: Callable[[Any], str]) -> str:
+        async def read_wide(self, make: Callable[[Any], bytes]) -> bytes:
             nonlocal reading, most
             reading += 1
             most = max(most, reading)
             await asyncio.sleep(0)
             reading -= 1
-            return ""
+            return b""
 
     async def story() -> None:
         nothing: Any = None
-        parts = PageParts(*[nothing] * 5)
+        viewer: Any = SimpleNamespace(caller=SimpleNamespace(agent_id="ana"))
+        budget = AnswerBudget(limit=2**20, total=2**20)
+        state: Any = SimpleNamespace(dispatcher=SimpleNamespace(budget=budget))
+        parts = PageParts(state, *[nothing] * 4)
         await asyncio.gather(
-            *(routes._shown(parts, VIEWS["mail"], nothing, nothing) for _ in range(10))
+            *(routes._shown(parts, VIEWS["mail"], nothing, viewer) for _ in range(10))
         )
 
     monkeypatch.setattr(routes, "_session", lambda *given: SessionDouble())
