@@ -17,9 +17,9 @@ import typer
 from cli.options import ConfigOption, DbOption, JsonOption
 from cli.page_link import WebOption, print_link
 from cli.terminal import REFUSED, USAGE, fail, print_json
-from server.domain.doctor_check import DoctorCheck
 
 if TYPE_CHECKING:
+    from server.domain.doctor_check import DoctorCheck
     from server.settings import Settings
 
 
@@ -69,10 +69,11 @@ def _url(db: Path | None) -> str:
         fail(USAGE, str(error))
 
 
-def examine(db: Path | None, config: Path | None) -> Iterator[DoctorCheck]:
+def examine(db: Path | None, config: Path | None) -> Iterator["DoctorCheck"]:
     """Every check, in the order in which a node depends on what is checked."""
     from cli import doctor_machine, doctor_node
     from cli.doctor_port import port_checks
+    from server.domain.doctor_check import DoctorCheck
     from server.settings import load
 
     try:
@@ -95,12 +96,13 @@ def examine(db: Path | None, config: Path | None) -> Iterator[DoctorCheck]:
     yield from doctor_node.call_checks(os.environ, settings.db, state)
 
 
-def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
+def _database_checks(settings: "Settings") -> Iterator["DoctorCheck"]:
     """What the node's file holds; its peers too, because they are registered there."""
     from cli import doctor_database, doctor_machine
     from cli.doctor_content import content_checks
     from cli.doctor_operator import operator_check
     from cli.doctor_peers import peer_checks
+    from server.domain.doctor_check import DoctorCheck
     from server.store.checks import store_checks
     from server.store.database_integrity import newest_stamp
     from server.store.export import snapshot
@@ -138,7 +140,7 @@ def _database_checks(settings: "Settings") -> Iterator[DoctorCheck]:
         )
 
 
-def _print(check: DoctorCheck) -> None:
+def _print(check: "DoctorCheck") -> None:
     from cli import views
     from cli.doctor_check import as_text
 

@@ -9,7 +9,6 @@ from cli.options import JsonOption, KeyOption, ProjectArgument, UrlOption
 from cli.page_link import WebOption, print_link
 from cli.show import project_id_of
 from cli.terminal import print_json
-from schemas.base import present
 from schemas.plain import one_line
 
 NAME_MAX = 40
@@ -46,8 +45,9 @@ def matrix(
     with connected(url, key, oversees=True) as node:
         project_id = project_id_of(node, project)
         if web:
-            chosen = {"repo": repo, "show": "missing" if missing else None}
-            print_link(url, "matrix", project_id=project_id, **present(chosen))
+            filters = {"repo": repo, "show": "missing" if missing else None}
+            chosen = {name: value for name, value in filters.items() if value is not None}
+            print_link(url, "matrix", project_id=project_id, **chosen)
             return
         shown = _whole(node, project_id, repo, missing)
     if as_json:

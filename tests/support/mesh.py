@@ -45,7 +45,7 @@ class Mesh:
             "sync_seconds": 0.5,
             "log_format": "json",
         }
-        node = SkewedNode(folder, ahead=ahead, **given | settings)
+        node = SkewedNode(folder, ahead=ahead, at_once=False, **given | settings)
         # Runs once the node has stopped: whatever merges it has seen.
         self._stack.callback(check_attention_at, node.db)
         self._stack.enter_context(node)

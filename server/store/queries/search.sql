@@ -46,7 +46,7 @@ SELECT kind, project_id, entity_id FROM (
     UNION ALL
     SELECT 'context', project_id, packet_id, stamp FROM packets
     UNION ALL
-    SELECT 'mail', '', id, CAST(strftime('%s', created_at) AS INTEGER) * 1000000 FROM messages
+    SELECT 'mail', '', id, CAST((julianday(created_at) - 2440587.5) * 86400000 AS INTEGER) * 1000 FROM messages
 ) ORDER BY stamp;
 
 -- name: queue_message_for_search(id)!

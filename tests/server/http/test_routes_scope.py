@@ -11,6 +11,7 @@ import pytest
 from starlette.routing import Route
 
 from server.app import make_app
+from server.page.views import VIEWS
 from server.serve import admission
 from server.settings import Settings
 from server.store.migrate import prepare
@@ -31,9 +32,14 @@ OPEN = {
     "/peers/confirm",
     "/known",
     "/.well-known/cacp-challenge/{nonce}",
+    "/ui/assets/{name}",
+    "/ui/sign-in",
+    "/ui/enter",
 }
 """Shows nothing of a project, and asks nobody who calls."""
-BY_PROJECT = {"/", "/mcp", "/events"}
+PAGE = {"/ui", "/ui/events", "/ui/links", "/ui/sign-out", "/ui/actions/{name}", "/ui/{rest:path}"}
+PAGE |= {path for view in VIEWS.values() for path in (view.path, f"{view.path}.json")}
+BY_PROJECT = {"/", "/mcp", "/events"} | PAGE
 """Shows each project by itself, and leaves out what is of no project or of another."""
 WHOLE = {
     "GET": ["/mesh", "/peers", "/metrics", "/v1/agents/", "/v1/agents", "/v1/agents/{aid:path}"],

@@ -55,6 +55,7 @@ def test_announce(mesh: Node, peer: Peer) -> None:
     [found] = listed(mesh, peer)
     assert found == peer | {
         "trust": "verified",
+        "kind": "foreign",
         "registeredAt": found["registeredAt"],
         "lastSeen": found["registeredAt"],
     } | ({"sync": found["sync"]} if "sync" in found else {})
