@@ -98,7 +98,7 @@ def office(away: SkewedNode) -> Office:
 @pytest.fixture(scope="module")
 def ways(office: Office) -> dict[str, Way]:
     """How each action is taken. Hours have passed since."""
-    return by_contract(office) | by_mail(office) | by_attention(office)
+    return by_contract(office) | by_mail(office) | by_attention(office) | by_absence(office)
 
 
 @pytest.fixture(scope="module")
@@ -137,15 +137,7 @@ def by_attention(office: Office) -> dict[str, Way]:
         thread = office.within(ANN, "context/getThread", packetId=asked)["thread"]
         return thread[-1]["content"] == {"answer": "You may"}
 
-    def holder() -> Any:
-        repos = office.within(ANN, "project/get")["repos"]
-        return next(each.get("agent_id") for each in repos if each["name"] == "app")
-
-    office.proposed("app")
-    office.proposed("ads")
     eventually(lambda: "escalatedAt" in handed())
-    # The others have not been seen for hours, and what waits for them has waited too long.
-    office.node.pass_time(2 * HOUR)
     return {
         "approve": Way(
             ATTENTION,
@@ -181,6 +173,22 @@ def by_attention(office: Office) -> dict[str, Way]:
             lambda: handed()["status"] == "closed",
             {"detail": "Too late"},
         ),
+    }
+
+
+def by_absence(office: Office) -> dict[str, Way]:
+    """What the home page offers when agents have not been seen for hours, and what waits for them
+    has waited too long."""
+    at = {"projectId": office.project}
+
+    def holder() -> Any:
+        repos = office.within(ANN, "project/get")["repos"]
+        return next(each.get("agent_id") for each in repos if each["name"] == "app")
+
+    office.proposed("app")
+    office.proposed("ads")
+    office.node.pass_time(2 * HOUR)
+    return {
         "release": Way(
             ATTENTION,
             at | {"repoName": "app"},
@@ -231,7 +239,18 @@ def by_mail(office: Office) -> dict[str, Way]:
     """The actions of the mail."""
     dead = office.sent(LEA, BEN, topic="dead", **GATED)
     office.call(LEA, "acp/approve", message_id=dead, decision="refuse")
+    news = office.sent(ANN, LEA, topic="news")
+
+    def unread() -> bool:
+        return news in [each["id"] for each in office.call(LEA, "acp/inbox")["messages"]]
+
     return {
+        "mark-read": Way(
+            f"/ui/mail/threads/{news}",
+            {"ids": news},
+            "1 message marked as read.",
+            lambda: not unread(),
+        ),
         "replay": Way(
             "/ui/mail",
             {"id": dead},
