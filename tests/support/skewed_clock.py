@@ -34,11 +34,9 @@ class SkewedNode(Node):
     """A node on a machine whose clock tests set. A node doubts a jump for a minute; with `at_once`
     it goes by it immediately."""
 
-    def __init__(
-        self, folder: Path, *, ahead: int = 0, at_once: bool = False, **settings: object
-    ) -> None:
+    def __init__(self, folder: Path, *, ahead: int = 0, **settings: object) -> None:
+        self._at_once = {AT_ONCE: "1"} if settings.pop("at_once", False) else {}
         super().__init__(folder, **settings)
-        self._at_once = {AT_ONCE: "1"} if at_once else {}
         self._clock = folder / "clock"
         self.set_clock(ahead)
 
