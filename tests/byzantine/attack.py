@@ -199,8 +199,9 @@ class Attack:
 
 
 def rows(eye: Connection) -> dict[str, int]:
-    """How many rows each table has."""
-    names = eye.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    """How many rows each table has, but for those of the search, which follow from others."""
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'search_%'"
+    names = eye.execute(tables).fetchall()
     count = "SELECT count(*) FROM "
     return {name: eye.execute(f"{count}{name}").fetchone()[0] for (name,) in names}
 
