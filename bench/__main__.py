@@ -17,8 +17,8 @@ from bench import attention, load, mail, page, page_ground
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
 from bench.node import NodeProcess, bare, node
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 
 def main() -> None:

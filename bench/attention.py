@@ -10,8 +10,8 @@ from schemas.attention import ListAttentionParams
 from server.auth.authenticator import Caller
 from server.methods import METHODS
 from server.methods.base import Context
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 PROJECTS = 100
 CONTRACTS = 100

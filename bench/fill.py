@@ -14,8 +14,8 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.node import Node
 from server.store import digests
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 CONTENT = {
     "method": "GET",

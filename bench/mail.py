@@ -15,9 +15,9 @@ from schemas.acp_calls import SendParams
 from server.domain.acp.rules import MailRules
 from server.methods import METHODS
 from server.methods.base import Context
-from server.store.connection import connect
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 UNLIMITED = "bench.unlimited"
 SEND = {"to": [AGENT], "type": "knowledge.push", "payload": {"summary": "the schema is done"}}

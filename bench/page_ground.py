@@ -9,7 +9,7 @@ from bench.fill import AGENT, CONTENT, Filler
 from bench.mail import fill_box
 from server.auth.authenticator import Caller
 from server.store import peers
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 
 TASKS = 30
 UNREACHABLE = "http://127.0.0.1:9/peer"

@@ -229,8 +229,8 @@ def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
 
 def _make_keys(db: Path) -> dict[str, str]:
     from server.store import keys
-    from server.store.connection import connect
-    from server.store.migrate import prepare
+    from server.store.sqlite.connection import connect
+    from server.store.sqlite.migrate import prepare
 
     prepare(db)
     made = {repo: keys.new_key() for repo in (BACKEND, FRONTEND)}

@@ -104,8 +104,8 @@ def _database_checks(settings: "Settings") -> Iterator["DoctorCheck"]:
     from cli.doctor_peers import peer_checks
     from server.domain.doctor_check import DoctorCheck
     from server.store.checks import store_checks
-    from server.store.database_integrity import newest_stamp
     from server.store.export import snapshot
+    from server.store.stamps import newest_stamp
 
     path = settings.db
     if not path.exists():

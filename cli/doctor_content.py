@@ -1,21 +1,21 @@
 """What `cacp doctor` checks of the stored content: is it still what was written and signed?"""
 
-import sqlite3
 from collections.abc import Iterator
 
 from server.domain.doctor_check import DoctorCheck
+from server.store.connection import Connection
 
 NAMED = 3
 """How many damaged things a finding names; it counts the rest."""
 
 
-def content_checks(db: sqlite3.Connection) -> Iterator[DoctorCheck]:
+def content_checks(db: Connection) -> Iterator[DoctorCheck]:
     """Compares every row with its digest: takes time in proportion to the database."""
     yield _files_check(db)
     yield _entities_check(db)
 
 
-def _files_check(db: sqlite3.Connection) -> DoctorCheck:
+def _files_check(db: Connection) -> DoctorCheck:
     from server.store import content_integrity
 
     damaged = content_integrity.damaged_contents(db)
@@ -31,7 +31,7 @@ def _files_check(db: sqlite3.Connection) -> DoctorCheck:
     )
 
 
-def _entities_check(db: sqlite3.Connection) -> DoctorCheck:
+def _entities_check(db: Connection) -> DoctorCheck:
     from server.store import content_integrity, digests
 
     if digests.is_behind(db):

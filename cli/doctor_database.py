@@ -13,8 +13,8 @@ def log_check(path: Path, durability: str) -> DoctorCheck:
 
     A power cut may damage it where commits are not synced; with durability FULL it must not.
     """
-    from server.store.migrate import check_log
-    from server.store.schema import SchemaDamaged
+    from server.store.sqlite.migrate import check_log
+    from server.store.sqlite.schema import SchemaDamaged
 
     try:
         check_log(path)
@@ -27,8 +27,8 @@ def log_check(path: Path, durability: str) -> DoctorCheck:
 
 def schema_check(db: sqlite3.Connection) -> DoctorCheck:
     """Whether the tables are those of this release."""
-    from server.store.migrate import pending
-    from server.store.schema import SchemaDamaged
+    from server.store.sqlite.migrate import pending
+    from server.store.sqlite.schema import SchemaDamaged
 
     try:
         migrations = pending(db)
@@ -47,7 +47,7 @@ def schema_check(db: sqlite3.Connection) -> DoctorCheck:
 
 def integrity_check(db: sqlite3.Connection) -> DoctorCheck:
     """SQLite's own check of the file, then its foreign keys."""
-    from server.store import database_integrity
+    from server.store.sqlite import database_integrity
 
     damage = database_integrity.damage(db)
     if damage:

@@ -32,7 +32,7 @@ class NodeState(NamedTuple):
 def look(settings: "Settings") -> NodeState:
     """The state of the node of this database. Falls back to the settings' address for a node that
     does not say where it listens."""
-    from server.store.file_lock import announced, is_locked
+    from server.store.sqlite.file_lock import announced, is_locked
 
     if not is_locked(settings.db):
         return NodeState(False, None, {})

@@ -1,12 +1,12 @@
 """What `cacp doctor` checks of the operator key file."""
 
-import sqlite3
 from pathlib import Path
 
 from server.domain.doctor_check import DoctorCheck
+from server.store.connection import Connection
 
 
-def operator_check(db: sqlite3.Connection, path: Path) -> DoctorCheck:
+def operator_check(db: Connection, path: Path) -> DoctorCheck:
     """Whether the file beside the database at `path` holds the operator's key, and only its owner
     can read it."""
     from server.auth.key_file import UnusableKeyFile

@@ -1,12 +1,12 @@
 """What `cacp doctor` checks of the peers: registrations, endpoints, and their clocks."""
 
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from server.domain.doctor_check import DoctorCheck
+from server.store.connection import Connection
 
 if TYPE_CHECKING:
     from peers.clock import Reading
@@ -17,7 +17,7 @@ ANSWER_SECONDS = 3.0
 AT_ONCE = 16
 
 
-def peer_checks(db: sqlite3.Connection, settings: "Settings") -> Iterator[DoctorCheck]:
+def peer_checks(db: Connection, settings: "Settings") -> Iterator[DoctorCheck]:
     from concurrent.futures import ThreadPoolExecutor
 
     from server.store import peers

@@ -53,7 +53,7 @@ def database(variables: Mapping[str, str]) -> "Path":
 
 def running_url(db: "Path") -> str | None:
     """The URL of the node that runs on a database; None when none does."""
-    from server.store.file_lock import announced
+    from server.store.sqlite.file_lock import announced
 
     address = announced(db)
     return None if address is None else own_url(*address)

@@ -15,6 +15,7 @@ import typer
 from cli.node_url import database
 from cli.project_choice import NoSuchName, chosen
 from cli.terminal import REFUSED, USAGE, fail, notice
+from server.store.connection import Connection
 
 if TYPE_CHECKING:
     from server.settings import Settings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Offline:
     """An open transaction on a node's file."""
 
-    db: sqlite3.Connection
+    db: Connection
     path: Path
     now: int
     """Microseconds since 1970, UTC."""
@@ -50,7 +51,7 @@ def transaction(path: Path | None, *, create: bool | None = None) -> Iterator[Of
     the file can't be used, the command ends with one line on stderr.
     """
     from server.domain.errors import Unavailable
-    from server.store.connection import connect
+    from server.store.sqlite.connection import connect
 
     path = path or database(os.environ)
     try:
@@ -70,7 +71,7 @@ def transaction(path: Path | None, *, create: bool | None = None) -> Iterator[Of
 
 def _make(path: Path) -> None:
     from server.settings import load
-    from server.store.migrate import prepare
+    from server.store.sqlite.migrate import prepare
 
     try:
         settings = load(db=path)
@@ -92,7 +93,7 @@ def fail_unknown_peer(agent_id: str) -> NoReturn:
     fail(REFUSED, f"{agent_id} is not a peer; `cacp peers` lists the peers")
 
 
-def chosen_project(db: sqlite3.Connection, wanted: str) -> str:
+def chosen_project(db: Connection, wanted: str) -> str:
     """The id of the project that `wanted` names. Ends the command unless it names one."""
     from server.store import project_names
 

@@ -47,7 +47,7 @@ def backup(
       cacp backup /backups/node.db --db team.db
       cacp backup --without-secrets report.db
     """
-    from server.store.migrate import copy
+    from server.store.sqlite.migrate import copy
 
     source = source_of(db)
     part = file.with_name(f"{file.name}.part")

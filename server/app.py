@@ -46,8 +46,8 @@ from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store.database import Database
-from server.store.migrate import Prepared
 from server.store.stamps import Stamps
+from server.store.storage import Prepared
 from server.util.log_once import RateLimitedLog
 from server.util.loops import Loops
 from server.util.outgoing_client import CardCheck, make_client
@@ -99,7 +99,7 @@ class _Parts:
         self.loops = loops = Loops()
         self.metrics = Metrics()
         self.stopping = asyncio.Event()
-        self.database = database = Database(settings.db, settings.durability, Stamps(), loops)
+        self.database = database = Database(settings.location, settings.durability, Stamps(), loops)
         self.check_card = CardCheck(loopback_allowed=settings.loopback)
         self.node = node = make_node(settings, secret, self.check_card)
         self.mesh = mesh = Supervisor(settings, database, node, loops)

@@ -39,13 +39,13 @@ def count_storage(metrics: Metrics, database: Database) -> None:
         "cacp_equivocations",
         "Contradictory statements that a node signed, of which evidence is kept",
         "node",
-        lambda: database.read(equivocations.counts),
+        lambda: await database.read(equivocations.counts),
     )
     metrics.family(
         "cacp_alarms",
         "Alarms about content, which /health shows, by reason",
         "reason",
-        lambda: database.read(alarms.counts),
+        lambda: await database.read(alarms.counts),
     )
 
 
@@ -107,7 +107,7 @@ def count_attention(metrics: Metrics, database: Database) -> None:
         "cacp_attention_open",
         "What waits for agents and humans, by kind",
         "kind",
-        lambda: database.read(attention.open_counts),
+        lambda: await database.read(attention.open_counts),
     )
 
 
@@ -117,7 +117,7 @@ def count_mail(metrics: Metrics, push_worker: PushWorker, database: Database) ->
         "cacp_mail_dead_letters",
         "Recipients that a message did not reach, by its status with them",
         "status",
-        lambda: database.read(mailboxes.count_dead),
+        lambda: await database.read(mailboxes.count_dead),
     )
     for name, help, counted in (
         ("taken", "Pushes of messages that were accepted", push_worker.taken),
@@ -127,7 +127,7 @@ def count_mail(metrics: Metrics, push_worker: PushWorker, database: Database) ->
     metrics.gauge(
         "cacp_workq_manual",
         "Handoffs whose ownership at workq must be moved by hand",
-        lambda: database.read(handoffs.manual_count),
+        lambda: await database.read(handoffs.manual_count),
     )
 
 
@@ -142,7 +142,7 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
         return lambda: status.of_comparisons(value)
 
     def conflicts() -> dict[str, float]:
-        by_origin = database.read(changes.conflicts_by_origin)
+        by_origin = await database.read(changes.conflicts_by_origin)
         return status.of_senders(lambda sender: by_origin.get(sender.agent_id, 0))
 
     def overruled() -> dict[str, float]:
@@ -184,7 +184,7 @@ def count_mesh(
     gauge(
         "cacp_deferred_messages",
         "Messages of peers that wait until they are due, or for what they follow on",
-        lambda: database.read(deferred.count),
+        lambda: await database.read(deferred.count),
     )
     gauge(
         "cacp_deferred_dropped_total",
@@ -196,7 +196,7 @@ def count_mesh(
     gauge(
         "cacp_file_copies_bytes",
         "Bytes of copies of other nodes' files",
-        lambda: database.read(files.copied_bytes),
+        lambda: await database.read(files.copied_bytes),
     )
     gauge(
         "cacp_clock_correction_seconds",

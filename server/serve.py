@@ -30,10 +30,11 @@ from server.http.connections import Connections, affordable
 from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
-from server.store.connection import connect, unavailable
-from server.store.file_lock import ListenAddress, lock
-from server.store.file_lock import announce as announce_address
-from server.store.migrate import prepare
+from server.store.connection import Connection
+from server.store.sqlite.connection import connect, unavailable
+from server.store.sqlite.file_lock import ListenAddress, lock
+from server.store.sqlite.file_lock import announce as announce_address
+from server.store.sqlite.migrate import prepare
 from server.util.log_once import RateLimitedLog
 
 log = structlog.get_logger()
@@ -152,7 +153,7 @@ def listen_on(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
+def _credentials(db: Connection, settings: Settings) -> bytes:
     """Register the bootstrap key and the operator's, and check that an exposed node has a key of an
     agent. Returns the node's secret."""
     db.execute("BEGIN IMMEDIATE")
@@ -168,7 +169,7 @@ def _credentials(db: sqlite3.Connection, settings: Settings) -> bytes:
     return secret
 
 
-def _operator_key(db: sqlite3.Connection, database: Path) -> Callable[[], None]:
+def _operator_key(db: Connection, database: Path) -> Callable[[], None]:
     """Make the operator key file if it is absent. Without a usable file the node runs without an
     operator. Returns what logs the outcome, for after the commit."""
     name = operator_key.path_beside(database).name

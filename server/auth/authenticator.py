@@ -2,7 +2,6 @@
 a key (design §6)."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -16,6 +15,7 @@ from server.domain.endpoints import is_loopback
 from server.domain.errors import Forbidden, InvalidInput, Unauthenticated
 from server.settings import Settings
 from server.store import bans, keys, mail_outbox, mesh, peers, tokens
+from server.store.connection import Connection
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Caller:
 class Read(Protocol):
     """Runs a read on a connection in the calling thread (`Database.read`)."""
 
-    def __call__(self, function: Callable[[sqlite3.Connection], T], /) -> T: ...
+    def __call__(self, function: Callable[[Connection], T], /) -> T: ...
 
 
 class Authenticator:

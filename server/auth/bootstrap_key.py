@@ -1,16 +1,15 @@
 """A node's first key, and the refusal to be reachable from outside without any (design §6)."""
 
-import sqlite3
-
 from server.auth import key_file
 from server.settings import Settings
 from server.store import keys
+from server.store.connection import Connection
 
 # A secret mounted by Kubernetes is readable by the pod's group, and must be.
 _CLOSED_TO = 0o027
 
 
-def register_key_file(db: sqlite3.Connection, settings: Settings, now: int) -> None:
+def register_key_file(db: Connection, settings: Settings, now: int) -> None:
     """Make the bootstrap key file if it is absent, and register its key for the node's own agent.
 
     Call it inside a transaction, before `check_exposed`. A revoked key stays revoked. Raises

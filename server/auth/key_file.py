@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from server.store import keys
-from server.store.file_lock import sync_folder
+from server.store.sqlite.file_lock import sync_folder
 
 _SIZE_MAX = 1024
 PRIVATE = 0o077

@@ -7,13 +7,13 @@ the node. The file decides: after a restore of an older database its key is vali
 that was replaced before.
 """
 
-import sqlite3
 from pathlib import Path
 from typing import Literal
 
 from server.auth import key_file
 from server.auth.key_file import UnusableKeyFile
 from server.store import keys
+from server.store.connection import Connection
 
 Outcome = Literal["kept", "made", "taken"]
 """What happened to the file: nothing; it was made; its key, unknown before, is valid now."""
@@ -27,7 +27,7 @@ def path_beside(database: Path) -> Path:
     return database.with_name(f"{database.name}.operator-key")
 
 
-def ensure(db: sqlite3.Connection, database: Path) -> Outcome:
+def ensure(db: Connection, database: Path) -> Outcome:
     """Make the file of `database` if it is absent, and its key the operator's. `db` is in a write
     transaction. Raises UnusableKeyFile."""
     path = path_beside(database)
@@ -41,7 +41,7 @@ def ensure(db: sqlite3.Connection, database: Path) -> Outcome:
     return "taken"
 
 
-def replace(db: sqlite3.Connection, database: Path) -> None:
+def replace(db: Connection, database: Path) -> None:
     """Make a new key the operator's; the one before ends. `db` is in a write transaction. Raises
     UnusableKeyFile."""
     path, key = path_beside(database), keys.new_operator_key()

@@ -4,7 +4,6 @@ POST /v1/search/ and GET /v1/agents/… need an authenticated caller, POST /v1/r
 one. The node itself is always listed. Responses have the shape of those of the public exchange.
 """
 
-import sqlite3
 from functools import partial
 
 from pydantic import ValidationError
@@ -31,6 +30,7 @@ from server.domain.errors import Forbidden, InvalidInput, TooLarge
 from server.domain.invalid import invalid_input
 from server.http.routes import AppState, Handler, guarded, json_response, read_model
 from server.store import directory, keys, mesh
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.directory import Registered
 from server.store.group_commit import Transaction
@@ -53,7 +53,7 @@ class AgentRegistry:
     async def search(self, request: SearchRequest) -> ListingPage:
         """The matching agents, best match first."""
 
-        def agents_found(db: sqlite3.Connection) -> list[str]:
+        def agents_found(db: Connection) -> list[str]:
             entries = [self._own_entry, *directory.entries(db, now=self._database.clock.sure())]
             return search(entries, request.query, request.filters.protocols)
 
@@ -71,7 +71,7 @@ class AgentRegistry:
         if identity(agent_id) == self._own.registrar:
             return _listing(self._own)
         sure = self._database.clock.sure()
-        registered = self._database.read(partial(directory.find, agent_id=agent_id, now=sure))
+        registered = await self._database.read(partial(directory.find, agent_id=agent_id, now=sure))
         return None if registered is None else _listing(registered)
 
     async def register(self, caller: Caller, manifest: AdpManifest) -> RegisterAnswer:

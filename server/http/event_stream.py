@@ -104,7 +104,7 @@ async def stream(
     while not stopping.is_set():
         next_commit = database.next_commit
         recheck_access()
-        page = database.read(partial(changes.after, seq=after, limit=PAGE))
+        page = await database.read(partial(changes.after, seq=after, limit=PAGE))
         for change in page:
             after = change.seq
             if filter.takes(change) and _may_be_shown(database, change):
@@ -119,7 +119,7 @@ async def stream(
 
 
 def _may_be_shown(database: Database, change: Change) -> bool:
-    return change.entity != MESSAGE or database.read(
+    return change.entity != MESSAGE or await database.read(
         partial(messages.is_open_to_humans, message_id=change.entity_id)
     )
 

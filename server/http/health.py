@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sqlite3
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from server.domain.errors import Refusal
 from server.store import alarms, changes, deferred, undelivered
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.loops import Loops
@@ -67,15 +67,15 @@ class HealthCheck:
         if broken is not None:
             return broken
         try:
-            self._database.read(changes.can_read)
+            await self._database.read(changes.can_read)
         except Refusal as refusal:
             return Health("unhealthy", str(refusal.data["reason"]))
         failure = await self._probe()
         if failure is not None:
             return Health("unhealthy", failure)
-        return self._database.read(self._standing)
+        return await self._database.read(self._standing)
 
-    def seen(self, db: sqlite3.Connection) -> Health:
+    def seen(self, db: Connection) -> Health:
         """The node's health as a read shows it, without a probe: of writes, it knows the last."""
         broken = self._broken()
         if broken is None and self._database.trouble is not None:
@@ -89,7 +89,7 @@ class HealthCheck:
             return Health("unhealthy", "storage_missing")
         return None
 
-    def _standing(self, db: sqlite3.Connection) -> Health:
+    def _standing(self, db: Connection) -> Health:
         """The health of a node that reads and writes."""
         database = self._database
         try:

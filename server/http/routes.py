@@ -221,8 +221,8 @@ async def _health(state: AppState, request: Request) -> Response:
 async def _peers(state: AppState, request: Request, caller: Caller) -> Response:
     """The peers, and whether the nodes of the mesh hold the same."""
     status = state.mesh.status
-    listed = state.database.read(status.peers)
-    verdict = verdict_of(state.database.read(status.equality))
+    listed = await state.database.read(status.peers)
+    verdict = verdict_of(await state.database.read(status.equality))
     return json_response({"peers": listed, "mesh": verdict})
 
 
@@ -341,7 +341,9 @@ def _changes(
     """The filter that the query asks for, and the seq of the change to continue after."""
     kinds = event_stream.kinds_of(request.query_params.get("kind"), caller)
     chosen = Filter(_project(state, request, caller), kinds, caller)
-    return chosen, event_stream.start_of(last, state.epoch, state.database.read(changes.newest))
+    return chosen, event_stream.start_of(
+        last, state.epoch, await state.database.read(changes.newest)
+    )
 
 
 def _project(state: AppState, request: Request, caller: Caller) -> str | None:
@@ -350,7 +352,7 @@ def _project(state: AppState, request: Request, caller: Caller) -> str | None:
     if project is not None:
         check_project(caller.projects, project)
         context = partial(Context, caller=caller, node=state.node, method="/events", stamp=0)
-        state.database.read(lambda db: open_project(context(db), project))
+        await state.database.read(lambda db: open_project(context(db), project))
     return project
 
 
@@ -369,7 +371,7 @@ async def no_route(request: Request, error: Exception) -> Response:
 
 def _peer_count(state: AppState) -> int:
     try:
-        return state.database.read(peers.count)
+        return await state.database.read(peers.count)
     except Refusal:
         return 0
 

@@ -10,7 +10,7 @@ import structlog
 
 from peers.clock import Reading, Shift
 from server.node import Node
-from server.store import database_integrity, unreceived_changes
+from server.store import stamps, unreceived_changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.loops import Turns
@@ -71,6 +71,4 @@ class ClockSettling:
         return moved
 
     async def _count_stamps(self) -> None:
-        self._database.stamps.stored(
-            await self._database.read_wide(database_integrity.newest_stamp)
-        )
+        self._database.stamps.stored(await self._database.read_wide(stamps.newest_stamp))

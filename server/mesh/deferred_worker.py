@@ -59,7 +59,7 @@ class DeferredWorker:
         """Merge what is due, of all peers concurrently. A peer that doesn't answer does not
         delay the others, and is asked once."""
         by_source: dict[str, list[deferred.DueMessage]] = {}
-        for message in self._database.read(partial(deferred.due, now=self._database.now())):
+        for message in await self._database.read(partial(deferred.due, now=self._database.now())):
             by_source.setdefault(message.source, []).append(message)
         self._unreachable.clear()
         looks = (run_each(due, self._process_safely) for due in by_source.values())
@@ -109,7 +109,7 @@ class DeferredWorker:
         await self._database.write(lambda to: deferred.postpone(to.connection, message.digest, due))
 
     async def _merge(self, message: deferred.DueMessage) -> None:
-        source = self._database.read(partial(peers.find, agent_id=message.source))
+        source = await self._database.read(partial(peers.find, agent_id=message.source))
         if source is None:
             raise NoPeer("it is no longer a peer")
         await self._fetch_project(source, orjson.loads(message.params).get("projectId"))
@@ -120,7 +120,7 @@ class DeferredWorker:
         """Fetch the project that a message is for, if it is unknown here (design §7)."""
         if project_id is None:
             return
-        if self._database.read(partial(projects.known_of, ids=[project_id])):
+        if await self._database.read(partial(projects.known_of, ids=[project_id])):
             return
         if source.agent_id in self._unreachable:
             raise self._unreachable[source.agent_id]

@@ -82,7 +82,7 @@ class DigestWalk:
         asked = [prefix for prefix in prefixes if len(prefix) < digest.DEPTH]
         own_sums: dict[str, str] = {}
         for prefix in asked:
-            own_sums |= self._database.read(lambda db, p=prefix: digests.sums_below(db, p))  # type: ignore[misc]
+            own_sums |= await self._database.read(lambda db, p=prefix: digests.sums_below(db, p))  # type: ignore[misc]
         peer_sums = {
             prefix: sum
             for prefix, sum in peer_digest.sums.items()
@@ -95,10 +95,12 @@ class DigestWalk:
         own_leaves: dict[Name, str] = {}
         for place in prefixes:
             if len(place) == digest.DEPTH:
-                own_leaves |= self._database.read(lambda db, p=place: digests.leaves_at(db, p))  # type: ignore[misc]
+                own_leaves |= await self._database.read(
+                    lambda db, p=place: digests.leaves_at(db, p)
+                )  # type: ignore[misc]
         lacking = digest.lacking(own_leaves, peer_digest.leaves)
         # The peer is about to hear of the deletion; nothing of such a project is taken from it.
-        deleted = self._database.read(
+        deleted = await self._database.read(
             lambda db: lifecycle.deleted_of(db, {name.project_id for name in lacking})
         )
         return {

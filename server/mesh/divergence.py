@@ -1,6 +1,5 @@
 """Raises an alarm when comparing with a peer doesn't make both equal (design §7)."""
 
-import sqlite3
 from functools import partial
 
 import structlog
@@ -10,6 +9,7 @@ from peers.unequal import ROUNDS, Pair, Unequal
 from server.domain.agents import identity
 from server.store import alarms, deferred, projects
 from server.store.alarms import Alarm
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.group_commit import Transaction
 
@@ -31,10 +31,10 @@ class Divergence:
         deferred here don't count: they differ until they are merged."""
         unequal = self._unequal.note(differing)
         if not unequal:
-            if not differing and self._database.read(alarms.counts).get("content_differs"):
+            if not differing and await self._database.read(alarms.counts).get("content_differs"):
                 await self._database.write(self._end)
             return
-        stuck = self._database.read(partial(_not_deferred, names=unequal))
+        stuck = await self._database.read(partial(_not_deferred, names=unequal))
         if not stuck:
             return
         named = ", ".join(f"{name.entity} {name.entity_id}" for name in stuck[:NAMED])
@@ -58,7 +58,7 @@ class Divergence:
             log.warning("content_equal", peer=self._peer)
 
 
-def _not_deferred(db: sqlite3.Connection, names: list[Name]) -> list[Name]:
+def _not_deferred(db: Connection, names: list[Name]) -> list[Name]:
     """The entities that are not deferred, and whose projects are here or not deferred."""
     subjects = deferred.subjects(db)
     return [

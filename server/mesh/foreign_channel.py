@@ -83,7 +83,9 @@ class ForeignChannel:
             failed: list[Exception | None] = []
             try:
                 await self._meet()
-                held = self._database.read(partial(projects.held_by, agent_id=self._peer.agent_id))
+                held = await self._database.read(
+                    partial(projects.held_by, agent_id=self._peer.agent_id)
+                )
                 failed.append(await run_each(held, self._look_at, stops=(CallError,)))
                 failed.append(await self._find_projects())
             except CallError as error:
@@ -133,7 +135,7 @@ class ForeignChannel:
             return None
         listed = await self._remote.listed()
         self.on_contact()
-        known = self._database.read(partial(projects.known_of, ids=listed))
+        known = await self._database.read(partial(projects.known_of, ids=listed))
         unknown = [project_id for project_id in listed if project_id not in known]
         fresh = [project_id for project_id in unknown if project_id not in self._passed]
         # Those that were passed over are looked at again once all others were.
@@ -194,7 +196,7 @@ class ForeignChannel:
         """Send entities of one project, in up to three attempts. Returns those that the peer has
         not taken, each with why. Nothing is sent of a deleted project: a foreign peer knows no
         deletion, and keeps its copy."""
-        if self._database.read(partial(projects.header, project_id=project_id)) is None:
+        if await self._database.read(partial(projects.header, project_id=project_id)) is None:
             return {}
         refused: dict[Name, str] = {}
         retry = dict.fromkeys(sorted(names, key=lambda name: name.entity != "project"), "")

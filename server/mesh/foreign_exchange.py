@@ -1,6 +1,5 @@
 """What this node holds of a foreign peer's projects, and what was exchanged with it (design §8)."""
 
-import sqlite3
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,6 +14,7 @@ from server.domain.canonical import digest
 from server.domain.errors import Refusal
 from server.rpc.sync_batch import Message
 from server.store import context_packets, contracts, peers, projects
+from server.store.connection import Connection
 from server.store.group_commit import Transaction
 from server.store.peers import Peer
 
@@ -35,7 +35,7 @@ class LocalProject(NamedTuple):
 
 
 def load_entities(
-    peer: Peer, project_id: str, names: list[Name], db: sqlite3.Connection
+    peer: Peer, project_id: str, names: list[Name], db: Connection
 ) -> LocalProject | None:
     """The project with some of its contracts and packets; None when it is not here."""
     header = projects.header(db, project_id)
@@ -56,7 +56,7 @@ def load_entities(
     return _with_exchanged(peer, project, loaded["contract"], loaded["context"], db)
 
 
-def load_project(peer: Peer, project_id: str, db: sqlite3.Connection) -> LocalProject | None:
+def load_project(peer: Peer, project_id: str, db: Connection) -> LocalProject | None:
     """The project with all its contracts and packets; None when it is not here."""
     header = projects.header(db, project_id)
     if header is None:
@@ -72,7 +72,7 @@ def _with_exchanged(
     project: Document,
     by_id: dict[str, Document],
     packets: dict[str, Document],
-    db: sqlite3.Connection,
+    db: Connection,
 ) -> LocalProject:
     exchanged = {id: peers.exchanged(db, peer.agent_id, id) for id in by_id}
     return LocalProject(project, by_id, packets, exchanged)
@@ -103,14 +103,14 @@ def local_ids(local: LocalProject, shown: Shown) -> dict[str, str]:
     return shown.ids_among({repo["name"]: repo["repo_id"] for repo in local.project["repos"]})
 
 
-def _stored_ids(project_id: str, shown: Shown, db: sqlite3.Connection) -> dict[str, str]:
+def _stored_ids(project_id: str, shown: Shown, db: Connection) -> dict[str, str]:
     return shown.ids_among({repo.name: repo.repo_id for repo in projects.repos(db, project_id)})
 
 
 # --- what the peer shows ------------------------------------------------------------------------
 
 
-def may_read_parts(peer: Peer, project_id: str, shown: Shown, db: sqlite3.Connection) -> bool:
+def may_read_parts(peer: Peer, project_id: str, shown: Shown, db: Connection) -> bool:
     """Whether single contracts can be read and written by the repos that the peer has shown: it
     holds one of them, so that it is read now and then, and they are all that are known here."""
     repos = projects.repos(db, project_id)
@@ -125,7 +125,7 @@ def holds_repo(peer: Peer, shown: Shown) -> bool:
 
 
 def unmerged_messages(
-    peer: Peer, project_id: str, shown: Shown, db: sqlite3.Connection
+    peer: Peer, project_id: str, shown: Shown, db: Connection
 ) -> dict[Name, Message]:
     """What the peer shows and has not sent, as calls: its header and repos, the contracts that were
     not exchanged as they are, and its own packets."""
@@ -160,7 +160,7 @@ def _was_exchanged(exchanged: str | None, contract: Document) -> bool:
     return ContractExchange.of(exchanged).has_seen(shown)
 
 
-def differing_contracts(project_id: str, shown: Shown, db: sqlite3.Connection) -> dict[Name, str]:
+def differing_contracts(project_id: str, shown: Shown, db: Connection) -> dict[Name, str]:
     """The contracts that a peer shows otherwise than this node holds them, once all that it shows
     is merged; each with a digest of the state of both."""
     ids = _stored_ids(project_id, shown, db)

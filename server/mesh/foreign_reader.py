@@ -70,7 +70,7 @@ class ForeignReader:
             or len(names) > ONE_BY_ONE_MAX
             or any(name.entity == "project" for name in names)
             or not self._remote.knows("cacp/contract/get")
-            or not self._database.read(partial(may_read_parts, self._peer, project_id, shown))
+            or not await self._database.read(partial(may_read_parts, self._peer, project_id, shown))
         ):
             return None
         contracts: dict[str, Document] = {}

@@ -90,7 +90,7 @@ class HandshakeClient:
             raise JoinRefused("it answers a Hello with an invalid Welcome") from None
         other = welcome.introduction
         check_introduction(self._node, other)
-        self._database.read(lambda db: check_welcome(db, self._node, other))
+        await self._database.read(lambda db: check_welcome(db, self._node, other))
         transcript = handshake.transcript(own, other)
         check_proof("answerer", secret, transcript, other, welcome)
         confirm = Confirm.model_construct(
@@ -111,7 +111,7 @@ class HandshakeClient:
         if not self._node.takes_unkeyed_peers:
             raise JoinRefused("it has no mesh keys, and CACP_TRUST_UNKEYED_PEERS is off")
         await self._database.write(partial(self._enter_unkeyed, agent_id[:200], url, repo))
-        key = self._database.read(partial(peers.api_key, endpoint=url))
+        key = await self._database.read(partial(peers.api_key, endpoint=url))
         await register(self._client, self._node, url, key)
 
     def _enter_unkeyed(

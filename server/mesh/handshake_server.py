@@ -1,7 +1,6 @@
 """The answering side of a handshake, and what both sides write when it is done (design §6)."""
 
 import secrets
-import sqlite3
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from server.domain.peer_limits import JoinMethod, check_peer_limit
 from server.node import Node
 from server.settings import Settings
 from server.store import bans, changes, keys, mesh, peers
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.group_commit import Transaction
 
@@ -57,7 +57,7 @@ class HandshakeServer:
         caller = hello.introduction
         secret = self._secret(hello)
         check_introduction(self._node, caller)
-        self._database.read(lambda db: check_welcome(db, self._node, caller))
+        await self._database.read(lambda db: check_welcome(db, self._node, caller))
         self._forget_old()
         if len(self._pending) >= PENDING_MAX:
             raise RateLimited(
@@ -113,7 +113,7 @@ class HandshakeServer:
             ):
                 return token
         now = self._database.now()
-        invited = self._database.read(lambda db: mesh.invite_secret(db, hello.secret_id, now))
+        invited = await self._database.read(lambda db: mesh.invite_secret(db, hello.secret_id, now))
         if invited is None:
             raise Unauthenticated(
                 "The secret is neither this node's mesh token nor an open invite",
@@ -145,7 +145,7 @@ def check_introduction(node: Node, other: Introduction) -> None:
     check_endpoint(other.endpoint, loopback_allowed=node.loopback)
 
 
-def check_welcome(db: sqlite3.Connection, node: Node, other: Introduction) -> None:
+def check_welcome(db: Connection, node: Node, other: Introduction) -> None:
     """Raises Forbidden if the node is banned, by its name or its key; Conflict as `check_pin`."""
     bans.check(db, node.trusted_bans, other.agent_id, other.public_key)
     check_pin(mesh.node_key(db, other.agent_id), other)

@@ -5,7 +5,6 @@ Rows are confirmed one by one, so there is no cursor: what was sent and not conf
 and the other node knows each message by its id.
 """
 
-import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from server.domain.errors import Refusal
 from server.mesh.mesh_channel import MeshChannel
 from server.node import Node
 from server.store import mail_outbox, mailboxes, messages
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.mail_outbox import OutboxEntry
 from server.store.peers import Peer
@@ -65,7 +65,7 @@ class MailSender:
     async def load(self, cursor: int) -> ChangePage:
         """The first unconfirmed rows for the peer."""
 
-        def read(db: sqlite3.Connection) -> ChangePage:
+        def read(db: Connection) -> ChangePage:
             owed = mail_outbox.entries(db, self._peer.agent_id, OWED_AT_ONCE)
             names = {Name(row.kind, "", row.message_id): row.seq for row in owed}
             kept = mail_outbox.directory(db, self._node.agent_id)
@@ -73,7 +73,7 @@ class MailSender:
                 names[Name("directory", "", "")] = kept.stamp
             return ChangePage(names, cursor, len(owed) == OWED_AT_ONCE)
 
-        return self._database.read(read)
+        return await self._database.read(read)
 
     async def deliver(self, names: Mapping[Name, int]) -> None:
         """Send the rows. Returns once the peer has accepted or refused each. Raises CallError."""
@@ -92,7 +92,7 @@ class MailSender:
             raise
 
     async def _greet(self) -> None:
-        kept = self._database.read(lambda db: mail_outbox.directory(db, self._node.agent_id))
+        kept = await self._database.read(lambda db: mail_outbox.directory(db, self._node.agent_id))
         if kept is None or kept.stamp == self._confirmed_stamp:
             return
         answer = await self._link.ask("acp/sync/agents", listed=orjson.Fragment(kept.document))
@@ -107,7 +107,7 @@ class MailSender:
     def _first(self, owed: list[OutboxEntry]) -> tuple[list[OutboxEntry], list[OutboxEntry]]:
         """The first rows, up to about BATCH_BYTES, and the rest."""
 
-        def read(db: sqlite3.Connection) -> int:
+        def read(db: Connection) -> int:
             size = 0
             for place, owed_row in enumerate(owed):
                 message = messages.find(db, owed_row.message_id)
@@ -118,7 +118,7 @@ class MailSender:
                     return max(place, 1)
             return len(owed)
 
-        cut = self._database.read(read)
+        cut = await self._database.read(read)
         return owed[:cut], owed[cut:]
 
     async def _say(self, batch: list[OutboxEntry]) -> None:
@@ -147,7 +147,7 @@ class MailSender:
             await self._settle(made.letters, answer)
         await self._database.write(lambda to: mail_outbox.confirm(to.connection, batch))
 
-    def _made(self, db: sqlite3.Connection, batch: list[OutboxEntry]) -> PreparedMail:
+    def _made(self, db: Connection, batch: list[OutboxEntry]) -> PreparedMail:
         """The letters and receipts of a batch; letters are signed for the peer, and noted as
         offered to it."""
         to = identity(self._peer.agent_id)
@@ -171,7 +171,7 @@ class MailSender:
             made.letters[message_id] = {"text": text, "signature": signature}
         return made
 
-    def _letter(self, db: sqlite3.Connection, message_id: str) -> str | None:
+    def _letter(self, db: Connection, message_id: str) -> str | None:
         """The text of a `schemas.acp_mesh.Letter`; None if no recipient there waits for it."""
         message = messages.find(db, message_id)
         waiting = mail_outbox.waiting(db, message_id, identity(self._peer.agent_id))

@@ -1,6 +1,5 @@
 """How the exchange with each peer goes, for `GET /peers`, `GET /mesh`, the page and the metrics."""
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -15,6 +14,7 @@ from server.mesh.send_progress import undelivered_of
 from server.methods.sync import registration
 from server.node import Node
 from server.store import deferred, digests, equivocations, mail_outbox, peers
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.peers import Peer
 
@@ -30,7 +30,7 @@ class PeerStatus:
         self._node = node
         self._running = running
 
-    def peers(self, db: sqlite3.Connection) -> list[dict[str, Any]]:
+    def peers(self, db: Connection) -> list[dict[str, Any]]:
         """Every peer as schemas.sync.PeerSummary."""
         ahead = self.clocks_ahead()
         contradictions = equivocations.counts(db)
@@ -49,7 +49,7 @@ class PeerStatus:
             for peer in peers.every(db)
         ]
 
-    def behind(self, db: sqlite3.Connection, seconds: float) -> int:
+    def behind(self, db: Connection, seconds: float) -> int:
         """How many peers are down, or have waited for a change for so many seconds. Costs less than
         `peers`, which counts what waits."""
         since = cache(partial(self._since, db))
@@ -58,7 +58,7 @@ class PeerStatus:
             for tasks in list(self._running.values())
         )
 
-    def equality(self, db: sqlite3.Connection) -> Equality:
+    def equality(self, db: Connection) -> Equality:
         """Whether the nodes of the mesh hold the same."""
         listed = peers.every(db)
         waiting = cache(partial(self._waiting, db))
@@ -83,7 +83,7 @@ class PeerStatus:
             for agent_id, tasks in list(self._running.items())
         }
 
-    def holdings(self, db: sqlite3.Connection) -> dict[str, Any]:
+    def holdings(self, db: Connection) -> dict[str, Any]:
         """What this node holds, its digest, and its clock, for `GET /mesh`."""
         held = digests.held(db)
         database = self._database
@@ -118,13 +118,13 @@ class PeerStatus:
 
     def backlogs(self) -> dict[str, float]:
         """How many entities wait for each peer."""
-        return self._database.read(
+        return await self._database.read(
             lambda db: self.of_senders(partial(_backlog, cache(partial(self._waiting, db))))
         )
 
     def lags(self) -> dict[str, float]:
         """For how many seconds the oldest entity has waited for each peer."""
-        return self._database.read(
+        return await self._database.read(
             lambda db: self.of_senders(partial(self._lag, cache(partial(self._since, db))))
         )
 
@@ -148,7 +148,7 @@ class PeerStatus:
 
     def _state(
         self,
-        db: sqlite3.Connection,
+        db: Connection,
         peer: Peer,
         waiting: Callable[[int], int],
         since: Callable[[int], int | None],
@@ -177,10 +177,10 @@ class PeerStatus:
         }
         return present(state)
 
-    def _waiting(self, db: sqlite3.Connection, cursor: int) -> int:
+    def _waiting(self, db: Connection, cursor: int) -> int:
         return peers.backlog(db, cursor, self._node.agent_id)
 
-    def _since(self, db: sqlite3.Connection, cursor: int) -> int | None:
+    def _since(self, db: Connection, cursor: int) -> int | None:
         return peers.waiting_since(db, cursor, self._node.agent_id)
 
     def _lag(self, since: Callable[[int], int | None], sender: Sender) -> float:

@@ -1,7 +1,6 @@
 """The tasks that keep this node equal with one peer, and what they work on."""
 
 import asyncio
-import sqlite3
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,6 +17,7 @@ from server.node import Node
 from server.rpc.sync_batch import SyncIntake
 from server.store import changes, digests
 from server.store.changes import Change
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.peers import Peer
 from server.util.loops import Loop, Loops, cancel
@@ -93,7 +93,7 @@ class PeerTasks:
         if peer.secret is not None:
             await self._shared.settling.settled.wait()
 
-        def read(db: sqlite3.Connection) -> ChangePage:
+        def read(db: Connection) -> ChangePage:
             rows = changes.after(db, cursor, PAGE)
             relevant = (row for row in rows if self._concerns_peer(row))
             names = {name: row.seq for row in relevant if (name := digests.name_of(row))}
@@ -104,7 +104,7 @@ class PeerTasks:
                 len(rows) == PAGE,
             )
 
-        return database.read(read)
+        return await database.read(read)
 
     def _concerns_peer(self, change: Change) -> bool:
         """A mesh peer gets what was written here, a foreign peer all but its own and files."""

@@ -40,7 +40,7 @@ class PeersToJoin:
             await self._database.write(partial(_want, url))
         while True:
             results = await asyncio.gather(
-                *map(self._try, self._database.read(mesh.wanted)), return_exceptions=True
+                *map(self._try, await self._database.read(mesh.wanted)), return_exceptions=True
             )
             yield grouped(result for result in results if isinstance(result, Exception))
             await asyncio.sleep(LOOK_SECONDS)

@@ -49,14 +49,14 @@ class SendProgress:
 
     def begin(self, sender: Sender) -> None:
         """Restore what a sender's peer had not taken."""
-        entities = self._database.read(undelivered.every).get(sender.agent_id, {})
+        entities = await self._database.read(undelivered.every).get(sender.agent_id, {})
         sender.restore(entities)
         self._saved[sender.agent_id] = SavedProgress(sender.cursor, entities)
 
     async def keep(self, senders: Mapping[str, Sender]) -> None:
         """Write down what has changed since the last time, after taking over the rows that others
         changed."""
-        rows = self._database.read(undelivered.every)
+        rows = await self._database.read(undelivered.every)
         for agent_id, sender in senders.items():
             self._take_over(sender, rows.get(agent_id, {}))
         news = [sender for sender in senders.values() if self._has_news(sender)]

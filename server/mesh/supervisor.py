@@ -171,7 +171,7 @@ class Supervisor(Service):
         no write waits long."""
         while True:
             next_commit = self._database.next_commit
-            while bool(self._mesh_channels) and self._database.read(digests.is_behind):
+            while bool(self._mesh_channels) and await self._database.read(digests.is_behind):
                 await self._database.write(
                     lambda transaction: digests.catch_up(transaction.connection)
                 )
@@ -183,7 +183,7 @@ class Supervisor(Service):
 
     async def _match_peers(self) -> Exception | None:
         """Run tasks for exactly the peers that are listed. Returns what failed for some of them."""
-        listed = self._database.read(peers.every)
+        listed = await self._database.read(peers.every)
         known = {peer.agent_id for peer in listed}
         for agent_id in [agent_id for agent_id in self._peers if agent_id not in known]:
             await self._remove(agent_id)

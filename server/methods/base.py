@@ -2,7 +2,6 @@
 project."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +20,7 @@ from server.domain.contract_steps import Party
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Refusal
 from server.node import Node
 from server.store import changes, claims, digests, lifecycle, projects
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.files import File
 from server.store.group_commit import Transaction
@@ -51,7 +51,7 @@ class Context:
     call's stamp (0 for reads). The stamp is close to the time; it may be smaller than a stamp that
     came in from a node whose clock is far ahead."""
 
-    db: sqlite3.Connection
+    db: Connection
     caller: Caller
     node: Node
     method: str
@@ -141,13 +141,13 @@ class CallSession:
 
     def read(self, function: Callable[[Context], T]) -> T:
         """Run a read of a few rows. Its context's stamp is the current time."""
-        return self.database.read(partial(self._reading, function))
+        return await self.database.read(partial(self._reading, function))
 
     async def read_wide(self, function: Callable[[Context], T]) -> T:
         """Run a large read in a thread."""
         return await self.database.read_wide(partial(self._reading, function))
 
-    def _reading(self, function: Callable[[Context], T], db: sqlite3.Connection) -> T:
+    def _reading(self, function: Callable[[Context], T], db: Connection) -> T:
         now, sure = self.database.now(), self.database.clock.sure()
         return function(Context(db, self.caller, self.node, self.method, now, sure=sure))
 

@@ -1,6 +1,5 @@
 """What the header of every page says of the node: its health, who is awake, and its mesh."""
 
-import sqlite3
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ from server.http.routes import AppState
 from server.methods.acp import route
 from server.methods.base import Context
 from server.store import peers
+from server.store.connection import Connection
 
 FRESH_SECONDS = 1.0
 """For how long the facts are shown as they were read."""
@@ -37,14 +37,14 @@ class HeaderFacts:
             return facts
         return {name: facts[name] for name in ("health", "reason") if name in facts}
 
-    def all(self, db: sqlite3.Connection) -> Facts:
+    def all(self, db: Connection) -> Facts:
         """All facts."""
         now = self._clock()
         if now - self._read_at >= FRESH_SECONDS:
             self._facts, self._read_at = self._read(db), now
         return self._facts
 
-    def _read(self, db: sqlite3.Connection) -> Facts:
+    def _read(self, db: Connection) -> Facts:
         state = self._state
         health, mesh = state.checkup.seen(db), state.mesh.status.equality(db)
         facts = {
@@ -58,7 +58,7 @@ class HeaderFacts:
         }
         return present(facts)
 
-    def _agents(self, db: sqlite3.Connection) -> Facts:
+    def _agents(self, db: Connection) -> Facts:
         """How many agents have their home here, and how many of them are awake, as
         `cacp/agent/overview` counts them."""
         state = self._state

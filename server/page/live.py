@@ -134,7 +134,7 @@ class LivePages(Service):
                     yield None
                 else:
                     page.changed.clear()
-                    yield self._database.read(changes.newest)
+                    yield await self._database.read(changes.newest)
                     await first(stopping, seconds=pause(len(self._open), self.cost))
         finally:
             self._open.discard(page)
@@ -142,12 +142,12 @@ class LivePages(Service):
     def _enter(self, page: OpenPage) -> None:
         if not self._open:
             # Nobody has listened: what came before is the page's own to ask for.
-            self._seq = self._database.read(changes.newest)
+            self._seq = await self._database.read(changes.newest)
         self._open.add(page)
         self._opened.set()
 
     def _has_changed(self, interest: Interest, after: int) -> bool:
-        page = self._database.read(partial(changes.after, seq=after, limit=PAGE))
+        page = await self._database.read(partial(changes.after, seq=after, limit=PAGE))
         return len(page) == PAGE or any(map(partial(_concerns, interest), page))
 
     async def _watch(self) -> Turns:
@@ -157,7 +157,7 @@ class LivePages(Service):
                 self._opened.clear()
                 await self._opened.wait()
             committed = self._database.next_commit
-            page = self._database.read(partial(changes.after, seq=self._seq, limit=PAGE))
+            page = await self._database.read(partial(changes.after, seq=self._seq, limit=PAGE))
             if page:
                 self._seq = page[-1].seq
                 self._tell(Counter((change.entity, change.project_id) for change in page))

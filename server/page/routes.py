@@ -164,7 +164,7 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
             raise NotFound("view: names no view of the page", kind="page")
         interest = Interest(view.kinds, query.get("project"), viewer.caller.projects)
         last = request.headers.get("last-event-id") or query.get("after")
-        after = start_of(last, state.epoch, state.database.read(changes.newest))
+        after = start_of(last, state.epoch, await state.database.read(changes.newest))
         agent = identity(viewer.caller.agent_id)
         parts.live.check_room(agent)
         stopping = anyio.Event()

@@ -78,7 +78,7 @@ class PageSessions:
         if session_id is None:
             self._admission.recheck_access(request.scope, viewer.caller)
             return
-        session = self._database.read(lambda db: page_sessions.by_id(db, session_id))
+        session = await self._database.read(lambda db: page_sessions.by_id(db, session_id))
         if session is None or not page_session.is_live(session, self._database.now(), self._terms):
             raise Unauthenticated("You are signed out: sign in again", reason="session_ended")
         self._admission.recheck_by_hash(request.scope, session.key_hash, viewer.caller)
@@ -105,7 +105,7 @@ class PageSessions:
         if token is None:
             return None
         shown = _hash_of(token)
-        session = self._database.read(lambda db: page_sessions.find(db, shown))
+        session = await self._database.read(lambda db: page_sessions.find(db, shown))
         if session is None:
             return None
         try:

@@ -353,7 +353,7 @@ class Dispatcher:
             return await self._read_wide(method, params, context, given)
         if self.budget.taken:
             self._check_room(context)
-        return self._database.read(
+        return await self._database.read(
             lambda db: method.run(Context(db, context.caller, self._node, method.name, 0), params)
         )
 

@@ -1,12 +1,12 @@
 """What waits for each agent of this node, its keys, and where its mail is announced, for the
 overview of agents. Each is one query for all agents."""
 
-import sqlite3
 from collections import defaultdict
 from typing import NamedTuple
 
 from server.domain.agent_list import NO_WORK, WaitingWork
 from server.domain.agents import identity
+from server.store.connection import Connection
 from server.store.keys import KeyTrust
 from server.store.sql import SQL
 
@@ -22,7 +22,7 @@ class ActiveKeys(NamedTuple):
     human: bool
 
 
-def work(db: sqlite3.Connection) -> dict[str, WaitingWork]:
+def work(db: Connection) -> dict[str, WaitingWork]:
     """What waits for each agent, by address; without those for whom nothing does."""
     waiting: dict[str, WaitingWork] = defaultdict(lambda: NO_WORK)
     holders: dict[str, dict[str, str]] = defaultdict(dict)
@@ -44,7 +44,7 @@ def work(db: sqlite3.Connection) -> dict[str, WaitingWork]:
     return dict(waiting)
 
 
-def active_keys(db: sqlite3.Connection) -> dict[str, ActiveKeys]:
+def active_keys(db: Connection) -> dict[str, ActiveKeys]:
     """The active keys of each agent, by address."""
     known: dict[str, ActiveKeys] = {}
     for agent_id, trust, created_at, human, projects in SQL.active_keys(db):
@@ -60,6 +60,6 @@ def active_keys(db: sqlite3.Connection) -> dict[str, ActiveKeys]:
     return known
 
 
-def announced(db: sqlite3.Connection) -> set[str]:
+def announced(db: Connection) -> set[str]:
     """The addresses of the agents that have a webhook."""
     return {address for (address,) in SQL.webhook_addresses(db)}

@@ -4,9 +4,9 @@ them.
 `/health` reports an alarm as long as its row exists.
 """
 
-import sqlite3
 from typing import Literal, NamedTuple
 
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 Reason = Literal["content_corrupt", "content_differs", "equivocation"]
@@ -24,25 +24,25 @@ class Alarm(NamedTuple):
     damaged: str = ""
 
 
-def begin(db: sqlite3.Connection, alarm: Alarm) -> bool:
+def begin(db: Connection, alarm: Alarm) -> bool:
     """Raise an alarm. False when it was raised already."""
     return bool(SQL.raise_alarm(db, **alarm._asdict()))
 
 
-def end(db: sqlite3.Connection, reason: Reason, about: str) -> bool:
+def end(db: Connection, reason: Reason, about: str) -> bool:
     """Remove an alarm. False when there was none."""
     return bool(SQL.end_alarm(db, reason=reason, about=about))
 
 
-def find(db: sqlite3.Connection, reason: Reason, about: str) -> Alarm | None:
+def find(db: Connection, reason: Reason, about: str) -> Alarm | None:
     row = SQL.find_alarm(db, reason=reason, about=about)
     return None if row is None else Alarm(*row)
 
 
-def every(db: sqlite3.Connection) -> list[Alarm]:
+def every(db: Connection) -> list[Alarm]:
     """All alarms, the oldest first, at most a thousand."""
     return [Alarm(*row) for row in SQL.every_alarm(db)]
 
 
-def counts(db: sqlite3.Connection) -> dict[str, int]:
+def counts(db: Connection) -> dict[str, int]:
     return dict(SQL.count_alarms(db))

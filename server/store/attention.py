@@ -1,6 +1,5 @@
 """What waits for an agent: the facts that `server.domain.attention` decides on."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple, get_args
@@ -22,6 +21,7 @@ from server.domain.attention.mail import GatedSubject, UnreadSubject
 from server.domain.attention.questions import MailQuestionSubject, QuestionSubject
 from server.domain.contract import current_of, status_of
 from server.store import attention_index, changes, contracts, handoffs, messages, teams
+from server.store.connection import Connection
 from server.store.handoffs import Handoff
 from server.store.sql import SQL
 
@@ -71,20 +71,20 @@ class OpenSubject(NamedTuple):
     revision: int
 
 
-def held_repos(db: sqlite3.Connection, agent_id: str) -> list[HeldRepo]:
+def held_repos(db: Connection, agent_id: str) -> list[HeldRepo]:
     """The repos that an agent holds, in the order of each project's repos."""
     rows = db.execute(_HELD, {"identity": identity(agent_id)})
     return [HeldRepo(*row) for row in rows]
 
 
-def openings(db: sqlite3.Connection, agent_id: str) -> list[OpenSubject]:
+def openings(db: Connection, agent_id: str) -> list[OpenSubject]:
     """The openings on contracts and questions for any repo that an agent holds."""
     rows = db.execute(_OPENINGS, {"identity": identity(agent_id)})
     return [OpenSubject(row[0], Opening(*row[2:]), row[1]) for row in rows]
 
 
 def subject_of(
-    db: sqlite3.Connection, entry: OpenSubject, project: ProjectNames
+    db: Connection, entry: OpenSubject, project: ProjectNames
 ) -> ContractSubject | QuestionSubject | None:
     """The subject of an opening with all its facts; None when it is not stored."""
     if entry.opening.kind == "answer":
@@ -92,9 +92,7 @@ def subject_of(
     return _contract(db, entry.subject_id, project)
 
 
-def _contract(
-    db: sqlite3.Connection, contract_id: str, project: ProjectNames
-) -> ContractSubject | None:
+def _contract(db: Connection, contract_id: str, project: ProjectNames) -> ContractSubject | None:
     header = contracts.header_of(db, project.project_id, contract_id)
     if header is None:
         return None
@@ -102,9 +100,7 @@ def _contract(
     return ContractSubject(project, contract_id, header.name, header.type, facts)
 
 
-def _question(
-    db: sqlite3.Connection, packet_id: str, project: ProjectNames
-) -> QuestionSubject | None:
+def _question(db: Connection, packet_id: str, project: ProjectNames) -> QuestionSubject | None:
     at = {"project_id": project.project_id, "packet_id": packet_id}
     document = SQL.question_packet(db, **at)
     if document is None:
@@ -127,7 +123,7 @@ def _question(
     )
 
 
-def names_of(db: sqlite3.Connection, project_ids: Iterable[str]) -> dict[str, ProjectNames]:
+def names_of(db: Connection, project_ids: Iterable[str]) -> dict[str, ProjectNames]:
     """The names of projects and of their repos, by project; without those unknown here."""
     ids = orjson.dumps(sorted(project_ids)).decode()
     names: dict[str, tuple[str, dict[str, str]]] = {}
@@ -144,7 +140,7 @@ def names_of(db: sqlite3.Connection, project_ids: Iterable[str]) -> dict[str, Pr
 # --- what is an agent's, not a repo's -----------------------------------------------------------
 
 
-def free_repos(db: sqlite3.Connection, agent_id: str, repo: str) -> list[FreeRepoSubject]:
+def free_repos(db: Connection, agent_id: str, repo: str) -> list[FreeRepoSubject]:
     """The repos of a name that nobody holds, in projects that are not complete; without those that
     were released from the agent."""
     wanted = {"repo": repo, "identity": identity(agent_id), "limit": FREE_MAX}
@@ -156,7 +152,7 @@ def free_repos(db: sqlite3.Connection, agent_id: str, repo: str) -> list[FreeRep
     ]
 
 
-def lost_claims(db: sqlite3.Connection, agent_id: str) -> list[LostClaimSubject]:
+def lost_claims(db: Connection, agent_id: str) -> list[LostClaimSubject]:
     """The claims of an agent that lost to another agent's."""
     address = identity(agent_id)
     rows = db.execute(_LOST_CLAIMS, {"identity": address}).fetchall()
@@ -181,7 +177,7 @@ def lost_claims(db: sqlite3.Connection, agent_id: str) -> list[LostClaimSubject]
     ]
 
 
-def mail(db: sqlite3.Connection, address: str, now: str) -> list[AttentionFacts]:
+def mail(db: Connection, address: str, now: str) -> list[AttentionFacts]:
     """An agent's unread mail, and the questions in its mail that nobody has answered. Messages that
     have expired by `now`, ISO 8601, don't count."""
     asked: list[AttentionFacts] = [
@@ -210,7 +206,7 @@ def mail(db: sqlite3.Connection, address: str, now: str) -> list[AttentionFacts]
     return asked
 
 
-def waiting_handoffs(db: sqlite3.Connection, address: str) -> list[HandoffSubject]:
+def waiting_handoffs(db: Connection, address: str) -> list[HandoffSubject]:
     """The handoffs in which a step of an agent may be due: as a party, as a member of their
     teamspaces, or as the receiver of one that another node holds."""
     rows = db.execute(_HANDOFFS, {"address": address}).fetchall()
@@ -245,7 +241,7 @@ def _offered(
     )
 
 
-def approvals(db: sqlite3.Connection) -> list[AttentionFacts]:
+def approvals(db: Connection) -> list[AttentionFacts]:
     """The messages and handoffs that wait for a human, the oldest first."""
     gated = [
         GatedSubject(
@@ -264,12 +260,12 @@ def approvals(db: sqlite3.Connection) -> list[AttentionFacts]:
     return [*gated, *_handoff_subjects(db, ids)]
 
 
-def _handoff_subjects(db: sqlite3.Connection, ids: Iterable[str]) -> list[HandoffSubject]:
+def _handoff_subjects(db: Connection, ids: Iterable[str]) -> list[HandoffSubject]:
     read = (handoffs.find(db, handoff_id) for handoff_id in ids)
     return [_handoff_subject(db, handoff) for handoff in read if handoff is not None]
 
 
-def _handoff_subject(db: sqlite3.Connection, handoff: Handoff) -> HandoffSubject:
+def _handoff_subject(db: Connection, handoff: Handoff) -> HandoffSubject:
     package = handoff.package
     policy, task = package["policy"], teams.task(db, handoff.task_id)
     restricted = policy["classification"] == "restricted"
@@ -297,7 +293,7 @@ def _handoff_subject(db: sqlite3.Connection, handoff: Handoff) -> HandoffSubject
     )
 
 
-def open_counts(db: sqlite3.Connection) -> dict[str, float]:
+def open_counts(db: Connection) -> dict[str, float]:
     """How much waits for anybody, by kind: openings, unanswered questions by mail, handoffs,
     approvals, and mailboxes with unread mail."""
     counts: Counter[str] = Counter(attention_index.counts(db))
@@ -309,12 +305,12 @@ def open_counts(db: sqlite3.Connection) -> dict[str, float]:
 # --- deriving anew ------------------------------------------------------------------------------
 
 
-def is_outdated(db: sqlite3.Connection) -> bool:
+def is_outdated(db: Connection) -> bool:
     """Whether the openings were derived by the rules of another release, or never."""
     return bool(SQL.meta_value(db, name=_RULES_KEY) != RULES)
 
 
-def rebuild(db: sqlite3.Connection) -> None:
+def rebuild(db: Connection) -> None:
     """Derive all openings anew."""
     SQL.drop_openings(db)
     SQL.drop_opening_counts(db)

@@ -4,7 +4,6 @@ Every write of facts or packets renews the openings of its subject in the same t
 path it came by, so that a list needs no facts of contracts on which nothing waits.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,6 +18,7 @@ from server.domain.attention import contracts, questions
 from server.domain.attention.items import Opening
 from server.domain.attention.questions import QUESTION, PacketReply
 from server.domain.contract import Facts
+from server.store.connection import Connection
 from server.store.sql import SQL, plain
 
 # On the hot path: run as text, which is faster than aiosql's own call.
@@ -31,7 +31,7 @@ _ADD = plain(SQL.add_to_opening_count)
 
 
 def insert_contract(
-    db: sqlite3.Connection, project_id: str, contract_id: str, version: VersionFact
+    db: Connection, project_id: str, contract_id: str, version: VersionFact
 ) -> None:
     """Keep what waits on a new contract with its first version."""
     facts: Facts = {(version.kind, version.key): version}
@@ -40,7 +40,7 @@ def insert_contract(
 
 
 def renew_contract(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     contract_id: str,
     facts: Facts,
@@ -53,7 +53,7 @@ def renew_contract(
     _renew(db, contract_id, project_id, opened)
 
 
-def note_packet(db: sqlite3.Connection, project_id: str, packet: Mapping[str, Any]) -> None:
+def note_packet(db: Connection, project_id: str, packet: Mapping[str, Any]) -> None:
     """Renew the questions that a packet, as its readers get it, concerns: itself, and the one that
     it answers."""
     if packet["type"] == QUESTION:
@@ -63,7 +63,7 @@ def note_packet(db: sqlite3.Connection, project_id: str, packet: Mapping[str, An
         renew_packet(db, project_id, answered)
 
 
-def renew_packet(db: sqlite3.Connection, project_id: str, packet_id: str) -> None:
+def renew_packet(db: Connection, project_id: str, packet_id: str) -> None:
     """Renew whether a packet waits for an answer. It may be no question, or not here yet."""
     document = SQL.question_packet(db, project_id=project_id, packet_id=packet_id)
     if document is None:
@@ -72,7 +72,7 @@ def renew_packet(db: sqlite3.Connection, project_id: str, packet_id: str) -> Non
         _renew_question(db, project_id, orjson.loads(document))
 
 
-def _renew_question(db: sqlite3.Connection, project_id: str, packet: Mapping[str, Any]) -> None:
+def _renew_question(db: Connection, project_id: str, packet: Mapping[str, Any]) -> None:
     packet_id = packet["packet_id"]
     opened = questions.openings(
         project_id,
@@ -86,14 +86,14 @@ def _renew_question(db: sqlite3.Connection, project_id: str, packet: Mapping[str
     _renew(db, packet_id, project_id, opened)
 
 
-def replies_to(db: sqlite3.Connection, project_id: str, packet_id: str) -> tuple[PacketReply, ...]:
+def replies_to(db: Connection, project_id: str, packet_id: str) -> tuple[PacketReply, ...]:
     """The packets that reply to a packet, in any order."""
     rows = db.execute(_REPLIES, {"project_id": project_id, "packet_id": packet_id})
     return tuple(PacketReply(*row) for row in rows)
 
 
 def note_message(
-    db: sqlite3.Connection,
+    db: Connection,
     message_id: str,
     from_agent: str,
     type: str,
@@ -113,14 +113,12 @@ def note_message(
                 SQL.drop_unanswered_query(db, message_id=answered)
 
 
-def counts(db: sqlite3.Connection) -> dict[str, int]:
+def counts(db: Connection) -> dict[str, int]:
     """How many openings of each kind there are, for whomever."""
     return dict(SQL.opening_counts(db))
 
 
-def _renew(
-    db: sqlite3.Connection, subject_id: str, project_id: str, opened: Iterable[Opening]
-) -> None:
+def _renew(db: Connection, subject_id: str, project_id: str, opened: Iterable[Opening]) -> None:
     """Make these the openings of a subject that has changed."""
     missing = dict.fromkeys(opened)
     change: dict[str, int] = defaultdict(int)
@@ -139,7 +137,7 @@ def _renew(
 
 
 def _write(
-    db: sqlite3.Connection,
+    db: Connection,
     subject_id: str,
     project_id: str,
     new: Iterable[Opening],

@@ -1,6 +1,5 @@
 """What is open between all agents: the rows that `server.domain.attention.overview` decides on."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -16,6 +15,7 @@ from server.domain.agents import identity
 from server.domain.attention.items import ItemCache, Opening
 from server.domain.attention.overview import AwaitedParty, OpenSubjectNote, ProjectRepos
 from server.domain.attention.questions import SHOWN_WIDTH, first_line
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 _OPENINGS: str = SQL.openings_everywhere.sql
@@ -101,7 +101,7 @@ class LostClaim(NamedTuple):
     claimed_at: int
 
 
-def open_groups(db: sqlite3.Connection, projects: str | None) -> list[OpenGroup]:
+def open_groups(db: Connection, projects: str | None) -> list[OpenGroup]:
     """All openings by subject and kind. `projects` is JSON, a list of the only ones, or None."""
     groups = []
     rows = db.execute(_OPENINGS, {"projects": projects}).fetchall()
@@ -112,7 +112,7 @@ def open_groups(db: sqlite3.Connection, projects: str | None) -> list[OpenGroup]
 
 
 def notes_of(
-    db: sqlite3.Connection, keys: Iterable[SubjectKey], cache: Notes
+    db: Connection, keys: Iterable[SubjectKey], cache: Notes
 ) -> dict[SubjectKey, OpenSubjectNote]:
     """What is shown of contracts and questions. What is not in the cache is put there."""
     notes: dict[SubjectKey, OpenSubjectNote] = {}
@@ -130,7 +130,7 @@ def notes_of(
 
 
 def _read_notes(
-    db: sqlite3.Connection, places: Iterable[tuple[str, str, bool]]
+    db: Connection, places: Iterable[tuple[str, str, bool]]
 ) -> Iterator[tuple[tuple[str, str, bool], OpenSubjectNote]]:
     contracts = orjson.dumps([place[:2] for place in places if not place[2]]).decode()
     for project_id, contract_id, name, author, version, fact in SQL.contract_notes(
@@ -149,7 +149,7 @@ def _read_notes(
 
 
 def projects_of(
-    db: sqlite3.Connection, project_ids: Iterable[str]
+    db: Connection, project_ids: Iterable[str]
 ) -> tuple[dict[str, ProjectRepos], dict[str, str]]:
     """Projects with their repos, and the address of who created each here."""
     ids = orjson.dumps(sorted(project_ids)).decode()
@@ -168,25 +168,25 @@ def projects_of(
     return shown, creators
 
 
-def vacant_repos(db: sqlite3.Connection, projects: str | None) -> list[tuple[str, str, int]]:
+def vacant_repos(db: Connection, projects: str | None) -> list[tuple[str, str, int]]:
     """The repos that nobody holds: project, repo and the stamp since when."""
     return list(SQL.vacant_repos(db, projects=projects, limit=SCARCE_MAX))
 
 
-def lost_claims(db: sqlite3.Connection, projects: str | None) -> list[LostClaim]:
+def lost_claims(db: Connection, projects: str | None) -> list[LostClaim]:
     """The claims that lost to another agent's."""
     rows = SQL.lost_claims_everywhere(db, projects=projects, limit=SCARCE_MAX)
     claims = [LostClaim(row[0], row[1], identity(row[2]), identity(row[3]), row[4]) for row in rows]
     return [claim for claim in claims if claim.loser != claim.holder]
 
 
-def has_written_about(db: sqlite3.Connection, claim: LostClaim, topic: str) -> bool:
+def has_written_about(db: Connection, claim: LostClaim, topic: str) -> bool:
     """Whether the loser of a claim has written to the holder about it."""
     asked = {"identity": claim.loser, "topic": topic, "holder": claim.holder}
     return SQL.has_written_about(db, **asked) is not None
 
 
-def mail_queries(db: sqlite3.Connection, now: str) -> list[MailQuery]:
+def mail_queries(db: Connection, now: str) -> list[MailQuery]:
     """The questions by mail that wait for an answer, the oldest first. Those that have expired by
     `now`, ISO 8601, don't count."""
     return [
@@ -205,7 +205,7 @@ def mail_queries(db: sqlite3.Connection, now: str) -> list[MailQuery]:
     ]
 
 
-def unread_boxes(db: sqlite3.Connection) -> list[UnreadBox]:
+def unread_boxes(db: Connection) -> list[UnreadBox]:
     """The mailboxes with unread mail."""
     rows: Iterable[tuple[Any, ...]] = SQL.unread_mailboxes(db, limit=ROWS_MAX)
     return [
@@ -215,7 +215,7 @@ def unread_boxes(db: sqlite3.Connection) -> list[UnreadBox]:
     ]
 
 
-def open_handoffs(db: sqlite3.Connection) -> list[OpenHandoff]:
+def open_handoffs(db: Connection) -> list[OpenHandoff]:
     """The handoffs of this node that have not ended, without drafts."""
     return [
         OpenHandoff(
@@ -235,7 +235,7 @@ def open_handoffs(db: sqlite3.Connection) -> list[OpenHandoff]:
     ]
 
 
-def dead_letters(db: sqlite3.Connection) -> list[UndeliveredMail]:
+def dead_letters(db: Connection) -> list[UndeliveredMail]:
     """The newest messages that did not reach a recipient and were not sent again."""
     return [
         UndeliveredMail(id, identity(sender), recipient, stamp_of(created_at), bool(open_to_humans))
@@ -245,7 +245,7 @@ def dead_letters(db: sqlite3.Connection) -> list[UndeliveredMail]:
     ]
 
 
-def agents_with_keys(db: sqlite3.Connection) -> tuple[frozenset[str], frozenset[str]]:
+def agents_with_keys(db: Connection) -> tuple[frozenset[str], frozenset[str]]:
     """The addresses of those that have a key here, and of the humans among them."""
     rows = list(SQL.agents_with_keys(db))
     everyone = frozenset(identity(agent_id) for agent_id, _ in rows)

@@ -1,6 +1,5 @@
 """Ban statements of all nodes, and what a ban ends on this node."""
 
-import sqlite3
 from collections.abc import Iterable
 
 from schemas.stamps import iso
@@ -8,28 +7,29 @@ from server.domain.agents import identity
 from server.domain.bans import BanStatement, TrustedBans, deciding
 from server.domain.errors import Forbidden
 from server.store import alarms, keys, mail_outbox, mesh, peers
+from server.store.connection import Connection
 from server.store.sql import SQL, Row
 
 # On the hot path: run as text, which is faster than aiosql's own call.
 _ABOUT: str = SQL.bans_about.sql
 
 
-def put(db: sqlite3.Connection, statement: BanStatement) -> None:
+def put(db: Connection, statement: BanStatement) -> None:
     """Store a node's statement about an agent, replacing its former one."""
     SQL.put_ban(db, **statement._asdict())
 
 
-def statements_by(db: sqlite3.Connection, node: str) -> list[BanStatement]:
+def statements_by(db: Connection, node: str) -> list[BanStatement]:
     """All statements of a node."""
     return _read(SQL.bans_said_by(db, by_node=identity(node)))
 
 
-def every(db: sqlite3.Connection) -> list[BanStatement]:
+def every(db: Connection) -> list[BanStatement]:
     return _read(SQL.every_ban(db))
 
 
 def find(
-    db: sqlite3.Connection, trusted_bans: TrustedBans, agent_id: str, public_key: str | None = None
+    db: Connection, trusted_bans: TrustedBans, agent_id: str, public_key: str | None = None
 ) -> BanStatement | None:
     """The ban that holds here for an agent, in any version, or for its key; None when there is
     none."""
@@ -43,7 +43,7 @@ def find(
 
 
 def check(
-    db: sqlite3.Connection, trusted_bans: TrustedBans, agent_id: str, public_key: str | None = None
+    db: Connection, trusted_bans: TrustedBans, agent_id: str, public_key: str | None = None
 ) -> None:
     """Raises Forbidden when the agent or its key is banned."""
     ban = find(db, trusted_bans, agent_id, public_key)
@@ -60,7 +60,7 @@ def check(
     )
 
 
-def enforce(db: sqlite3.Connection, trusted_bans: TrustedBans, now: int) -> list[str]:
+def enforce(db: Connection, trusted_bans: TrustedBans, now: int) -> list[str]:
     """Expel every banned peer; returns their agent ids."""
     ended = []
     for peer in peers.every(db):
@@ -71,7 +71,7 @@ def enforce(db: sqlite3.Connection, trusted_bans: TrustedBans, now: int) -> list
     return ended
 
 
-def is_due(db: sqlite3.Connection, trusted_bans: TrustedBans) -> bool:
+def is_due(db: Connection, trusted_bans: TrustedBans) -> bool:
     """Whether any peer is banned."""
     return any(
         find(db, trusted_bans, peer.agent_id, known.public_key if known else None) is not None
@@ -80,7 +80,7 @@ def is_due(db: sqlite3.Connection, trusted_bans: TrustedBans) -> bool:
     )
 
 
-def expel(db: sqlite3.Connection, peer: peers.Peer, now: int) -> None:
+def expel(db: Connection, peer: peers.Peer, now: int) -> None:
     """End the exchange with a peer: revoke the keys that it calls with, and forget the agents at
     home there. Its signing key stays known, so that what it wrote before can be verified."""
     address = identity(peer.agent_id)

@@ -1,11 +1,11 @@
 """The change log, which serves as event stream, as queue for peers and as audit (design §4)."""
 
-import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import orjson
 
+from server.store.connection import Connection
 from server.store.sql import SQL, plain
 
 # On the hot path.
@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 def append(
-    db: sqlite3.Connection,
+    db: Connection,
     *,
     at: int,
     origin: str,
@@ -41,7 +41,7 @@ def append(
     db.execute(_APPEND, (at, origin, actor, action, entity, entity_id, project_id, outcome))
 
 
-def after(db: sqlite3.Connection, seq: int, limit: int) -> list[Change]:
+def after(db: Connection, seq: int, limit: int) -> list[Change]:
     return [Change(*row) for row in SQL.changes_after(db, seq=seq, limit=limit)]
 
 
@@ -57,7 +57,7 @@ class ChangeFilter(NamedTuple):
 
 
 def before(
-    db: sqlite3.Connection, wanted: ChangeFilter, seq: int, *, floor: int, limit: int
+    db: Connection, wanted: ChangeFilter, seq: int, *, floor: int, limit: int
 ) -> list[Change]:
     """The changes before `seq`, the newest first, down to the number `floor`."""
     rows = SQL.changes_before(
@@ -78,29 +78,29 @@ def _json(values: Iterable[str]) -> str:
     return orjson.dumps(sorted(values)).decode()
 
 
-def time_of(db: sqlite3.Connection, seq: int) -> int | None:
+def time_of(db: Connection, seq: int) -> int | None:
     """The stamp of the change with this number, or of the next one."""
     return SQL.time_of_change(db, seq=seq)  # type: ignore[no-any-return]
 
 
-def newest(db: sqlite3.Connection) -> int:
+def newest(db: Connection) -> int:
     """The newest sequence number; 0 when nothing has changed yet."""
     return int(SQL.newest_change(db))
 
 
-def epoch(db: sqlite3.Connection) -> str:
+def epoch(db: Connection) -> str:
     return str(SQL.meta_value(db, name="epoch"))
 
 
-def can_read(db: sqlite3.Connection) -> bool:
+def can_read(db: Connection) -> bool:
     """Read one row; raises as any read does when the file can't be read."""
     return int(SQL.can_read(db)) > 0
 
 
-def put_meta(db: sqlite3.Connection, name: str, value: str) -> None:
+def put_meta(db: Connection, name: str, value: str) -> None:
     SQL.put_meta(db, name=name, value=value)
 
 
-def conflicts_by_origin(db: sqlite3.Connection) -> dict[str, int]:
+def conflicts_by_origin(db: Connection) -> dict[str, int]:
     """How many conflicts were found in what each node sent."""
     return dict(SQL.conflicts_by_origin(db))

@@ -1,7 +1,6 @@
 """What `cacp doctor` checks of a node's database, in the few rows that say it. The running node
 checks the same for the page, so nothing here reads much or calls anybody."""
 
-import sqlite3
 from collections.abc import Iterator
 
 from peers.clock import is_ahead
@@ -18,9 +17,10 @@ from server.store import (
     stamps,
     undelivered,
 )
+from server.store.connection import Connection
 
 
-def store_checks(db: sqlite3.Connection, now: int, newest: int) -> Iterator[DoctorCheck]:
+def store_checks(db: Connection, now: int, newest: int) -> Iterator[DoctorCheck]:
     """Every check of this module. `now` is a stamp, `newest` the largest of what is stored."""
     yield differences_check(db)
     yield equivocation_check(db)
@@ -31,7 +31,7 @@ def store_checks(db: sqlite3.Connection, now: int, newest: int) -> Iterator[Doct
     yield from registration_checks(db)
 
 
-def differences_check(db: sqlite3.Connection) -> DoctorCheck:
+def differences_check(db: Connection) -> DoctorCheck:
     """Whether peers stay different, comparison after comparison."""
     differing = [alarm.about for alarm in alarms.every(db) if alarm.reason == "content_differs"]
     if not differing:
@@ -45,7 +45,7 @@ def differences_check(db: sqlite3.Connection) -> DoctorCheck:
     )
 
 
-def equivocation_check(db: sqlite3.Connection) -> DoctorCheck:
+def equivocation_check(db: Connection) -> DoctorCheck:
     """Whether nodes have signed contradicting things, which no operator has noted."""
     counts = equivocations.counts(db, unnoted=True)
     if not counts:
@@ -60,7 +60,7 @@ def equivocation_check(db: sqlite3.Connection) -> DoctorCheck:
     )
 
 
-def certainty_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
+def certainty_check(db: Connection, now: int) -> DoctorCheck:
     """Whether the clock is near the last time that the node was sure of. `now` is a stamp."""
     sure = stamps.kept(db)
     if sure is None or not sure.is_doubtful(now):
@@ -88,7 +88,7 @@ def stamps_check(newest: int, now: int) -> DoctorCheck:
     )
 
 
-def deferred_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
+def deferred_check(db: Connection, now: int) -> DoctorCheck:
     """Whether messages of peers wait for their time, or for what they depend on."""
     ahead = deferred.ahead(db, now)
     if ahead.messages:
@@ -115,7 +115,7 @@ def deferred_check(db: sqlite3.Connection, now: int) -> DoctorCheck:
     return DoctorCheck("deferred", "ok", "no message of a peer waits")
 
 
-def undelivered_check(db: sqlite3.Connection) -> DoctorCheck:
+def undelivered_check(db: Connection) -> DoctorCheck:
     """Whether peers have refused anything that this node sent to them."""
     by_peer = undelivered.every(db)
     if not by_peer:
@@ -136,7 +136,7 @@ def _messages(count: int) -> str:
     return f"{count} message{'' if count == 1 else 's'}"
 
 
-def registration_checks(db: sqlite3.Connection) -> Iterator[DoctorCheck]:
+def registration_checks(db: Connection) -> Iterator[DoctorCheck]:
     """A warning for each agent that has a key and is also registered as a peer without a key.
 
     Making a key ends such a registration; one that is older, or made on another node, stays.

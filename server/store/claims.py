@@ -1,6 +1,5 @@
 """Claims of agents on repos: the one that holds, and those that lost to it (design §5)."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 
 from server.domain.agents import identity, same_agent
@@ -13,6 +12,7 @@ from server.domain.registers import (
     releases_that_count,
 )
 from server.domain.registers import settle as settled_claims
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 # On the hot path: run as text, which is faster than aiosql's own call.
@@ -20,13 +20,13 @@ _HOLDER: str = SQL.claim_of.sql
 _LOST: str = SQL.lost_claims.sql
 
 
-def holder(db: sqlite3.Connection, project_id: str, repo_id: str) -> RepoClaim | None:
+def holder(db: Connection, project_id: str, repo_id: str) -> RepoClaim | None:
     """The claim that holds."""
     row = db.execute(_HOLDER, {"project_id": project_id, "repo_id": repo_id}).fetchone()
     return RepoClaim(*row) if row else None
 
 
-def every(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[RepoClaim]:
+def every(db: Connection, project_id: str, repo_id: str) -> list[RepoClaim]:
     """All claims on a repo, the one that holds first."""
     held = holder(db, project_id, repo_id)
     place = {"project_id": project_id, "repo_id": repo_id}
@@ -34,47 +34,47 @@ def every(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[RepoCla
     return lost if held is None else [held, *lost]
 
 
-def claimed_by(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
+def claimed_by(db: Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
     """Whether the agent has claimed the repo, even if it lost."""
     return any(same_agent(claim.agent_id, agent_id) for claim in every(db, project_id, repo_id))
 
 
-def signers(db: sqlite3.Connection, project_id: str, own: str) -> Iterator[str]:
+def signers(db: Connection, project_id: str, own: str) -> Iterator[str]:
     """The nodes that have signed a claim in a project, including lost ones; `own` is this node."""
     for (kept,) in SQL.claim_signatures(db, project_id=project_id):
         yield signer_of(kept, own)
 
 
-def is_signed_by(db: sqlite3.Connection, project_id: str, node: str, own: str) -> bool:
+def is_signed_by(db: Connection, project_id: str, node: str, own: str) -> bool:
     """Whether a node has signed a claim in a project, even a lost one; `own` is this node."""
     return any(same_agent(signer, node) for signer in signers(db, project_id, own))
 
 
-def releases(db: sqlite3.Connection, project_id: str, repo_id: str) -> dict[str, ClaimRelease]:
+def releases(db: Connection, project_id: str, repo_id: str) -> dict[str, ClaimRelease]:
     """The releases that count of claims on a repo, by agent."""
     rows = SQL.releases_of_repo(db, project_id=project_id, repo_id=repo_id)
     return {row[0]: ClaimRelease(*row) for row in rows}
 
 
-def is_released_from(db: sqlite3.Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
+def is_released_from(db: Connection, project_id: str, repo_id: str, agent_id: str) -> bool:
     """Whether a repo was released from an agent at some time."""
     return identity(agent_id) in releases(db, project_id, repo_id)
 
 
-def stated_releases(db: sqlite3.Connection, project_id: str, repo_id: str) -> list[StatedRelease]:
+def stated_releases(db: Connection, project_id: str, repo_id: str) -> list[StatedRelease]:
     """What each node has stated of claims on a repo, whether it counts or not."""
     rows = SQL.stated_releases_of_repo(db, project_id=project_id, repo_id=repo_id)
     return [StatedRelease(row[0], ClaimRelease(*row[1:])) for row in rows]
 
 
-def stated_in(db: sqlite3.Connection, project_id: str) -> list[tuple[str, StatedRelease]]:
+def stated_in(db: Connection, project_id: str) -> list[tuple[str, StatedRelease]]:
     """What each node has stated of claims in a project, each with its repo."""
     rows = SQL.stated_releases_of_project(db, project_id=project_id)
     return [(row[0], StatedRelease(row[1], ClaimRelease(*row[2:]))) for row in rows]
 
 
 def state_release(
-    db: sqlite3.Connection, project_id: str, repo_id: str, node: str, release: ClaimRelease
+    db: Connection, project_id: str, repo_id: str, node: str, release: ClaimRelease
 ) -> None:
     """Store a node's release, in place of its earlier one of the same agent, and settle the
     claims."""
@@ -84,7 +84,7 @@ def state_release(
 
 
 def claim_anew(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     repo_id: str,
     agent_id: str,
@@ -106,7 +106,7 @@ def claim_anew(
 
 
 def settle(
-    db: sqlite3.Connection, project_id: str, repo_id: str, claims: list[RepoClaim]
+    db: Connection, project_id: str, repo_id: str, claims: list[RepoClaim]
 ) -> list[RepoClaim]:
     """Replace the claims on a repo by one for each agent, which are returned. The first one holds
     the repo, unless it is released."""

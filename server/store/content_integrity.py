@@ -5,7 +5,6 @@ have signed with a former key.
 """
 
 import hashlib
-import sqlite3
 from typing import NamedTuple
 
 import orjson
@@ -16,6 +15,7 @@ from server.domain.canonical import digest as content_digest
 from server.domain.errors import Refusal
 from server.store import contracts, digests
 from server.store.alarms import Alarm
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 FIRST = Name("", "", "")
@@ -34,7 +34,7 @@ class StoredContent(NamedTuple):
     sha256: str
 
 
-def next_content(db: sqlite3.Connection, after: int) -> tuple[StoredContent, bool] | None:
+def next_content(db: Connection, after: int) -> tuple[StoredContent, bool] | None:
     """The content after a position, and whether it matches its SHA-256; None when there is none."""
     row = SQL.content_after(db, after=after)
     if row is None:
@@ -43,7 +43,7 @@ def next_content(db: sqlite3.Connection, after: int) -> tuple[StoredContent, boo
     return entity, hashlib.sha256(row[4]).hexdigest() == entity.sha256
 
 
-def damaged_contents(db: sqlite3.Connection) -> list[StoredContent]:
+def damaged_contents(db: Connection) -> list[StoredContent]:
     """Every stored content that does not match its SHA-256. Reads all of them."""
     wrong: list[StoredContent] = []
     place = 0
@@ -75,7 +75,7 @@ def about(name: Name) -> str:
 
 
 def entities(
-    db: sqlite3.Connection, after: Name, limit: int
+    db: Connection, after: Name, limit: int
 ) -> tuple[list[Name], list[DamagedEntity]] | None:
     """The entities after one, and the damaged ones among them.
 
@@ -95,14 +95,14 @@ def entities(
     return seen, wrong
 
 
-def damage_of(db: sqlite3.Connection, name: Name) -> DamagedEntity | None:
+def damage_of(db: Connection, name: Name) -> DamagedEntity | None:
     """The damage of an entity; None when it is sound, or while there are uncounted changes."""
     if digests.is_behind(db):
         return None
     return _damage(db, name, digests.held_of(db, name))
 
 
-def is_mended(db: sqlite3.Connection, name: Name, alarm: Alarm) -> bool:
+def is_mended(db: Connection, name: Name, alarm: Alarm) -> bool:
     """Whether a damaged entity is restored or was replaced as a whole.
 
     A write that only adds to it counts the damage into the digest, which then proves nothing.
@@ -115,7 +115,7 @@ def is_mended(db: sqlite3.Connection, name: Name, alarm: Alarm) -> bool:
     return name.entity in WRITTEN_WHOLE and now != alarm.damaged
 
 
-def damaged_entities(db: sqlite3.Connection) -> list[DamagedEntity]:
+def damaged_entities(db: Connection) -> list[DamagedEntity]:
     """All damaged entities. Reads every row."""
     wrong: list[DamagedEntity] = []
     after = FIRST
@@ -128,7 +128,7 @@ def damaged_entities(db: sqlite3.Connection) -> list[DamagedEntity]:
     return wrong
 
 
-def sums_are_right(db: sqlite3.Connection) -> bool:
+def sums_are_right(db: Connection) -> bool:
     """Whether the sums that nodes compare match the digests that they are made of."""
     expected: dict[str, str] = {}
     for place, leaf in SQL.every_digest(db):
@@ -137,7 +137,7 @@ def sums_are_right(db: sqlite3.Connection) -> bool:
     return not digest.differing(expected, dict(SQL.every_sum(db)))
 
 
-def _damage(db: sqlite3.Connection, name: Name, held: str) -> DamagedEntity | None:
+def _damage(db: Connection, name: Name, held: str) -> DamagedEntity | None:
     stored = digests.leaf_of(db, name)
     if stored != held:
         return DamagedEntity(name, "it differs from what its digest was counted from", held, stored)

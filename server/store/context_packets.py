@@ -1,6 +1,5 @@
 """Context packets, which are immutable and stored as the JSON that readers get."""
 
-import sqlite3
 from collections.abc import Callable, Iterable
 
 import orjson
@@ -8,11 +7,12 @@ import orjson
 from schemas.base import iso, present, stamp_of
 from schemas.context import ContextPacket
 from server.store import attention_index
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 
 def insert(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     packet: ContextPacket,
     signature: str | None = None,
@@ -43,9 +43,7 @@ def insert(
     attention_index.note_packet(db, project_id, document)
 
 
-def replace(
-    db: sqlite3.Connection, project_id: str, packet: ContextPacket, signature: str | None
-) -> None:
+def replace(db: Connection, project_id: str, packet: ContextPacket, signature: str | None) -> None:
     """Replace the packet with the same id."""
     former = signed(db, project_id, packet.packet_id)
     SQL.drop_packet_contracts(db, project_id=project_id, packet_id=packet.packet_id)
@@ -59,17 +57,17 @@ def replace(
             attention_index.renew_packet(db, project_id, answered)
 
 
-def exists(db: sqlite3.Connection, project_id: str, packet_id: str) -> bool:
+def exists(db: Connection, project_id: str, packet_id: str) -> bool:
     return bool(SQL.packet_exists(db, project_id=project_id, packet_id=packet_id))
 
 
-def documents(db: sqlite3.Connection, project_id: str) -> list[orjson.Fragment]:
+def documents(db: Connection, project_id: str) -> list[orjson.Fragment]:
     """Every packet of a project as JSON, oldest first."""
     return _fragments(SQL.packet_documents(db, project_id=project_id))
 
 
 def recent(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     *,
     type: str | None,
@@ -89,23 +87,19 @@ def recent(
     return _fragments(rows)[::-1]
 
 
-def thread(db: sqlite3.Connection, project_id: str, packet_id: str) -> list[orjson.Fragment]:
+def thread(db: Connection, project_id: str, packet_id: str) -> list[orjson.Fragment]:
     """The whole conversation that a packet belongs to, oldest first."""
     return _fragments(SQL.thread_documents(db, project_id=project_id, packet_id=packet_id))
 
 
-def signed(
-    db: sqlite3.Connection, project_id: str, packet_id: str
-) -> tuple[str, str | None] | None:
+def signed(db: Connection, project_id: str, packet_id: str) -> tuple[str, str | None] | None:
     """A packet as JSON and its signature; None for the signature of this node's own packet."""
     return SQL.signed_packet(  # type: ignore[no-any-return]
         db, project_id=project_id, packet_id=packet_id
     )
 
 
-def restamp(
-    db: sqlite3.Connection, project_id: str, packet_id: str, moved: Callable[[int], int]
-) -> None:
+def restamp(db: Connection, project_id: str, packet_id: str, moved: Callable[[int], int]) -> None:
     """Move the stamp of this node's own packet, which no other node has received yet."""
     stored = signed(db, project_id, packet_id)
     if stored is None or stored[1] is not None:

@@ -1,6 +1,5 @@
 """The facts of contracts, and the materialised contracts that readers get (design §7)."""
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from schemas.facts import Fact, ImplementationFact, VersionFact
 from server.domain import contract as domain
 from server.domain.contract import FactKey, Facts
 from server.store import attention_index
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
@@ -42,26 +42,26 @@ class ContractHeader(NamedTuple):
         return {"type": self.type, "name": self.name, "stamp": self.created_at}
 
 
-def facts_of(db: sqlite3.Connection, contract_id: str) -> Facts:
+def facts_of(db: Connection, contract_id: str) -> Facts:
     """Every fact of a contract; empty when there is no such contract."""
     rows = db.execute(_FACTS, {"contract_id": contract_id})
     facts = (_FACT.validate_json(body) for (body,) in rows)
     return {(fact.kind, fact.key): fact for fact in facts}
 
 
-def header_of(db: sqlite3.Connection, project_id: str, contract_id: str) -> ContractHeader | None:
+def header_of(db: Connection, project_id: str, contract_id: str) -> ContractHeader | None:
     row = db.execute(_HEADER, {"project_id": project_id, "contract_id": contract_id}).fetchone()
     return ContractHeader(*row) if row else None
 
 
-def project_of(db: sqlite3.Connection, contract_id: str) -> str | None:
+def project_of(db: Connection, contract_id: str) -> str | None:
     """The project of a contract, by the contract's id alone; None when it is unknown."""
     row = db.execute(_PROJECT, {"contract_id": contract_id}).fetchone()
     return row[0] if row else None
 
 
 def insert(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     contract_id: str,
     header: ContractHeader,
@@ -92,7 +92,7 @@ def insert(
 
 
 def add(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     contract_id: str,
     header: ContractHeader,
@@ -112,9 +112,7 @@ def add(
     return joined
 
 
-def restamp(
-    db: sqlite3.Connection, project_id: str, contract_id: str, moved: Callable[[int], int]
-) -> None:
+def restamp(db: Connection, project_id: str, contract_id: str, moved: Callable[[int], int]) -> None:
     """Move the stamps of this node's own facts, which no other node has received yet."""
     header = header_of(db, project_id, contract_id)
     if header is None:
@@ -137,7 +135,7 @@ def _moved(fact: Fact, moved: Callable[[int], int]) -> Fact:
 
 
 def _write(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     contract_id: str,
     header: ContractHeader,
@@ -160,7 +158,7 @@ def _write(
         )
 
 
-def outline(db: sqlite3.Connection, project_id: str, contract_id: str) -> dict[str, Any]:
+def outline(db: Connection, project_id: str, contract_id: str) -> dict[str, Any]:
     """The Contract without content and implementations, to be sent when its many facts are sent in
     pieces."""
     at = {"project_id": project_id, "contract_id": contract_id, "with_history": False}
@@ -169,7 +167,7 @@ def outline(db: sqlite3.Connection, project_id: str, contract_id: str) -> dict[s
 
 
 def document(
-    db: sqlite3.Connection, project_id: str, contract_id: str, *, history: bool = True
+    db: Connection, project_id: str, contract_id: str, *, history: bool = True
 ) -> orjson.Fragment | None:
     """The Contract as JSON, ready to send; `history` includes former versions. None when there is
     no such contract."""
@@ -182,18 +180,18 @@ def document(
     return _whole(*row) if history else orjson.Fragment(row[0])
 
 
-def history_size(db: sqlite3.Connection, project_id: str, contract_id: str) -> int:
+def history_size(db: Connection, project_id: str, contract_id: str) -> int:
     """The size of a contract's former versions, in characters of JSON."""
     return int(SQL.contract_history_size(db, project_id=project_id, contract_id=contract_id))
 
 
-def documents(db: sqlite3.Connection, project_id: str) -> list[orjson.Fragment]:
+def documents(db: Connection, project_id: str) -> list[orjson.Fragment]:
     """Every Contract of a project with its history, as JSON."""
     return [_whole(*row) for row in SQL.contract_documents(db, project_id=project_id)]
 
 
 def summaries(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     *,
     after: str,
@@ -221,7 +219,7 @@ def summaries(
     ]
 
 
-def conflicts(db: sqlite3.Connection, contract_id: str) -> list[tuple[VersionFact, VersionFact]]:
+def conflicts(db: Connection, contract_id: str) -> list[tuple[VersionFact, VersionFact]]:
     """Versions that lost a race, each with the current version. Only the contents of these are
     read, as a project's contents may be large."""
     rows = SQL.contract_versions(db, contract_id=contract_id)
@@ -234,14 +232,14 @@ def conflicts(db: sqlite3.Connection, contract_id: str) -> list[tuple[VersionFac
     return [(_version_fact(db, contract_id, version.key), current) for version in lost]
 
 
-def _version_fact(db: sqlite3.Connection, contract_id: str, key: str) -> VersionFact:
+def _version_fact(db: Connection, contract_id: str, key: str) -> VersionFact:
     body = SQL.contract_fact(db, contract_id=contract_id, kind="version", key=key)
     fact = _FACT.validate_json(body)
     assert isinstance(fact, VersionFact)
     return fact
 
 
-def updated(db: sqlite3.Connection, project_id: str) -> list[str]:
+def updated(db: Connection, project_id: str) -> list[str]:
     """Ids of a project's contracts that have more than one version, even of the same number."""
     return [row[0] for row in SQL.updated_contracts(db, project_id=project_id)]
 
@@ -250,13 +248,13 @@ def _whole(document: str, history: str) -> orjson.Fragment:
     return orjson.Fragment(f'{document[:-1]},"history":{history}}}')
 
 
-def signed_facts(db: sqlite3.Connection, contract_id: str) -> list[tuple[str, str | None]]:
+def signed_facts(db: Connection, contract_id: str) -> list[tuple[str, str | None]]:
     """Each fact as JSON with its signature, oldest first; None for the signature of this node's own
     facts."""
     return db.execute(_SIGNED, {"contract_id": contract_id}).fetchall()
 
 
-def signature_of(db: sqlite3.Connection, contract_id: str, at: FactKey) -> str | None:
+def signature_of(db: Connection, contract_id: str, at: FactKey) -> str | None:
     """The signature of a fact; None for this node's own facts."""
     return SQL.signature_of_fact(  # type: ignore[no-any-return]
         db, contract_id=contract_id, kind=at[0], key=at[1]
@@ -264,7 +262,7 @@ def signature_of(db: sqlite3.Connection, contract_id: str, at: FactKey) -> str |
 
 
 def _put_fact(
-    db: sqlite3.Connection, project_id: str, contract_id: str, fact: Fact, signature: str | None
+    db: Connection, project_id: str, contract_id: str, fact: Fact, signature: str | None
 ) -> None:
     db.execute(
         _PUT_FACT,
@@ -281,7 +279,7 @@ def _put_fact(
 
 
 def renew_copy(
-    db: sqlite3.Connection, project_id: str, contract_id: str, header: ContractHeader, facts: Facts
+    db: Connection, project_id: str, contract_id: str, header: ContractHeader, facts: Facts
 ) -> None:
     """Renew the materialised contract, except its history, and what waits on it."""
     current = domain.current_of(facts)

@@ -1,10 +1,10 @@
 """Messages of peers that can't be taken in yet (design §7), with a limit for each peer."""
 
-import sqlite3
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
 from server.domain.clocks import Deferred
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 MESSAGES_MAX = 1_000
@@ -67,7 +67,7 @@ class DeferredEntry(NamedTuple):
 
 
 def put(
-    db: sqlite3.Connection,
+    db: Connection,
     message: DeferredMessage,
     reason: Reason,
     about: str,
@@ -105,16 +105,16 @@ def put(
     return "deferred"
 
 
-def due(db: sqlite3.Connection, now: int, limit: int = 100) -> list[DueMessage]:
+def due(db: Connection, now: int, limit: int = 100) -> list[DueMessage]:
     return [DueMessage(*row) for row in SQL.due_messages(db, now=now, limit=limit)]
 
 
-def postpone(db: sqlite3.Connection, digest: str, due: int) -> None:
+def postpone(db: Connection, digest: str, due: int) -> None:
     """Postpone a message until `due`, a stamp."""
     SQL.postpone_deferred(db, digest=digest, due=due)
 
 
-def wake(db: sqlite3.Connection, about: str, now: int) -> None:
+def wake(db: Connection, about: str, now: int) -> None:
     """Make due the messages that wait for a predecessor in this contract.
 
     Each gets a new `due`, so that a worker that is just trying one does not `drop` it.
@@ -122,12 +122,12 @@ def wake(db: sqlite3.Connection, about: str, now: int) -> None:
     SQL.wake_deferred(db, about=about, now=now)
 
 
-def drop(db: sqlite3.Connection, message: DueMessage) -> None:
+def drop(db: Connection, message: DueMessage) -> None:
     """Delete a message that was tried, unless it was deferred again meanwhile."""
     SQL.drop_deferred(db, digest=message.digest, due=message.due)
 
 
-def expire(db: sqlite3.Connection, now: int) -> dict[str, int]:
+def expire(db: Connection, now: int) -> dict[str, int]:
     """Delete expired messages; returns how many of each peer."""
     expired = dict(SQL.expired_deferred(db, before=now - KEPT))
     if expired:
@@ -135,38 +135,38 @@ def expire(db: sqlite3.Connection, now: int) -> dict[str, int]:
     return expired
 
 
-def ahead(db: sqlite3.Connection, now: int) -> Deferred:
+def ahead(db: Connection, now: int) -> Deferred:
     """Messages that are deferred because of their stamps."""
     return Deferred(*SQL.deferred_ahead(db, now=now))
 
 
-def waiting(db: sqlite3.Connection, now: int) -> dict[str, int]:
+def waiting(db: Connection, now: int) -> dict[str, int]:
     """How many messages of each peer, the most first, have waited for another entity for longer
     than SOON."""
     return dict(SQL.deferred_waiting(db, before=now - SOON))
 
 
-def by_source(db: sqlite3.Connection) -> list[DeferredShare]:
+def by_source(db: Connection) -> list[DeferredShare]:
     """The share of each peer, the largest first."""
     return [DeferredShare(*row) for row in SQL.deferred_by_source(db)]
 
 
-def of_source(db: sqlite3.Connection, source: str, limit: int = 100) -> list[DeferredEntry]:
+def of_source(db: Connection, source: str, limit: int = 100) -> list[DeferredEntry]:
     """The deferred messages of a peer, the oldest first."""
     return [DeferredEntry(*row) for row in SQL.deferred_of(db, source=source, limit=limit)]
 
 
-def drop_all(db: sqlite3.Connection, source: str) -> int:
+def drop_all(db: Connection, source: str) -> int:
     """Delete all deferred messages of a peer; returns how many."""
     return int(SQL.drop_deferred_of(db, source=source))
 
 
-def each(db: sqlite3.Connection, now: int, limit: int = 100) -> list[DueMessage]:
+def each(db: Connection, now: int, limit: int = 100) -> list[DueMessage]:
     """The messages that are deferred because of their stamps."""
     return [DueMessage(*row) for row in SQL.each_deferred(db, now=now, limit=limit)]
 
 
-def accept(db: sqlite3.Connection, now: int) -> int:
+def accept(db: Connection, now: int) -> int:
     """Make due all messages that are deferred because of their stamps, and accept stamps up to the
     last of these, and their corrections, from now on; returns how many messages."""
     early = ahead(db, now)
@@ -176,15 +176,15 @@ def accept(db: sqlite3.Connection, now: int) -> int:
     return early.messages
 
 
-def accepted(db: sqlite3.Connection) -> int:
+def accepted(db: Connection) -> int:
     """The stamp up to which an operator has accepted messages; 0 when none ever did."""
     return int(SQL.meta_value(db, name=_ACCEPTED) or 0)
 
 
-def subjects(db: sqlite3.Connection) -> set[str]:
+def subjects(db: Connection) -> set[str]:
     """The ids of deferred entities and of the unknown projects that they wait for."""
     return {about for (about,) in SQL.deferred_subjects(db)}
 
 
-def count(db: sqlite3.Connection) -> int:
+def count(db: Connection) -> int:
     return int(SQL.count_deferred(db))

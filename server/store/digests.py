@@ -6,7 +6,6 @@ same. Signatures are left out, because a node may sign an entity anew. Mail and 
 no digests, because no two nodes hold the same of them.
 """
 
-import sqlite3
 from collections.abc import Iterable
 from functools import reduce
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from peers.digest import Name
 from server.domain.canonical import canonical
 from server.domain.errors import Refusal
 from server.store import changes, context_packets
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 # Run for each change: as text, which is faster than aiosql's own call.
@@ -51,7 +51,7 @@ def name_of(change: changes.Change) -> Name | None:
     )
 
 
-def catch_up(db: sqlite3.Connection) -> bool:
+def catch_up(db: Connection) -> bool:
     """Count a page of uncounted changes. True when no more are left."""
     after = int(SQL.meta_value(db, name=_CURSOR) or 0)
     page = changes.after(db, after, _PAGE)
@@ -66,18 +66,18 @@ def catch_up(db: sqlite3.Connection) -> bool:
     return len(page) < _PAGE
 
 
-def is_behind(db: sqlite3.Connection) -> bool:
+def is_behind(db: Connection) -> bool:
     """Whether there are uncounted changes."""
     return changes.newest(db) > int(SQL.meta_value(db, name=_CURSOR) or 0)
 
 
-def sums_below(db: sqlite3.Connection, prefix: str) -> dict[str, str]:
+def sums_below(db: Connection, prefix: str) -> dict[str, str]:
     """The sums of the prefixes that are one digit longer than `prefix`."""
     rows = SQL.sums_below(db, low=prefix, high=prefix + "g", length=len(prefix) + 1)
     return dict(rows)
 
 
-def leaves_at(db: sqlite3.Connection, place: str) -> dict[Name, str]:
+def leaves_at(db: Connection, place: str) -> dict[Name, str]:
     """The digests of all entities at a place."""
     return {Name(*row[:3]): row[3] for row in SQL.digests_at(db, place=place)}
 
@@ -94,19 +94,19 @@ class HoldingsSummary(NamedTuple):
     deferred: int
 
 
-def held(db: sqlite3.Connection) -> HoldingsSummary:
+def held(db: Connection) -> HoldingsSummary:
     """The digest of all that `catch_up` has counted, and the numbers of stored entities."""
     root = reduce(digest.xor, sums_below(db, "").values(), digest.NOTHING)
     return HoldingsSummary(root, *SQL.held_counts(db))
 
 
-def held_of(db: sqlite3.Connection, name: Name) -> str:
+def held_of(db: Connection, name: Name) -> str:
     """The digest of an entity as it was last counted."""
     [stored_digest] = db.execute(_DIGEST, name._asdict()).fetchone() or [digest.NOTHING]
     return str(stored_digest)
 
 
-def leaf_of(db: sqlite3.Connection, name: Name) -> str:
+def leaf_of(db: Connection, name: Name) -> str:
     """The digest of an entity as it is stored now; NOTHING for content of a deleted project."""
     state = list(_state(db, name))
     if not state and SQL.is_deleted(db, project_id=name.project_id) is not None:
@@ -114,7 +114,7 @@ def leaf_of(db: sqlite3.Connection, name: Name) -> str:
     return digest.leaf(name, state)
 
 
-def forget_content(db: sqlite3.Connection, project_id: str) -> None:
+def forget_content(db: Connection, project_id: str) -> None:
     """Take what was counted of a deleted project's content out of the sums."""
     sums: dict[str, str] = {}
     for place, known in SQL.content_digests(db, project_id=project_id):
@@ -123,7 +123,7 @@ def forget_content(db: sqlite3.Connection, project_id: str) -> None:
     _put_sums(db, sums)
 
 
-def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
+def _count(db: Connection, name: Name, sums: dict[str, str]) -> None:
     place = digest.place_of(name)
     at = name._asdict()
     before = held_of(db, name)
@@ -134,7 +134,7 @@ def _count(db: sqlite3.Connection, name: Name, sums: dict[str, str]) -> None:
     _add(db, place, digest.xor(before, now), sums)
 
 
-def _add(db: sqlite3.Connection, place: str, change: str, sums: dict[str, str]) -> None:
+def _add(db: Connection, place: str, change: str, sums: dict[str, str]) -> None:
     """Apply a change of a digest to the sums of its prefixes."""
     for prefix in digest.prefixes_of(place):
         known = sums.get(prefix)
@@ -143,13 +143,13 @@ def _add(db: sqlite3.Connection, place: str, change: str, sums: dict[str, str]) 
         sums[prefix] = digest.xor(known, change)
 
 
-def _put_sums(db: sqlite3.Connection, sums: dict[str, str]) -> None:
+def _put_sums(db: Connection, sums: dict[str, str]) -> None:
     db.executemany(
         _PUT_SUM, [{"prefix": prefix, "digest": total} for prefix, total in sums.items()]
     )
 
 
-def _state(db: sqlite3.Connection, name: Name) -> Iterable[bytes]:
+def _state(db: Connection, name: Name) -> Iterable[bytes]:
     """The parts of an entity's state that are the same on all nodes with the same data; empty when
     the entity is not stored."""
     if name.entity == "project":

@@ -1,11 +1,11 @@
 """The agents that are registered at this node's exchange (CACP 2.0, ADP Integration)."""
 
-import sqlite3
 from typing import NamedTuple
 
 from schemas.adp import AdpManifest
 from server.domain.agents import identity
 from server.domain.directory import DirectoryEntry, protocols_of, words_of
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 KEPT = 24 * 3600 * 1_000_000
@@ -20,7 +20,7 @@ class Registered(NamedTuple):
     verified: bool
 
 
-def put(db: sqlite3.Connection, registered: Registered, *, now: int) -> None:
+def put(db: Connection, registered: Registered, *, now: int) -> None:
     """Register an agent, or renew its registration."""
     manifest = registered.manifest
     SQL.put_directory(
@@ -36,22 +36,22 @@ def put(db: sqlite3.Connection, registered: Registered, *, now: int) -> None:
     )
 
 
-def forget(db: sqlite3.Connection, *, now: int) -> None:
+def forget(db: Connection, *, now: int) -> None:
     """Delete expired registrations."""
     SQL.forget_directory(db, before=now - KEPT)
 
 
-def entries(db: sqlite3.Connection, *, now: int) -> list[DirectoryEntry]:
+def entries(db: Connection, *, now: int) -> list[DirectoryEntry]:
     """The entries that searches look at."""
     return [DirectoryEntry(*row) for row in SQL.directory_entries(db, after=now - KEPT)]
 
 
-def agents(db: sqlite3.Connection) -> list[str]:
+def agents(db: Connection) -> list[str]:
     """Every registered agent, without its version."""
     return [agent for (agent,) in SQL.directory_agents(db)]
 
 
-def find(db: sqlite3.Connection, agent_id: str, *, now: int) -> Registered | None:
+def find(db: Connection, agent_id: str, *, now: int) -> Registered | None:
     """The registration of an agent, in any version."""
     row = SQL.directory_listing(db, agent=identity(agent_id), after=now - KEPT)
     if row is None:
@@ -60,6 +60,6 @@ def find(db: sqlite3.Connection, agent_id: str, *, now: int) -> Registered | Non
     return Registered(AdpManifest.model_validate_json(manifest), registrar, bool(verified))
 
 
-def count(db: sqlite3.Connection, *, now: int) -> int:
+def count(db: Connection, *, now: int) -> int:
     """The number of agents that searches can find."""
     return int(SQL.directory_count(db, after=now - KEPT))

@@ -1,12 +1,12 @@
 """Evidence of equivocation: a node has signed two contradicting things."""
 
-import sqlite3
 from typing import NamedTuple
 
 from schemas.mesh import EVIDENCE_MAX
 from server.domain.agents import identity
 from server.store import alarms
 from server.store.alarms import Alarm
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 KEPT_MAX = 100
@@ -35,7 +35,7 @@ class Equivocation(NamedTuple):
     found_at: int
 
 
-def record(db: sqlite3.Connection, evidence: Equivocation) -> bool:
+def record(db: Connection, evidence: Equivocation) -> bool:
     """Store evidence and raise the alarm. False when it is known."""
     node = identity(evidence.node)
     if not SQL.put_equivocation(db, **evidence._asdict() | {"node": node}, most=KEPT_MAX):
@@ -44,13 +44,13 @@ def record(db: sqlite3.Connection, evidence: Equivocation) -> bool:
     return True
 
 
-def of_node(db: sqlite3.Connection, node: str) -> list[Equivocation]:
+def of_node(db: Connection, node: str) -> list[Equivocation]:
     """The evidence against a node, the oldest first."""
     return [Equivocation(*row) for row in SQL.equivocations_of(db, node=identity(node))]
 
 
 def after(
-    db: sqlite3.Connection, last: int, bytes_max: int, one_max: int
+    db: Connection, last: int, bytes_max: int, one_max: int
 ) -> tuple[list[Equivocation], int]:
     """The evidence after the number `last`, at most EVIDENCE_MAX pieces and about `bytes_max`
     bytes, and the number of the last piece. A piece of more than `one_max` bytes is left out."""
@@ -71,13 +71,13 @@ def after(
     return evidence, last
 
 
-def counts(db: sqlite3.Connection, *, unnoted: bool = False) -> dict[str, int]:
+def counts(db: Connection, *, unnoted: bool = False) -> dict[str, int]:
     """The pieces of evidence against each node; `unnoted`: only those that no operator has
     noted."""
     return dict(SQL.count_unnoted_equivocations(db) if unnoted else SQL.count_equivocations(db))
 
 
-def note(db: sqlite3.Connection, node: str, now: int) -> int:
+def note(db: Connection, node: str, now: int) -> int:
     """Note that an operator has seen the evidence, which stays; returns how many pieces were
     new."""
     alarms.end(db, "equivocation", identity(node))

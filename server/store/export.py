@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from schemas.base import iso
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 _TIMES = frozenset(
@@ -47,7 +48,7 @@ ENTITIES = (
 
 
 @contextmanager
-def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
+def snapshot(path: Path) -> Iterator[Connection]:
     """A consistent, read-only view of a node's file, whether or not the node runs."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
@@ -55,7 +56,7 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def lines(db: sqlite3.Connection, entity: str) -> Iterator[bytes]:
+def lines(db: Connection, entity: str) -> Iterator[bytes]:
     """Each row of an entity as a line of JSON. Times are ISO 8601; stamps by which facts are merged
     stay microseconds; contents of files are base64."""
     with getattr(SQL, f"export_{entity}_cursor")(db) as cursor:

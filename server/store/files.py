@@ -4,7 +4,6 @@ Every node knows the descriptions of files and the requests. Contents are stored
 permanently on the node that signed the file, and as copies on other nodes while there is room.
 """
 
-import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from schemas.file import FileFact, FileRequestFact
 from server.domain.agents import identity
 from server.domain.authorship import signer_of
 from server.store import alarms
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 
@@ -91,18 +91,16 @@ class FileContent(NamedTuple):
 # --- descriptions -----------------------------------------------------------------------
 
 
-def put(db: sqlite3.Connection, project_id: str, file: File) -> None:
+def put(db: Connection, project_id: str, file: File) -> None:
     SQL.put_file(db, project_id=project_id, **file._asdict())
 
 
-def find(db: sqlite3.Connection, project_id: str, file_id: str) -> File | None:
+def find(db: Connection, project_id: str, file_id: str) -> File | None:
     row = SQL.file_of(db, project_id=project_id, file_id=file_id)
     return File(*row) if row else None
 
 
-def after(
-    db: sqlite3.Connection, project_id: str, stamp: int, file_id: str, limit: int
-) -> list[File]:
+def after(db: Connection, project_id: str, stamp: int, file_id: str, limit: int) -> list[File]:
     """Files in the order in which they were shared, after the given stamp and id."""
     rows = SQL.files_after(db, project_id=project_id, stamp=stamp, file_id=file_id, limit=limit)
     return [File(*row) for row in rows]
@@ -127,9 +125,7 @@ def summary(file: File, own: str) -> dict[str, Any]:
     return present(shown)
 
 
-def restamp(
-    db: sqlite3.Connection, project_id: str, entity_id: str, moved: Callable[[int], int]
-) -> None:
+def restamp(db: Connection, project_id: str, entity_id: str, moved: Callable[[int], int]) -> None:
     """Move the stamp of this node's own file or request, which no other node has received yet."""
     file, asked = find(db, project_id, entity_id), request(db, project_id, entity_id)
     if file is not None and file.signature is None:
@@ -141,7 +137,7 @@ def restamp(
 # --- contents -----------------------------------------------------------------------------
 
 
-def content(db: sqlite3.Connection, project_id: str, file: File) -> FileContent | None:
+def content(db: Connection, project_id: str, file: File) -> FileContent | None:
     """The content of a file; None when it is not here."""
     row = SQL.file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
     return FileContent(*row) if row else None
@@ -152,11 +148,11 @@ def alarm_of(project_id: str, file_id: str) -> str:
     return f"file content {project_id}/{file_id}"
 
 
-def drop_content(db: sqlite3.Connection, project_id: str, file: File) -> None:
+def drop_content(db: Connection, project_id: str, file: File) -> None:
     SQL.drop_file_content(db, project_id=project_id, file_id=file.file_id, sha256=file.sha256)
 
 
-def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: FileContent) -> None:
+def put_content(db: Connection, project_id: str, file: File, kept: FileContent) -> None:
     """Store checked content, which ends an alarm about it."""
     alarms.end(db, "content_corrupt", alarm_of(project_id, file.file_id))
     SQL.put_file_content(
@@ -170,19 +166,19 @@ def put_content(db: sqlite3.Connection, project_id: str, file: File, kept: FileC
     )
 
 
-def touch(db: sqlite3.Connection, project_id: str, file: File, used_at: int) -> None:
+def touch(db: Connection, project_id: str, file: File, used_at: int) -> None:
     """Record the last request for a copy; content that is held permanently is left as it is."""
     SQL.touch_file_content(
         db, used_at=used_at, project_id=project_id, file_id=file.file_id, sha256=file.sha256
     )
 
 
-def copied_bytes(db: sqlite3.Connection) -> int:
+def copied_bytes(db: Connection) -> int:
     """The bytes of copies of other nodes' files."""
     return int(SQL.copied_file_bytes(db))
 
 
-def make_room(db: sqlite3.Connection, limit: int) -> None:
+def make_room(db: Connection, limit: int) -> None:
     """Drop the least recently used copies until at most `limit` bytes of copies are left."""
     over = copied_bytes(db) - limit
     for project_id, file_id, sha256, size in list(SQL.copies_by_use(db)) if over > 0 else []:
@@ -195,21 +191,21 @@ def make_room(db: sqlite3.Connection, limit: int) -> None:
 # --- requests -----------------------------------------------------------------------------------
 
 
-def put_request(db: sqlite3.Connection, project_id: str, asked: FileRequestRow) -> None:
+def put_request(db: Connection, project_id: str, asked: FileRequestRow) -> None:
     SQL.put_file_request(db, project_id=project_id, **asked._asdict())
 
 
-def request(db: sqlite3.Connection, project_id: str, request_id: str) -> FileRequestRow | None:
+def request(db: Connection, project_id: str, request_id: str) -> FileRequestRow | None:
     row = SQL.file_request(db, project_id=project_id, request_id=request_id)
     return FileRequestRow(*row) if row else None
 
 
-def project_of_request(db: sqlite3.Connection, request_id: str) -> str | None:
+def project_of_request(db: Connection, request_id: str) -> str | None:
     """The project of a request, by the request's id alone; None when it is unknown."""
     return SQL.project_of_file_request(db, request_id=request_id)  # type: ignore[no-any-return]
 
 
-def fulfilled_by(db: sqlite3.Connection, project_id: str, request_id: str) -> str | None:
+def fulfilled_by(db: Connection, project_id: str, request_id: str) -> str | None:
     """The id of the first file that fulfils a request."""
     return SQL.fulfilling_file(  # type: ignore[no-any-return]
         db, project_id=project_id, request_id=request_id
@@ -217,7 +213,7 @@ def fulfilled_by(db: sqlite3.Connection, project_id: str, request_id: str) -> st
 
 
 def open_requests(
-    db: sqlite3.Connection, project_id: str, stamp: int, request_id: str, limit: int
+    db: Connection, project_id: str, stamp: int, request_id: str, limit: int
 ) -> list[FileRequestRow]:
     """Open requests in the order in which they were made, after the given stamp and id."""
     rows = SQL.open_file_requests(

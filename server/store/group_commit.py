@@ -1,6 +1,5 @@
 """Runs write functions together in one transaction and commits them, on the writer's thread."""
 
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,8 +7,9 @@ from typing import Any, TypeVar, cast
 
 from peers.timekeeper import Timekeeper
 from server.domain.errors import Unavailable
-from server.store.connection import roll_back, unavailable
+from server.store.connection import Connection
 from server.store.stamps import Stamps
+from server.store.storage import OutcomeUnknown, Storage
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ GROUP_SECONDS = 0.02
 class Transaction:
     """The argument of a write function: the connection, inside a transaction, and its stamp."""
 
-    connection: sqlite3.Connection
+    connection: Connection
     stamp: int
     now: int = 0
     """The node's corrected time, microseconds since 1970. The stamp may be ahead of it."""
@@ -60,48 +60,58 @@ class GroupCommit:
     function is run again alone.
     """
 
-    def __init__(self, stamps: Stamps, files_are_lost: Callable[[], bool]) -> None:
+    def __init__(self, stamps: Stamps, storage: Storage) -> None:
         self._stamps = stamps
-        self._files_are_lost = files_are_lost
+        self._storage = storage
         self.wrote = False
         """Whether a group has changed anything since this was last reset."""
 
     def run(
-        self, functions: list[WriteFunction[Any]], connection: sqlite3.Connection
+        self, functions: list[WriteFunction[Any]], connection: Connection
     ) -> list[WriteOutcome]:
         """Run functions until GROUP_SECONDS have passed, and commit them together.
 
         Returns the final outcomes of the first functions; the others go into the next group.
         """
+        storage = self._storage
         try:
-            # A transaction that an interrupted group left open would fail every later one.
-            roll_back(connection)
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            return [WriteOutcome(error=unavailable(error)) for _ in functions]
+            self._stamps.saw(storage.begin(connection))
+        except storage.errors as error:
+            return _all_refused(functions, storage.unavailable(error))
+        try:
+            return self._run_all(functions, connection)
+        except OutcomeUnknown as unknown:
+            return _all_refused(functions, unknown)
+        except (*storage.errors, _WroteAndFailed) as error:
+            refusal = self._cause(error)
+            try:
+                storage.roll_back(connection)
+            except storage.errors as failure:
+                return _all_refused(functions, storage.unavailable(failure))
+            if len(functions) == 1:
+                return [WriteOutcome(error=refusal)]
+            if storage.is_cut(connection):
+                return _all_refused(functions, refusal)
+        return [self.run([function], connection)[0] for function in functions]
+
+    def _run_all(
+        self, functions: list[WriteFunction[Any]], connection: Connection
+    ) -> list[WriteOutcome]:
         outcomes: list[WriteOutcome] = []
         changes = connection.total_changes
         deadline = time.monotonic() + GROUP_SECONDS
-        try:
-            for function in functions:
-                outcomes.append(self._run_member(function, connection))
-                if time.monotonic() > deadline:
-                    break
-            if self._files_are_lost():
-                roll_back(connection)
-                return [WriteOutcome(error=_missing()) for _ in functions]
-            connection.execute("COMMIT")
-            self.wrote |= connection.total_changes != changes
-            return outcomes
-        except (sqlite3.Error, _WroteAndFailed) as error:
-            roll_back(connection)
-            if len(functions) == 1:
-                return [WriteOutcome(error=_cause(error))]
-        return [self.run([function], connection)[0] for function in functions]
+        for function in functions:
+            outcomes.append(self._run_member(function, connection))
+            if time.monotonic() > deadline:
+                break
+        if self._storage.is_lost():
+            self._storage.roll_back(connection)
+            return _all_refused(functions, _missing())
+        self._storage.commit(connection, self._stamps.last)
+        self.wrote |= connection.total_changes != changes
+        return outcomes
 
-    def _run_member(
-        self, function: WriteFunction[Any], connection: sqlite3.Connection
-    ) -> WriteOutcome:
+    def _run_member(self, function: WriteFunction[Any], connection: Connection) -> WriteOutcome:
         changes = connection.total_changes
         now = self._stamps.clock.now()
         stamp, sure = self._stamps.next(now), self._stamps.clock.sure()
@@ -111,7 +121,7 @@ class GroupCommit:
             self._stamps.saw(transaction.seen)
             self._stamps.stored(transaction.stored)
             return WriteOutcome(value, changed=connection.total_changes != changes)
-        except sqlite3.Error:
+        except self._storage.errors:
             raise
         except Exception as error:
             # A full disk rolls back the whole transaction, and SQLite continues in autocommit.
@@ -119,12 +129,15 @@ class GroupCommit:
                 raise _WroteAndFailed from error
             return WriteOutcome(error=error)
 
+    def _cause(self, error: Exception) -> Exception:
+        if isinstance(error, self._storage.errors):
+            return self._storage.unavailable(error)
+        return cast(Exception, error.__cause__)
+
 
 def _missing() -> Unavailable:
     return Unavailable("The database is not at its path any more", reason="storage_missing")
 
 
-def _cause(error: Exception) -> Exception:
-    if isinstance(error, sqlite3.Error):
-        return unavailable(error)
-    return cast(Exception, error.__cause__)
+def _all_refused(functions: list[WriteFunction[Any]], why: Unavailable) -> list[WriteOutcome]:
+    return [WriteOutcome(error=why) for _ in functions]

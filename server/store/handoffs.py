@@ -1,6 +1,5 @@
 """Handoffs, their history, timers and calls to workq (acp-canonical §7, §9)."""
 
-import sqlite3
 from typing import Any, NamedTuple
 
 import orjson
@@ -8,6 +7,7 @@ import orjson
 from schemas.base import iso
 from schemas.handoff import HandoffStatus
 from server.domain.acp.handoff import ENDED, OwnershipGrant
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 
@@ -88,18 +88,18 @@ class Elsewhere(NamedTuple):
     node: str
 
 
-def find(db: sqlite3.Connection, handoff_id: str) -> Handoff | None:
+def find(db: Connection, handoff_id: str) -> Handoff | None:
     row = SQL.handoff(db, id=handoff_id)
     return Handoff(*row) if row else None
 
 
-def active(db: sqlite3.Connection, task_id: str) -> Handoff | None:
+def active(db: Connection, task_id: str) -> Handoff | None:
     """The active handoff of a task (§7.2 rule 3)."""
     handoff_id = SQL.active_handoff(db, task_id=task_id)
     return None if handoff_id is None else find(db, handoff_id)
 
 
-def grants(db: sqlite3.Connection, task_id: str) -> list[OwnershipGrant]:
+def grants(db: Connection, task_id: str) -> list[OwnershipGrant]:
     """The acceptances of a task's handoffs since it was last assigned, the newest first."""
     return [
         OwnershipGrant((*orjson.loads(provenance)["handoff_chain"], receiver), ended)
@@ -108,7 +108,7 @@ def grants(db: sqlite3.Connection, task_id: str) -> list[OwnershipGrant]:
 
 
 def insert(
-    db: sqlite3.Connection,
+    db: Connection,
     package: dict[str, Any],
     *,
     sender: str,
@@ -147,7 +147,7 @@ def insert(
 
 
 def put_package(
-    db: sqlite3.Connection, package: dict[str, Any], previous: str | None, *, team_gate: bool
+    db: Connection, package: dict[str, Any], previous: str | None, *, team_gate: bool
 ) -> None:
     """Update a draft's package when it is proposed, as its chain may have changed."""
     SQL.put_handoff_package(db, id=package["handoff_id"], **_parts(package))
@@ -163,7 +163,7 @@ def _parts(package: dict[str, Any]) -> dict[str, str]:
 
 
 def put_status(
-    db: sqlite3.Connection,
+    db: Connection,
     handoff_id: str,
     status: str,
     *,
@@ -180,7 +180,7 @@ def put_status(
 
 
 def append(
-    db: sqlite3.Connection,
+    db: Connection,
     handoff_id: str,
     *,
     step: str,
@@ -207,12 +207,12 @@ def append(
     )
 
 
-def events(db: sqlite3.Connection, handoff_id: str) -> list[HandoffHistoryRow]:
+def events(db: Connection, handoff_id: str) -> list[HandoffHistoryRow]:
     return [HandoffHistoryRow(*row) for row in SQL.handoff_events(db, handoff_id=handoff_id)]
 
 
 def listed(
-    db: sqlite3.Connection,
+    db: Connection,
     agent: str,
     *,
     as_sender: bool,
@@ -245,30 +245,30 @@ def listed(
     return [handoff for (handoff_id,) in rows if (handoff := find(db, handoff_id)) is not None]
 
 
-def put_session(db: sqlite3.Connection, handoff_id: str, session_key: str) -> None:
+def put_session(db: Connection, handoff_id: str, session_key: str) -> None:
     SQL.put_handoff_session(db, id=handoff_id, session_key=session_key)
 
 
-def unapproved(db: sqlite3.Connection, after: str, limit: int) -> list[Handoff]:
+def unapproved(db: Connection, after: str, limit: int) -> list[Handoff]:
     """The handoffs after this id that wait for a human's approval, oldest first."""
     ids = [id for (id,) in SQL.unapproved_handoffs(db, after=after, limit=limit)]
     return [handoff for handoff_id in ids if (handoff := find(db, handoff_id)) is not None]
 
 
-def unapproved_count(db: sqlite3.Connection, sender: str) -> int:
+def unapproved_count(db: Connection, sender: str) -> int:
     """How many handoffs offered by `sender`, an address, wait for a human's approval."""
     return int(SQL.unapproved_count(db, sender=sender))
 
 
-def put_approval(db: sqlite3.Connection, handoff_id: str, agent: str, *, human: bool) -> None:
+def put_approval(db: Connection, handoff_id: str, agent: str, *, human: bool) -> None:
     (SQL.put_human_approval if human else SQL.put_team_approval)(db, id=handoff_id, agent=agent)
 
 
-def put_artifacts(db: sqlite3.Connection, handoff_id: str, checks: list[dict[str, str]]) -> None:
+def put_artifacts(db: Connection, handoff_id: str, checks: list[dict[str, str]]) -> None:
     SQL.put_artifact_checks(db, id=handoff_id, artifacts=orjson.dumps(checks).decode())
 
 
-def to_check(db: sqlite3.Connection) -> list[str]:
+def to_check(db: Connection) -> list[str]:
     """The ids of handoffs whose artifacts must be checked."""
     return [handoff_id for (handoff_id,) in SQL.handoffs_to_check(db)]
 
@@ -276,17 +276,17 @@ def to_check(db: sqlite3.Connection) -> list[str]:
 # --- the timer ----------------------------------------------------------------------------------
 
 
-def put_due(db: sqlite3.Connection, handoff_id: str, due_at: int | None) -> None:
+def put_due(db: Connection, handoff_id: str, due_at: int | None) -> None:
     """Start the timer of §7.2 rule 5; None stops it."""
     SQL.put_due(db, id=handoff_id, due_at=due_at)
 
 
-def put_escalated(db: sqlite3.Connection, handoff_id: str, stamp: int | None) -> None:
+def put_escalated(db: Connection, handoff_id: str, stamp: int | None) -> None:
     """Record when the handoff was escalated; None when its timer restarts."""
     SQL.put_escalated(db, id=handoff_id, at=stamp)
 
 
-def due(db: sqlite3.Connection, now: int) -> list[str]:
+def due(db: Connection, now: int) -> list[str]:
     """The ids of handoffs to escalate, each once, and of offers that have expired."""
     return [handoff_id for (handoff_id,) in SQL.handoffs_due(db, now=now)]
 
@@ -294,12 +294,12 @@ def due(db: sqlite3.Connection, now: int) -> list[str]:
 # --- workq --------------------------------------------------------------------------------------
 
 
-def put_workq(db: sqlite3.Connection, handoff_id: str, status: str) -> None:
+def put_workq(db: Connection, handoff_id: str, status: str) -> None:
     SQL.put_workq(db, id=handoff_id, status=status)
 
 
 def add_intent(
-    db: sqlite3.Connection,
+    db: Connection,
     handoff_id: str,
     *,
     method: str,
@@ -319,23 +319,23 @@ def add_intent(
     )
 
 
-def open_intents(db: sqlite3.Connection, now: int) -> list[Intent]:
+def open_intents(db: Connection, now: int) -> list[Intent]:
     """The calls that may be made now: the first open one of each handoff."""
     return [Intent(*row) for row in SQL.open_workq_intents(db, now=now)]
 
 
-def intent_done(db: sqlite3.Connection, intent: Intent) -> bool:
+def intent_done(db: Connection, intent: Intent) -> bool:
     """Note that the gateway took the call. True when it was the handoff's last."""
     _put_intent(db, intent, "done")
     return not SQL.workq_left(db, handoff_id=intent.handoff_id)
 
 
-def intent_failed(db: sqlite3.Connection, intent: Intent, not_before: int, error: str) -> None:
+def intent_failed(db: Connection, intent: Intent, not_before: int, error: str) -> None:
     """Note that the gateway was not reached; the call is tried again at `not_before`."""
     _put_intent(db, intent, "pending", not_before=not_before, error=error)
 
 
-def give_up_intents(db: sqlite3.Connection, intent: Intent, error: str) -> None:
+def give_up_intents(db: Connection, intent: Intent, error: str) -> None:
     """Stop calling the gateway for the handoff: a person moves its items by hand (§10.4)."""
     _put_intent(db, intent, "manual", error=error)
     SQL.give_up_workq(db, handoff_id=intent.handoff_id)
@@ -343,7 +343,7 @@ def give_up_intents(db: sqlite3.Connection, intent: Intent, error: str) -> None:
 
 
 def _put_intent(
-    db: sqlite3.Connection,
+    db: Connection,
     intent: Intent,
     status: str,
     *,
@@ -360,7 +360,7 @@ def _put_intent(
     )
 
 
-def manual_count(db: sqlite3.Connection) -> int:
+def manual_count(db: Connection) -> int:
     """The number of handoffs whose workq items a person must move."""
     return int(SQL.workq_manual(db))
 
@@ -369,7 +369,7 @@ def manual_count(db: sqlite3.Connection) -> int:
 
 
 def put_elsewhere(
-    db: sqlite3.Connection,
+    db: Connection,
     handoff_id: str,
     recipient: str,
     task_id: str | None,
@@ -382,22 +382,20 @@ def put_elsewhere(
     SQL.insert_handoff_elsewhere(db, **at, task_id=task_id, node=node, offer=offer)
 
 
-def put_status_elsewhere(
-    db: sqlite3.Connection, handoff_id: str, node: str, status: HandoffStatus
-) -> None:
+def put_status_elsewhere(db: Connection, handoff_id: str, node: str, status: HandoffStatus) -> None:
     """Record the status that the node that holds a handoff has reported."""
     SQL.put_status_elsewhere(db, handoff_id=handoff_id, node=node, status=status)
     if status in ENDED:
         end_elsewhere(db, handoff_id, node)
 
 
-def elsewhere(db: sqlite3.Connection, handoff_id: str, recipient: str) -> str | None:
+def elsewhere(db: Connection, handoff_id: str, recipient: str) -> str | None:
     """The node that has offered this handoff to an agent here; None when none has."""
     return SQL.handoff_elsewhere(db, handoff_id=handoff_id, recipient=recipient)  # type: ignore[no-any-return]
 
 
 def listed_elsewhere(
-    db: sqlite3.Connection, recipient: str, *, task_id: str | None, before: str, limit: int
+    db: Connection, recipient: str, *, task_id: str | None, before: str, limit: int
 ) -> list[Elsewhere]:
     """The handoffs that other nodes have offered to an agent, the newest first."""
     rows = SQL.handoffs_elsewhere_of(
@@ -406,18 +404,18 @@ def listed_elsewhere(
     return [Elsewhere(*row) for row in rows]
 
 
-def nodes_offering(db: sqlite3.Connection, handoff_id: str) -> list[str]:
+def nodes_offering(db: Connection, handoff_id: str) -> list[str]:
     """The nodes that have offered this handoff to anybody here."""
     return [node for (node,) in SQL.nodes_offering(db, handoff_id=handoff_id)]
 
 
-def task_elsewhere(db: sqlite3.Connection, task_id: str, recipient: str) -> list[Elsewhere]:
+def task_elsewhere(db: Connection, task_id: str, recipient: str) -> list[Elsewhere]:
     """A task's handoffs that other nodes hold and have offered to an agent here, and that have not
     ended as far as this node knows; the newest first."""
     return [Elsewhere(*row) for row in SQL.task_elsewhere(db, task_id=task_id, recipient=recipient)]
 
 
-def end_elsewhere(db: sqlite3.Connection, handoff_id: str, node: str) -> bool:
+def end_elsewhere(db: Connection, handoff_id: str, node: str) -> bool:
     """Record that the node that holds a handoff has reported its end. False when that was recorded
     before, or the node has offered no such handoff."""
     return bool(SQL.end_handoff_elsewhere(db, handoff_id=handoff_id, node=node))

@@ -1,8 +1,8 @@
 """The idempotency registry: stored answers for retried calls (design §3)."""
 
-import sqlite3
 from typing import NamedTuple
 
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 KEPT = 24 * 3600 * 1_000_000
@@ -17,14 +17,14 @@ class KeptAnswer(NamedTuple):
     at: int
 
 
-def find(db: sqlite3.Connection, scope: str, sure: int) -> KeptAnswer | None:
+def find(db: Connection, scope: str, sure: int) -> KeptAnswer | None:
     """The unexpired answer for a key; `sure` is the sure time, a stamp."""
     row = SQL.answer_for(db, scope=scope)
     answer = KeptAnswer(*row) if row else None
     return answer if answer and answer.at > sure - KEPT else None
 
 
-def keep(db: sqlite3.Connection, scope: str, answer: KeptAnswer, sure: int) -> None:
+def keep(db: Connection, scope: str, answer: KeptAnswer, sure: int) -> None:
     """Store an answer, and delete those that are certainly older than a day."""
     SQL.forget_answers(db, before=sure - KEPT)
     SQL.put_answer(db, scope=scope, **answer._asdict())

@@ -2,7 +2,6 @@
 
 import re
 import secrets
-import sqlite3
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from server.domain.agents import identity, same_agent
+from server.store.connection import Connection
 from server.store.sql import SQL, Row
 
 KeyTrust = Literal["verified", "known", "peer"]
@@ -63,7 +63,7 @@ def hash_of(key: bytes) -> str:
 
 
 def add(
-    db: sqlite3.Connection,
+    db: Connection,
     key: str,
     *,
     agent_id: str,
@@ -93,7 +93,7 @@ def add(
     return key_id
 
 
-def holder(db: sqlite3.Connection, hashed: str) -> Holder | None:
+def holder(db: Connection, hashed: str) -> Holder | None:
     """The holder of the key with this hash, also of a revoked one; None for an unknown key."""
     row: Row | None = SQL.key_by_hash(db, hash=hashed)
     return Holder._make(_read(row)) if row else None
@@ -105,43 +105,43 @@ def _read(row: Row) -> list[Any]:
     return [*rest, frozenset(orjson.loads(projects)) or None, bool(human)]
 
 
-def every(db: sqlite3.Connection) -> list[Key]:
+def every(db: Connection) -> list[Key]:
     """Every key that was ever made, oldest first."""
     return [Key._make(_read(row)) for row in SQL.all_keys(db)]
 
 
-def revoke(db: sqlite3.Connection, key_id: str, *, now: int) -> bool:
+def revoke(db: Connection, key_id: str, *, now: int) -> bool:
     """Revoke a key for good. False when there is no such active key."""
     return bool(SQL.revoke_key(db, key_id=key_id, revoked_at=now))
 
 
-def any_active(db: sqlite3.Connection) -> bool:
+def any_active(db: Connection) -> bool:
     """Whether there is any active key."""
     return SQL.any_active_key(db) is not None
 
 
-def is_keyed(db: sqlite3.Connection, agent_id: str) -> bool:
+def is_keyed(db: Connection, agent_id: str) -> bool:
     """Whether the agent, in any of its versions, has an active key."""
     alike = SQL.agents_with_key(db, identity=identity(agent_id))
     return any(same_agent(known_id, agent_id) for (known_id,) in alike)
 
 
-def is_operators(db: sqlite3.Connection, hashed: str) -> bool:
+def is_operators(db: Connection, hashed: str) -> bool:
     """Whether the operator's key has this hash."""
     stored: str | None = SQL.operator_key(db)
     return stored == hashed
 
 
-def has_operator(db: sqlite3.Connection) -> bool:
+def has_operator(db: Connection) -> bool:
     """Whether the node has an operator's key."""
     return SQL.operator_key(db) is not None
 
 
-def put_operator(db: sqlite3.Connection, key: str) -> None:
+def put_operator(db: Connection, key: str) -> None:
     """Make `key` the operator's; the one before is no longer valid."""
     SQL.put_operator_key(db, hash=hash_of(key.encode()))
 
 
-def drop_operator(db: sqlite3.Connection) -> None:
+def drop_operator(db: Connection) -> None:
     """Leave the node without an operator's key."""
     SQL.drop_operator_key(db)

@@ -1,35 +1,35 @@
 """Archived and deleted projects, and what a deletion removes (design §7)."""
 
-import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
 from server.domain.lifecycle import Lifecycle
 from server.store import digests
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 
-def find(db: sqlite3.Connection, project_id: str) -> Lifecycle | None:
+def find(db: Connection, project_id: str) -> Lifecycle | None:
     """A project's lifecycle register; None for one that was never archived or deleted."""
     row = SQL.lifecycle(db, project_id=project_id)
     return Lifecycle(*row) if row else None
 
 
-def deleted_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
+def deleted_of(db: Connection, ids: Iterable[str]) -> set[str]:
     """The ids of those projects that are deleted."""
     return {id for id in ids if (known := find(db, id)) is not None and known.is_deleted}
 
 
-def put(db: sqlite3.Connection, project_id: str, register: Lifecycle) -> None:
+def put(db: Connection, project_id: str, register: Lifecycle) -> None:
     SQL.put_lifecycle(db, project_id=project_id, **register._asdict())
 
 
-def creator(db: sqlite3.Connection, project_id: str) -> str | None:
+def creator(db: Connection, project_id: str) -> str | None:
     """The agent that created the project at this node; None if that was at another."""
     return SQL.project_creator(db, project_id=project_id)  # type: ignore[no-any-return]
 
 
-def remove_content(db: sqlite3.Connection, project_id: str) -> dict[str, Any]:
+def remove_content(db: Connection, project_id: str) -> dict[str, Any]:
     """Remove everything of a project except its lifecycle register and its changes. Returns how
     much: {contracts, packets, files, bytes}."""
     counts = SQL.content_counts(db, project_id=project_id)

@@ -5,7 +5,6 @@ position of its last line; the next run truncates what an interrupted run wrote 
 """
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import orjson
 
 from server.store import mailboxes
+from server.store.connection import Connection
 from server.store.export import snapshot
 from server.store.messages import MessageRow
 from server.store.sql import SQL
@@ -63,7 +63,7 @@ def _save(folder: Path, descriptor: int, flush: Any, state: dict[str, Any]) -> N
     part.replace(folder / STATE)
 
 
-def _messages(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
+def _messages(db: Connection, last: list[Any] | None) -> Iterator[Line]:
     changed, message_id = last or ("", "")
     with SQL.mail_messages_cursor(db, changed=changed, id=message_id) as cursor:
         for *row, at in cursor:
@@ -71,13 +71,13 @@ def _messages(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
             yield [at, message.id], mailboxes.whole(db, message)
 
 
-def _archive(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
+def _archive(db: Connection, last: list[Any] | None) -> Iterator[Line]:
     with SQL.mail_archive_cursor(db, seq=last[0] if last else 0) as cursor:
         for seq, document in cursor:
             yield [seq], document.encode()
 
 
-def _audit(db: sqlite3.Connection, last: list[Any] | None) -> Iterator[Line]:
+def _audit(db: Connection, last: list[Any] | None) -> Iterator[Line]:
     with SQL.mail_audit_cursor(db, seq=last[0] if last else 0) as cursor:
         names = [column[0] for column in cursor.description]
         for row in cursor:

@@ -4,11 +4,11 @@ A reader sees of a thread what it sent and what is in its mailbox; a human also 
 and human-audit messages.
 """
 
-import sqlite3
 from typing import NamedTuple
 
 import orjson
 
+from server.store.connection import Connection
 from server.store.messages import NEWEST, MessageRow
 from server.store.sql import SQL
 
@@ -32,7 +32,7 @@ class ThreadCounts(NamedTuple):
 
 
 def listed(
-    db: sqlite3.Connection, address: str, *, human: bool, before: str | None, limit: int
+    db: Connection, address: str, *, human: bool, before: str | None, limit: int
 ) -> list[ListedThread]:
     """The threads of an agent, for a human also those that are open to humans, the newest first;
     after the one whose last message is `before`."""
@@ -44,12 +44,12 @@ def listed(
     return sorted(listed_threads, key=lambda thread: thread.last, reverse=True)[:limit]
 
 
-def counts(db: sqlite3.Connection, thread: str, address: str, *, human: bool) -> ThreadCounts:
+def counts(db: Connection, thread: str, address: str, *, human: bool) -> ThreadCounts:
     row = SQL.thread_counts(db, thread=thread, address=address, human=human, most=COUNTED_MAX)
     return ThreadCounts(*row)
 
 
-def topic(db: sqlite3.Connection, thread: str, address: str, *, human: bool) -> str:
+def topic(db: Connection, thread: str, address: str, *, human: bool) -> str:
     """What a thread is about: the topic or summary of the first message that the reader may see."""
     row = SQL.first_seen_of_thread(db, thread=thread, address=address, human=human)
     if row is None:
@@ -58,7 +58,7 @@ def topic(db: sqlite3.Connection, thread: str, address: str, *, human: bool) -> 
 
 
 def seen(
-    db: sqlite3.Connection,
+    db: Connection,
     thread: str,
     address: str,
     *,

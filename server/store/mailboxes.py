@@ -5,7 +5,6 @@ An agent's address is its id without a version, so that a newer release reads th
 former.
 """
 
-import sqlite3
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,6 +14,7 @@ from schemas.base import present
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity, same_agent
 from server.store import messages
+from server.store.connection import Connection
 from server.store.messages import MessageRow
 from server.store.sql import SQL, plain
 
@@ -65,46 +65,46 @@ class InboxEntry(NamedTuple):
     message: MessageRow
 
 
-def box(db: sqlite3.Connection, address: str) -> Mailbox | None:
+def box(db: Connection, address: str) -> Mailbox | None:
     row = db.execute(_BOX, (address,)).fetchone()
     return Mailbox(*row) if row else None
 
 
 def count(
-    db: sqlite3.Connection, address: str, *, read: int = 0, expired: int = 0, failed: int = 0
+    db: Connection, address: str, *, read: int = 0, expired: int = 0, failed: int = 0
 ) -> None:
     """Add to the counts of a mailbox."""
     SQL.count_in_box(db, address=address, read_count=read, expired=expired, failed=failed)
 
 
-def hold(db: sqlite3.Connection, message_id: str, address: str) -> None:
+def hold(db: Connection, message_id: str, address: str) -> None:
     """Add a recipient of a message without putting it into the mailbox."""
     _deliver(db, message_id, address, None)
 
 
-def put(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
+def put(db: Connection, message_id: str, address: str, now: str) -> None:
     """Put a new message into a mailbox, which is created for the first one."""
     _deliver(db, message_id, address, _next(db, address, now))
 
 
-def put_held(db: sqlite3.Connection, message_id: str, address: str, now: str) -> None:
+def put_held(db: Connection, message_id: str, address: str, now: str) -> None:
     """Put a held message into a mailbox."""
     seq = _next(db, address, now)
     SQL.put_box_seq(db, message_id=message_id, recipient=address, box_seq=seq)
 
 
-def deliveries(db: sqlite3.Connection, message_id: str) -> list[DeliveryState]:
+def deliveries(db: Connection, message_id: str) -> list[DeliveryState]:
     """The status of a message for each recipient, in the order in which they were named."""
     return [DeliveryState(*row) for row in db.execute(_DELIVERIES, (message_id,))]
 
 
-def delivery(db: sqlite3.Connection, message_id: str, address: str) -> DeliveryState | None:
+def delivery(db: Connection, message_id: str, address: str) -> DeliveryState | None:
     row = SQL.delivery(db, message_id=message_id, recipient=address)
     return DeliveryState(*row) if row else None
 
 
 def put_delivery(
-    db: sqlite3.Connection,
+    db: Connection,
     message_id: str,
     address: str,
     status: ACPMessageStatus,
@@ -124,7 +124,7 @@ def put_delivery(
 
 
 def unread(
-    db: sqlite3.Connection, address: str, after: int, now: str, limit: int, *, urgent: bool = False
+    db: Connection, address: str, after: int, now: str, limit: int, *, urgent: bool = False
 ) -> list[InboxEntry]:
     """The messages in a mailbox after a number that are neither read nor expired; `urgent`: only
     those of priority high or critical."""
@@ -132,15 +132,13 @@ def unread(
     return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
 
 
-def unread_heads(
-    db: sqlite3.Connection, address: str, now: str, limit: int
-) -> dict[str, ACPPriority]:
+def unread_heads(db: Connection, address: str, now: str, limit: int) -> dict[str, ACPPriority]:
     """The priorities of the first messages that are neither read nor expired, by id."""
     return dict(SQL.unread_heads(db, address=address, now=now, limit=limit))
 
 
 def all_(
-    db: sqlite3.Connection, address: str, after: int, limit: int, *, urgent: bool = False
+    db: Connection, address: str, after: int, limit: int, *, urgent: bool = False
 ) -> list[InboxEntry]:
     """All messages in a mailbox after a number, whatever their status; `urgent` as for `unread`."""
     rows = SQL.whole_box(db, address=address, after=after, urgent=urgent, limit=limit)
@@ -159,12 +157,12 @@ def receipt(delivery: DeliveryState) -> dict[str, Any]:
     return present(shown)
 
 
-def receipts(db: sqlite3.Connection, message_id: str) -> list[dict[str, Any]]:
+def receipts(db: Connection, message_id: str) -> list[dict[str, Any]]:
     """The Receipt objects of a message."""
     return [receipt(delivery) for delivery in deliveries(db, message_id)]
 
 
-def whole(db: sqlite3.Connection, message: MessageRow) -> bytes:
+def whole(db: Connection, message: MessageRow) -> bytes:
     """A message's envelope and receipts as the archive stores them: {message, receipts}, JSON."""
     return orjson.dumps(
         {"message": messages.envelope(message), "receipts": receipts(db, message.id)}
@@ -179,11 +177,11 @@ def reached(delivery: DeliveryState) -> dict[str, Any]:
 # --- processed messages -------------------------
 
 
-def is_processed(db: sqlite3.Connection, address: str, message_id: str) -> bool:
+def is_processed(db: Connection, address: str, message_id: str) -> bool:
     return SQL.is_processed(db, recipient=address, message_id=message_id) is not None
 
 
-def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: str) -> None:
+def put_processed(db: Connection, address: str, message_id: str, now: str) -> None:
     SQL.put_processed(db, recipient=address, message_id=message_id, processed_at=now)
 
 
@@ -191,7 +189,7 @@ def put_processed(db: sqlite3.Connection, address: str, message_id: str, now: st
 
 
 def dead(
-    db: sqlite3.Connection, address: str, *, human: bool, after: int, limit: int
+    db: Connection, address: str, *, human: bool, after: int, limit: int
 ) -> list[tuple[int, dict[str, Any]]]:
     """The dead letters of the agent's messages, for a human also those of critical, gated and
     human-audit messages, oldest first and including the archive: each with its position in the list
@@ -215,23 +213,23 @@ def _dead(
     return {"message": message, "receipt": final_receipt, "channel": channel}
 
 
-def count_dead(db: sqlite3.Connection) -> dict[str, int]:
+def count_dead(db: Connection) -> dict[str, int]:
     """The number of dead letters, one per recipient, as `expired`, `failed` and `archived`."""
     return dict(SQL.count_dead_letters(db))
 
 
-def everyone(db: sqlite3.Connection) -> list[str]:
+def everyone(db: Connection) -> list[str]:
     """The address of every agent that holds a key or a repo here."""
     return sorted({identity(agent_id) for (agent_id,) in SQL.known_agents(db)})
 
 
-def is_known(db: sqlite3.Connection, address: str) -> bool:
+def is_known(db: Connection, address: str) -> bool:
     """Whether an agent without a box holds a key or a repo, or has a home on another node."""
     alike = SQL.agents_like(db, identity=address)
     return any(same_agent(known_id, address) for (known_id,) in alike)
 
 
-def _next(db: sqlite3.Connection, address: str, now: str) -> int:
+def _next(db: Connection, address: str, now: str) -> int:
     # Two plain statements are faster than one upsert with RETURNING.
     row = db.execute(_HIGH_WATER, (address,)).fetchone()
     if row is None:
@@ -242,5 +240,5 @@ def _next(db: sqlite3.Connection, address: str, now: str) -> int:
     return seq
 
 
-def _deliver(db: sqlite3.Connection, message_id: str, address: str, seq: int | None) -> None:
+def _deliver(db: Connection, message_id: str, address: str, seq: int | None) -> None:
     db.execute(_INSERT, (message_id, address, "inbox", seq))

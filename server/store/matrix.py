@@ -1,13 +1,13 @@
 """The contracts of a project in short: the facts that `server.domain.matrix` decides on, read
 without contents in a few queries."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
 
 import orjson
 
 from server.domain.matrix import ContractLine, DueStep, PartyStep
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 # A page reads thousands of rows: as text, which is faster than aiosql's own call.
@@ -16,7 +16,7 @@ _STEPS: str = SQL.party_steps.sql
 _AWAITED: str = SQL.awaited_steps.sql
 
 
-def contract_lines(db: sqlite3.Connection, project_id: str) -> list[ContractLine]:
+def contract_lines(db: Connection, project_id: str) -> list[ContractLine]:
     """Every contract of a project, by id."""
     versions: dict[str, dict[str, tuple[str, ContractLine]]] = defaultdict(dict)
     for row in db.execute(_LINES, {"project_id": project_id}):
@@ -34,7 +34,7 @@ def contract_lines(db: sqlite3.Connection, project_id: str) -> list[ContractLine
 
 
 def party_steps(
-    db: sqlite3.Connection, project_id: str, contract_ids: Iterable[str]
+    db: Connection, project_id: str, contract_ids: Iterable[str]
 ) -> dict[str, list[PartyStep]]:
     """The responses, rounds, implementations and verifications of contracts, by contract."""
     steps: dict[str, list[PartyStep]] = defaultdict(list)
@@ -44,7 +44,7 @@ def party_steps(
     return steps
 
 
-def awaited_steps(db: sqlite3.Connection, project_id: str) -> dict[str, dict[str, DueStep]]:
+def awaited_steps(db: Connection, project_id: str) -> dict[str, dict[str, DueStep]]:
     """What each contract of a project waits for, by contract and repo."""
     awaited: dict[str, dict[str, DueStep]] = defaultdict(dict)
     for contract_id, repo_id, kind, since in db.execute(_AWAITED, {"project_id": project_id}):

@@ -1,6 +1,5 @@
 """ACP messages and their threads (acp-canonical §9)."""
 
-import sqlite3
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -10,6 +9,7 @@ from server.domain.acp import policy
 from server.domain.acp.threads import Pending, Thread, ThreadParty
 from server.domain.agents import identity
 from server.store import attention_index
+from server.store.connection import Connection
 from server.store.sql import SQL, plain
 
 # On the hot path.
@@ -50,7 +50,7 @@ class MessageRow(NamedTuple):
     held: str | None
 
 
-def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thread: str) -> None:
+def insert(db: Connection, message: MessageRow, payload_bytes: int, thread: str) -> None:
     """Insert a message into the thread with this id."""
     db.execute(_INSERT, (*message, payload_bytes, thread))
     queue_for_search(db, message.id)
@@ -64,18 +64,18 @@ def insert(db: sqlite3.Connection, message: MessageRow, payload_bytes: int, thre
     )
 
 
-def queue_for_search(db: sqlite3.Connection, message_id: str) -> None:
+def queue_for_search(db: Connection, message_id: str) -> None:
     """Have a message indexed for full-text search: it is new, has expired or got a recipient
     later."""
     db.execute(_QUEUE, (message_id,))
 
 
-def find(db: sqlite3.Connection, message_id: str) -> MessageRow | None:
+def find(db: Connection, message_id: str) -> MessageRow | None:
     row = SQL.message(db, id=message_id)
     return MessageRow(*row) if row else None
 
 
-def is_open_to_humans(db: sqlite3.Connection, message_id: str) -> bool:
+def is_open_to_humans(db: Connection, message_id: str) -> bool:
     """Whether humans who audit mail may see a message."""
     message = find(db, message_id)
     return message is not None and policy.is_open_to_humans(
@@ -83,17 +83,17 @@ def is_open_to_humans(db: sqlite3.Connection, message_id: str) -> bool:
     )
 
 
-def put_status(db: sqlite3.Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:
+def put_status(db: Connection, message_id: str, status: ACPMessageStatus, now: str) -> None:
     SQL.put_message_status(db, id=message_id, status=status, updated_at=now)
     if status == "expired":
         queue_for_search(db, message_id)
 
 
-def put_sequence(db: sqlite3.Connection, message_id: str, sequence: int, now: str) -> None:
+def put_sequence(db: Connection, message_id: str, sequence: int, now: str) -> None:
     SQL.put_sequence(db, id=message_id, sequence=sequence, updated_at=now)
 
 
-def put_held(db: sqlite3.Connection, message_id: str, held: str | None, now: str) -> None:
+def put_held(db: Connection, message_id: str, held: str | None, now: str) -> None:
     """Set why the message is held back (`gate`, `quarantine`); None once it is not."""
     SQL.put_held(db, id=message_id, held=held, updated_at=now)
 
@@ -134,38 +134,36 @@ def envelope(row: MessageRow) -> dict[str, Any]:
 # other threads may share (`server.domain.acp.threads`).
 
 
-def thread_of(db: sqlite3.Connection, message_id: str) -> str:
+def thread_of(db: Connection, message_id: str) -> str:
     """The id of a message's thread."""
     return SQL.thread_of(db, message_id=message_id) or message_id
 
 
-def thread(db: sqlite3.Connection, id: str) -> Thread | None:
+def thread(db: Connection, id: str) -> Thread | None:
     row = db.execute(_THREAD, (id,)).fetchone()
     return Thread(*row) if row else None
 
 
-def threads_named(db: sqlite3.Connection, name: str) -> list[tuple[str, Thread]]:
+def threads_named(db: Connection, name: str) -> list[tuple[str, Thread]]:
     """The ids and threads of this name, the oldest first."""
     return [(row[0], Thread(*row[1:])) for row in SQL.threads_named(db, name=name)]
 
 
-def put_thread(db: sqlite3.Connection, id: str, name: str, thread: Thread) -> None:
+def put_thread(db: Connection, id: str, name: str, thread: Thread) -> None:
     db.execute(_PUT_THREAD, (id, name, *thread))
 
 
-def party(db: sqlite3.Connection, thread: str, address: str) -> ThreadParty:
+def party(db: Connection, thread: str, address: str) -> ThreadParty:
     row = db.execute(_PARTY, (thread, address)).fetchone()
     return ThreadParty(*row) if row else ThreadParty()
 
 
-def put_party(
-    db: sqlite3.Connection, thread: str, address: str, party: ThreadParty, last: str
-) -> None:
+def put_party(db: Connection, thread: str, address: str, party: ThreadParty, last: str) -> None:
     """Record what a party has done in a thread; `last` is the message that it has sent."""
     db.execute(_PUT_PARTY, (thread, address, *party, last))
 
 
-def put_heard(db: sqlite3.Connection, thread: str, address: str, hop: int, last: str) -> None:
+def put_heard(db: Connection, thread: str, address: str, hop: int, last: str) -> None:
     """Record that the agent got the message `last`, with this hop, from another party."""
     db.execute(_PUT_HEARD, (thread, address, hop, last))
 
@@ -179,22 +177,22 @@ def row_is_open_to_humans(message: MessageRow) -> bool:
     )
 
 
-def put_open(db: sqlite3.Connection, thread: str, last: str) -> None:
+def put_open(db: Connection, thread: str, last: str) -> None:
     """Record that the message `last` of the thread is open to humans."""
     SQL.put_open_in_thread(db, thread=thread, last_open=last)
 
 
-def spoke(db: sqlite3.Connection, thread: str, address: str) -> bool:
+def spoke(db: Connection, thread: str, address: str) -> bool:
     """Whether the agent has sent a message in the thread."""
     return SQL.spoke_in_thread(db, thread=thread, address=address) is not None
 
 
-def was_sent(db: sqlite3.Connection, thread: str, address: str) -> bool:
+def was_sent(db: Connection, thread: str, address: str) -> bool:
     """Whether the agent was sent a message of the thread, as far as this node knows."""
     return SQL.sent_to_in_thread(db, thread=thread, address=address) is not None
 
 
-def pending(db: sqlite3.Connection, thread: str, after: int) -> list[Pending]:
+def pending(db: Connection, thread: str, after: int) -> list[Pending]:
     """The numbered messages of the thread that are held, and those with a number above `after` that
     ended undelivered."""
     rows = SQL.pending_messages(db, thread=thread, sequence=after)
@@ -204,7 +202,7 @@ def pending(db: sqlite3.Connection, thread: str, after: int) -> list[Pending]:
 # --- client ids ---------------------------------------
 
 
-def sent_as(db: sqlite3.Connection, sender: str, client_id: str) -> tuple[str, str] | None:
+def sent_as(db: Connection, sender: str, client_id: str) -> tuple[str, str] | None:
     """The id of the message that was sent under this client id, and the fingerprint of its draft;
     None when there is none."""
     row = SQL.client_id(db, sender=sender, client_id=client_id)
@@ -212,7 +210,7 @@ def sent_as(db: sqlite3.Connection, sender: str, client_id: str) -> tuple[str, s
 
 
 def put_client_id(
-    db: sqlite3.Connection, sender: str, client_id: str, message_id: str, hash: str, now: str
+    db: Connection, sender: str, client_id: str, message_id: str, hash: str, now: str
 ) -> None:
     SQL.put_client_id(
         db, sender=sender, client_id=client_id, message_id=message_id, hash=hash, created_at=now
@@ -223,7 +221,7 @@ def put_client_id(
 
 
 def search(
-    db: sqlite3.Connection, *, address: str, human: bool, before: str | None, **filters: Any
+    db: Connection, *, address: str, human: bool, before: str | None, **filters: Any
 ) -> list[MessageRow]:
     """The messages that match the filters and that the agent may see, newest first.
 
@@ -234,39 +232,39 @@ def search(
     return [MessageRow(*row) for row in rows]
 
 
-def gated(db: sqlite3.Connection, after: str, limit: int) -> list[MessageRow]:
+def gated(db: Connection, after: str, limit: int) -> list[MessageRow]:
     """The messages after this id that wait for a human, oldest first."""
     return [MessageRow(*row) for row in SQL.gated_messages(db, after=after, limit=limit)]
 
 
-def gated_count(db: sqlite3.Connection, sender: str) -> int:
+def gated_count(db: Connection, sender: str) -> int:
     """How many messages of `sender`, an address, wait for a human."""
     return int(SQL.gated_count(db, sender=sender))
 
 
-def due(db: sqlite3.Connection, now: str, limit: int) -> list[str]:
+def due(db: Connection, now: str, limit: int) -> list[str]:
     """The ids of messages that expire by `now`, the earliest first."""
     return [message_id for (message_id,) in SQL.expiring_messages(db, now=now, limit=limit)]
 
 
-def next_expiry(db: sqlite3.Connection) -> str | None:
+def next_expiry(db: Connection) -> str | None:
     """When the next message expires; None when none does."""
     expiry: str | None = SQL.next_expiry(db)
     return expiry
 
 
-def old(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
+def old(db: Connection, before: str, limit: int) -> list[str]:
     """The ids of messages created before that time, the oldest first."""
     return [message_id for (message_id,) in SQL.old_messages(db, before=before, limit=limit)]
 
 
-def unread(db: sqlite3.Connection, before: str, limit: int) -> list[str]:
+def unread(db: Connection, before: str, limit: int) -> list[str]:
     """The ids of messages created before that time that have no final status."""
     return [message_id for (message_id,) in SQL.unread_messages(db, before=before, limit=limit)]
 
 
 def archive(
-    db: sqlite3.Connection,
+    db: Connection,
     message_id: str,
     document: bytes,
     now: str,
@@ -287,13 +285,13 @@ def archive(
     SQL.forget_thread(db, id=thread)
 
 
-def archived(db: sqlite3.Connection, message_id: str) -> dict[str, Any] | None:
+def archived(db: Connection, message_id: str) -> dict[str, Any] | None:
     """An archived message's envelope and receipts, as {message, receipts}."""
     document = SQL.archived_document(db, id=message_id)
     return orjson.loads(document) if document else None
 
 
-def forget(db: sqlite3.Connection, before: str) -> None:
+def forget(db: Connection, before: str) -> None:
     """Delete client ids and marks of processed messages from before that time."""
     SQL.forget_client_ids(db, before=before)
     SQL.forget_processed(db, before=before)

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from server.store.connection import Connection
+
 Count = Callable[[int], None]
 """Called with the bytes of each row. An exception that it raises aborts the read."""
 
 
 @contextmanager
-def metered(connection: sqlite3.Connection, count: Count) -> Iterator[None]:
+def metered(connection: Connection, count: Count) -> Iterator[None]:
     """Count the text and bytes of every row that is read within. Meters may be nested: each counts
     every row."""
     around = connection.row_factory

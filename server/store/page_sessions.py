@@ -1,10 +1,10 @@
 """Sessions of the page, and the one-time links that begin them (`server.domain.page_session`). Both
 are this node's own; of tokens and codes only hashes are stored."""
 
-import sqlite3
 from typing import NamedTuple
 
 from server.domain.page_session import PageSession
+from server.store.connection import Connection
 from server.store.sql import SQL, Row
 
 
@@ -16,48 +16,48 @@ class PageLink(NamedTuple):
     expires_at: int
 
 
-def find(db: sqlite3.Connection, shown_hash: str) -> PageSession | None:
+def find(db: Connection, shown_hash: str) -> PageSession | None:
     """The session whose current or former token has this hash."""
     return _read(SQL.page_session(db, hash=shown_hash))
 
 
-def by_id(db: sqlite3.Connection, session_id: str) -> PageSession | None:
+def by_id(db: Connection, session_id: str) -> PageSession | None:
     return _read(SQL.page_session_by_id(db, session_id=session_id))
 
 
-def put(db: sqlite3.Connection, session: PageSession) -> None:
+def put(db: Connection, session: PageSession) -> None:
     """Store a session, or what has changed of it."""
     SQL.put_page_session(db, **session._asdict())
 
 
-def end(db: sqlite3.Connection, session_id: str) -> bool:
+def end(db: Connection, session_id: str) -> bool:
     """End a session. False when there is none."""
     return bool(SQL.end_page_session(db, session_id=session_id))
 
 
-def end_all_of(db: sqlite3.Connection, agent: str) -> int:
+def end_all_of(db: Connection, agent: str) -> int:
     """End all sessions of an agent; returns how many."""
     return int(SQL.end_page_sessions_of(db, agent=agent))
 
 
-def end_older(db: sqlite3.Connection, agent: str, most: int) -> None:
+def end_older(db: Connection, agent: str, most: int) -> None:
     """End all but the `most` sessions of an agent that were used last."""
     SQL.end_older_page_sessions(db, agent=agent, most=most)
 
 
-def sweep(db: sqlite3.Connection, sure: int) -> None:
+def sweep(db: Connection, sure: int) -> None:
     """Delete the sessions and links that have certainly expired."""
     SQL.sweep_page_sessions(db, sure=sure)
     SQL.sweep_page_links(db, sure=sure)
 
 
-def put_link(db: sqlite3.Connection, code_hash: str, link: PageLink, most: int) -> None:
+def put_link(db: Connection, code_hash: str, link: PageLink, most: int) -> None:
     """Store a link; of its key only the `most` newest stay."""
     SQL.put_page_link(db, code_hash=code_hash, **link._asdict())
     SQL.drop_older_page_links(db, key_hash=link.key_hash, most=most)
 
 
-def take_link(db: sqlite3.Connection, code_hash: str) -> PageLink | None:
+def take_link(db: Connection, code_hash: str) -> PageLink | None:
     """The link with this code, which is gone with this; None when there is none."""
     row: Row | None = SQL.page_link(db, code_hash=code_hash)
     if row is None:

@@ -1,10 +1,10 @@
 """Registered peers."""
 
-import sqlite3
 from typing import NamedTuple
 
 from server.domain.agents import same_agent
 from server.domain.peer_limits import JoinMethod
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 # On the hot path: run as text, which is faster than aiosql's own call.
@@ -33,7 +33,7 @@ class Peer(NamedTuple):
 
 
 def put(
-    db: sqlite3.Connection,
+    db: Connection,
     agent_id: str,
     endpoint: str,
     repo_name: str | None,
@@ -43,11 +43,11 @@ def put(
     SQL.put_peer(db, agent_id=agent_id, endpoint=endpoint, repo_name=repo_name, trust=trust, at=at)
 
 
-def put_keys(db: sqlite3.Connection, agent_id: str, secret: str, key_id: str) -> None:
+def put_keys(db: Connection, agent_id: str, secret: str, key_id: str) -> None:
     SQL.put_peer_keys(db, agent_id=agent_id, secret=secret, key_id=key_id)
 
 
-def put_api_key(db: sqlite3.Connection, endpoint: str, api_key: str | None) -> None:
+def put_api_key(db: Connection, endpoint: str, api_key: str | None) -> None:
     """Store the key for a foreign peer; None deletes it. The key is bound to the endpoint, so that
     an impostor at another endpoint never gets it."""
     if api_key is None:
@@ -56,39 +56,39 @@ def put_api_key(db: sqlite3.Connection, endpoint: str, api_key: str | None) -> N
         SQL.put_peer_api_key(db, endpoint=endpoint, api_key=api_key)
 
 
-def api_key(db: sqlite3.Connection, endpoint: str) -> str | None:
+def api_key(db: Connection, endpoint: str) -> str | None:
     return SQL.peer_api_key(db, endpoint=endpoint)  # type: ignore[no-any-return]
 
 
-def put_cursor(db: sqlite3.Connection, agent_id: str, cursor: int, at: int) -> None:
+def put_cursor(db: Connection, agent_id: str, cursor: int, at: int) -> None:
     """Store the cursor that the peer confirmed at the time `at`."""
     SQL.put_peer_cursor(db, agent_id=agent_id, cursor=cursor, at=at)
 
 
-def find(db: sqlite3.Connection, agent_id: str) -> Peer | None:
+def find(db: Connection, agent_id: str) -> Peer | None:
     row = db.execute(_BY_AGENT, {"agent_id": agent_id}).fetchone()
     return Peer(*row) if row else None
 
 
-def every(db: sqlite3.Connection) -> list[Peer]:
+def every(db: Connection) -> list[Peer]:
     return [Peer(*row) for row in SQL.all_peers(db)]
 
 
-def put_way(db: sqlite3.Connection, agent_id: str, came_by: JoinMethod) -> None:
+def put_way(db: Connection, agent_id: str, came_by: JoinMethod) -> None:
     """Store how a peer joined; without that, it joined through an operator."""
     SQL.put_peer_way(db, agent_id=agent_id, came_by=came_by)
 
 
-def count_by_way(db: sqlite3.Connection) -> dict[str, int]:
+def count_by_way(db: Connection) -> dict[str, int]:
     """The number of peers by the way they joined."""
     return dict(SQL.peers_by_way(db))
 
 
-def count(db: sqlite3.Connection) -> int:
+def count(db: Connection) -> int:
     return int(SQL.peer_count(db))
 
 
-def remove(db: sqlite3.Connection, agent_id: str) -> bool:
+def remove(db: Connection, agent_id: str) -> bool:
     """Delete a peer with its undelivered entities and deferred messages. False when there is
     none."""
     SQL.forget_undelivered_of(db, peer=agent_id)
@@ -96,7 +96,7 @@ def remove(db: sqlite3.Connection, agent_id: str) -> bool:
     return bool(SQL.remove_peer(db, agent_id=agent_id))
 
 
-def take_back(db: sqlite3.Connection, agent_id: str) -> list[Peer]:
+def take_back(db: Connection, agent_id: str) -> list[Peer]:
     """Delete an agent's registrations without a key, in any version; returns them."""
     removed = [
         peer
@@ -108,28 +108,28 @@ def take_back(db: sqlite3.Connection, agent_id: str) -> list[Peer]:
     return removed
 
 
-def retry(db: sqlite3.Connection, agent_id: str) -> bool:
+def retry(db: Connection, agent_id: str) -> bool:
     """Retry the peer at once, including entities that were given up. False when there is none."""
     SQL.forget_dropped(db, peer=agent_id)
     return bool(SQL.retry_peer(db, agent_id=agent_id))
 
 
-def backlog(db: sqlite3.Connection, cursor: int, origin: str) -> int:
+def backlog(db: Connection, cursor: int, origin: str) -> int:
     """How many entities of this node changed after `cursor`, at most 10,000."""
     return int(SQL.backlog(db, cursor=cursor, origin=origin))
 
 
-def waiting_since(db: sqlite3.Connection, cursor: int, origin: str) -> int | None:
+def waiting_since(db: Connection, cursor: int, origin: str) -> int | None:
     """When the first of these changed, as a stamp; None when there is none."""
     return SQL.oldest_waiting(db, cursor=cursor, origin=origin)  # type: ignore[no-any-return]
 
 
-def exchanged(db: sqlite3.Connection, peer_id: str, entity_id: str) -> str | None:
+def exchanged(db: Connection, peer_id: str, entity_id: str) -> str | None:
     """The state of an entity last exchanged with a peer, as JSON (`peers.foreign`)."""
     return SQL.exchanged_document(  # type: ignore[no-any-return]
         db, peer_id=peer_id, entity_id=entity_id
     )
 
 
-def put_exchanged(db: sqlite3.Connection, peer_id: str, entity_id: str, document: str) -> None:
+def put_exchanged(db: Connection, peer_id: str, entity_id: str, document: str) -> None:
     SQL.put_exchanged(db, peer_id=peer_id, entity_id=entity_id, document=document)

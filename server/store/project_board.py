@@ -1,6 +1,5 @@
 """What a project's board is made of: its contracts with what they wait for, and its moments."""
 
-import sqlite3
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from pydantic import TypeAdapter
 from schemas.facts import Fact
 from server.domain.contract import FactKey
 from server.domain.project_board import BoardCard, CardStep, in_order
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
@@ -33,7 +33,7 @@ class PacketCounts(NamedTuple):
     open_questions: int
 
 
-def cards(db: sqlite3.Connection, project_id: str) -> list[BoardCard]:
+def cards(db: Connection, project_id: str) -> list[BoardCard]:
     """Every contract of a project, with the steps that it waits for."""
     steps: dict[str, list[CardStep]] = defaultdict(list)
     for contract_id, kind, repo_id, since in SQL.board_steps(db, project_id=project_id):
@@ -44,9 +44,7 @@ def cards(db: sqlite3.Connection, project_id: str) -> list[BoardCard]:
     ]
 
 
-def facts_changed_after(
-    db: sqlite3.Connection, project_id: str, at: int
-) -> dict[str, dict[FactKey, Fact]]:
+def facts_changed_after(db: Connection, project_id: str, at: int) -> dict[str, dict[FactKey, Fact]]:
     """The facts of each contract that has changed after the stamp `at`. Versions have no
     content."""
     facts: dict[str, dict[FactKey, Fact]] = defaultdict(dict)
@@ -56,21 +54,19 @@ def facts_changed_after(
     return facts
 
 
-def open_questions(
-    db: sqlite3.Connection, project_id: str, limit: int
-) -> tuple[list[dict[str, Any]], int]:
+def open_questions(db: Connection, project_id: str, limit: int) -> tuple[list[dict[str, Any]], int]:
     """The oldest packets that wait for an answer, and how many there are."""
     rows = list(SQL.open_questions(db, project_id=project_id, limit=limit))
     return [orjson.loads(document) for document, _ in rows], rows[0][1] if rows else 0
 
 
-def moments(db: sqlite3.Connection, project_id: str) -> list[StoryMoment]:
+def moments(db: Connection, project_id: str) -> list[StoryMoment]:
     """When something was done in a project, and to what; the newest first."""
     return _moments(db, project_id, NEWEST, 0, -1)
 
 
 def recent_moments(
-    db: sqlite3.Connection, project_id: str, before: tuple[int, str, str], limit: int
+    db: Connection, project_id: str, before: tuple[int, str, str], limit: int
 ) -> list[StoryMoment]:
     """The newest moments before one."""
     # Nearly always each contract's last change is a moment: facts that are older than those of
@@ -83,7 +79,7 @@ def recent_moments(
 
 
 def _moments(
-    db: sqlite3.Connection, project_id: str, before: tuple[int, str, str], floor: int, limit: int
+    db: Connection, project_id: str, before: tuple[int, str, str], floor: int, limit: int
 ) -> list[StoryMoment]:
     at, subject, id = before
     place = {"at": at, "subject": subject, "id": id, "floor": floor}
@@ -91,6 +87,6 @@ def _moments(
     return [StoryMoment(*row) for row in rows]
 
 
-def packet_counts(db: sqlite3.Connection, project_id: str, at: int) -> PacketCounts:
+def packet_counts(db: Connection, project_id: str, at: int) -> PacketCounts:
     """How many packets a project had at the stamp `at`."""
     return PacketCounts(*SQL.packet_counts_until(db, project_id=project_id, at=at))

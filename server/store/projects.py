@@ -1,6 +1,5 @@
 """Projects, their repos and the repos' holders."""
 
-import sqlite3
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
 from server.domain.agent_list import RepoOfAgent
 from server.store import context_packets, contracts
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 ALIASES_MAX = 100
@@ -83,7 +83,7 @@ class Membership(NamedTuple):
     is_archived: bool = False
 
 
-def membership(db: sqlite3.Connection, project_id: str) -> Membership | None:
+def membership(db: Connection, project_id: str) -> Membership | None:
     rows = db.execute(_MEMBERSHIP, {"project_id": project_id}).fetchall()
     if not rows:
         return None
@@ -91,13 +91,13 @@ def membership(db: sqlite3.Connection, project_id: str) -> Membership | None:
     return Membership(rows[0][0], rows[0][1], members, rows[0][2] == "archived")
 
 
-def header(db: sqlite3.Connection, project_id: str) -> ProjectHeader | None:
+def header(db: Connection, project_id: str) -> ProjectHeader | None:
     row = SQL.project_header(db, project_id=project_id)
     return ProjectHeader(*row) if row else None
 
 
 def headers_before(
-    db: sqlite3.Connection,
+    db: Connection,
     created_at: int,
     project_id: str,
     limit: int,
@@ -114,32 +114,32 @@ def headers_before(
     return [ProjectHeader(*row) for row in rows]
 
 
-def headers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[ProjectHeader]:
+def headers_of(db: Connection, ids: Iterable[str]) -> list[ProjectHeader]:
     """The headers of those projects that are known here, the newest first."""
     headers = [known for id in ids if (known := header(db, id)) is not None]
     return sorted(headers, key=lambda header: (header.created_at, header.project_id), reverse=True)
 
 
-def count(db: sqlite3.Connection, *, archived: bool = True) -> int:
+def count(db: Connection, *, archived: bool = True) -> int:
     """The number of projects; with `archived`, the archived ones too."""
     return int(SQL.project_count(db, with_archived=archived))
 
 
-def repos(db: sqlite3.Connection, project_id: str) -> list[Repo]:
+def repos(db: Connection, project_id: str) -> list[Repo]:
     return [Repo(*row) for row in SQL.project_repos(db, project_id=project_id)]
 
 
-def held_by(db: sqlite3.Connection, agent_id: str) -> list[str]:
+def held_by(db: Connection, agent_id: str) -> list[str]:
     """The projects in which an agent holds a repo."""
     return [row[0] for row in SQL.projects_held_by(db, agent_id=agent_id)]
 
 
-def held_repos(db: sqlite3.Connection, project_id: str | None) -> list[RepoOfAgent]:
+def held_repos(db: Connection, project_id: str | None) -> list[RepoOfAgent]:
     """Every repo with a holder, of all projects or of one."""
     return [RepoOfAgent(*row) for row in SQL.held_repos(db, project_id=project_id)]
 
 
-def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
+def known_of(db: Connection, ids: Iterable[str]) -> set[str]:
     """The ids of those projects that are known here, the deleted ones included."""
     return {
         project_id
@@ -149,7 +149,7 @@ def known_of(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
 
 
 def insert(
-    db: sqlite3.Connection,
+    db: Connection,
     header: ProjectHeader,
     repos: list[Repo],
     *,
@@ -161,15 +161,15 @@ def insert(
         insert_repo(db, header.project_id, repo)
 
 
-def update_header(db: sqlite3.Connection, header: ProjectHeader) -> None:
+def update_header(db: Connection, header: ProjectHeader) -> None:
     SQL.update_project_header(db, **header._asdict())
 
 
-def insert_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
+def insert_repo(db: Connection, project_id: str, repo: Repo) -> None:
     SQL.insert_repo(db, project_id=project_id, **repo._asdict())
 
 
-def update_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
+def update_repo(db: Connection, project_id: str, repo: Repo) -> None:
     """Update a repo's description; its claim stays."""
     fields = {name: value for name, value in repo._asdict().items() if "agent" not in name}
     SQL.update_repo(
@@ -178,7 +178,7 @@ def update_repo(db: sqlite3.Connection, project_id: str, repo: Repo) -> None:
 
 
 def update_claim(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     repo_id: str,
     agent_id: str,
@@ -197,7 +197,7 @@ def update_claim(
 
 
 def keep_lost_claim(
-    db: sqlite3.Connection,
+    db: Connection,
     project_id: str,
     repo_id: str,
     agent_id: str,
@@ -215,18 +215,18 @@ def keep_lost_claim(
     )
 
 
-def add_alias(db: sqlite3.Connection, project_id: str, alias: str, repo_id: str) -> bool:
+def add_alias(db: Connection, project_id: str, alias: str, repo_id: str) -> bool:
     """Store a foreign peer's id for a repo. False when the repo has ALIASES_MAX already."""
     known = resolve_alias(db, project_id, alias)
     at = {"project_id": project_id, "alias": alias, "repo_id": repo_id}
     return known is not None or bool(SQL.insert_alias(db, **at, most=ALIASES_MAX))
 
 
-def resolve_alias(db: sqlite3.Connection, project_id: str, alias: str) -> str | None:
+def resolve_alias(db: Connection, project_id: str, alias: str) -> str | None:
     return SQL.alias_repo(db, project_id=project_id, alias=alias)  # type: ignore[no-any-return]
 
 
-def whole(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
+def whole(db: Connection, header: ProjectHeader) -> dict[str, Any]:
     """The Project object, with its contracts and packets as JSON fragments."""
     members = repos(db, header.project_id)
     updated_at = _totals(db, header, members).updated_at
@@ -253,7 +253,7 @@ def bare(header: ProjectHeader, repos: list[Repo]) -> dict[str, Any]:
     }
 
 
-def summary(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
+def summary(db: Connection, header: ProjectHeader) -> dict[str, Any]:
     """The short form of a project, for lists."""
     members = repos(db, header.project_id)
     totals = _totals(db, header, members)
@@ -271,7 +271,7 @@ def summary(db: sqlite3.Connection, header: ProjectHeader) -> dict[str, Any]:
 
 
 def outline(
-    db: sqlite3.Connection, header: ProjectHeader, after: str, limit: int
+    db: Connection, header: ProjectHeader, after: str, limit: int
 ) -> tuple[dict[str, Any], str | None]:
     """A project with the short forms of its contracts after the id `after`; and the last of their
     ids, if more follow."""
@@ -304,7 +304,7 @@ class _Totals(NamedTuple):
     updated_at: int
 
 
-def _totals(db: sqlite3.Connection, header: ProjectHeader, members: list[Repo]) -> _Totals:
+def _totals(db: Connection, header: ProjectHeader, members: list[Repo]) -> _Totals:
     contract_count, contract_time, verified = SQL.project_counts(db, project_id=header.project_id)
     packet_time = SQL.project_packet_time(db, project_id=header.project_id)
     newest = max(_own_time(header, members), contract_time or 0, packet_time or 0)

@@ -3,13 +3,13 @@
 A push is a row of `delivery_log`: one for each message, recipient and channel.
 """
 
-import sqlite3
 from typing import NamedTuple
 
 from schemas.acp import ACPMessageStatus
 from schemas.base import iso, stamp_of
 from server.domain.acp.pushes import Push
 from server.domain.acp.routing import Channel
+from server.store.connection import Connection
 from server.store.messages import MessageRow
 from server.store.sql import SQL, Row, plain
 
@@ -42,29 +42,29 @@ class Webhook(NamedTuple):
     created_at: str
 
 
-def add(db: sqlite3.Connection, message_id: str, target: PushTarget, now: str) -> None:
+def add(db: Connection, message_id: str, target: PushTarget, now: str) -> None:
     """Queue a push; does nothing when the message has one for this target already."""
     db.execute(_INSERT, (message_id, target.address, target.channel, now))
 
 
-def due_targets(db: sqlite3.Connection, channel: Channel, now: str, limit: int) -> list[PushTarget]:
+def due_targets(db: Connection, channel: Channel, now: str, limit: int) -> list[PushTarget]:
     """The targets of a channel with due pushes, the longest due first."""
     rows = SQL.due_recipients(db, channel=channel, now=now, limit=limit)
     return [PushTarget(channel, row[0]) for row in rows]
 
 
-def next_due(db: sqlite3.Connection, channel: Channel, now: str) -> int | None:
+def next_due(db: Connection, channel: Channel, now: str) -> int | None:
     """When the channel's next push will be due, as a stamp; None when there is none."""
     return _stamp(SQL.next_due(db, channel=channel, now=now))
 
 
-def next_due_to(db: sqlite3.Connection, target: PushTarget) -> int | None:
+def next_due_to(db: Connection, target: PushTarget) -> int | None:
     """When the next push to a target is or was due, as a stamp; None when there is none."""
     return _stamp(SQL.next_due_to(db, recipient=target.address, channel=target.channel))
 
 
 def due(
-    db: sqlite3.Connection, target: PushTarget, now: str, limit: int, *, urgent: bool = False
+    db: Connection, target: PushTarget, now: str, limit: int, *, urgent: bool = False
 ) -> list[DuePush]:
     """The due pushes of a target, in the order of arrival; `urgent`: only those of priority high or
     critical."""
@@ -80,7 +80,7 @@ def due(
 
 
 def put(
-    db: sqlite3.Connection,
+    db: Connection,
     id: int,
     push: Push,
     *,
@@ -103,43 +103,43 @@ def put(
     )
 
 
-def end(db: sqlite3.Connection, message_id: str, address: str, status: ACPMessageStatus) -> None:
+def end(db: Connection, message_id: str, address: str, status: ACPMessageStatus) -> None:
     """End the pushes of a message that is read, expired or failed for the recipient."""
     SQL.end_pushes(db, message_id=message_id, recipient=address, status=status)
 
 
-def put_off(db: sqlite3.Connection, target: PushTarget, now: str, until: int) -> None:
+def put_off(db: Connection, target: PushTarget, now: str, until: int) -> None:
     """Postpone the due pushes of a target until `until`, a stamp."""
     SQL.put_off(db, recipient=target.address, channel=target.channel, now=now, due_at=iso(until))
 
 
-def release(db: sqlite3.Connection, address: str, holder: str, after: int, now: str) -> None:
+def release(db: Connection, address: str, holder: str, after: int, now: str) -> None:
     """End a session's leases on messages after a number in the mailbox."""
     SQL.release(db, recipient=address, holder=holder, after=after, now=now)
 
 
-def rearm_message(db: sqlite3.Connection, message_id: str, now: str) -> bool:
+def rearm_message(db: Connection, message_id: str, now: str) -> bool:
     """Retry the failed pushes of a message for recipients that have not read it. False when there
     are none."""
     return bool(SQL.rearm_message(db, message_id=message_id, now=now))
 
 
-def rearm(db: sqlite3.Connection, target: PushTarget, now: str) -> None:
+def rearm(db: Connection, target: PushTarget, now: str) -> None:
     """Retry the failed pushes of unread messages to a target."""
     SQL.rearm_channel(db, recipient=target.address, channel=target.channel, now=now)
 
 
-def drop(db: sqlite3.Connection, target: PushTarget) -> None:
+def drop(db: Connection, target: PushTarget) -> None:
     """Drop all pushes to a target."""
     SQL.drop_pushes(db, recipient=target.address, channel=target.channel)
 
 
-def waiting(db: sqlite3.Connection, target: PushTarget) -> int:
+def waiting(db: Connection, target: PushTarget) -> int:
     """How many messages have not been pushed successfully yet."""
     return int(SQL.waiting_pushes(db, recipient=target.address, channel=target.channel))
 
 
-def given_up(db: sqlite3.Connection, target: PushTarget) -> int:
+def given_up(db: Connection, target: PushTarget) -> int:
     """How many messages were given up for a target."""
     return int(SQL.failed_pushes(db, recipient=target.address, channel=target.channel))
 
@@ -147,17 +147,17 @@ def given_up(db: sqlite3.Connection, target: PushTarget) -> int:
 # --- webhooks ---------------------------------------------------
 
 
-def webhook(db: sqlite3.Connection, address: str) -> Webhook | None:
+def webhook(db: Connection, address: str) -> Webhook | None:
     row = SQL.webhook(db, address=address)
     return Webhook(*row) if row else None
 
 
-def put_webhook(db: sqlite3.Connection, address: str, webhook: Webhook) -> None:
+def put_webhook(db: Connection, address: str, webhook: Webhook) -> None:
     """Store an agent's webhook, replacing a former one."""
     SQL.put_webhook(db, address=address, **webhook._asdict())
 
 
-def drop_webhook(db: sqlite3.Connection, address: str) -> bool:
+def drop_webhook(db: Connection, address: str) -> bool:
     """Remove an agent's webhook. False when it had none."""
     return bool(SQL.drop_webhook(db, address=address))
 

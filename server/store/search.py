@@ -24,6 +24,7 @@ from server.domain.agents import identity
 from server.domain.errors import Unavailable
 from server.domain.search import SearchQuery
 from server.store import changes
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 RULES = "1"
@@ -77,13 +78,13 @@ class ContractHit(NamedTuple):
 # --- keeping the index --------------------------------------------------------------------------
 
 
-def is_ready(db: sqlite3.Connection) -> bool:
+def is_ready(db: Connection) -> bool:
     """Whether there is an index, made by the rules of this release."""
     made = SQL.has_search_index(db) is not None
     return made and bool(SQL.meta_value(db, name=_RULES_KEY) == RULES)
 
 
-def rebuild(db: sqlite3.Connection) -> None:
+def rebuild(db: Connection) -> None:
     """Make an empty index, and queue all there is for it."""
     SQL.drop_search_index(db)
     SQL.drop_search_docs(db)
@@ -93,12 +94,12 @@ def rebuild(db: sqlite3.Connection) -> None:
     changes.put_meta(db, _RULES_KEY, RULES)
 
 
-def waiting(db: sqlite3.Connection) -> int:
+def waiting(db: Connection) -> int:
     """About how many documents are not indexed yet, or not as they are now."""
     return int(SQL.search_queue_length(db))
 
 
-def index_next(db: sqlite3.Connection, limit: int) -> None:
+def index_next(db: Connection, limit: int) -> None:
     """Index up to `limit` documents of the queue. An index that turns out to be damaged is made
     anew."""
     try:
@@ -109,7 +110,7 @@ def index_next(db: sqlite3.Connection, limit: int) -> None:
         rebuild(db)
 
 
-def _index_next(db: sqlite3.Connection, limit: int) -> None:
+def _index_next(db: Connection, limit: int) -> None:
     last, size = 0, 0
     removed: list[tuple[int, IndexedText]] = []
     added: dict[tuple[SearchKind, str, str], IndexedText | None] = {}
@@ -157,7 +158,7 @@ def _unpacked(indexed: bytes) -> IndexedText:
 
 
 def _text_of(
-    db: sqlite3.Connection, kind: SearchKind, project_id: str, entity_id: str
+    db: Connection, kind: SearchKind, project_id: str, entity_id: str
 ) -> IndexedText | None:
     """What is to be indexed of a document as it is stored now; None when it is gone."""
     if kind == "mail":
@@ -180,7 +181,7 @@ def _text_of(
     return IndexedText(domain.searchable(title), domain.text_of(content), scope)
 
 
-def _message_text(db: sqlite3.Connection, message_id: str) -> IndexedText | None:
+def _message_text(db: Connection, message_id: str) -> IndexedText | None:
     row = SQL.message_to_index(db, id=message_id)
     if row is None:
         return None
@@ -211,7 +212,7 @@ def packet_title(packet: dict[str, Any]) -> str:
 
 
 def hits(
-    db: sqlite3.Connection,
+    db: Connection,
     query: SearchQuery,
     reader: SearchReader,
     kinds: Iterable[SearchKind],
@@ -252,7 +253,7 @@ def _hit(
     return SearchHit(place, kind, project_id, entity_id, text.title, text.body)
 
 
-def contract_hit(db: sqlite3.Connection, project_id: str, contract_id: str) -> ContractHit:
+def contract_hit(db: Connection, project_id: str, contract_id: str) -> ContractHit:
     return ContractHit(*SQL.contract_hit(db, project_id=project_id, contract_id=contract_id))
 
 
@@ -312,7 +313,7 @@ def _is_of_index(error: sqlite3.DatabaseError) -> bool:
     )
 
 
-def damage(db: sqlite3.Connection) -> str | None:
+def damage(db: Connection) -> str | None:
     """What is wrong with the index; None when it is sound, or not made yet. Reads all of it, and
     writes nothing."""
     if SQL.has_search_index(db) is None:

@@ -1,8 +1,8 @@
 """The runs of the threader, as each reported last. They are this node's own, and not replicated."""
 
-import sqlite3
 from typing import NamedTuple
 
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 KEPT = 200
@@ -21,7 +21,7 @@ class RunRow(NamedTuple):
     body: str
 
 
-def put(db: sqlite3.Connection, row: RunRow, agent: str) -> None:
+def put(db: Connection, row: RunRow, agent: str) -> None:
     """Replace what the run of this agent's address reported before, and forget the oldest runs of
     its project."""
     SQL.put_thread_run(db, agent=agent, **row._asdict())
@@ -29,7 +29,7 @@ def put(db: sqlite3.Connection, row: RunRow, agent: str) -> None:
 
 
 def page(
-    db: sqlite3.Connection, project_id: str | None, before: tuple[int, str], limit: int
+    db: Connection, project_id: str | None, before: tuple[int, str], limit: int
 ) -> list[RunRow]:
     """The runs that reported before a stamp and run id, the last one first."""
     rows = SQL.thread_runs(
@@ -38,6 +38,6 @@ def page(
     return [RunRow(*row) for row in rows]
 
 
-def named(db: sqlite3.Connection, project_id: str, run_id: str) -> list[RunRow]:
+def named(db: Connection, project_id: str, run_id: str) -> list[RunRow]:
     """The runs of this id, one for each agent that reports one; the last reported first."""
     return [RunRow(*row) for row in SQL.thread_runs_named(db, project_id=project_id, run_id=run_id)]

@@ -1,9 +1,9 @@
 """The records of project tokens, and the secret that signs them (design §6)."""
 
 import secrets
-import sqlite3
 from typing import NamedTuple
 
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 
@@ -18,15 +18,13 @@ class Token(NamedTuple):
     revoked_at: int | None
 
 
-def node_secret(db: sqlite3.Connection) -> bytes:
+def node_secret(db: Connection) -> bytes:
     """The 32 bytes that sign this node's tokens, created at first use."""
     SQL.insert_secret(db, value=secrets.token_hex(32))
     return bytes.fromhex(SQL.node_secret(db))
 
 
-def add(
-    db: sqlite3.Connection, *, project_id: str, agent_id: str, now: int, expires_at: int
-) -> str:
+def add(db: Connection, *, project_id: str, agent_id: str, now: int, expires_at: int) -> str:
     """Record a token that is about to be issued; returns its id."""
     token_id = f"tok_{secrets.token_hex(6)}"
     SQL.insert_token(
@@ -40,16 +38,16 @@ def add(
     return token_id
 
 
-def is_active(db: sqlite3.Connection, token_id: str) -> bool:
+def is_active(db: Connection, token_id: str) -> bool:
     """Whether the token was recorded here and is not revoked."""
     return SQL.active_token(db, token_id=token_id) is not None
 
 
-def every(db: sqlite3.Connection) -> list[Token]:
+def every(db: Connection) -> list[Token]:
     """Every token that was ever made, oldest first."""
     return [Token(*row) for row in SQL.all_tokens(db)]
 
 
-def revoke(db: sqlite3.Connection, token_id: str, *, now: int) -> bool:
+def revoke(db: Connection, token_id: str, *, now: int) -> bool:
     """Revoke a token for good. False when there is no such token, or it was revoked before."""
     return bool(SQL.revoke_token(db, token_id=token_id, revoked_at=now))

@@ -1,11 +1,11 @@
 """Entities that reachable peers refuse or that can't be sent to them, each with the reason."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from peers.digest import Name
 from peers.sender import UndeliveredEntity
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 STUCK_TRIES = 3
@@ -19,7 +19,7 @@ class Stuck(NamedTuple):
     peers: int
 
 
-def every(db: sqlite3.Connection) -> dict[str, dict[Name, UndeliveredEntity]]:
+def every(db: Connection) -> dict[str, dict[Name, UndeliveredEntity]]:
     """The undelivered entities of each peer, by its agent id; without peers that have none."""
     by_peer: dict[str, dict[Name, UndeliveredEntity]] = {}
     for peer, entity, project_id, entity_id, seq, tries, reason in SQL.all_undelivered(db):
@@ -28,7 +28,7 @@ def every(db: sqlite3.Connection) -> dict[str, dict[Name, UndeliveredEntity]]:
     return by_peer
 
 
-def put(db: sqlite3.Connection, peer: str, held: Mapping[Name, UndeliveredEntity]) -> None:
+def put(db: Connection, peer: str, held: Mapping[Name, UndeliveredEntity]) -> None:
     """Store the state of a peer's undelivered entities."""
     for name, entry in held.items():
         SQL.put_undelivered(
@@ -36,22 +36,22 @@ def put(db: sqlite3.Connection, peer: str, held: Mapping[Name, UndeliveredEntity
         )
 
 
-def note(db: sqlite3.Connection, peer: str, problems: Mapping[Name, str]) -> None:
+def note(db: Connection, peer: str, problems: Mapping[Name, str]) -> None:
     """Store entities that turned out not to be sendable when a peer asked for them, for the peer's
     sender, unless an operator has given them up."""
     for name, reason in problems.items():
         SQL.note_undelivered(db, peer=peer, **name._asdict(), reason=reason)
 
 
-def forget(db: sqlite3.Connection, peer: str, name: Name) -> None:
+def forget(db: Connection, peer: str, name: Name) -> None:
     SQL.forget_undelivered(db, peer=peer, **name._asdict())
 
 
-def drop(db: sqlite3.Connection, peer: str, entity_id: str | None = None) -> int:
+def drop(db: Connection, peer: str, entity_id: str | None = None) -> int:
     """Give up one undelivered entity of a peer, or all, until it changes or an operator requests a
     retry; returns how many."""
     return int(SQL.drop_undelivered(db, peer=peer, entity_id=entity_id))
 
 
-def stuck(db: sqlite3.Connection) -> Stuck:
+def stuck(db: Connection) -> Stuck:
     return Stuck(*SQL.stuck_undelivered(db, tries=STUCK_TRIES))

@@ -4,12 +4,12 @@ A node sends nothing before it has compared clocks (`peers.timekeeper`). So no o
 it wrote between its start and that comparison, or anything of a node that never had a peer.
 """
 
-import sqlite3
 from collections import Counter
 from typing import NamedTuple
 
 from peers.clock import AHEAD, Shift, shift_of
 from server.store import changes, claims, context_packets, contracts, files, lifecycle, projects
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 _GIVEN = "given"
@@ -17,7 +17,7 @@ _ALL = "all"
 _REPAIRED = "repaired"
 
 
-def last_received(db: sqlite3.Connection) -> int:
+def last_received(db: Connection) -> int:
     """The last change that another node may have received: once this node has had a peer, the last
     one before this start."""
     given = _given(db)
@@ -25,13 +25,13 @@ def last_received(db: sqlite3.Connection) -> int:
     return given
 
 
-def has_unreceived(db: sqlite3.Connection, node: str) -> bool:
+def has_unreceived(db: Connection, node: str) -> bool:
     """Whether there are changes that no other node has received yet."""
     given = SQL.meta_value(db, name=_GIVEN)
     return given != _ALL and bool(SQL.has_unreceived(db, given=int(given or 0), origin=node))
 
 
-def correct_at_start(db: sqlite3.Connection, *, node: str, given: int, now: int) -> Shift | None:
+def correct_at_start(db: Connection, *, node: str, given: int, now: int) -> Shift | None:
     """Correct the stamps of unreceived changes that are ahead of the time, and regard later changes
     as received. Returns the shift; None when nothing was too far ahead.
     """
@@ -47,7 +47,7 @@ class Ahead(NamedTuple):
     received: dict[str, int]
 
 
-def count_ahead(db: sqlite3.Connection, *, node: str, now: int) -> Ahead:
+def count_ahead(db: Connection, *, node: str, now: int) -> Ahead:
     """The entities that `correct_by_operator` would correct, and those that it would leave."""
     reach = {"given": _given(db), "origin": node, "now": now}
     newest, floor = SQL.reach_of_unreceived(db, **reach)
@@ -60,7 +60,7 @@ def count_ahead(db: sqlite3.Connection, *, node: str, now: int) -> Ahead:
     return Ahead(dict(unreceived), dict(received))
 
 
-def correct_by_operator(db: sqlite3.Connection, *, node: str, now: int) -> Shift | None:
+def correct_by_operator(db: Connection, *, node: str, now: int) -> Shift | None:
     """Correct the stamps of unreceived changes that are ahead of the time; they stay unreceived. A
     running node notices by `last_correction`. Returns the shift; None when nothing was too far
     ahead."""
@@ -70,17 +70,17 @@ def correct_by_operator(db: sqlite3.Connection, *, node: str, now: int) -> Shift
     return moved
 
 
-def last_correction(db: sqlite3.Connection) -> int:
+def last_correction(db: Connection) -> int:
     """The last change of the latest correction; 0 when there was none."""
     return int(SQL.meta_value(db, name=_REPAIRED) or 0)
 
 
-def _given(db: sqlite3.Connection) -> int:
+def _given(db: Connection) -> int:
     known = SQL.meta_value(db, name=_GIVEN)
     return changes.newest(db) if known in (None, _ALL) else int(known)
 
 
-def _restamp(db: sqlite3.Connection, node: str, given: int, now: int) -> Shift | None:
+def _restamp(db: Connection, node: str, given: int, now: int) -> Shift | None:
     reach = {"given": given, "origin": node, "now": now}
     newest, floor = SQL.reach_of_unreceived(db, **reach)
     moved = shift_of(newest or 0, floor or 0, now)
@@ -111,7 +111,7 @@ def _restamp(db: sqlite3.Connection, node: str, given: int, now: int) -> Shift |
     return moved
 
 
-def _restamp_project(db: sqlite3.Connection, project_id: str, moved: Shift) -> None:
+def _restamp_project(db: Connection, project_id: str, moved: Shift) -> None:
     register = lifecycle.find(db, project_id)
     if register is not None and register.signature is None:
         lifecycle.put(db, project_id, register._replace(stamp=moved.move(register.stamp)))

@@ -116,7 +116,7 @@ class ContentAudit(Service):
             await self._end(about)
 
     def _has_alarms(self) -> bool:
-        return bool(self._database.read(alarms.counts).get("content_corrupt"))
+        return bool(await self._database.read(alarms.counts).get("content_corrupt"))
 
     async def _raise(self, about: str, detail: str, sound: str = "", damaged: str = "") -> None:
         advice = (

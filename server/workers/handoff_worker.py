@@ -104,7 +104,7 @@ class HandoffWorker(Service):
     # --- handoffs -----------------------------------------------------------------------------
 
     async def _escalate(self) -> Exception | None:
-        due = self._database.read(partial(handoffs.due, now=self._database.clock.sure()))
+        due = await self._database.read(partial(handoffs.due, now=self._database.clock.sure()))
         return await run_each(due, self._escalate_one)
 
     async def _escalate_one(self, handoff_id: str) -> None:
@@ -114,10 +114,10 @@ class HandoffWorker(Service):
             log.warning("handoff_expired", handoff=handoff_id)
 
     async def _verify(self) -> Exception | None:
-        return await run_each(self._database.read(handoffs.to_check), self._verify_one)
+        return await run_each(await self._database.read(handoffs.to_check), self._verify_one)
 
     async def _verify_one(self, handoff_id: str) -> None:
-        handoff = self._database.read(partial(handoffs.find, handoff_id=handoff_id))
+        handoff = await self._database.read(partial(handoffs.find, handoff_id=handoff_id))
         if handoff is None:
             return
         settings = self._settings
@@ -128,7 +128,7 @@ class HandoffWorker(Service):
 
     async def _transfer_workq_items(self) -> Exception | None:
         now = self._database.now()
-        intents = self._database.read(partial(handoffs.open_intents, now=now))
+        intents = await self._database.read(partial(handoffs.open_intents, now=now))
         return await run_each(intents, self._call_workq)
 
     async def _call_workq(self, intent: Intent) -> None:
@@ -158,7 +158,7 @@ class HandoffWorker(Service):
     # --- the journal --------------------------------------------------------------------------
 
     async def _write_journal(self, root: Path) -> Exception | None:
-        newest = self._database.read(teams.log_newest)
+        newest = await self._database.read(teams.log_newest)
         if newest == self._journalled:
             return None
         heads = await self._database.read_wide(teams.log_heads)

@@ -42,14 +42,14 @@ class SearchIndexer(Service):
         self.run("search_indexer", self._index)
 
     async def _index(self) -> Turns:
-        if not self._database.read(search.is_ready):
+        if not await self._database.read(search.is_ready):
             await self._database.write(lambda to: search.rebuild(to.connection))
-            waiting = self._database.read(search.waiting)
+            waiting = await self._database.read(search.waiting)
             if waiting:
                 log.info("search_index", documents=waiting, what="indexing what is stored already")
         while True:
             committed = self._database.next_commit
-            if not self._database.read(search.waiting):
+            if not await self._database.read(search.waiting):
                 yield None
                 await first(committed, seconds=IDLE_SECONDS)
                 await asyncio.sleep(GATHER_SECONDS)

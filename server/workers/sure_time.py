@@ -12,7 +12,7 @@ import structlog
 
 from peers.clock import SECOND, Sure
 from server.domain.errors import Unavailable
-from server.store import database_integrity, stamps, unreceived_changes
+from server.store import stamps, unreceived_changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.loops import Loops, repeat
@@ -40,9 +40,9 @@ class SureTime(Service):
 
     async def start(self) -> None:
         now = self._clock.now()
-        self._saved = self._database.read(stamps.kept)
+        self._saved = await self._database.read(stamps.kept)
         self._clock.trust(self._saved or Sure(min(self._last_stamp or now, now)))
-        self._repaired = self._database.read(unreceived_changes.last_correction)
+        self._repaired = await self._database.read(unreceived_changes.last_correction)
         with suppress(Unavailable):
             # The loop tries again, and logs the failure.
             await self._look()
@@ -55,7 +55,7 @@ class SureTime(Service):
 
     async def _look(self) -> None:
         await self._look_at_time()
-        repaired = self._database.read(unreceived_changes.last_correction)
+        repaired = await self._database.read(unreceived_changes.last_correction)
         if repaired != self._repaired:
             await self._database.write(self._reset_newest_stamp)
             self._repaired = repaired
@@ -63,10 +63,10 @@ class SureTime(Service):
 
     def _reset_newest_stamp(self, to: Transaction) -> None:
         # On the writer's thread, which issues the stamps: none can be issued in between.
-        self._database.stamps.newest = database_integrity.newest_stamp(to.connection)
+        self._database.stamps.newest = stamps.newest_stamp(to.connection)
 
     async def _look_at_time(self) -> None:
-        kept = self._database.read(stamps.kept)
+        kept = await self._database.read(stamps.kept)
         if kept is not None and kept != self._saved:
             log.info("clock_confirmed", by="an operator")
             self._saved = kept

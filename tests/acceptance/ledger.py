@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from server.domain import contract as domain
-from server.store import contracts, schema
+from server.store import contracts
 from server.store.contracts import ContractHeader
+from server.store.sqlite import schema
 
 TABLES = ("projects", "repos", "contracts", "facts", "packets", "files", "changes", "idempotency")
 

@@ -32,7 +32,7 @@ from server.store import changes, digests, peers
 from server.store import mesh as store
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loop, Loops
 from tests.support.mesh import agent_of, state
@@ -130,7 +130,7 @@ class Honest:
         )
 
     def _link(self) -> None:
-        for peer in self.database.read(peers.every):
+        for peer in await self.database.read(peers.every):
             self.mesh._add(peer)
 
     # --- what comes in ------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Honest:
 
     async def tell(self, other: str) -> None:
         """Tell a member what has changed here, as far as the network lets it."""
-        peer = self.database.read(partial(peers.find, agent_id=agent_of(other)))
+        peer = await self.database.read(partial(peers.find, agent_id=agent_of(other)))
         assert peer is not None
         tasks = self.mesh._peers[peer.agent_id]
         assert tasks.mesh_channel is not None
@@ -195,7 +195,7 @@ class Honest:
         """The digest of all that it holds."""
         while not await self.database.write(lambda one: digests.catch_up(one.connection)):
             pass
-        return self.database.read(lambda db: digests.held(db).digest)
+        return await self.database.read(lambda db: digests.held(db).digest)
 
     # --- what it holds ------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Honest:
         return state(self)
 
     def newest(self) -> int:
-        return self.database.read(changes.newest)
+        return await self.database.read(changes.newest)
 
 
 async def unreachable(source: str, target: str, body: bytes) -> bytes:

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.support.node import free_port
 

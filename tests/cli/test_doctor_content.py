@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from cli.doctor_content import content_checks
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 
 
 def test_an_empty_database_is_in_order_and_a_damaged_file_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.store import changes
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.cli.doctoring import examined, execute, new_database
 from tests.cli.run import cacp
 from tests.support.node import free_port

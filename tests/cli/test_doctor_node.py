@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.doctor_node import NodeState, call_checks
-from server.store.file_lock import ListenAddress, announce, lock
+from server.store.sqlite.file_lock import ListenAddress, announce, lock
 from tests.cli.doctoring import examined, new_database
 from tests.support.node import Node, free_port
 from tests.support.team import AGENT, REPO

@@ -9,8 +9,8 @@ from cli.doctor_operator import operator_check
 from server.auth import operator_key
 from server.domain.doctor_check import DoctorCheck
 from server.store import keys
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 
 

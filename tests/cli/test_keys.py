@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from cli.keys import app
 from server.store import keys, mesh, peers
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import on_terminal
 
 AGENT = "aid://example.com/frontend@1.0.0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import ROOT, cacp, environment_of, process
 from tests.support.waiting import PATIENCE
 

@@ -11,8 +11,8 @@ import typer
 from cli.offline import checked_name, transaction
 from cli.terminal import REFUSED, USAGE
 from server.store import keys
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 
 def ended(

@@ -11,7 +11,7 @@ from cli.client import CallRefused, NodeClient
 from cli.operator_key import local_operator_key
 from server.auth import operator_key
 from server.store import keys
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
 from tests.support.node import Node, bearer
 

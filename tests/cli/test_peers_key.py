@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from server.store import peers as store
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.support.foreign_peer import AGENT, ForeignPeerDouble
 from tests.support.mesh import peers, project

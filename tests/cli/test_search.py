@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.support.node import Node
 from tests.support.team import Team

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from cli.tokens import app, seconds
 from server.store import keys, tokens
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 AGENT = "aid://example.com/frontend@1.0.0"
 Run = Callable[..., Result]

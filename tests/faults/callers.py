@@ -26,13 +26,14 @@ from server.methods import METHODS
 from server.node import Node
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher, RequestContext
-from server.store import connection, database, database_integrity, digests, keys
-from server.store.connection import Durability
+from server.store import database, digests, keys, stamps
 from server.store.database import Database
-from server.store.file_lock import lock
 from server.store.files import File
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite import connection
+from server.store.sqlite.connection import Durability
+from server.store.sqlite.file_lock import lock
+from server.store.sqlite.migrate import prepare
 from tests.faults.account import Account
 from tests.support.in_process_node import package
 from tests.support.node import AGENT, REPO, RpcError, check_result
@@ -103,7 +104,7 @@ class RecordedNode:
             return
         # On a disk that fails to read, that of before is good enough.
         with suppress(Refusal):
-            self.newest = self.database.read(database_integrity.newest_stamp)
+            self.newest = await self.database.read(stamps.newest_stamp)
         self.account.told(what, (*value, self.newest))
 
     async def found(self) -> None:

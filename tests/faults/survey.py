@@ -14,8 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from server.store import database_integrity, digests
-from server.store.connection import Durability
+from server.store import digests, stamps
+from server.store.sqlite import database_integrity
+from server.store.sqlite.connection import Durability
 from tests.acceptance import ledger
 from tests.faults import images, shim
 from tests.faults.account import Account, Cut, Entry, Synced, Told, Wrote
@@ -185,7 +186,7 @@ async def examine(path: Path, told: list[Told]) -> None:
     with closing(sqlite3.connect(path)) as db:
         assert database_integrity.damage(db) == []
         assert database_integrity.broken_references(db) == {}
-        stamp = database_integrity.newest_stamp(db)
+        stamp = stamps.newest_stamp(db)
         for one in told:
             what, (*value, newest) = one
             assert newest <= stamp, one

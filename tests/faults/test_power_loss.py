@@ -10,14 +10,14 @@ from random import Random
 
 import pytest
 
-from server.store.connection import Durability
-from server.store.migrate import prepare
-from server.store.schema import SchemaDamaged
+from server.store.sqlite.connection import Durability
+from server.store.sqlite.migrate import prepare
+from server.store.sqlite.schema import SchemaDamaged
 from tests.faults import callers, images, shim
 from tests.faults.account import Account
 from tests.faults.images import Disk
 from tests.faults.survey import DB, Figures, Survey
-from tests.server.store.test_migrate import BRANCHES, former
+from tests.server.store.sqlite.test_migrate import BRANCHES, former
 
 SOAK_SEEDS = range(100, 106)
 

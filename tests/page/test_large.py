@@ -10,7 +10,7 @@ from bench.fill import AGENT, Filler
 from bench.mail import fill_box
 from schemas.thread_runs import TASKS_MAX
 from server.page.view import View
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.page.conftest import Visits
 from tests.page.ground import RUN, STARTED, Ground
 from tests.page.test_every_view import EVERY, HTML_MAX, fits_everywhere, opened

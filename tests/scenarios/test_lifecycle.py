@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.store import export, migrate
+from server.store import export
+from server.store.sqlite import migrate
 from tests.support.mesh import Mesh, agent_of, equal, holds, join, peers, project, propose, status
 from tests.support.node import Node, RpcError
 from tests.support.shared_files import share

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from server.store import attention
-from server.store.connection import connect
 from server.store.sql import SQL
+from server.store.sqlite.connection import connect
 
 
 def check_attention(db: sqlite3.Connection) -> None:

@@ -20,9 +20,9 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.node import Node
 from server.store import keys
-from server.store.connection import connect
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.support.attention_check import check_attention
 from tests.support.node import AGENT, REPO, check_result
 

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from server.auth import operator_key
 from server.methods import METHODS
 from server.store import keys
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.support.forkserver import UNLIMITED_SENDERS, ForkedProcess
 from tests.support.waiting import PATIENCE
 

@@ -5,7 +5,7 @@ import gc
 import importlib
 
 from cli.main import command
-from server.store import schema
+from server.store.sqlite import schema
 from tests.support import pace
 
 for name in (

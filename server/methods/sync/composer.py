@@ -29,6 +29,7 @@ from server.store import (
     peers,
     projects,
 )
+from server.store.connection import Connection
 from server.store.database import Database
 from server.util.log_once import RateLimitedLog
 
@@ -114,7 +115,7 @@ class Composer:
             self._bytes -= self._kept.pop(oldest).size
 
 
-def _made(node: Node, names: list[Name], db: sqlite3.Connection) -> dict[Name, CachedMessages]:
+def _made(node: Node, names: list[Name], db: Connection) -> dict[Name, CachedMessages]:
     as_of = changes.newest(db)
     made = MessageBuilder(db, node).messages(names, MADE_BYTES)
     return {name: CachedMessages(messages, as_of) for name, messages in made}
@@ -123,7 +124,7 @@ def _made(node: Node, names: list[Name], db: sqlite3.Connection) -> dict[Name, C
 class MessageBuilder:
     """Makes messages on one connection, and collects which keys they need."""
 
-    def __init__(self, db: sqlite3.Connection, node: Node) -> None:
+    def __init__(self, db: Connection, node: Node) -> None:
         self._db = db
         self._node = node
         self._signers: set[str] = set()

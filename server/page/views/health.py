@@ -17,6 +17,7 @@ from server.page.view import Page, PageCall, view
 from server.setting_sources import shown
 from server.store import alarms, files, mailboxes
 from server.store.checks import store_checks
+from server.store.connection import Connection
 
 Json = dict[str, Any]
 
@@ -65,7 +66,7 @@ def _loops(state: AppState) -> list[Json]:
     return sorted(listed, key=lambda loop: (not loop["isFailing"], -loop["failures"], loop["name"]))
 
 
-def _storage(state: AppState, db: sqlite3.Connection) -> Json:
+def _storage(state: AppState, db: Connection) -> Json:
     database = state.database
     bytes_ = _or_none(lambda: database.path.stat().st_size)
     free = _or_none(lambda: shutil.disk_usage(database.path.parent).free)
@@ -103,7 +104,7 @@ def _clock(state: AppState) -> Json:
     }
 
 
-def _mail(state: AppState, db: sqlite3.Connection) -> Json:
+def _mail(state: AppState, db: Connection) -> Json:
     taken, failed = state.push_worker.taken, state.push_worker.failed
     capabilities = state.node.acp.capabilities
     return {
@@ -139,7 +140,7 @@ def _limits(state: AppState) -> list[Json]:
     return [present(dict(zip(names, row, strict=True))) for row in rows]
 
 
-def _versions(db: sqlite3.Connection) -> Json:
+def _versions(db: Connection) -> Json:
     return {
         "software": VERSION,
         "protocol": CACP,

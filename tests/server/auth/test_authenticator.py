@@ -19,8 +19,8 @@ from server.auth.authenticator import Authenticator, Caller, issue_token
 from server.domain.errors import Forbidden, Refusal, Unauthenticated
 from server.settings import Settings
 from server.store import keys, peers, tokens
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import Unauthenticated
 from server.settings import Settings
 from server.store import mesh
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.server.auth.test_authenticator import HOST, Node, refused
 
 

@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.settings import Settings
 from server.store import keys
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 
 @pytest.fixture

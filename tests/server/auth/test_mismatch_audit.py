@@ -10,7 +10,7 @@ import structlog.testing
 
 from server.auth.mismatch_audit import CALLERS_MAX, MOST, MismatchAudit
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from tests.support.node import Node, bearer
 from tests.support.waiting import eventually
 

@@ -12,8 +12,8 @@ from server.auth import operator_key
 from server.auth.key_file import UnusableKeyFile
 from server.auth.operator_key import ensure, path_beside, read, replace
 from server.store import keys
-from server.store.connection import connect
-from server.store.migrate import copy, prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import copy, prepare
 
 
 @pytest.fixture

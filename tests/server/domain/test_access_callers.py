@@ -20,7 +20,7 @@ from server.methods import METHODS
 from server.page.views import VIEWS
 from server.serve import admission
 from server.settings import Settings
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from tests.server.methods.test_base_scope import PARAMS
 from tests.support.in_process_node import package
 from tests.support.node import AGENT, REPO, Node, bearer

@@ -14,7 +14,7 @@ from server.http.admission import PEER_RATE_FACTOR, Admission
 from server.http.rate_limit import RateLimit
 from server.settings import Settings
 from server.store import keys
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from server.util.log_once import RateLimitedLog
 from tests.server.http.json_rpc import LIST, refusal
 from tests.support.node import Node, bearer

@@ -20,9 +20,9 @@ from server.http import event_stream
 from server.http.event_stream import KINDS, Filter, event, kinds_of, start_of
 from server.store import keys
 from server.store.changes import Change
-from server.store.connection import connect
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.support.node import AGENT, Node
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 from tests.support.waiting import eventually

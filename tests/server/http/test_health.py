@@ -13,10 +13,10 @@ from peers.clock import Reading
 from server.http import health
 from server.http.health import HealthCheck
 from server.store import changes
-from server.store.connection import connect
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from server.store.undelivered import STUCK_TRIES
 from tests.support.node import Node, RpcError
 from tests.support.waiting import eventually
@@ -226,8 +226,8 @@ async def test_a_reader_sees_the_health_without_a_probe(path: Path) -> None:
     database = Database(path)
     await database.open(0)
     checkup = HealthCheck(database)
-    assert database.read(checkup.seen) == health.WELL
+    assert await database.read(checkup.seen) == health.WELL
     database.trouble = "storage_full"
-    assert database.read(checkup.seen) == health.Health("unhealthy", "storage_full")
+    assert await database.read(checkup.seen) == health.Health("unhealthy", "storage_full")
     assert database.trouble == "storage_full", "only a probe ends it"
     await database.close()

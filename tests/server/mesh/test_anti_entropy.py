@@ -16,11 +16,11 @@ from server.methods import METHODS
 from server.methods.base import CallSession, Context
 from server.node import Node
 from server.store import changes, digests, peers
-from server.store.connection import connect
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
 from server.store.peers import Peer
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@1.0.0"
 ENTITIES = 2_000

@@ -8,7 +8,7 @@ from peers.signing import SigningKey
 from server.mesh.clock_settling import ClockSettling
 from server.node import Node
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from tests.support.node import AGENT
 from tests.support.waiting import PATIENCE
 

@@ -14,9 +14,9 @@ from server.mesh.deferred_worker import DeferredWorker, is_temporary
 from server.node import Node as Methods
 from server.store import deferred
 from server.store import peers as registered
-from server.store.connection import connect
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.support.foreign_peer import AGENT, ForeignPeerDouble
 from tests.support.mesh import holds, peers
 from tests.support.node import Node

@@ -10,7 +10,7 @@ from peers.unequal import ROUNDS
 from server.mesh.divergence import Divergence
 from server.store import alarms, deferred
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 
 PEER = "aid://example.com/beta@1.0.0"
 DIFFERS = {Name("context", "p", str(number)): ("1", "2") for number in range(5)}
@@ -30,14 +30,16 @@ def test_it_is_an_alarm_until_the_two_are_equal(tmp_path: Path) -> None:
         with capture_logs() as lines:
             for _ in range(2 * ROUNDS):
                 await divergence.note({waits: DIFFERS[waits]})
-            assert database.read(alarms.every) == [], "what is deferred differs until it is due"
+            assert await database.read(alarms.every) == [], (
+                "what is deferred differs until it is due"
+            )
             for _ in range(2 * ROUNDS):
                 await divergence.note(DIFFERS)
-            [alarm] = database.read(alarms.every)
+            [alarm] = await database.read(alarms.every)
             assert (alarm.reason, alarm.about) == ("content_differs", "aid://example.com/beta")
             assert "context 0, context 2, context 3 and 1 more" in alarm.detail
             await divergence.note({})
-            assert database.read(alarms.every) == []
+            assert await database.read(alarms.every) == []
         assert [line["event"] for line in lines] == ["content_differs", "content_equal"]
         await database.close()
 

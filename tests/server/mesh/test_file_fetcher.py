@@ -20,7 +20,7 @@ from server.node import Node
 from server.store import files
 from server.store.database import Database
 from server.store.files import File
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 
 ALPHA, BETA, GAMMA = (f"aid://example.com/{name}" for name in ("alpha", "beta", "gamma"))
 NODE = Node(f"{ALPHA}@1.0.0", "alpha", True, True, SigningKey(bytes(32)))
@@ -83,7 +83,7 @@ def fetched(folder: Path, wanted: File, *, direct: bool = False, **peers: Any) -
 
 
 def kept(database: Database, wanted: File) -> files.FileContent | None:
-    return database.read(lambda db: files.content(db, "p", wanted))
+    return await database.read(lambda db: files.content(db, "p", wanted))
 
 
 def no_content() -> PeerRefused:

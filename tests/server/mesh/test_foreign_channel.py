@@ -18,8 +18,8 @@ from server.node import Node as Self
 from server.store import peers as store
 from server.store import projects
 from server.store.database import Database
-from server.store.migrate import prepare
 from server.store.peers import Peer
+from server.store.sqlite.migrate import prepare
 from tests.support.foreign_peer import AGENT, REPO, ForeignPeerDouble, card_of
 from tests.support.mesh import holds, peers, project, propose, status
 from tests.support.node import AGENT as OURS
@@ -420,7 +420,7 @@ def test_a_peer_that_speaks_another_major_version_is_told_nothing(tmp_path: Path
 
 def with_key(node: Node, write: Callable[[Any], object]) -> None:
     """Write into the file of a running node, as the operator's commands do."""
-    from server.store.connection import connect
+    from server.store.sqlite.connection import connect
 
     db = connect(node.db)
     db.execute("BEGIN IMMEDIATE")

@@ -29,12 +29,12 @@ from server.mesh.foreign_exchange import (
     written_for,
 )
 from server.store import contracts, peers, projects
-from server.store.connection import connect
 from server.store.contracts import ContractHeader
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
 from server.store.peers import Peer
 from server.store.projects import Repo
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 CONTENT: dict[str, Any] = {"a": 1}
 PEER = Peer("aid://example.com/mobile@1.0.0", "http://127.0.0.1:1", "mobile-app", "unkeyed", 1, 1)

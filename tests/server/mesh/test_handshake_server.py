@@ -19,9 +19,9 @@ from server.mesh.handshake_server import HandshakeServer
 from server.settings import load
 from server.store import mesh as store
 from server.store import peers
-from server.store.connection import connect
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from tests.support.mesh_member import TOKEN, MeshMember
 from tests.support.node import Node

@@ -19,8 +19,8 @@ from server.settings import Settings
 from server.store import changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
 from server.store.peers import Peer
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 
 ALPHA, BETA, GAMMA = (f"aid://example.com/{name}@1.0.0" for name in ("alpha", "beta", "gamma"))

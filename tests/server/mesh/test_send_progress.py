@@ -9,7 +9,7 @@ from peers.sender import Sender, UndeliveredEntity
 from server.mesh.send_progress import SHOWN, SendProgress, undelivered_of
 from server.store import peers, undelivered
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 
 BETA = "aid://example.com/beta@1.0.0"
 ONE, OTHER = Name("contract", "p", "one"), Name("context", "p", "other")
@@ -63,7 +63,7 @@ def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) 
         commits = database.commits
         await progress.keep({BETA: one})
         assert database.commits == commits, "nothing is new"
-        [peer] = database.read(peers.every)
+        [peer] = await database.read(peers.every)
         assert peer.cursor == 9
         _, again = begun(database, peer.cursor)
         assert again.undelivered == {
@@ -73,7 +73,9 @@ def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) 
         assert again.confirmed == 3, "since then the first of it waits"
         one.undelivered = {OTHER: UndeliveredEntity(7, "no", 2)}
         await progress.keep({BETA: one})
-        assert database.read(undelivered.every) == {BETA: {OTHER: UndeliveredEntity(7, "no", 2)}}
+        assert await database.read(undelivered.every) == {
+            BETA: {OTHER: UndeliveredEntity(7, "no", 2)}
+        }
 
     on_disk(tmp_path / "node.db", story)
 
@@ -94,7 +96,7 @@ def test_what_an_operator_drops_is_tried_no_more(tmp_path: Path) -> None:
             ONE: UndeliveredEntity(11, "why", 1),
         }
         await progress.keep({BETA: one})
-        assert set(database.read(undelivered.every)[BETA]) == {ONE, OTHER}, "it has changed"
+        assert set(await database.read(undelivered.every)[BETA]) == {ONE, OTHER}, "it has changed"
 
     on_disk(tmp_path / "node.db", story)
 
@@ -109,12 +111,12 @@ def test_what_is_dropped_while_it_is_tried_stays_dropped(tmp_path: Path) -> None
         again = {ONE: UndeliveredEntity(4, "why", 3)}
         await database.write(lambda to: undelivered.drop(to.connection, BETA, "one"))
         await database.write(lambda to: undelivered.put(to.connection, BETA, again))
-        assert database.read(undelivered.every) == {}
+        assert await database.read(undelivered.every) == {}
         await progress.keep({BETA: one})
         one.undelivered = again
         await progress.keep({BETA: one})
         await progress.keep({BETA: one})
-        assert (one.undelivered, database.read(undelivered.every)) == ({}, {})
+        assert (one.undelivered, await database.read(undelivered.every)) == ({}, {})
 
     on_disk(tmp_path / "node.db", story)
 

@@ -18,7 +18,7 @@ from server.node import Node as Methods
 from server.settings import Settings
 from server.store import peers as registered
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from tests.support.mesh import Mesh, agent_of, equal, peers, project
 from tests.support.mesh_member import TOKEN, MeshMember

@@ -25,8 +25,8 @@ from server.methods.base import Reach
 from server.serve import admission
 from server.settings import Settings
 from server.store import changes, contracts
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.server.mcp_tools.test_endpoint import answer_of, post, using
 from tests.support.node import AGENT, Node, bearer

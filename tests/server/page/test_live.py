@@ -16,7 +16,7 @@ from server.page.live import PAUSE_MAX, PAUSE_MIN, SHARE, Interest, LivePages, p
 from server.store import changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from tests.support.waiting import until
 

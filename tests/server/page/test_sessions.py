@@ -21,7 +21,7 @@ from server.page.viewer import Viewer
 from server.settings import Settings
 from server.store import bans, keys
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.log_once import RateLimitedLog
 
@@ -193,7 +193,7 @@ def test_an_open_stream_ends_with_its_session(run: Run) -> None:
         await desk.look()
         desk.sessions.recheck(request, viewer)
         hashed = keys.hash_of(key.encode())
-        ((key_id,),) = desk.database.read(
+        ((key_id,),) = await desk.database.read(
             lambda db: db.execute("SELECT key_id FROM keys WHERE hash = ?", (hashed,)).fetchall()
         )
         await desk.database.write(lambda to: keys.revoke(to.connection, key_id, now=1))
@@ -240,7 +240,7 @@ def test_expired_sessions_are_swept_when_somebody_signs_in(run: Run) -> None:
         desk.clock.time += 12 * HOUR
         desk.cookie = ""
         await desk.sign_in(await desk.key("aid://example.com/ida"))
-        rows = desk.database.read(
+        rows = await desk.database.read(
             lambda db: db.execute("SELECT agent FROM page_sessions").fetchall()
         )
         assert rows == [("aid://example.com/ida",)]

@@ -11,7 +11,7 @@ import pytest
 
 from server.page.rendering import render
 from server.store import keys
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.server.page.browsing import BROWSER, Browser
 from tests.server.page.conftest import HUGH, behind_tls
 from tests.support.node import AGENT, Node, bearer

@@ -19,11 +19,11 @@ from server.methods.base import Context, Method
 from server.node import Node
 from server.rpc.sync_batch import SyncIntake, is_fault
 from server.store import changes, peers, projects
-from server.store.connection import connect
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
 from server.store.peers import Peer
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.support.mesh_member import ALPHA, SOME_TIME, TOKEN, MeshMember
 from tests.support.node import Node as Running
 from tests.support.node import bearer
@@ -102,7 +102,7 @@ def test_what_is_refused_leaves_the_others(tmp_path: Path) -> None:
         assert [outcomes[0], outcomes[3]] == [{"status": "created"}] * 2
         for one in (first, last):
             project_id = one["params"]["project"]["project_id"]
-            assert database.read(lambda db, at=project_id: projects.header(db, at))  # type: ignore[misc]
+            assert await database.read(lambda db, at=project_id: projects.header(db, at))  # type: ignore[misc]
 
     taken(tmp_path / "node.db", work)
 
@@ -121,8 +121,8 @@ def test_what_fails_after_it_wrote_leaves_nothing_and_the_others_all(
         breaks = packet(str(uuid4())) | {"method": "x"}
         outcomes = await incoming.take_all(beta, [project(), breaks, project()])
         assert [type(one) for one in outcomes] == [dict, Conflict, dict]
-        assert database.read(lambda db: projects.headers_before(db, 2**63 - 1, "", 10))[1:]
-        rows = database.read(lambda db: db.execute("SELECT * FROM meta WHERE name = 'left'"))
+        assert await database.read(lambda db: projects.headers_before(db, 2**63 - 1, "", 10))[1:]
+        rows = await database.read(lambda db: db.execute("SELECT * FROM meta WHERE name = 'left'"))
         assert rows.fetchall() == []
         with pytest.raises(Conflict):
             await incoming.take(beta, breaks)
@@ -147,7 +147,9 @@ def test_a_fault_of_our_own_is_told_from_what_is_refused_and_the_others_are_take
         assert isinstance(outcomes[1], ValidationError)
         with pytest.raises(ValueError, match="a fault"):
             await incoming.take(beta, faulty)
-        assert len(database.read(lambda db: projects.headers_before(db, 2**63 - 1, "", 10))) == 1
+        assert (
+            len(await database.read(lambda db: projects.headers_before(db, 2**63 - 1, "", 10))) == 1
+        )
 
     taken(tmp_path / "node.db", work)
 

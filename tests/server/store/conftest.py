@@ -10,9 +10,9 @@ import pytest
 
 from server.domain.identifiers import repo_id_for
 from server.store import projects
-from server.store.connection import connect
-from server.store.migrate import prepare
 from server.store.projects import ProjectHeader, Repo
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 PROJECT = "f0ebc7e6-3b58-4d02-abb1-b63e1e0ba7ac"
 

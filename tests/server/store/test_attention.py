@@ -7,11 +7,11 @@ from pathlib import Path
 from server.domain.attention.questions import QuestionSubject
 from server.store import context_packets
 from server.store.attention import held_repos, names_of, openings, subject_of
-from server.store.connection import connect
-from server.store.migrate import prepare
 from server.store.projects import ProjectHeader
 from server.store.projects import insert_repo as add_repo
 from server.store.sql import SQL
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.server.store.conftest import PROJECT, repo
 from tests.server.store.test_attention_index import packet, proposed
 

@@ -10,8 +10,8 @@ import pytest
 from server.domain.bans import BanStatement, TrustedBans
 from server.domain.errors import Forbidden
 from server.store import bans, keys, mesh, peers
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 OWN, ANN = "aid://x/own", "aid://x/ann"
 MAL = "aid://x/mal@1.0.0"

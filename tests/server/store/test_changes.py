@@ -5,7 +5,7 @@ from pathlib import Path
 
 from server.store import changes
 from server.store.changes import Change
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 
 
 def append(

@@ -13,11 +13,12 @@ import pytest
 
 from server.domain.clocks import Deferred
 from server.domain.errors import Conflict, Unavailable
-from server.store import changes, connection, database
-from server.store.connection import Durability, connect
+from server.store import changes, database
 from server.store.database import Database
 from server.store.group_commit import GROUP_SECONDS, Transaction, WriteFunction
-from server.store.migrate import prepare
+from server.store.sqlite import connection
+from server.store.sqlite.connection import Durability, connect
+from server.store.sqlite.migrate import prepare
 from tests.faults import shim
 from tests.faults.shim import Call, Fault
 from tests.support.waiting import PATIENCE, until

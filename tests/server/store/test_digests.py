@@ -21,10 +21,11 @@ from schemas.facts import ResponseFact, VersionFact
 from server.domain import contract as domain
 from server.domain.registers import RepoClaim
 from server.store import changes, claims, context_packets, contracts, digests, files, projects
-from server.store.connection import connect
+from server.store.connection import Connection
 from server.store.files import File, FileRequestRow
 from server.store.projects import ProjectHeader
 from server.store.sql import SQL
+from server.store.sqlite.connection import connect
 from tests.server.domain.histories import versions
 from tests.server.store.conftest import PROJECT, repo
 from tests.support.growth import grows_linearly
@@ -34,7 +35,7 @@ NAME = Name("project", PROJECT, PROJECT)
 PLACE = digest.place_of(NAME)
 
 
-def changed(db: sqlite3.Connection, entity: str, entity_id: str) -> None:
+def changed(db: Connection, entity: str, entity_id: str) -> None:
     changes.append(
         db,
         at=1,

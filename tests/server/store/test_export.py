@@ -9,10 +9,11 @@ import orjson
 import pytest
 
 from server.store import files, peers
-from server.store.connection import connect
+from server.store.connection import Connection
 from server.store.export import ENTITIES, lines, snapshot
 from server.store.files import File, FileContent, FileRequestRow
 from server.store.projects import ProjectHeader
+from server.store.sqlite.connection import connect
 from tests.server.store.conftest import PROJECT
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
@@ -43,7 +44,7 @@ OTHERWISE = {"aliases": "repo_aliases", "deliveries": "delivery_log"}
 """The tables of entities that are not called as their tables are."""
 
 
-def exported(db: sqlite3.Connection, entity: str) -> list[dict[str, Any]]:
+def exported(db: Connection, entity: str) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in lines(db, entity)]
 
 

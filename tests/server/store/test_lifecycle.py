@@ -8,7 +8,7 @@ from server.domain.lifecycle import Lifecycle
 from server.store import alarms, lifecycle, projects
 from server.store.alarms import Alarm
 from server.store.projects import ProjectHeader
-from server.store.schema import MIGRATIONS
+from server.store.sqlite.schema import MIGRATIONS
 from tests.server.store.conftest import PROJECT
 
 ARCHIVED = Lifecycle("archived", "Shop", "ana", 5)

@@ -4,8 +4,8 @@ from contextlib import closing
 from pathlib import Path
 
 from server.store import project_names
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 
 def test_every_project_has_its_name(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from server.store import tokens
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 AGENT = "aid://example.com/backend@1.0.0"
 

@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from server.domain.errors import NodeAway, Unavailable
-from server.store.connection import unavailable
+from server.store.sqlite.connection import unavailable
 from server.util.loops import Ended, Loops, Turns, cancel, grouped, run_each, storage_is_away
 from tests.cli.run import cacp
 from tests.support.mail_agent import agent, soon

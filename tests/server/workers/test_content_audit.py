@@ -11,10 +11,10 @@ import pytest
 from schemas.facts import VersionFact
 from server.domain.canonical import digest
 from server.store import alarms, changes, context_packets, contracts, digests, projects
-from server.store.connection import connect
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.content_audit import ContentAudit
 from tests.server.store.conftest import PROJECT
@@ -62,7 +62,7 @@ def alarmed(folder: Path, *spoils: str) -> list[list[str]]:
                 db.executescript(spoil)
             for _ in range(9):
                 await audit.step()
-            found.append([one.about for one in database.read(alarms.every)])
+            found.append([one.about for one in await database.read(alarms.every)])
         assert audit.rounds > 1
         await database.close()
         return found
@@ -126,8 +126,8 @@ def test_a_write_that_comes_between_is_no_damage(tmp_path: Path) -> None:
         for _ in range(20):
             await audit.step()
             await database.write(rewrite)
-        assert database.read(alarms.every) == []
-        assert not database.read(lambda db: changes.newest(db) == 0)
+        assert await database.read(alarms.every) == []
+        assert not await database.read(lambda db: changes.newest(db) == 0)
         await database.write(lambda to: digests.catch_up(to.connection))
         await database.close()
 

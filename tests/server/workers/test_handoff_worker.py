@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 from peers.signing import SigningKey
 from server.node import Node as Own
 from server.settings import Settings
-from server.store.connection import connect
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.handoff_worker import HandoffWorker
 from tests.support.in_process_node import package

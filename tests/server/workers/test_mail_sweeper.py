@@ -16,7 +16,7 @@ from server.methods.base import CallSession
 from server.node import Node
 from server.store import messages
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.mail_sweeper import MailSweeper
 from tests.support.waiting import until
@@ -90,7 +90,7 @@ def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> No
         await mail_sweeper.start()
 
         def left() -> list[str]:
-            found = database.read(lambda db: db.execute(PENDING).fetchall())
+            found = await database.read(lambda db: db.execute(PENDING).fetchall())
             return [message_id for (message_id,) in found]
 
         await until(lambda: left() == [first])

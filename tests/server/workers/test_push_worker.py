@@ -19,8 +19,8 @@ from server.methods.base import CallSession
 from server.node import Node
 from server.store import pushes
 from server.store.database import Database
-from server.store.migrate import prepare
 from server.store.pushes import Webhook
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.push_worker import PushWorker
 from tests.support.waiting import PATIENCE, until

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from server.domain.search import parse
 from server.store import projects, search
-from server.store.connection import connect
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
 from server.store.projects import ProjectHeader
 from server.store.search import SearchReader
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.util.service import running
 from server.workers.search_indexer import SearchIndexer
@@ -58,10 +58,12 @@ async def _indexes(path: Path) -> None:
 
 async def _until_indexed(database: Database) -> None:
     async with asyncio.timeout(30):
-        while not database.read(search.is_ready) or database.read(search.waiting):
+        while not await database.read(search.is_ready) or await database.read(search.waiting):
             await database.next_commit.wait()
 
 
 def _count(database: Database, word: str) -> int:
     query = parse(word)
-    return len(database.read(lambda db: search.hits(db, query, READER, ("context",), None, 1000)))
+    return len(
+        await database.read(lambda db: search.hits(db, query, READER, ("context",), None, 1000))
+    )

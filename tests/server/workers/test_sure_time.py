@@ -1,6 +1,5 @@
 """A node that starts with a clock that is years ahead ends nothing by it (design §7)."""
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,9 @@ import pytest
 from peers.clock import GAP, PROVING, SECOND, STRIDE, Reading, Sure
 from peers.timekeeper import JUMP_KEPT, Timekeeper
 from server.store import stamps, unreceived_changes
+from server.store.connection import Connection
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loops
 from server.workers.sure_time import SureTime
@@ -155,7 +155,7 @@ async def test_an_operator_stamps_anew_while_the_node_runs(machine: Machine) -> 
     await machine.stop()
 
 
-def _write(db: sqlite3.Connection, at: int) -> None:
+def _write(db: Connection, at: int) -> None:
     unreceived_changes.last_received(db)
     write(db, at)
 

@@ -22,8 +22,8 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.methods.handoff.automatic import escalate
 from server.store import handoffs
-from server.store.connection import connect
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HOUR, HUMAN, InProcessNode, package
 from tests.support.node import AGENT
 

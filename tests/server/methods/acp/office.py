@@ -14,9 +14,9 @@ from server.methods.acp.retention import Ageing
 from server.methods.base import Context
 from server.node import Node
 from server.store import keys
-from server.store.connection import connect
 from server.store.group_commit import Transaction
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 START = 1_800_000_000_000_000
 SECOND = 1_000_000

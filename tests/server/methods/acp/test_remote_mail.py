@@ -11,7 +11,7 @@ import pytest
 from uuid_utils import uuid7
 
 from server.store import mailboxes, messages
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.server.methods.refusals import refused
 from tests.support.mail_agent import MailAgent, agent
 from tests.support.mesh_member import ALPHA, BOB, GUS, TOKEN, MeshMember

@@ -26,9 +26,9 @@ from server.methods.sync.composer import (
 )
 from server.node import Node
 from server.store import contracts, mesh, peers
-from server.store.connection import connect
 from server.store.database import Database
-from server.store.migrate import prepare
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import prepare
 
 AGENT, FOREIGN = "aid://example.com/alpha@1.0.0", "aid://example.com/foreign@1.0.0"
 NODE = Node(AGENT, "alpha", True, True, SigningKey(bytes(32)))

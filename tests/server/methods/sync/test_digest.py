@@ -10,7 +10,7 @@ import pytest
 
 from peers import digest
 from peers.digest import Name
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.server.methods.refusals import refused
 from tests.support.mesh import project, propose
 from tests.support.mesh_member import TOKEN, MeshMember

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from server.store.connection import connect
 from server.store.mesh import put_home
+from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
 from tests.server.methods.refusals import refused
 from tests.support.foreign_peer import ForeignPeerDouble, card_of

@@ -11,7 +11,7 @@ from server.domain.canonical import digest
 from server.domain.contract import current_of
 from server.page.views import contract as contract_view
 from server.store import contracts
-from server.store.connection import connect
+from server.store.sqlite.connection import connect
 from tests.server.page.browsing import Browser
 from tests.server.page.views.look import look
 from tests.support.in_process_node import InProcessNode

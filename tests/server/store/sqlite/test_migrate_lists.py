@@ -8,7 +8,7 @@ import orjson
 
 from server.store import digests, files, keys
 from server.store.files import File, FileRequestRow
-from server.store.schema import migrations
+from server.store.sqlite.schema import migrations
 
 
 def test_packets_from_before_are_listed_by_their_own_time(tmp_path: Path) -> None:

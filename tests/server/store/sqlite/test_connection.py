@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.store.connection import connect, copy_to, roll_back, snapshot, unavailable
+from server.store.sqlite.connection import connect, copy_to, roll_back, snapshot, unavailable
 
 
 def test_a_connection_is_as_design_4_says(path: Path) -> None:

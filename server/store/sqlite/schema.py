@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-MIGRATIONS = Path(__file__).parent / "migrations"
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 RECORD = "table migrations"
 """The table with the names and digests of the migrations that a database has had."""

@@ -4,28 +4,20 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from server.domain.errors import Unavailable
-from server.store import schema
-from server.store.connection import Durability, connect, copy_to, unavailable
-from server.store.file_lock import make_folder, sync_folder
 from server.store.sql import SQL
-from server.store.wal import HEADER_BYTES, unreadable_commits
+from server.store.sqlite import schema
+from server.store.sqlite.connection import Durability, connect, copy_to, unavailable
+from server.store.sqlite.file_lock import make_folder, sync_folder
+from server.store.sqlite.wal import HEADER_BYTES, unreadable_commits
+from server.store.storage import Prepared
 
 SECRETS = (
     *("key_projects", "keys", "tokens", "invites", "wanted_peers", "peers", "api_keys"),
     *("answers", "node", "page_sessions", "page_links"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A database that is ready to use: its epoch, and its largest stamp."""
-
-    epoch: str
-    last_stamp: int
 
 
 def prepare(path: Path, durability: Durability = "FULL") -> Prepared:

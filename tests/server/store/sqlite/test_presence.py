@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from server.store.connection import connect
-from server.store.presence import LostFile, Presence
+from server.store.sqlite.connection import connect
+from server.store.sqlite.presence import LostFile, Presence
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from server.store.schema import (
+from server.store.sqlite.schema import (
     Migration,
     SchemaDamaged,
     check,

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from server.domain.errors import Unavailable
-from server.store import migrate
-from server.store import schema as schemas
-from server.store.connection import connect
-from server.store.migrate import copy, pending, prepare
-from server.store.schema import SchemaDamaged, migrations
+from server.store.sqlite import migrate
+from server.store.sqlite import schema as schemas
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import copy, pending, prepare
+from server.store.sqlite.schema import SchemaDamaged, migrations
 
 NEXT = """
 -- A note; with a semicolon.

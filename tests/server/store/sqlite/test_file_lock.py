@@ -10,7 +10,7 @@ from threading import Timer
 import pytest
 
 from server.domain.errors import Unavailable
-from server.store.file_lock import (
+from server.store.sqlite.file_lock import (
     ATTEMPT_PAUSE,
     ListenAddress,
     announce,
@@ -18,7 +18,7 @@ from server.store.file_lock import (
     is_locked,
     lock,
 )
-from server.store.migrate import prepare
+from server.store.sqlite.migrate import prepare
 
 
 def test_a_file_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:

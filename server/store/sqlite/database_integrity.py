@@ -16,8 +16,3 @@ def broken_references(db: sqlite3.Connection) -> dict[str, int]:
     for (table,) in SQL.broken_references(db):
         counts[table] = counts.get(table, 0) + 1
     return counts
-
-
-def newest_stamp(db: sqlite3.Connection) -> int:
-    """The largest stamp of synchronised data; 0 when there is none. Reads every row."""
-    return int(SQL.newest_stamp(db))

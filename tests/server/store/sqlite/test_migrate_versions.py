@@ -12,7 +12,7 @@ from peers.digest import Name
 from schemas.facts import ResponseFact, VersionFact
 from server.domain.canonical import digest
 from server.store import contracts, digests
-from server.store.schema import migrations
+from server.store.sqlite.schema import migrations
 
 PUT = "INSERT INTO facts VALUES (?, ?, ?, 'p', ?, ?, NULL)"
 CONTRACT = Name("contract", "p", "c")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.store import changes
-from server.store.connection import connect
-from server.store.migrate import check_log, prepare
-from server.store.schema import SchemaDamaged
-from server.store.wal import (
+from server.store.sqlite.connection import connect
+from server.store.sqlite.migrate import check_log, prepare
+from server.store.sqlite.schema import SchemaDamaged
+from server.store.sqlite.wal import (
     FRAME_HEADER_BYTES,
     HEADER_BYTES,
     WalFrame,

@@ -1,0 +1,1 @@
+"""What only a store on SQLite needs: its files, their lock, log and migrations."""

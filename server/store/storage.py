@@ -1,0 +1,77 @@
+"""What a node's `Database` asks of the kind of database behind it: an SQLite file, or a PostgreSQL
+server that replicas share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from server.domain.errors import Unavailable
+from server.store.connection import Connection, ReadFunction
+from server.store.metered import Count
+from server.util.loops import Loops
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A database that is ready to use: its epoch, and its largest stamp."""
+
+    epoch: str
+    last_stamp: int
+
+
+class OutcomeUnknown(Unavailable):
+    """The answer to a commit was lost, and whether it took place can't be found out: the group must
+    not be run again."""
+
+    reason = "outcome_unknown"
+
+
+class Storage(Protocol):
+    """A kind of database. Its writer is one connection on one thread."""
+
+    errors: tuple[type[Exception], ...]
+    """What its driver raises."""
+
+    def unavailable(self, error: Exception) -> Unavailable:
+        """The refusal for a driver's error, with a reason for programs."""
+
+    async def open(self, loops: Loops, news: Callable[[], None]) -> None:
+        """Open the connections. `news` is to be called, on the event loop, when another process
+        may have written. Raises what the driver raises, with nothing left open."""
+
+    async def close(self) -> None:
+        """Close the connections; nothing is waiting any more."""
+
+    async def read(self, function: ReadFunction[T]) -> T:
+        """Run a read of a few rows."""
+
+    async def read_wide(self, function: ReadFunction[T], count: Count | None) -> T:
+        """Run a read of many rows in a thread, on one consistent snapshot."""
+
+    async def on_writer(self, function: Callable[[Connection], T]) -> T:
+        """Run a function on the writer's thread, with its connection."""
+
+    def begin(self, connection: Connection) -> int:
+        """Begin the only transaction that may write. Returns the last stamp that another process
+        has given out; 0 when there is none."""
+
+    def commit(self, connection: Connection, stamp: int) -> None:
+        """Commit; `stamp` is the last that was given out. Raises OutcomeUnknown."""
+
+    def roll_back(self, connection: Connection) -> None:
+        """End a transaction, if there is one."""
+
+    def is_cut(self, connection: Connection) -> bool:
+        """Whether the connection is of no use any more, so that to run each function of a failed
+        group alone would fail as well."""
+
+    def is_lost(self) -> bool:
+        """Whether what is written now would be lost with this process."""
+
+    def wrote(self) -> None:
+        """Note that a group was run."""
+
+    def facts(self) -> dict[str, Any]:
+        """What people are shown of it: its kind, and sizes in bytes where they are known."""
