@@ -25,3 +25,18 @@ def plain(query: Any) -> str:
     if len(set(names)) < len(names):
         raise ValueError(f"a parameter occurs twice in: {text}")
     return _NAMED.sub("?", text)
+
+
+def _of_postgresql() -> dict[str, str]:
+    """Each statement that differs on PostgreSQL, by the text for SQLite."""
+    suffix = "_postgresql"
+    names = [name for name in SQL.available_queries if name.endswith(suffix)]
+    return {
+        getattr(SQL, name.removesuffix(suffix)).sql: getattr(SQL, name).sql
+        for name in names
+    }
+
+
+POSTGRESQL = _of_postgresql()
+"""Statements that differ on PostgreSQL. They stand beside each other: `-- name: x` is SQLite's,
+`-- name: x_postgresql` PostgreSQL's."""

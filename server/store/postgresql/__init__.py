@@ -1,0 +1,1 @@
+"""What only a store on PostgreSQL needs: its connection, dialect, migrations and failures."""

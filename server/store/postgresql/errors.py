@@ -1,0 +1,53 @@
+"""What PostgreSQL's errors mean to a caller (its documentation, appendix A)."""
+
+import psycopg
+
+from server.domain.errors import Unavailable
+
+
+class ServerSilent(psycopg.OperationalError):
+    """The server did not answer in time; the connection is given up."""
+
+    sqlstate = "57014"
+
+
+WORDS = {
+    "storage_full": "The database server's disk is full",
+    "storage_read_only": "The database server takes no writes: it is read-only or a standby",
+    "storage_crowded": "The database server has no connection left; retry in a few seconds",
+    "storage_locked": "Another replica has been writing for too long; retry in a few seconds",
+    "storage_slow": "The database server did not answer in time; retry in a few seconds",
+    "storage_corrupt": "The database server reports damaged data; see its log",
+    "storage_away": "The database server can't be reached; retry in a few seconds",
+    "storage_failed": "The database server refused a statement; see the node's log",
+}
+"""What a caller is told, by reason."""
+
+_STATES = {
+    "53100": "storage_full",
+    "25006": "storage_read_only",
+    "53300": "storage_crowded",
+    "55P03": "storage_locked",
+    "40P01": "storage_locked",
+    "40001": "storage_locked",
+    "57014": "storage_slow",
+    "25P03": "storage_slow",
+    "XX001": "storage_corrupt",
+    "XX002": "storage_corrupt",
+}
+_CLASSES = {"08": "storage_away", "57": "storage_away", "53": "storage_crowded"}
+
+
+def reason_of(error: Exception) -> str:
+    """The reason, for programs, of a driver's error."""
+    state = getattr(error, "sqlstate", None) or ""
+    if not state and isinstance(error, psycopg.OperationalError):
+        # libpq gives no state for what it could not say to the server.
+        return "storage_crowded" if "too many clients" in str(error) else "storage_away"
+    return _STATES.get(state) or _CLASSES.get(state[:2]) or "storage_failed"
+
+
+def unavailable(error: Exception) -> Unavailable:
+    """The refusal for a driver's error, with a reason for programs."""
+    reason = reason_of(error)
+    return Unavailable(WORDS[reason], reason=reason)

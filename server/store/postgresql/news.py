@@ -1,0 +1,71 @@
+"""How a replica learns that another one has written: a notification is a hint, the table the truth.
+
+A notification may be lost with its connection, and none comes through a pooler that gives each
+transaction another connection. So the last stamp is looked at as well: often without
+notifications, seldom with them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import psycopg
+
+from server.store.connection import Connection
+from server.store.postgresql.connection import conninfo
+from server.util.loops import Turns
+
+POLL_SECONDS = 2.0
+POLL_UNHEARD_SECONDS = 0.2
+CHANNEL = "cacp"
+
+Read = Callable[[Callable[[Connection], int]], Awaitable[int]]
+
+
+class NewsFeed:
+    """Calls `news` when another replica may have written."""
+
+    def __init__(
+        self, url: str, replica: str, read: Read, news: Callable[[], None], *, listens: bool
+    ) -> None:
+        self._url = url
+        self._replica = replica
+        self._read = read
+        self._news = news
+        self._listens = listens
+        self._hears = False
+
+    async def listen_loop(self) -> Turns:
+        """Listen for notifications of other replicas, for as long as the connection lasts."""
+        if not self._listens:
+            await asyncio.Event().wait()
+        while True:
+            connection = await psycopg.AsyncConnection.connect(
+                conninfo(self._url).decode(), autocommit=True
+            )
+            async with connection:
+                await connection.execute(f"LISTEN {CHANNEL}")
+                self._hears = True
+                # What was written before it listened.
+                self._news()
+                yield None
+                try:
+                    async for notification in connection.notifies():
+                        if notification.payload != self._replica:
+                            self._news()
+                finally:
+                    self._hears = False
+
+    async def poll_loop(self) -> Turns:
+        """Look at the last stamp, and tell when it has changed."""
+        seen = await self._read(_last_stamp)
+        while True:
+            await asyncio.sleep(POLL_SECONDS if self._hears else POLL_UNHEARD_SECONDS)
+            stamp = await self._read(_last_stamp)
+            if stamp != seen:
+                seen = stamp
+                self._news()
+            yield None
+
+
+def _last_stamp(db: Connection) -> int:
+    return int(db.execute("SELECT stamp FROM cluster WHERE id = 1").fetchone()[0])

@@ -1,0 +1,204 @@
+"""A database on a PostgreSQL server that any number of replicas share."""
+
+import asyncio
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import psycopg
+import structlog
+
+from server.domain.errors import Unavailable
+from server.store.connection import Connection, ReadFunction
+from server.store.metered import Count, metered
+from server.store.postgresql.connection import PgConnection
+from server.store.postgresql.errors import unavailable
+from server.store.postgresql.news import NewsFeed
+from server.store.storage import OutcomeUnknown
+from server.util.loops import Loops, cancel
+
+T = TypeVar("T")
+
+READERS = 4
+LOOKUP_SECONDS = 10.0
+"""How long the outcome of a commit is looked up whose answer was lost."""
+LOOKUP_PAUSE = 0.2
+
+log = structlog.get_logger()
+
+
+class PgStorage:
+    """One writer and a few readers, each a connection that is opened anew when it was cut."""
+
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
+
+    def __init__(self, url: str, *, pooled: bool = False) -> None:
+        self.url = url
+        self.pooled = pooled
+        self.replica = str(uuid.uuid4())
+        """This process, among the replicas."""
+        self._changes_before = 0
+
+    def unavailable(self, error: Exception) -> Unavailable:
+        return unavailable(error)
+
+    async def open(self, loops: Loops, news: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._writing = ThreadPoolExecutor(1, "cacp-writer")
+        self._reading = ThreadPoolExecutor(READERS, "cacp-reader")
+        self._idle = deque[PgConnection]()
+        try:
+            self._writer = await self._loop.run_in_executor(self._writing, self._connect)
+        except psycopg.Error:
+            self._writing.shutdown(wait=False)
+            self._reading.shutdown(wait=False)
+            raise
+        self._version = self._writer.server_version
+        feed = NewsFeed(self.url, self.replica, self.read, news, listens=not self.pooled)
+        self._feeding = [
+            loops.start("database_news", feed.listen_loop),
+            loops.start("database_poll", feed.poll_loop),
+        ]
+
+    def _connect(self) -> PgConnection:
+        return PgConnection(self.url, pooled=self.pooled)
+
+    async def close(self) -> None:
+        await cancel(self._feeding)
+        await self._loop.run_in_executor(None, self._reading.shutdown)
+        await self._loop.run_in_executor(self._writing, self._writer.close)
+        self._writing.shutdown(wait=False)
+        while self._idle:
+            self._idle.pop().close()
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def read(self, function: ReadFunction[T]) -> T:
+        if self.pooled:
+            return await self.read_wide(function, None)
+        return await self._loop.run_in_executor(self._reading, self._on_reader, function)
+
+    async def read_wide(self, function: ReadFunction[T], count: Count | None) -> T:
+        snapshot = partial(_snapshot, function, count)
+        return await self._loop.run_in_executor(self._reading, self._on_reader, snapshot)
+
+    def _on_reader(self, function: ReadFunction[T]) -> T:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            if connection.is_cut:
+                connection.reopen()
+            try:
+                return function(connection)
+            except psycopg.Error:
+                # A connection that was idle while the server restarted; a read can be done again.
+                if not connection.is_cut:
+                    raise
+                connection.reopen()
+                return function(connection)
+        finally:
+            self._idle.append(connection)
+
+    # --- writing ------------------------------------------------------------------------------
+
+    async def on_writer(self, function: Callable[[Connection], T]) -> T:
+        return await self._loop.run_in_executor(self._writing, function, self._writer)
+
+    def begin(self, connection: Connection) -> int:
+        pg = cast(PgConnection, connection)
+        try:
+            if pg.is_cut:
+                pg.reopen()
+            pg.roll_back()
+            stamp = pg.begin_writing()
+        except psycopg.Error:
+            if not pg.is_cut:
+                pg.roll_back()
+                raise
+            # It was idle while the server restarted: nothing was begun.
+            pg.reopen()
+            stamp = pg.begin_writing()
+        self._changes_before = pg.total_changes
+        return stamp
+
+    def commit(self, connection: Connection, stamp: int) -> None:
+        pg = cast(PgConnection, connection)
+        if pg.total_changes == self._changes_before:
+            pg.roll_back()
+            return
+        pg.note(stamp, self.replica)
+        try:
+            pg.commit()
+        except psycopg.Error:
+            if not pg.is_cut:
+                raise
+            outcome = self._outcome_of(pg.xid)
+            log.warning("commit_unanswered", outcome=outcome)
+            if outcome == "aborted":
+                raise
+            if outcome != "committed":
+                raise OutcomeUnknown(
+                    "The database server was lost while it committed: whether the call took place "
+                    "is not known. Read what it would have changed, or send it again with the same "
+                    "idempotency key"
+                ) from None
+
+    def _outcome_of(self, xid: str | None) -> str:
+        """Whether the transaction was `committed` or `aborted`, else `unknown`."""
+        until = time.monotonic() + LOOKUP_SECONDS
+        while time.monotonic() < until:
+            with suppress(psycopg.OperationalError):
+                connection = self._connect()
+                try:
+                    [status] = connection.execute(_OUTCOME, (xid,)).fetchone()
+                except psycopg.DataError:
+                    # The server never heard of it: it is another one, without the transaction.
+                    return "unknown"
+                finally:
+                    connection.close()
+                if status in ("committed", "aborted"):
+                    return str(status)
+            time.sleep(LOOKUP_PAUSE)
+        return "unknown"
+
+    def roll_back(self, connection: Connection) -> None:
+        cast(PgConnection, connection).roll_back()
+
+    def is_cut(self, connection: Connection) -> bool:
+        return cast(PgConnection, connection).is_cut
+
+    def is_lost(self) -> bool:
+        return False
+
+    def wrote(self) -> None:
+        pass
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "kind": "postgresql",
+            "server": f"{self._version // 10_000}.{self._version % 10_000}",
+            "replica": self.replica,
+        }
+
+
+_OUTCOME = "SELECT pg_xact_status(CAST(CAST(? AS TEXT) AS XID8))"
+
+
+def _snapshot(function: ReadFunction[T], count: Count | None, connection: Connection) -> T:
+    pg = cast(PgConnection, connection)
+    pg.begin_reading()
+    try:
+        if count is None:
+            return function(pg)
+        with metered(pg, count):
+            return function(pg)
+    finally:
+        with suppress(psycopg.Error):
+            pg.roll_back()
