@@ -31,10 +31,7 @@ def _of_postgresql() -> dict[str, str]:
     """Each statement that differs on PostgreSQL, by the text for SQLite."""
     suffix = "_postgresql"
     names = [name for name in SQL.available_queries if name.endswith(suffix)]
-    return {
-        getattr(SQL, name.removesuffix(suffix)).sql: getattr(SQL, name).sql
-        for name in names
-    }
+    return {getattr(SQL, name.removesuffix(suffix)).sql: getattr(SQL, name).sql for name in names}
 
 
 POSTGRESQL = _of_postgresql()

@@ -35,7 +35,9 @@ UNANSWERED_MAX = 512
 """Statements sent before their answers are collected, so that neither side waits with full buffers."""
 
 _CHANGES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
-_RETURNS = re.compile(r"\s*(--[^\n]*\s+)*(SELECT|WITH|VALUES|SHOW|LISTEN)\b|.*\bRETURNING\b", re.I | re.S)
+_RETURNS = re.compile(
+    r"\s*(--[^\n]*\s+)*(SELECT|WITH|VALUES|SHOW|LISTEN)\b|.*\bRETURNING\b", re.I | re.S
+)
 _WHOLE = re.compile(rb"-?\d+")
 
 _OK, _TUPLES, _ERROR = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.FATAL_ERROR
@@ -58,7 +60,17 @@ def _bytes(value: bytes) -> bytes:
     return bytes.fromhex(value[2:].decode())
 
 
-DECODERS = {16: _bool, 17: _bytes, 20: int, 21: int, 23: int, 26: int, 700: float, 701: float, 1700: _numeric}
+DECODERS = {
+    16: _bool,
+    17: _bytes,
+    20: int,
+    21: int,
+    23: int,
+    26: int,
+    700: float,
+    701: float,
+    1700: _numeric,
+}
 """How values are read, by the type's OID; others are texts."""
 
 
@@ -204,7 +216,9 @@ class PgConnection:
             step(self)
             return
         prepared = self._statements.get(sql) or self._prepare(sql)
-        values = parameters if prepared.names is None else [parameters[name] for name in prepared.names]
+        values = (
+            parameters if prepared.names is None else [parameters[name] for name in prepared.names]
+        )
         self._send(prepared, values, cursor)
         if prepared.returns or not self.in_transaction:
             self.settle()
@@ -342,7 +356,9 @@ class PgConnection:
         pg = self._pg
         unsent = pg.flush()
         while pg.is_busy() or unsent:
-            self._poll.modify(pg.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
+            self._poll.modify(
+                pg.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN
+            )
             left = until - time.monotonic()
             if left <= 0 or not self._poll.poll(left * 1000):
                 raise ServerSilent(f"no answer for {self._seconds:g} seconds")
