@@ -1,8 +1,4 @@
-"""The schema that the migrations make, and which migrations a database has had (design §3).
-
-Migrations are identified by name and content, never by number: merging branches renumbered some, so
-a number may have meant several migrations.
-"""
+"""The schema that the migrations make, and which migrations a database has had (design §3)."""
 
 import hashlib
 import re
@@ -14,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 import orjson
+
+from server.store.migration_file import MigrationFile, in_folder
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
@@ -38,18 +36,8 @@ WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
-    """One file of `migrations/`. Its number is its position in the order, its name identifies
-    it."""
-
-    number: int
-    name: str
-    sql: str
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of its text, in hex."""
-        return hashlib.sha256(self.sql.encode()).hexdigest()
+class Migration(MigrationFile):
+    """One file of `migrations/`."""
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Run its statements, in the caller's transaction."""
@@ -86,10 +74,7 @@ class SchemaDamaged(ValueError):
 
 def migrations(folder: Path | None = None) -> list[Migration]:
     """Every migration of this release, in the order in which they run."""
-    return [
-        Migration(int(file.stem.split("_")[0]), file.stem.split("_", 1)[1], file.read_text())
-        for file in sorted((folder or MIGRATIONS).glob("[0-9]*.sql"))
-    ]
+    return in_folder(Migration, folder or MIGRATIONS)
 
 
 def elements(connection: sqlite3.Connection) -> Elements:

@@ -1,0 +1,1 @@
+"""Tests of what only a store on PostgreSQL needs."""
