@@ -33,6 +33,15 @@ class ServeOptions:
         Path | None,
         typer.Option(help="The SQLite file, created if absent. CACP_DB; data/cacp.db by default."),
     ] = None
+    database_url: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            metavar="URL",
+            help="A PostgreSQL database for any number of replicas, in place of the file. "
+            "CACP_DATABASE_URL, which keeps a password out of the list of processes.",
+        ),
+    ] = None
     agent_id: Annotated[
         str | None,
         typer.Option(help="The node's agent id (AID). CACP_AGENT_ID; derived from --repo."),
@@ -80,6 +89,7 @@ def serve(
       cacp serve --db team.db --port 9000 --role backend --language python
       CACP_MESH_TOKEN=… cacp serve --port 8081 --peer http://127.0.0.1:8080
       CACP_BOOTSTRAP_KEY_FILE=key cacp serve --host 0.0.0.0
+      cacp serve --database postgresql://user@host/cacp --repo backend-api
     """
     from server.settings import load
 

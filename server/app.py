@@ -46,6 +46,7 @@ from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store.database import Database
+from server.store.location import DatabaseUrl, Location
 from server.store.stamps import Stamps
 from server.store.storage import Prepared
 from server.util.log_once import RateLimitedLog
@@ -107,7 +108,8 @@ class _Parts:
         self.mismatches = MismatchAudit(database)
         self.notices = RateLimitedLog()
         self.admission = Admission(
-            Authenticator(settings, database.read, secret, self.discovery.known_holder),
+            Authenticator(settings, secret, self.discovery.known_holder),
+            database.read,
             RateLimit(settings.requests_per_minute),
             self.notices,
             mesh.heard_from,
@@ -174,7 +176,9 @@ class _Parts:
                 closing.push_async_callback(close)
             await closing.enter_async_context(running(self.services()))
             settings = self.settings
-            log.info("ready", url=settings.url, agent=settings.agent, db=settings.db.name)
+            log.info(
+                "ready", url=settings.url, agent=settings.agent, db=_name_of(settings.location)
+            )
             yield {"stopping": self.stopping}
         log.info("stopped")
 
@@ -206,6 +210,10 @@ class _Parts:
         node_metrics.count_mail(metrics, self.push_worker, database)
         node_metrics.count_peers(metrics, self.mesh, database, self.node)
         node_metrics.count_mesh(metrics, self.mesh, self.discovery, database, self.node)
+
+
+def _name_of(location: Location) -> str:
+    return location.shown if isinstance(location, DatabaseUrl) else location.name
 
 
 def make_dispatcher(

@@ -23,7 +23,9 @@ from server.store import (
     handoffs,
     mailboxes,
 )
+from server.store.connection import Connection
 from server.store.database import Database
+from server.store.sqlite.storage import SqliteStorage
 from server.util.loops import Loops
 from server.workers.content_audit import ContentAudit
 from server.workers.push_worker import PushWorker
@@ -34,18 +36,19 @@ def count_storage(metrics: Metrics, database: Database) -> None:
     gauge("cacp_commits_total", "Group commits", lambda: database.commits)
     gauge("cacp_writes_total", "Writes that are on disk", lambda: database.writes)
     gauge("cacp_waiting_writes", "Writes that wait", lambda: database.waiting)
-    gauge("cacp_wal_bytes", "Size of the write-ahead log", lambda: database.log_bytes)
-    metrics.family(
+    if isinstance(database.storage, SqliteStorage):
+        gauge("cacp_wal_bytes", "Size of the write-ahead log", database.storage.log_size)
+    metrics.stored_family(
         "cacp_equivocations",
         "Contradictory statements that a node signed, of which evidence is kept",
         "node",
-        lambda: await database.read(equivocations.counts),
+        equivocations.counts,
     )
-    metrics.family(
+    metrics.stored_family(
         "cacp_alarms",
         "Alarms about content, which /health shows, by reason",
         "reason",
-        lambda: await database.read(alarms.counts),
+        alarms.counts,
     )
 
 
@@ -103,31 +106,31 @@ def count_callers(
 
 
 def count_attention(metrics: Metrics, database: Database) -> None:
-    metrics.family(
+    metrics.stored_family(
         "cacp_attention_open",
         "What waits for agents and humans, by kind",
         "kind",
-        lambda: await database.read(attention.open_counts),
+        attention.open_counts,
     )
 
 
 def count_mail(metrics: Metrics, push_worker: PushWorker, database: Database) -> None:
     """Pushes, dead letters and handoffs."""
-    metrics.family(
+    metrics.stored_family(
         "cacp_mail_dead_letters",
         "Recipients that a message did not reach, by its status with them",
         "status",
-        lambda: await database.read(mailboxes.count_dead),
+        mailboxes.count_dead,
     )
     for name, help, counted in (
         ("taken", "Pushes of messages that were accepted", push_worker.taken),
         ("failed", "Pushes of messages that failed", push_worker.failed),
     ):
         metrics.family(f"cacp_mail_pushes_{name}_total", help, "channel", partial(dict, counted))
-    metrics.gauge(
+    metrics.stored_gauge(
         "cacp_workq_manual",
         "Handoffs whose ownership at workq must be moved by hand",
-        lambda: await database.read(handoffs.manual_count),
+        handoffs.manual_count,
     )
 
 
@@ -141,8 +144,8 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
     def of_comparisons(value: Callable[[Comparison], float]) -> Callable[[], dict[str, float]]:
         return lambda: status.of_comparisons(value)
 
-    def conflicts() -> dict[str, float]:
-        by_origin = await database.read(changes.conflicts_by_origin)
+    def conflicts(db: Connection) -> dict[str, float]:
+        by_origin = changes.conflicts_by_origin(db)
         return status.of_senders(lambda sender: by_origin.get(sender.agent_id, 0))
 
     def overruled() -> dict[str, float]:
@@ -153,13 +156,10 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
 
     for name, help, values in (
         ("up", "1 when the peer answers", of_senders(lambda sender: sender.failures == 0)),
-        ("backlog", "Entities that wait for the peer", status.backlogs),
         ("undelivered", "Of these, entities that it refused", of_senders(_undelivered)),
-        ("lag_seconds", "How long the oldest of them has waited", status.lags),
         ("sent_total", "Entities that it confirmed", of_senders(lambda sender: sender.delivered)),
         ("retries_total", "Deliveries that failed", of_senders(lambda sender: sender.retries)),
         ("digest_rounds_total", "Comparisons", of_comparisons(lambda each: each.rounds)),
-        ("conflicts_total", "Conflicts in what it sent", conflicts),
         ("overruled_total", "Statements of it that its signer had no right to make", overruled),
         ("deleted_refused_total", "What it sent of projects deleted here", deleted_refused),
         (
@@ -170,6 +170,12 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
         ("clock_ahead_seconds", "How far its clock is ahead of the time", status.clocks_ahead),
     ):
         metrics.family(f"cacp_peer_{name}", help, "peer", values)
+    for name, help, stored in (
+        ("backlog", "Entities that wait for the peer", status.backlogs),
+        ("lag_seconds", "How long the oldest of them has waited", status.lags),
+        ("conflicts_total", "Conflicts in what it sent", conflicts),
+    ):
+        metrics.stored_family(f"cacp_peer_{name}", help, "peer", stored)
 
 
 def _undelivered(sender: Sender) -> int:
@@ -181,10 +187,10 @@ def count_mesh(
 ) -> None:
     """Deferred messages, copies of files, clocks, and the ADP exchange."""
     gauge, fetcher = metrics.gauge, mesh.files
-    gauge(
+    metrics.stored_gauge(
         "cacp_deferred_messages",
         "Messages of peers that wait until they are due, or for what they follow on",
-        lambda: await database.read(deferred.count),
+        deferred.count,
     )
     gauge(
         "cacp_deferred_dropped_total",
@@ -193,10 +199,10 @@ def count_mesh(
     )
     gauge("cacp_files_fetched_total", "Files fetched from other nodes", lambda: fetcher.fetched)
     gauge("cacp_files_not_fetched_total", "Files that no node gave", lambda: fetcher.failed)
-    gauge(
+    metrics.stored_gauge(
         "cacp_file_copies_bytes",
         "Bytes of copies of other nodes' files",
-        lambda: await database.read(files.copied_bytes),
+        files.copied_bytes,
     )
     gauge(
         "cacp_clock_correction_seconds",

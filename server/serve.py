@@ -7,7 +7,6 @@ import io
 import logging
 import signal
 import socket
-import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -25,16 +24,16 @@ from server.app import make_app
 from server.auth import operator_key
 from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.auth.key_file import UnusableKeyFile
-from server.domain.errors import Refusal
+from server.domain.errors import Refusal, Unavailable
 from server.http.connections import Connections, affordable
 from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
 from server.store.connection import Connection
-from server.store.sqlite.connection import connect, unavailable
+from server.store.location import DatabaseUrl
+from server.store.opening import connect, prepare, storage_at
 from server.store.sqlite.file_lock import ListenAddress, lock
 from server.store.sqlite.file_lock import announce as announce_address
-from server.store.sqlite.migrate import prepare
 from server.util.log_once import RateLimitedLog
 
 log = structlog.get_logger()
@@ -46,6 +45,9 @@ REMEDIES = {
     "storage_corrupt": "restore it from a backup: `cacp doctor` says more",
     "storage_failed": "check that its folder exists and is writable",
 }
+"""What to do about an SQLite file that can't be used."""
+
+LOCKED = "storage_locked"
 
 SWITCH_SECONDS = 0.0005
 """How long a thread may hold the interpreter while another waits. A write changes threads several
@@ -62,13 +64,11 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
     listening = listen_on(settings.host, settings.port)
     settings = settings.model_copy(update={"port": listening[0].getsockname()[1]})
     try:
-        locked = lock(settings.db)
-        prepared = prepare(settings.db, settings.durability)
-        with closing(connect(settings.db)) as db:
-            secret = _credentials(db, settings)
+        locked = _locked(settings)
+        prepared = prepare(settings.location, settings.durability)
+        secret = _credentials(settings)
     except Refusal as refusal:
-        reason = str(refusal.data["reason"])
-        raise ValueError(f"Can't use the database {settings.db}: {REMEDIES[reason]}") from None
+        raise ValueError(_unusable(settings, refusal)) from None
     if locked is not None:
         announce_address(locked, ListenAddress(settings.host, settings.port))
     announce(settings)
@@ -153,26 +153,50 @@ def listen_on(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def _credentials(db: Connection, settings: Settings) -> bytes:
+def _locked(settings: Settings) -> int | None:
+    """Lock the node's file, or the file beside which a replica keeps what is its own; several
+    replicas may share that. Raises Unavailable."""
+    try:
+        return lock(settings.db)
+    except Unavailable as refusal:
+        if isinstance(settings.location, DatabaseUrl) and refusal.data["reason"] == LOCKED:
+            return None
+        raise
+
+
+def _unusable(settings: Settings, refusal: Refusal) -> str:
+    location = settings.location
+    if isinstance(location, DatabaseUrl):
+        return f"Can't use the database {location.shown}: {refusal.message}"
+    return f"Can't use the database {location}: {REMEDIES[str(refusal.data['reason'])]}"
+
+
+def _credentials(settings: Settings) -> bytes:
     """Register the bootstrap key and the operator's, and check that an exposed node has a key of an
     agent. Returns the node's secret."""
-    db.execute("BEGIN IMMEDIATE")
+    storage = storage_at(settings.location)
     try:
-        register_key_file(db, settings, time.time_ns() // 1000)
-        secret = tokens.node_secret(db)
-        check_exposed(settings, keys.any_active(db))
-        note_operator_key = _operator_key(db, settings.db)
-        db.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise unavailable(error) from error
+        with closing(connect(settings.location)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            register_key_file(db, settings, time.time_ns() // 1000)
+            secret = tokens.node_secret(db)
+            check_exposed(settings, keys.any_active(db))
+            shared = isinstance(settings.location, DatabaseUrl)
+            note_operator_key = _operator_key(db, settings.db, shared=shared)
+            db.execute("COMMIT")
+    except storage.errors as error:
+        raise storage.unavailable(error) from error
     note_operator_key()
     return secret
 
 
-def _operator_key(db: Connection, database: Path) -> Callable[[], None]:
+def _operator_key(db: Connection, database: Path, *, shared: bool) -> Callable[[], None]:
     """Make the operator key file if it is absent. Without a usable file the node runs without an
-    operator. Returns what logs the outcome, for after the commit."""
+    operator; replicas keep the one that they have. Returns what logs the outcome, for after the
+    commit."""
     name = operator_key.path_beside(database).name
+    if shared and keys.has_operator(db):
+        return lambda: None
     try:
         outcome = operator_key.ensure(db, database)
     except UnusableKeyFile as problem:

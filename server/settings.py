@@ -33,6 +33,7 @@ from server.domain.agents import identity
 from server.domain.bans import TrustedBans
 from server.domain.endpoints import check_endpoint, is_loopback
 from server.domain.errors import Refusal
+from server.store.location import DATABASE_SCHEMES, DatabaseUrl, Location
 
 MEBIBYTE = 1024 * 1024
 TOKEN_MIN = 24
@@ -53,6 +54,12 @@ class Settings(BaseSettings):
     db: Path = Field(
         Path("data/cacp.db"),
         description="The SQLite file; it and its folder are created if missing",
+    )
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="A PostgreSQL database in place of the SQLite file, such as "
+        "postgresql://user@host/cacp: any number of replicas may run on it. `db` then only names "
+        "the node's files beside it, such as the operator's key",
     )
     agent_id: str = Field(
         "", max_length=200, description="This node's agent id (AID); made from repo by default"
@@ -282,6 +289,14 @@ class Settings(BaseSettings):
             )
         return value
 
+    @field_validator("database_url")
+    @classmethod
+    def _check_database(cls, value: SecretStr) -> SecretStr:
+        url = value.get_secret_value()
+        if url and urlsplit(url).scheme not in DATABASE_SCHEMES:
+            raise ValueError("should be a URL such as postgresql://user@host:5432/cacp")
+        return value
+
     @field_validator("public_url")
     @classmethod
     def _check_url(cls, value: str) -> str:
@@ -375,6 +390,12 @@ class Settings(BaseSettings):
         """
         host = urlsplit(self.public_url).hostname or ""
         return self.loopback and (not self.public_url or is_loopback(host))
+
+    @property
+    def location(self) -> Location:
+        """Where the node's database is."""
+        url = self.database_url.get_secret_value()
+        return DatabaseUrl(url) if url else self.db
 
     @property
     def mesh_tokens(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 import jwt
 
@@ -16,8 +16,6 @@ from server.domain.errors import Forbidden, InvalidInput, Unauthenticated
 from server.settings import Settings
 from server.store import bans, keys, mail_outbox, mesh, peers, tokens
 from server.store.connection import Connection
-
-T = TypeVar("T")
 
 AUDIENCE = "cacp"
 _ALGORITHM = "HS256"
@@ -66,25 +64,17 @@ class Caller:
         return self.trust == "verified" and self.projects is None
 
 
-class Read(Protocol):
-    """Runs a read on a connection in the calling thread (`Database.read`)."""
-
-    def __call__(self, function: Callable[[Connection], T], /) -> T: ...
-
-
 class Authenticator:
     """Authenticates each request. Keys are looked up each time, so a revoked key fails at once."""
 
     def __init__(
         self,
         settings: Settings,
-        read: Read,
         secret: bytes,
         known: Callable[[str], str | None] = lambda hashed: None,
     ) -> None:
         """`known` returns the agent that was granted the key with a hash
         (`server.discovery.known_agents`)."""
-        self._read = read
         self._known = known
         self._secret = secret
         self._own = Caller(settings.agent, settings.repo, "verified", "local")
@@ -95,7 +85,12 @@ class Authenticator:
         self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
 
     def identify(
-        self, headers: Mapping[bytes, bytes], client_host: str | None, *, registers: bool = False
+        self,
+        db: Connection,
+        headers: Mapping[bytes, bytes],
+        client_host: str | None,
+        *,
+        registers: bool = False,
     ) -> Caller:
         """The caller of a request with these headers (lower-case names) from this address.
 
@@ -105,29 +100,35 @@ class Authenticator:
         """
         authorization = headers.get(b"authorization")
         if authorization is None:
-            caller = self._without_key(headers, client_host, registers)
+            caller = self._without_key(db, headers, client_host, registers)
         else:
-            caller = self._with_key(authorization, headers)
-        return self._placed(caller, headers, client_host)
+            caller = self._with_key(db, authorization, headers)
+        return self._placed(db, caller, headers, client_host)
 
     def identify_by_hash(
-        self, hashed: str, headers: Mapping[bytes, bytes], client_host: str | None
+        self, db: Connection, hashed: str, headers: Mapping[bytes, bytes], client_host: str | None
     ) -> Caller:
         """The caller of a request whose sender has shown the key with this hash before, when its
         session began. Raises as `identify`."""
-        operator = self._read(lambda db: keys.is_operators(db, hashed))
-        return self._placed(self._of_key(hashed, operator, headers), headers, client_host)
+        operator = keys.is_operators(db, hashed)
+        return self._placed(db, self._of_key(db, hashed, operator, headers), headers, client_host)
 
     def _placed(
-        self, caller: Caller, headers: Mapping[bytes, bytes], client_host: str | None
+        self,
+        db: Connection,
+        caller: Caller,
+        headers: Mapping[bytes, bytes],
+        client_host: str | None,
     ) -> Caller:
         """The caller with what the rest of its request says of it."""
         if _is_on_this_machine(headers, client_host):
             caller = replace(caller, on_this_machine=True)
         token = headers.get(b"x-project-token")
-        return caller if token is None else self._narrowed(caller, token)
+        return caller if token is None else self._narrowed(db, caller, token)
 
-    def _with_key(self, authorization: bytes, headers: Mapping[bytes, bytes]) -> Caller:
+    def _with_key(
+        self, db: Connection, authorization: bytes, headers: Mapping[bytes, bytes]
+    ) -> Caller:
         match = _BEARER.fullmatch(authorization)
         if match is None:
             raise Unauthenticated(
@@ -135,17 +136,18 @@ class Authenticator:
                 reason="malformed_key",
             )
         hashed = keys.hash_of(match[1])
-        operator = match[1].startswith(keys.OPERATOR_PREFIX.encode()) and self._read(
-            lambda db: keys.is_operators(db, hashed)
-        )
-        return self._of_key(hashed, operator, headers)
+        is_operator_key = match[1].startswith(keys.OPERATOR_PREFIX.encode())
+        operator = is_operator_key and keys.is_operators(db, hashed)
+        return self._of_key(db, hashed, operator, headers)
 
-    def _of_key(self, hashed: str, operator: bool, headers: Mapping[bytes, bytes]) -> Caller:
+    def _of_key(
+        self, db: Connection, hashed: str, operator: bool, headers: Mapping[bytes, bytes]
+    ) -> Caller:
         """The holder of the key with this hash. `operator`: it is the operator's."""
-        holder = self._operator if operator else self._holder(hashed)
+        holder = self._operator if operator else self._holder(db, hashed)
         if holder is None:
             raise Unauthenticated(f"This key is unknown here: {_SEND_KEY}", reason="unknown_key")
-        self._read(lambda db: bans.check(db, self._trusted_bans, holder.agent_id))
+        bans.check(db, self._trusted_bans, holder.agent_id)
         if holder.revoked_at is not None:
             raise Unauthenticated(f"This key is revoked: {_SEND_KEY}", reason="revoked_key")
         if self._allowed_hosts and not _names(headers.get(b"host"), self._allowed_hosts):
@@ -160,7 +162,7 @@ class Authenticator:
                 reason="agent_mismatch",
                 agentId=holder.agent_id,
             )
-        trust: Trust = "visitor" if self._is_visitor(holder) else holder.trust
+        trust: Trust = "visitor" if self._is_visitor(db, holder) else holder.trust
         return Caller(
             holder.agent_id,
             holder.repo,
@@ -171,25 +173,29 @@ class Authenticator:
             operator=operator,
         )
 
-    def _is_visitor(self, holder: keys.Holder) -> bool:
+    def _is_visitor(self, db: Connection, holder: keys.Holder) -> bool:
         """Whether another node is the home node of the holder of a key of this node
         (`server.methods.sync.agent_homes`)."""
         if holder.trust != "verified":
             return False
         address = identity(holder.agent_id)
-        home = self._read(lambda db: mail_outbox.speaker(db, address))
+        home = mail_outbox.speaker(db, address)
         return home is not None and not same_agent(home, self._own.agent_id)
 
-    def _holder(self, hashed: str) -> keys.Holder | None:
+    def _holder(self, db: Connection, hashed: str) -> keys.Holder | None:
         """The holder of an agent's or a peer's key, or of one that was granted by ADP."""
-        holder = self._read(lambda db: keys.holder(db, hashed))
+        holder = keys.holder(db, hashed)
         if holder is not None:
             return holder
         agent_id = self._known(hashed)
         return None if agent_id is None else keys.Holder(agent_id, "", "known", None)
 
     def _without_key(
-        self, headers: Mapping[bytes, bytes], client_host: str | None, registers: bool
+        self,
+        db: Connection,
+        headers: Mapping[bytes, bytes],
+        client_host: str | None,
+        registers: bool,
     ) -> Caller:
         claimed = headers.get(b"x-agent-id")
         local = self._is_local and client_host is not None and _is_loopback(client_host)
@@ -198,7 +204,7 @@ class Authenticator:
         self._refuse_disguised(headers, frozenset() if local else self._allowed_hosts)
         agent_id = self._own.agent_id if claimed is None else _agent_id(claimed)
         if not same_agent(agent_id, self._own.agent_id):
-            return self._peer(agent_id, new=local and registers)
+            return self._peer(db, agent_id, new=local and registers)
         if not local:
             raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
         return self._own
@@ -228,11 +234,11 @@ class Authenticator:
                 header=header.decode("latin-1"),
             )
 
-    def _peer(self, agent_id: str, *, new: bool) -> Caller:
+    def _peer(self, db: Connection, agent_id: str, *, new: bool) -> Caller:
         """A foreign peer without a key, whose X-Agent-ID is trusted (design §6). It may be `new`
         when it registers."""
-        peer = self._read(lambda db: peers.find(db, agent_id))
-        keyed = self._read(lambda db: mesh.is_known_by_key(db, agent_id, self._own.agent_id))
+        peer = peers.find(db, agent_id)
+        keyed = mesh.is_known_by_key(db, agent_id, self._own.agent_id)
         if keyed or (peer is not None and peer.trust != "unkeyed"):
             raise Unauthenticated(
                 f"{agent_id} must call with its key: {_SEND_KEY}", reason="key_required"
@@ -240,7 +246,7 @@ class Authenticator:
         try:
             check_canonical(agent_id, "X-Agent-ID")
             if peer is None and new:
-                check_unlike(agent_id, [self._own.agent_id, *self._read(mesh.known_agents)])
+                check_unlike(agent_id, [self._own.agent_id, *mesh.known_agents(db)])
         except (InvalidInput, Forbidden) as refusal:
             raise Unauthenticated(refusal.message, **refusal.data) from None
         if peer is None and not new:
@@ -254,11 +260,11 @@ class Authenticator:
                 f"(CACP_TRUST_UNKEYED_PEERS): {_SEND_KEY}",
                 reason="unkeyed_peers_off",
             )
-        self._read(lambda db: bans.check(db, self._trusted_bans, agent_id))
+        bans.check(db, self._trusted_bans, agent_id)
         repo = peer.repo_name if peer is not None else None
         return Caller(agent_id, repo or "", "unkeyed", "peer")
 
-    def _narrowed(self, caller: Caller, token: bytes) -> Caller:
+    def _narrowed(self, db: Connection, caller: Caller, token: bytes) -> Caller:
         """The caller, limited to the project of its token (CACP 2.0, Headers)."""
         try:
             claims = jwt.decode(
@@ -279,7 +285,7 @@ class Authenticator:
                 "`cacp tokens create` makes one",
                 reason="invalid_token",
             ) from None
-        if not self._read(lambda db: tokens.is_active(db, claims["jti"])):
+        if not tokens.is_active(db, claims["jti"]):
             raise Unauthenticated(
                 "The project token is revoked; `cacp tokens create` makes a new one",
                 reason="revoked_token",

@@ -46,7 +46,7 @@ def replace(db: Connection, database: Path) -> None:
     UnusableKeyFile."""
     path, key = path_beside(database), keys.new_operator_key()
     try:
-        key_file.replace(path, key, owner_like=database)
+        key_file.replace(path, key, owner_like=_owned_like(database))
     except OSError as error:
         raise UnusableKeyFile(f"{TITLE} {path} can't be written: {error.strerror}") from None
     # Where the file system keeps no modes the file is open to others, and its key not accepted.
@@ -57,10 +57,16 @@ def replace(db: Connection, database: Path) -> None:
 def read(database: Path) -> str:
     """The key in the file of `database`. Raises UnusableKeyFile."""
     path = path_beside(database)
-    key = key_file.read(path, TITLE, closed_to=key_file.PRIVATE, owner_like=database)
+    key = key_file.read(path, TITLE, closed_to=key_file.PRIVATE, owner_like=_owned_like(database))
     if not key.startswith(keys.OPERATOR_PREFIX):
         raise UnusableKeyFile(
             f"{TITLE} {path} holds another key than an operator's, which begins with "
             f"{keys.OPERATOR_PREFIX}; `cacp keys operator --rotate` replaces it"
         )
     return key
+
+
+def _owned_like(database: Path) -> Path:
+    """What belongs to the owner of the database: its file, or its folder where replicas have it
+    elsewhere."""
+    return database if database.exists() else database.resolve().parent

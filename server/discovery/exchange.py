@@ -60,13 +60,13 @@ class AgentRegistry:
         agents = await self._database.read_wide(agents_found)
         shown = agents[request.offset :][: request.limit]
         return ListingPage(
-            results=[listing for agent in shown if (listing := self.find(agent)) is not None],
+            results=[listing for agent in shown if (listing := await self.find(agent)) is not None],
             total=len(agents),
             limit=request.limit,
             offset=request.offset,
         )
 
-    def find(self, agent_id: str) -> Listing | None:
+    async def find(self, agent_id: str) -> Listing | None:
         """The listing of an agent, whatever version its id names; None when it is not listed."""
         if identity(agent_id) == self._own.registrar:
             return _listing(self._own)
@@ -140,7 +140,7 @@ def routes(state: AppState, listed: AgentRegistry) -> list[Route]:
 
     async def agent(state: AppState, request: Request, caller: Caller) -> Response:
         agent_id = request.path_params["aid"]
-        listing = listed.find(agent_id)
+        listing = await listed.find(agent_id)
         if listing is None:
             return json_response({"detail": f"There is no agent {agent_id[:NAME_MAX]}"}, 404)
         return json_response(to_wire(listing))

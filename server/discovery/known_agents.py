@@ -24,13 +24,13 @@ from peers.client import HttpClient
 from peers.errors import CallError, PeerRefused
 from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
 from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
-from server.auth.authenticator import Read
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import place
 from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
 from server.http.rate_limit import RateLimit
 from server.settings import Settings
 from server.store import keys, mesh
+from server.store.connection import Read
 
 Search = Callable[[SearchRequest], Awaitable[list[Listing]]]
 
@@ -92,7 +92,7 @@ class Handshake:
         Raises Forbidden, InvalidInput, Unauthenticated, RateLimited for too many requests from one
         address or concurrently, and `peers.adp.ExchangeError` when the exchange can't be asked.
         """
-        self._check(params.agent_id, client)
+        await self._check(params.agent_id, client)
         self._under_way += 1
         try:
             await self._prove(params)
@@ -102,7 +102,7 @@ class Handshake:
         key = self._grants.grant(params.agent_id, time.monotonic())
         return KnownGrant(key=key, expires_in=GRANT_SECONDS)
 
-    def _check(self, agent_id: str, client: str) -> None:
+    async def _check(self, agent_id: str, client: str) -> None:
         if not self._settings.known_agents:
             raise Forbidden(
                 "This node does not accept agents without a key (CACP_KNOWN_AGENTS)",
@@ -112,10 +112,10 @@ class Handshake:
         if self._under_way >= AT_ONCE:
             raise RateLimited("Too many agents are being looked up; try again in 5 s", retryAfter=5)
         own = same_agent(agent_id, self._settings.agent)
-        if own or self._read(lambda db: keys.is_keyed(db, agent_id)):
+        if own or await self._read(lambda db: keys.is_keyed(db, agent_id)):
             raise Forbidden(f"{agent_id} must call with its key", reason="key_needed")
         check_canonical(agent_id, "agentId")
-        check_unlike(agent_id, [self._settings.agent, *self._read(mesh.known_agents)])
+        check_unlike(agent_id, [self._settings.agent, *await self._read(mesh.known_agents)])
 
     async def _prove(self, params: KnownParams) -> None:
         endpoint = await self._endpoint(params.agent_id)

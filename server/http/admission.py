@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from starlette.types import Scope
 
 from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import Forbidden, InvalidRequest, Unauthenticated
 from server.http.rate_limit import RateLimit
+from server.store.connection import Read, ReadFunction
 from server.util.log_once import RateLimitedLog
 
 ONCE_ONLY = (b"authorization", b"host", b"x-agent-id", b"x-project-token", b"idempotency-key")
@@ -24,6 +26,7 @@ class Admission:
     def __init__(
         self,
         identity: Authenticator,
+        read: Read,
         limits: RateLimit,
         notices: RateLimitedLog,
         on_contact: Callable[[str], None] = lambda agent_id: None,
@@ -32,13 +35,16 @@ class Admission:
         """`on_agent_mismatch` gets the caller, the agent that it named, its address, and the
         refusal."""
         self._identity = identity
+        self._read = read
         self._limits = limits
         self._peer_limits = limits.times(PEER_RATE_FACTOR)
         self._notices = notices
         self._on_contact = on_contact
         self._on_agent_mismatch = on_agent_mismatch
 
-    def enter(self, scope: Scope, *, registers: bool = False) -> tuple[dict[bytes, bytes], Caller]:
+    async def enter(
+        self, scope: Scope, *, registers: bool = False
+    ) -> tuple[dict[bytes, bytes], Caller]:
         """The request's headers and its caller. A caller that `registers` may be unknown.
 
         Raises Unauthenticated, Forbidden, RateLimited, or InvalidRequest for a header given twice.
@@ -48,30 +54,32 @@ class Admission:
         if len(headers) != len(raw):
             _check_twice(raw)
         address = address_of(scope)
-        caller = self._admitted(
-            lambda: self._identity.identify(headers, address, registers=registers), headers, address
+        identify = partial(
+            self._identity.identify, headers=headers, client_host=address, registers=registers
         )
+        caller = await self._admitted(identify, headers, address)
         return headers, caller
 
-    def enter_with_key(self, scope: Scope, key: bytes) -> Caller:
+    async def enter_with_key(self, scope: Scope, key: bytes) -> Caller:
         """The caller of a request that gives its key elsewhere than in its headers. Raises as
         `enter`."""
-        return self.enter({**scope, "headers": _with_key(scope["headers"], key)})[1]
+        return (await self.enter({**scope, "headers": _with_key(scope["headers"], key)}))[1]
 
-    def enter_by_hash(self, scope: Scope, hashed: str) -> Caller:
+    async def enter_by_hash(self, scope: Scope, hashed: str) -> Caller:
         """The caller of a request in a session that began with the key of this hash. Raises as
         `enter`."""
         headers, address = dict(scope["headers"]), address_of(scope)
-        return self._admitted(
-            lambda: self._identity.identify_by_hash(hashed, headers, address), headers, address
+        identify = partial(
+            self._identity.identify_by_hash, hashed=hashed, headers=headers, client_host=address
         )
+        return await self._admitted(identify, headers, address)
 
-    def _admitted(
-        self, identify: Callable[[], Caller], headers: dict[bytes, bytes], address: str | None
+    async def _admitted(
+        self, identify: ReadFunction[Caller], headers: dict[bytes, bytes], address: str | None
     ) -> Caller:
         """The caller, counted against its rate limit."""
         try:
-            caller = identify()
+            caller = await self._read(identify)
         except Unauthenticated as refusal:
             self._limits.check(f"address {address}", time.monotonic())
             reason = refusal.data["reason"]
@@ -92,17 +100,28 @@ class Admission:
             self._on_contact(caller.agent_id)
         return caller
 
-    def recheck_access(self, scope: Scope, caller: Caller) -> None:
+    async def recheck_access(self, scope: Scope, caller: Caller) -> None:
         """Raise Unauthenticated or Forbidden when an admitted caller would no longer be admitted,
         or with other rights."""
-        now = self._identity.identify(dict(scope["headers"]), address_of(scope))
+        headers, address = dict(scope["headers"]), address_of(scope)
+        now = await self._read(
+            partial(self._identity.identify, headers=headers, client_host=address)
+        )
         # A peer without a key names its repo itself, perhaps with the call just made.
         _check_same(replace(now, repo=caller.repo), caller)
 
-    def recheck_by_hash(self, scope: Scope, hashed: str, caller: Caller) -> None:
+    async def recheck_by_hash(self, scope: Scope, hashed: str, caller: Caller) -> None:
         """The same for a caller in a session that began with the key of this hash."""
         headers, address = dict(scope["headers"]), address_of(scope)
-        _check_same(self._identity.identify_by_hash(hashed, headers, address), caller)
+        now = await self._read(
+            partial(
+                self._identity.identify_by_hash,
+                hashed=hashed,
+                headers=headers,
+                client_host=address,
+            )
+        )
+        _check_same(now, caller)
 
     def check_stranger(self, scope: Scope) -> None:
         """Enforce the rate limit of an address for a request without credentials. Raises

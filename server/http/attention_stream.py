@@ -9,7 +9,7 @@ import hashlib
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -74,7 +74,7 @@ async def stream(
     epoch: str,
     state: AttentionState,
     known: str | None,
-    recheck_access: Callable[[], None],
+    recheck_access: Callable[[], Awaitable[None]],
     stopping: anyio.Event,
 ) -> AsyncIterator[ServerSentEvent]:
     """The changes of the caller's list since `state`; at once the whole list for a reader that
@@ -84,15 +84,15 @@ async def stream(
     caller may no longer read.
     """
     if known is not None and known != state.digest:
-        recheck_access()
+        await recheck_access()
         yield await _event(session, epoch, state, state.waiting.values(), restarted=True)
     looked_at = time.monotonic()
     while not stopping.is_set():
         next_commit = session.database.next_commit
-        recheck_access()
+        await recheck_access()
         # Mail expires without a change, so a stream looks now and then.
         is_due = time.monotonic() - looked_at >= CHECK_SECONDS
-        if not is_due and not session.read(partial(_concerns, state=state)):
+        if not is_due and not await session.read(partial(_concerns, state=state)):
             await first(next_commit, stopping, seconds=CHECK_SECONDS)
             continue
         before, looked_at = state, time.monotonic()
@@ -100,7 +100,7 @@ async def stream(
         opened = [entry for id, entry in state.waiting.items() if id not in before.waiting]
         closed = [id for id in before.waiting if id not in state.waiting]
         if opened or closed:
-            recheck_access()
+            await recheck_access()
             yield await _event(session, epoch, state, opened, closed=closed)
         await first(stopping, seconds=PAUSE_SECONDS)
 

@@ -1,7 +1,7 @@
 """GET /events: every change as a server-sent event, resumable (design §3, §6)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -93,7 +93,7 @@ async def stream(
     epoch: str,
     after: int,
     filter: Filter,
-    recheck_access: Callable[[], None],
+    recheck_access: Callable[[], Awaitable[None]],
     stopping: anyio.Event,
 ) -> AsyncIterator[ServerSentEvent]:
     """The changes after `after` that pass the filter, then each new one once it is committed.
@@ -103,13 +103,13 @@ async def stream(
     """
     while not stopping.is_set():
         next_commit = database.next_commit
-        recheck_access()
+        await recheck_access()
         page = await database.read(partial(changes.after, seq=after, limit=PAGE))
         for change in page:
             after = change.seq
-            if filter.takes(change) and _may_be_shown(database, change):
+            if filter.takes(change) and await _may_be_shown(database, change):
                 # A slow reader's key may have been revoked since the last change.
-                recheck_access()
+                await recheck_access()
                 yield event(change, epoch)
         if len(page) < PAGE:
             await first(next_commit, stopping, seconds=CHECK_SECONDS)
@@ -118,7 +118,7 @@ async def stream(
             await asyncio.sleep(0)
 
 
-def _may_be_shown(database: Database, change: Change) -> bool:
+async def _may_be_shown(database: Database, change: Change) -> bool:
     return change.entity != MESSAGE or await database.read(
         partial(messages.is_open_to_humans, message_id=change.entity_id)
     )

@@ -1,7 +1,6 @@
 """The node's health, found by reading from and writing to its database (design §6)."""
 
 import asyncio
-import shutil
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -20,7 +19,6 @@ PROBE_SECONDS = 5.0
 """A write this recent makes a probe unnecessary."""
 PROBE_PATIENCE = 2.0
 """How long a health check waits for its probe; a locked database delays writes for longer."""
-LOW_DISK = 100 * 1024 * 1024
 
 Level = Literal["healthy", "degraded", "unhealthy"]
 
@@ -92,11 +90,9 @@ class HealthCheck:
     def _standing(self, db: Connection) -> Health:
         """The health of a node that reads and writes."""
         database = self._database
-        try:
-            free = shutil.disk_usage(database.path.parent).free
-        except OSError:
-            return Health("unhealthy", "storage_missing")
-        if free < LOW_DISK:
+        if (why := database.storage.broken()) is not None:
+            return Health("unhealthy", why)
+        if database.storage.is_short():
             return Health("degraded", "disk_low")
         alarmed = alarms.every(db)
         for alarm in alarmed:

@@ -7,7 +7,7 @@ cursor of `acp/inbox`. A reader with Last-Event-ID gets at once what was sent af
 lost.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -35,7 +35,7 @@ async def begin(session: CallSession, last_event_id: str | None) -> str:
 
     Raises Forbidden while the session channel is off, and InvalidHeader for a malformed event id.
     """
-    address, after = session.read(partial(_start, last=last_event_id))
+    address, after = await session.read(partial(_start, last=last_event_id))
     if after is not None:
         await session.write(
             lambda ctx: pushes.release(ctx.db, address, HOLDER, after, iso(ctx.now))
@@ -44,7 +44,10 @@ async def begin(session: CallSession, last_event_id: str | None) -> str:
 
 
 async def stream(
-    session: CallSession, address: str, recheck_access: Callable[[], None], stopping: anyio.Event
+    session: CallSession,
+    address: str,
+    recheck_access: Callable[[], Awaitable[None]],
+    stopping: anyio.Event,
 ) -> AsyncIterator[ServerSentEvent]:
     """The mail that is due to an agent's sessions, then each message once it is due.
 
@@ -52,18 +55,18 @@ async def stream(
     caller may no longer read.
     """
     target = PushTarget("session", address)
-    epoch = session.read(lambda ctx: changes.epoch(ctx.db))
+    epoch = await session.read(lambda ctx: changes.epoch(ctx.db))
     while not stopping.is_set():
         next_commit = session.database.next_commit
-        recheck_access()
+        await recheck_access()
         now = session.database.now()
-        due = session.read(lambda ctx: pushes.next_due_to(ctx.db, target))
+        due = await session.read(lambda ctx: pushes.next_due_to(ctx.db, target))
         if due is None or due > now:
             wait = CHECK_SECONDS if due is None else (due - now) / 1_000_000
             await first(next_commit, stopping, seconds=min(wait, CHECK_SECONDS))
             continue
         for due_push, envelope in await session.write(partial(_lease, address=address)):
-            recheck_access()
+            await recheck_access()
             yield event(due_push, envelope, epoch)
 
 

@@ -147,7 +147,7 @@ def guarded(
     """
 
     async def handle(request: Request) -> Response:
-        _, caller = state.admission.enter(request.scope, registers=registers)
+        _, caller = await state.admission.enter(request.scope, registers=registers)
         check_trust(caller.trust, wanted, is_own=caller.is_own_agent)
         if not by_project:
             check_unrestricted(caller.projects)
@@ -207,7 +207,7 @@ async def _health(state: AppState, request: Request) -> Response:
         "status": health.status,
         "agentId": state.settings.agent,
         "repo": state.settings.repo,
-        "peerCount": _peer_count(state) if health.status != "unhealthy" else 0,
+        "peerCount": await _peer_count(state) if health.status != "unhealthy" else 0,
         "version": agent_card.VERSION,
         "mail": state.node.acp.capabilities,
     }
@@ -273,7 +273,7 @@ def _logged(state: AppState, request: Request) -> Iterator[None]:
 
 
 async def _metrics(state: AppState, request: Request, caller: Caller) -> Response:
-    return Response(state.metrics.text(), media_type=metrics.CONTENT_TYPE)
+    return Response(await state.metrics.text(state.database.read), media_type=metrics.CONTENT_TYPE)
 
 
 async def _events(state: AppState, request: Request, caller: Caller) -> Response:
@@ -289,12 +289,12 @@ async def _events(state: AppState, request: Request, caller: Caller) -> Response
     elif request.query_params.get("kind") == event_stream.ATTENTION:
         session = CallSession(state.database, caller, state.node, "/events", asyncio.Event())
         known = attention_stream.last_state(last, state.epoch)
-        begun = await attention_stream.begin(session, _project(state, request, caller))
+        begun = await attention_stream.begin(session, await _project(state, request, caller))
         source = attention_stream.stream(
             session, state.epoch, begun, known, recheck_access, stopping
         )
     else:
-        chosen, after = _changes(state, request, caller, last)
+        chosen, after = await _changes(state, request, caller, last)
         source = event_stream.stream(
             state.database, state.epoch, after, chosen, recheck_access, stopping
         )
@@ -335,18 +335,18 @@ def _check_streams(state: AppState, caller: Caller) -> None:
             )
 
 
-def _changes(
+async def _changes(
     state: AppState, request: Request, caller: Caller, last: str | None
 ) -> tuple[Filter, int]:
     """The filter that the query asks for, and the seq of the change to continue after."""
     kinds = event_stream.kinds_of(request.query_params.get("kind"), caller)
-    chosen = Filter(_project(state, request, caller), kinds, caller)
+    chosen = Filter(await _project(state, request, caller), kinds, caller)
     return chosen, event_stream.start_of(
         last, state.epoch, await state.database.read(changes.newest)
     )
 
 
-def _project(state: AppState, request: Request, caller: Caller) -> str | None:
+async def _project(state: AppState, request: Request, caller: Caller) -> str | None:
     """The project that the query names, which the caller may read. Raises NotFound."""
     project = request.query_params.get("project")
     if project is not None:
@@ -369,7 +369,7 @@ async def no_route(request: Request, error: Exception) -> Response:
     return json_response(body, error.status_code, dict(error.headers or {}))
 
 
-def _peer_count(state: AppState) -> int:
+async def _peer_count(state: AppState) -> int:
     try:
         return await state.database.read(peers.count)
     except Refusal:

@@ -40,7 +40,7 @@ class RpcEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            headers, caller = self._admission.enter(scope)
+            headers, caller = await self._admission.enter(scope)
             if not is_json(headers.get(b"content-type")):
                 await respond(send, 415, UNSUPPORTED)
                 return

@@ -65,7 +65,7 @@ class McpEndpoint(Service):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            headers, caller = self._admission.enter(scope)
+            headers, caller = await self._admission.enter(scope)
             body = await read_body(receive, headers, self._body_limit)
             _check(headers, body)
             manager = await self._served()

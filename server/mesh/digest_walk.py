@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import get_args
 
@@ -52,8 +53,8 @@ class DigestWalk:
                 peer_digest = await self._ask(batch, heard_time)
                 if peer_digest.behind:
                     return None
-                below += self._prefixes_below(batch, peer_digest)
-                differing |= self._entities_at(batch, peer_digest)
+                below += await self._prefixes_below(batch, peer_digest)
+                differing |= await self._entities_at(batch, peer_digest)
             if level == 0:
                 self.sums_are_equal = not below
             prefixes = below
@@ -77,12 +78,12 @@ class DigestWalk:
         heard_time(Reading(sent, peer_digest.time, received))
         return peer_digest
 
-    def _prefixes_below(self, prefixes: list[str], peer_digest: DigestResult) -> list[str]:
+    async def _prefixes_below(self, prefixes: list[str], peer_digest: DigestResult) -> list[str]:
         """The prefixes, one digit longer, whose sums differ."""
         asked = [prefix for prefix in prefixes if len(prefix) < digest.DEPTH]
         own_sums: dict[str, str] = {}
         for prefix in asked:
-            own_sums |= await self._database.read(lambda db, p=prefix: digests.sums_below(db, p))  # type: ignore[misc]
+            own_sums |= await self._database.read(partial(digests.sums_below, prefix=prefix))
         peer_sums = {
             prefix: sum
             for prefix, sum in peer_digest.sums.items()
@@ -90,14 +91,14 @@ class DigestWalk:
         }
         return digest.differing(own_sums, peer_sums)
 
-    def _entities_at(self, prefixes: list[str], peer_digest: DigestResult) -> dict[Name, Pair]:
+    async def _entities_at(
+        self, prefixes: list[str], peer_digest: DigestResult
+    ) -> dict[Name, Pair]:
         """The entities at places of full depth that differ."""
         own_leaves: dict[Name, str] = {}
         for place in prefixes:
             if len(place) == digest.DEPTH:
-                own_leaves |= await self._database.read(
-                    lambda db, p=place: digests.leaves_at(db, p)
-                )  # type: ignore[misc]
+                own_leaves |= await self._database.read(partial(digests.leaves_at, place=place))
         lacking = digest.lacking(own_leaves, peer_digest.leaves)
         # The peer is about to hear of the deletion; nothing of such a project is taken from it.
         deleted = await self._database.read(

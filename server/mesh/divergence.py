@@ -31,7 +31,7 @@ class Divergence:
         deferred here don't count: they differ until they are merged."""
         unequal = self._unequal.note(differing)
         if not unequal:
-            if not differing and await self._database.read(alarms.counts).get("content_differs"):
+            if not differing and "content_differs" in await self._database.read(alarms.counts):
                 await self._database.write(self._end)
             return
         stuck = await self._database.read(partial(_not_deferred, names=unequal))

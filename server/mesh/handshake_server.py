@@ -55,7 +55,7 @@ class HandshakeServer:
         """Begin a handshake. Raises Unauthenticated for an unknown secret, Forbidden, RateLimited,
         and Conflict for an agent that is registered with another key."""
         caller = hello.introduction
-        secret = self._secret(hello)
+        secret = await self._secret(hello)
         check_introduction(self._node, caller)
         await self._database.read(lambda db: check_welcome(db, self._node, caller))
         self._forget_old()
@@ -105,7 +105,7 @@ class HandshakeServer:
         await self._database.write(enter_both)
         return Confirmed(status="registered", agent_id=self._node.agent_id)
 
-    def _secret(self, hello: Hello) -> str:
+    async def _secret(self, hello: Hello) -> str:
         nonce = hello.introduction.nonce
         for token in self._tokens:
             if secrets.compare_digest(

@@ -85,7 +85,7 @@ class MailSender:
                 if name.entity != "directory"
             ]
             while owed:
-                batch, owed = self._first(owed)
+                batch, owed = await self._first(owed)
                 await self._say(batch)
         except CallError:
             self._confirmed_stamp = 0
@@ -104,7 +104,7 @@ class MailSender:
             await self._take("acp/sync/agents", {"listed": directory.model_dump()})
         self._confirmed_stamp = kept.stamp
 
-    def _first(self, owed: list[OutboxEntry]) -> tuple[list[OutboxEntry], list[OutboxEntry]]:
+    async def _first(self, owed: list[OutboxEntry]) -> tuple[list[OutboxEntry], list[OutboxEntry]]:
         """The first rows, up to about BATCH_BYTES, and the rest."""
 
         def read(db: Connection) -> int:

@@ -116,17 +116,13 @@ class PeerStatus:
             if tasks.comparison is not None
         }
 
-    def backlogs(self) -> dict[str, float]:
+    def backlogs(self, db: Connection) -> dict[str, float]:
         """How many entities wait for each peer."""
-        return await self._database.read(
-            lambda db: self.of_senders(partial(_backlog, cache(partial(self._waiting, db))))
-        )
+        return self.of_senders(partial(_backlog, cache(partial(self._waiting, db))))
 
-    def lags(self) -> dict[str, float]:
+    def lags(self, db: Connection) -> dict[str, float]:
         """For how many seconds the oldest entity has waited for each peer."""
-        return await self._database.read(
-            lambda db: self.of_senders(partial(self._lag, cache(partial(self._since, db))))
-        )
+        return self.of_senders(partial(self._lag, cache(partial(self._since, db))))
 
     def clock_correction(self) -> float:
         """Seconds that are added to the machine's clock."""

@@ -47,9 +47,9 @@ class SendProgress:
         self._database = database
         self._saved: dict[str, SavedProgress] = {}
 
-    def begin(self, sender: Sender) -> None:
+    async def begin(self, sender: Sender) -> None:
         """Restore what a sender's peer had not taken."""
-        entities = await self._database.read(undelivered.every).get(sender.agent_id, {})
+        entities = (await self._database.read(undelivered.every)).get(sender.agent_id, {})
         sender.restore(entities)
         self._saved[sender.agent_id] = SavedProgress(sender.cursor, entities)
 

@@ -142,7 +142,7 @@ class Supervisor(Service):
 
     async def _oversee(self) -> Turns:
         while True:
-            if self._session.read(bans.is_due):
+            if await self._session.read(bans.is_due):
                 await self._session.write(bans.enforce)
             failed = await self._match_peers()
             mesh_peers = [
@@ -161,7 +161,7 @@ class Supervisor(Service):
     async def _keep_directory(self) -> Turns:
         """Keep the directory of the agents whose home is this node up to date."""
         while True:
-            if self._session.read(agent_homes.is_stale):
+            if await self._session.read(agent_homes.is_stale):
                 await self._session.write(agent_homes.publish)
             yield None
             await asyncio.sleep(OVERSEE_SECONDS)
@@ -192,7 +192,7 @@ class Supervisor(Service):
     async def _match_peer(self, peer: Peer) -> None:
         tasks = self._peers.get(peer.agent_id)
         if tasks is None:
-            self._add(peer).start()
+            (await self._add(peer)).start()
             return
         if _address_of(tasks.peer) == _address_of(peer):
             if tasks.peer.retries != peer.retries:
@@ -204,11 +204,11 @@ class Supervisor(Service):
         await self._progress.keep(self._senders())
         await self._remove(peer.agent_id)
         cursor = max(tasks.sender.cursor, peer.cursor)
-        self._add(peer._replace(cursor=cursor)).start()
+        (await self._add(peer._replace(cursor=cursor))).start()
 
-    def _add(self, peer: Peer) -> PeerTasks:
+    async def _add(self, peer: Peer) -> PeerTasks:
         tasks = PeerTasks(self._shared, peer)
-        self._progress.begin(tasks.sender)
+        await self._progress.begin(tasks.sender)
         self._peers[peer.agent_id] = tasks
         if tasks.mesh_channel is not None:
             self._mesh_channels[identity(peer.agent_id)] = tasks.mesh_channel

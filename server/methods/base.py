@@ -2,7 +2,7 @@
 project."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
@@ -41,8 +41,8 @@ PROJECT_DELETED = "project_deleted"
 """The reason of refusals that concern a deleted project; peers know it too."""
 
 
-def _unchecked() -> None:
-    return
+async def unchecked() -> None:
+    """The access of a call of the node itself, which nobody takes away."""
 
 
 @dataclass(slots=True)
@@ -135,11 +135,11 @@ class CallSession:
     """Set when the node stops: waiting calls answer at once."""
     fetch: Fetch | None = None
     """None for the node's own sessions, which fetch no files."""
-    recheck_access: Callable[[], None] = field(default=_unchecked, repr=False)
+    recheck_access: Callable[[], Awaitable[None]] = field(default=unchecked, repr=False)
     """Raises Unauthenticated or Forbidden when the caller has lost access. A method calls it after
     waiting, before it reads what it shows; the dispatcher calls it again before the answer."""
 
-    def read(self, function: Callable[[Context], T]) -> T:
+    async def read(self, function: Callable[[Context], T]) -> T:
         """Run a read of a few rows. Its context's stamp is the current time."""
         return await self.database.read(partial(self._reading, function))
 

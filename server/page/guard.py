@@ -20,7 +20,7 @@ from server.page.live import LivePages
 from server.page.rendering import render
 from server.page.sessions import PageSessions
 from server.page.viewer import Viewer
-from server.store.database import WIDE_READERS
+from server.store.storage import WIDE_READERS
 
 SIGN_IN = "/ui/sign-in"
 _MAY_SIGN_IN = frozenset({"no_credentials", "forwarded"})

@@ -124,9 +124,9 @@ class LivePages(Service):
         after a while without, in which its viewer may have lost the right to look. Ends when the
         node stops."""
         page = OpenPage(agent, interest)
-        self._enter(page)
+        await self._enter(page)
         try:
-            if self._has_changed(interest, after):
+            if await self._has_changed(interest, after):
                 page.changed.set()
             while not stopping.is_set():
                 await first(page.changed, stopping, seconds=CHECK_SECONDS)
@@ -139,14 +139,14 @@ class LivePages(Service):
         finally:
             self._open.discard(page)
 
-    def _enter(self, page: OpenPage) -> None:
+    async def _enter(self, page: OpenPage) -> None:
         if not self._open:
             # Nobody has listened: what came before is the page's own to ask for.
             self._seq = await self._database.read(changes.newest)
         self._open.add(page)
         self._opened.set()
 
-    def _has_changed(self, interest: Interest, after: int) -> bool:
+    async def _has_changed(self, interest: Interest, after: int) -> bool:
         page = await self._database.read(partial(changes.after, seq=after, limit=PAGE))
         return len(page) == PAGE or any(map(partial(_concerns, interest), page))
 

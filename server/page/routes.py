@@ -174,7 +174,7 @@ def _events(parts: PageParts) -> Callable[[Request], Awaitable[Response]]:
             async with aclosing(parts.live.follow(agent, interest, after, stopping)) as seqs:
                 async for seq in seqs:
                     try:
-                        parts.sessions.recheck(request, viewer)
+                        await parts.sessions.recheck(request, viewer)
                     except Refusal as refusal:
                         # The page reconnects, gets the refusal, and shows it.
                         log.info("page_stream_ended", reason=refusal.data["reason"])

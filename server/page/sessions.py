@@ -70,18 +70,18 @@ class PageSessions:
             viewer = await self._in_session(request)
             if viewer is not None:
                 return viewer
-        return Viewer(self._admission.enter(request.scope)[1])
+        return Viewer((await self._admission.enter(request.scope))[1])
 
-    def recheck(self, request: Request, viewer: Viewer) -> None:
+    async def recheck(self, request: Request, viewer: Viewer) -> None:
         """Raises Unauthenticated or Forbidden for a viewer that would no longer be let in."""
         session_id = request.scope.get(_SCOPE)
         if session_id is None:
-            self._admission.recheck_access(request.scope, viewer.caller)
+            await self._admission.recheck_access(request.scope, viewer.caller)
             return
         session = await self._database.read(lambda db: page_sessions.by_id(db, session_id))
         if session is None or not page_session.is_live(session, self._database.now(), self._terms):
             raise Unauthenticated("You are signed out: sign in again", reason="session_ended")
-        self._admission.recheck_by_hash(request.scope, session.key_hash, viewer.caller)
+        await self._admission.recheck_by_hash(request.scope, session.key_hash, viewer.caller)
 
     async def form_of(self, request: Request, viewer: Viewer) -> dict[str, str]:
         """The fields of a form that comes from a page of this viewer's session. Raises Forbidden
@@ -109,7 +109,7 @@ class PageSessions:
         if session is None:
             return None
         try:
-            caller = self._admission.enter_by_hash(request.scope, session.key_hash)
+            caller = await self._admission.enter_by_hash(request.scope, session.key_hash)
         except (Unauthenticated, Forbidden) as refusal:
             if refusal.data["reason"] not in ("unknown_key", "revoked_key", "banned"):
                 raise
@@ -175,7 +175,7 @@ class PageSessions:
         """Begin a session with a key. Returns the `Set-Cookie`. Raises as `Admission.enter`."""
         self.cookies.check_origin(request)
         raw = key.strip().encode()
-        caller = self._admission.enter_with_key(request.scope, raw)
+        caller = await self._admission.enter_with_key(request.scope, raw)
         return await self._begin(request, keys.hash_of(raw), caller)
 
     async def sign_out(self, request: Request, viewer: Viewer, *, everywhere: bool) -> str:
@@ -195,7 +195,7 @@ class PageSessions:
     async def make_link(self, request: Request) -> OneTimeLink:
         """A code that begins a session with the key of this request, once and soon. Raises
         Forbidden for a caller without a key."""
-        headers, caller = self._admission.enter(request.scope)
+        headers, caller = await self._admission.enter(request.scope)
         if caller.via != "key":
             raise Forbidden(
                 "A one-time link signs in with the key that asks for it, and this call has none",
@@ -232,7 +232,7 @@ class PageSessions:
                 "`cacp open` makes a new one",
                 reason="unknown_link",
             )
-        caller = self._admission.enter_by_hash(request.scope, taken.key_hash)
+        caller = await self._admission.enter_by_hash(request.scope, taken.key_hash)
         if viewer is not None and not same_agent(viewer.caller.agent_id, caller.agent_id):
             raise Conflict(
                 f"This browser is signed in as {viewer.caller.agent_id}, and the link is for "

@@ -32,7 +32,7 @@ from server.domain.acp.handoff import HeldElsewhere
 from server.domain.agents import identity
 from server.domain.errors import Conflict, InvalidInput, Refusal, TooLarge, Unavailable
 from server.domain.invalid import invalid_input
-from server.methods.base import CallSession, Context, Fetch, Method
+from server.methods.base import CallSession, Context, Fetch, Method, unchecked
 from server.node import Node
 from server.rpc.answer_budget import UNCOUNTED, AnswerBudget, AnswerShare, Meter
 from server.rpc.error_codes import error_of, failed, invalid_request, refused, server_error
@@ -75,7 +75,7 @@ class RequestContext:
     share: AnswerShare | None = None
     """What the answer takes of the budget, if it is large. The caller of `Dispatcher.answer`
     releases it when the answer is sent."""
-    recheck_access: Callable[[], None] = lambda: None
+    recheck_access: Callable[[], Awaitable[None]] = unchecked
     """Raises Unauthenticated or Forbidden when the caller's access has ended or changed."""
 
 
@@ -336,7 +336,7 @@ class Dispatcher:
         self._check_room(context)
         result = await method.run(self._session(method, context), params)
         # It may have waited long, and the caller's key may be revoked by now.
-        context.recheck_access()
+        await context.recheck_access()
         if type(result) is bytes:
             self._share(context).add_unchecked(len(result))
         return result
@@ -369,7 +369,7 @@ class Dispatcher:
 
         result = await self._share(context).make(make)
         # It may have waited for room, or for the other members of its batch.
-        context.recheck_access()
+        await context.recheck_access()
         return result
 
     async def _write(self, method: Method, params: Any, context: RequestContext, given: Any) -> Any:

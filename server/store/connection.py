@@ -50,3 +50,9 @@ class Connection(Protocol):
 
 
 ReadFunction = Callable[[Connection], T]
+
+
+class Read(Protocol):
+    """Runs a read of a few rows (`server.store.database.Database.read`)."""
+
+    async def __call__(self, function: ReadFunction[T], /) -> T: ...

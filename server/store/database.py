@@ -15,8 +15,9 @@ from server.domain.errors import Unavailable
 from server.store import deferred
 from server.store.connection import ReadFunction
 from server.store.group_commit import GroupCommit, WriteFunction, WriteOutcome
+from server.store.location import Location
 from server.store.metered import Count
-from server.store.opening import Durability, Location, storage_at
+from server.store.opening import Durability, storage_at
 from server.store.stamps import Stamps
 from server.util.loops import Loops
 

@@ -48,7 +48,7 @@ ENTITIES = (
 
 
 @contextmanager
-def snapshot(path: Path) -> Iterator[Connection]:
+def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     """A consistent, read-only view of a node's file, whether or not the node runs."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:

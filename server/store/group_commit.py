@@ -82,16 +82,23 @@ class GroupCommit:
             return self._run_all(functions, connection)
         except OutcomeUnknown as unknown:
             return _all_refused(functions, unknown)
-        except (*storage.errors, _WroteAndFailed) as error:
-            refusal = self._cause(error)
-            try:
-                storage.roll_back(connection)
-            except storage.errors as failure:
-                return _all_refused(functions, storage.unavailable(failure))
-            if len(functions) == 1:
-                return [WriteOutcome(error=refusal)]
-            if storage.is_cut(connection):
-                return _all_refused(functions, refusal)
+        except _WroteAndFailed as failed:
+            return self._run_each(functions, connection, cast(Exception, failed.__cause__))
+        except storage.errors as error:
+            return self._run_each(functions, connection, storage.unavailable(error))
+
+    def _run_each(
+        self, functions: list[WriteFunction[Any]], connection: Connection, refusal: Exception
+    ) -> list[WriteOutcome]:
+        """Roll back a failed group, and run each of its functions alone. `refusal` is the outcome
+        of one that was alone already."""
+        storage = self._storage
+        try:
+            storage.roll_back(connection)
+        except storage.errors as failure:
+            return _all_refused(functions, storage.unavailable(failure))
+        if len(functions) == 1 or storage.is_cut(connection):
+            return _all_refused(functions, refusal)
         return [self.run([function], connection)[0] for function in functions]
 
     def _run_all(
@@ -129,15 +136,10 @@ class GroupCommit:
                 raise _WroteAndFailed from error
             return WriteOutcome(error=error)
 
-    def _cause(self, error: Exception) -> Exception:
-        if isinstance(error, self._storage.errors):
-            return self._storage.unavailable(error)
-        return cast(Exception, error.__cause__)
-
 
 def _missing() -> Unavailable:
     return Unavailable("The database is not at its path any more", reason="storage_missing")
 
 
-def _all_refused(functions: list[WriteFunction[Any]], why: Unavailable) -> list[WriteOutcome]:
+def _all_refused(functions: list[WriteFunction[Any]], why: Exception) -> list[WriteOutcome]:
     return [WriteOutcome(error=why) for _ in functions]

@@ -1,32 +1,11 @@
 """Opens a node's database, which is an SQLite file or is on a PostgreSQL server."""
 
-from pathlib import Path
-
 from server.store.connection import Connection
+from server.store.location import DatabaseUrl, Location
 from server.store.sqlite.connection import Durability
 from server.store.storage import Prepared, Storage
 
-__all__ = ["DatabaseUrl", "Durability", "Location", "connect", "prepare", "storage_at"]
-
-
-class DatabaseUrl(str):
-    """The URL of a database on a PostgreSQL server. Its password is not shown."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"DatabaseUrl({self.shown!r})"
-
-    @property
-    def shown(self) -> str:
-        """The URL without its password."""
-        from server.store.postgresql.url import without_password
-
-        return without_password(str(self))
-
-
-Location = Path | DatabaseUrl
-"""A node's file, or the URL of its database."""
+__all__ = ["Durability", "connect", "prepare", "storage_at"]
 
 
 def storage_at(location: Location, durability: Durability = "FULL") -> Storage:

@@ -12,6 +12,9 @@ from server.util.loops import Loops
 
 T = TypeVar("T")
 
+WIDE_READERS = 2
+"""Wide reads that run at the same time, at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -69,6 +72,12 @@ class Storage(Protocol):
 
     def is_lost(self) -> bool:
         """Whether what is written now would be lost with this process."""
+
+    def broken(self) -> str | None:
+        """Why the database is of no use, seen without a query; None while it may be."""
+
+    def is_short(self) -> bool:
+        """Whether its disk is nearly full, where this machine can see it."""
 
     def wrote(self) -> None:
         """Note that a group was run."""

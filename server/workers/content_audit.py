@@ -59,7 +59,7 @@ class ContentAudit(Service):
             self.rounds += 1
 
     async def _judge(self, names: list[Name], damaged: list[DamagedEntity]) -> None:
-        if not damaged and not self._has_alarms():
+        if not damaged and not await self._has_alarms():
             return
         suspects = {wrong.name for wrong in damaged}
         for name in names:
@@ -91,7 +91,7 @@ class ContentAudit(Service):
         if await self._database.read_wide(
             content_integrity.sums_are_right
         ) or await self._database.write(lambda to: content_integrity.sums_are_right(to.connection)):
-            if self._has_alarms():
+            if await self._has_alarms():
                 await self._end(SUMS)
             return
         await self._raise(SUMS, "The digests that nodes compare differ from those of the content")
@@ -112,11 +112,11 @@ class ContentAudit(Service):
                 f"The content of file {kept.file_id} in project {kept.project_id} does not match "
                 "its SHA-256, and is not served",
             )
-        elif self._has_alarms():
+        elif await self._has_alarms():
             await self._end(about)
 
-    def _has_alarms(self) -> bool:
-        return bool(await self._database.read(alarms.counts).get("content_corrupt"))
+    async def _has_alarms(self) -> bool:
+        return "content_corrupt" in await self._database.read(alarms.counts)
 
     async def _raise(self, about: str, detail: str, sound: str = "", damaged: str = "") -> None:
         advice = (

@@ -41,7 +41,7 @@ class MailSweeper(Service):
     async def _sweep(self) -> Exception | None:
         """Age what is due. Returns what failed for some messages."""
         problems: list[Exception | None] = []
-        next_expiry = self._session.read(lambda ctx: messages.next_expiry(ctx.db))
+        next_expiry = await self._session.read(lambda ctx: messages.next_expiry(ctx.db))
         if next_expiry is not None and stamp_of(next_expiry) <= self._session.database.clock.sure():
             problems.append(await self._age_all(retention.EXPIRE))
         if time.monotonic() >= self._retain_at:
@@ -58,7 +58,9 @@ class MailSweeper(Service):
         total = dead_total = 0
         before: list[str] = []
         problem: Exception | None = None
-        while problem is None and (page := self._session.read(lambda ctx: kind.find(ctx, PAGE))):
+        while problem is None and (
+            page := await self._session.read(lambda ctx: kind.find(ctx, PAGE))
+        ):
             if page == before:
                 problem = RuntimeError(f"{len(page)} messages stay due after being {kind.name}")
                 break

@@ -79,7 +79,7 @@ class PushWorker(Service):
         while True:
             next_commit = self._session.database.next_commit
             self._done.clear()
-            seconds = self._begin()
+            seconds = await self._begin()
             # A target that is not in flight has nothing due, so its last failure is over.
             self._failed = {
                 target: error for target, error in self._failed.items() if target in self._in_flight
@@ -87,26 +87,28 @@ class PushWorker(Service):
             yield grouped(self._failed.values())
             await first(next_commit, self._done, seconds=seconds)
 
-    def _begin(self) -> float:
+    async def _begin(self) -> float:
         """Start the pushes that are due. Returns the seconds until more are due."""
         now = self._session.database.now()
         seconds = LOOK_SECONDS
         for channel in self._transports:
-            for target in self._due(channel, now):
+            for target in await self._due(channel, now):
                 if target in self._in_flight:
                     continue
                 if len(self._in_flight) >= CONCURRENT_TARGETS:
                     return LOOK_SECONDS
                 name = f"cacp-push {channel}"
                 self._in_flight[target] = asyncio.create_task(self._serve(target), name=name)
-            due = self._session.read(partial(_next_due, channel=channel, now=now))
+            due = await self._session.read(partial(_next_due, channel=channel, now=now))
             if due is not None:
                 seconds = min(seconds, (due - now) / 1_000_000)
         return seconds
 
-    def _due(self, channel: Channel, now: int) -> list[PushTarget]:
+    async def _due(self, channel: Channel, now: int) -> list[PushTarget]:
         most = CONCURRENT_TARGETS + len(self._in_flight)
-        return self._session.read(lambda ctx: pushes.due_targets(ctx.db, channel, iso(now), most))
+        return await self._session.read(
+            lambda ctx: pushes.due_targets(ctx.db, channel, iso(now), most)
+        )
 
     async def _serve(self, target: PushTarget) -> None:
         try:

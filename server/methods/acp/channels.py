@@ -49,7 +49,7 @@ def unsubscribe(ctx: Context, params: UnsubscribeParams) -> dict[str, Any]:
 async def channels(session: CallSession, params: ChannelsParams) -> dict[str, Any]:
     """List the channels by which mail reaches the caller: the state of each, how many messages wait
     there, how many could not be pushed, and until when a failing channel is paused."""
-    return session.read(_channels)
+    return await session.read(_channels)
 
 
 def _subscribed(ctx: Context, url: str) -> dict[str, Any]:

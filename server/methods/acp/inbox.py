@@ -91,12 +91,12 @@ async def inbox(session: CallSession, params: InboxParams) -> dict[str, Any]:
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
-        page = session.read(lambda ctx: InboxPage(ctx, params))
+        page = await session.read(lambda ctx: InboxPage(ctx, params))
         left = until - time.monotonic()
         if page.letters or left <= 0 or session.stopping.is_set():
             break
         await _until_more(session, page, next_commit, until)
-        session.recheck_access()
+        await session.recheck_access()
     if page.has_new:
         try:
             shown = await session.write(partial(_shown, params=params))
@@ -104,7 +104,8 @@ async def inbox(session: CallSession, params: InboxParams) -> dict[str, Any]:
         except Unavailable:
             # The mail can be read though this can't be noted now; the next listing notes it.
             pass
-    return session.read(lambda ctx: page.result(ctx, params)) | {"acked": acked}
+    listed = await session.read(lambda ctx: page.result(ctx, params))
+    return listed | {"acked": acked}
 
 
 async def _until_more(
@@ -117,7 +118,8 @@ async def _until_more(
     while (left := until - time.monotonic()) > 0 and not session.stopping.is_set():
         await session.until(next_commit, left)
         next_commit = session.database.next_commit
-        if session.read(lambda ctx: mailboxes.box(ctx.db, page.address) or Mailbox()) != page.box:
+        box = await session.read(lambda ctx: mailboxes.box(ctx.db, page.address) or Mailbox())
+        if box != page.box:
             break
 
 

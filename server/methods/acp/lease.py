@@ -26,9 +26,9 @@ async def claim(session: CallSession, params: ClaimParams) -> dict[str, Any]:
     The messages in the answer are leased to this session and marked as delivered. They stay in the
     inbox.
     """
-    if session.read(partial(_is_due, params=params)):
+    if await session.read(partial(_is_due, params=params)):
         return await session.write(partial(_claimed, params=params))
-    return session.read(lambda ctx: _result(ctx, params, []))
+    return await session.read(lambda ctx: _result(ctx, params, []))
 
 
 def _is_due(ctx: Context, params: ClaimParams) -> bool:

@@ -69,15 +69,15 @@ async def _claim(session: CallSession, params: ClaimAttentionParams) -> dict[str
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
-        if session.read(lambda ctx: ClaimPage(ctx, params).has_news):
+        if await session.read(lambda ctx: ClaimPage(ctx, params).has_news):
             return await session.write(partial(_claimed, params=params))
         left = until - time.monotonic()
         if left <= 0 or session.stopping.is_set():
-            return session.read(lambda ctx: ClaimPage(ctx, params).result())
+            return await session.read(lambda ctx: ClaimPage(ctx, params).result())
         await session.until(next_commit, left)
         # Commits come in groups; one look is enough for many.
         await session.until(asyncio.Event(), min(PAUSE, left))
-        session.recheck_access()
+        await session.recheck_access()
 
 
 def _claimed(ctx: Context, params: ClaimAttentionParams) -> dict[str, Any]:

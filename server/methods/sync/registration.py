@@ -35,13 +35,13 @@ async def register(session: CallSession, params: AnnounceParams) -> dict[str, An
         "status": "registered",
         "agentId": session.node.agent_id,
         "repoName": session.node.repo,
-        "peerCount": session.read(lambda ctx: peers.count(ctx.db)),
+        "peerCount": await session.read(lambda ctx: peers.count(ctx.db)),
     }
 
 
 async def _enter(session: CallSession, params: AnnounceParams) -> None:
     """Check the caller before anything is asked of the endpoint that it names."""
-    session.read(lambda ctx: check_entry(ctx, params))
+    await session.read(lambda ctx: check_entry(ctx, params))
     await session.node.check_card(params.endpoint)
     await session.write(lambda ctx: enter(ctx, params))
 

@@ -1,10 +1,8 @@
 """Settings and health: what `cacp doctor` sees, as far as the node can check it itself."""
 
 import os
-import shutil
 import sqlite3
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from schemas.base import iso, present
@@ -68,14 +66,9 @@ def _loops(state: AppState) -> list[Json]:
 
 def _storage(state: AppState, db: Connection) -> Json:
     database = state.database
-    bytes_ = _or_none(lambda: database.path.stat().st_size)
-    free = _or_none(lambda: shutil.disk_usage(database.path.parent).free)
     storage = {
-        "bytes": bytes_,
-        "logBytes": database.log_bytes,
-        "freeBytes": free,
+        **database.storage.facts(),
         "fileCopiesBytes": files.copied_bytes(db),
-        "durability": database.durability,
         "commits": database.commits,
         "writes": database.writes,
         "failedWrites": database.failures,
@@ -83,14 +76,6 @@ def _storage(state: AppState, db: Connection) -> Json:
         "auditRounds": state.audit.rounds,
     }
     return present(storage)
-
-
-def _or_none(look: Callable[[], int]) -> int | None:
-    """What a look at the disk says; None where that fails, which the node's health tells."""
-    try:
-        return look()
-    except OSError:
-        return None
 
 
 def _clock(state: AppState) -> Json:

@@ -32,7 +32,7 @@ LOCK_MS = 5_000
 IDLE_MS = 5_000
 """How long a writer may hold the lock without a statement, such as when its process is stopped."""
 UNANSWERED_MAX = 512
-"""Statements sent before their answers are collected, so that neither side waits with full buffers."""
+"""Statements sent before their answers are collected: neither side waits with full buffers."""
 
 _CHANGES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
 _RETURNS = re.compile(
@@ -60,7 +60,7 @@ def _bytes(value: bytes) -> bytes:
     return bytes.fromhex(value[2:].decode())
 
 
-DECODERS = {
+DECODERS: dict[int, Callable[[bytes], Any]] = {
     16: _bool,
     17: _bytes,
     20: int,
@@ -124,7 +124,9 @@ class PgCursor:
         self._next = 0
         self._rows = []
         if result.status == _TUPLES:
-            decoders = [DECODERS.get(result.ftype(at), _text) for at in range(result.nfields)]
+            decoders: list[Callable[[bytes], Any]] = [
+                DECODERS.get(result.ftype(at), _text) for at in range(result.nfields)
+            ]
             value = result.get_value
             self._rows = [
                 tuple(
@@ -401,7 +403,7 @@ def conninfo(url: str) -> bytes:
     """The URL with what keeps a dead server from hanging a connection, where it does not say so
     itself. Raises psycopg.ProgrammingError for a URL that is none."""
     given = conninfo_to_dict(url)
-    kept = {
+    kept: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS,
         "keepalives_idle": 10,
         "keepalives_interval": 5,

@@ -177,6 +177,12 @@ class PgStorage:
     def is_lost(self) -> bool:
         return False
 
+    def broken(self) -> str | None:
+        return None
+
+    def is_short(self) -> bool:
+        return False
+
     def wrote(self) -> None:
         pass
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import aiosqlite
 
@@ -52,7 +52,8 @@ class WorkerConnection(aiosqlite.Connection):
         return super().__await__()
 
     async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        return cast(T, await self._execute(function, self._conn))  # type: ignore[no-untyped-call]
+        result: T = await self._execute(function, self._conn)  # type: ignore[no-untyped-call]
+        return result
 
 
 def unavailable(error: Exception) -> Unavailable:

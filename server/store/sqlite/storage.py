@@ -28,13 +28,15 @@ from server.store.sqlite.connection import (
     unavailable,
 )
 from server.store.sqlite.presence import Presence
+from server.store.storage import WIDE_READERS
 from server.util.loops import Loops, Turns, cancel
 
 T = TypeVar("T")
 
 WAL_CHECKPOINT = 8 * 1024 * 1024
 """Bytes of the write-ahead log from which on it is copied back into the database."""
-WIDE_READERS = 2
+
+LOW_DISK = 100 * 1024 * 1024
 
 log = structlog.get_logger()
 
@@ -111,12 +113,14 @@ class SqliteStorage:
     async def _on_wide(self, function: Callable[[sqlite3.Connection], T]) -> T:
         connection = await self._wide.get()
         try:
-            return await connection.run(function)
+            result: T = await connection.run(function)
+            return result
         finally:
             self._wide.put_nowait(connection)
 
     async def on_writer(self, function: Callable[[Connection], T]) -> T:
-        return await self._writer.run(function)
+        result: T = await self._writer.run(function)
+        return result
 
     def begin(self, connection: Connection) -> int:
         # A transaction that an interrupted group left open would fail every later one.
@@ -144,6 +148,16 @@ class SqliteStorage:
         self._said_lost = lost is not None
         return self._said_lost
 
+    def broken(self) -> str | None:
+        return None if self._free() is not None else "storage_missing"
+
+    def is_short(self) -> bool:
+        free = self._free()
+        return free is not None and free < LOW_DISK
+
+    def _free(self) -> int | None:
+        return _or_none(lambda: shutil.disk_usage(self.path.parent).free)
+
     def wrote(self) -> None:
         if self.log_bytes > WAL_CHECKPOINT:
             self._log_is_large.set()
@@ -158,11 +172,15 @@ class SqliteStorage:
         except OSError:
             return 0
 
+    def log_size(self) -> float:
+        """The same, as a metric."""
+        return self.log_bytes
+
     def facts(self) -> dict[str, Any]:
         return {
             "kind": "sqlite",
             "bytes": _or_none(lambda: self.path.stat().st_size),
-            "freeBytes": _or_none(lambda: shutil.disk_usage(self.path.parent).free),
+            "freeBytes": self._free(),
             "logBytes": self.log_bytes,
             "durability": self.durability,
         }

@@ -16,7 +16,7 @@ from server.page.routes import CountedPage
 from server.page.view import View
 from server.page.views import VIEWS
 from server.rpc.answer_budget import AnswerBudget
-from server.store.database import WIDE_READERS
+from server.store.storage import WIDE_READERS
 from tests.support.node import AGENT, Node, bearer
 from tests.support.waiting import PATIENCE
 
