@@ -17,12 +17,12 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 COLLECT := $(COMPILED) $(BIN)/pytest --collect-only -qq -p no:cacheprovider
 SPLIT := tests/server tests/cli
 
-.PHONY: help install serve mesh test coverage soak lint format bench screenshots conformance comply docs lock dist clean
+.PHONY: help install serve mesh test test-postgres coverage soak lint format bench screenshots conformance comply docs lock dist clean
 # A failed installation leaves no file that counts as done.
 .DELETE_ON_ERROR:
 
 help: ## Show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 install: $(VENV)/.installed ## Create .venv with the locked dependencies and the cacp command
 
@@ -33,6 +33,9 @@ test: $(VENV)/.installed-dev ## Run the tests (under five minutes)
 	@test -d tests/__pycache__ || { echo "Compiling the tests"; $(COLLECT) $(SPLIT) >/dev/null & \
 		$(COLLECT) $(SPLIT:%=--ignore=%) >/dev/null; wait; }
 	$(COMPILED) $(BIN)/pytest -n auto --dist worksteal -m "not soak" $(PYTEST_ARGS)
+
+test-postgres: ## Run them with nodes on PostgreSQL (CACP_TEST_DATABASE_URL, or a server of their own)
+	TEST_STORE=postgresql $(MAKE) --no-print-directory test
 
 coverage: $(VENV)/.installed-dev ## Measure coverage of the core; fail below the floor
 	rm -rf .cache/coverage

@@ -35,6 +35,8 @@ settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ
 settings.register_profile("soak", deadline=None)
 settings.load_profile("soak" if os.environ.get("TEST_PACE") == "real" else "suite")
 
+STORE = os.environ.get("TEST_STORE", "sqlite")
+"""The kind of database that nodes have in this run: sqlite or postgresql."""
 
 HAS = {
     "root": os.geteuid() == 0,
@@ -44,10 +46,13 @@ HAS = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what this machine can't show; a skipped test is one that should have run. Long
-    tests come first."""
+    """Leave out what this machine can't show, and what is about the other store; a skipped test is
+    one that should have run. Long tests come first."""
     lacking = [
-        item for item in items if any(not HAS[mark.args[0]] for mark in item.iter_markers("needs"))
+        item
+        for item in items
+        if any(not HAS[mark.args[0]] for mark in item.iter_markers("needs"))
+        or (STORE == "postgresql" and item.get_closest_marker("sqlite"))
     ]
     if lacking:
         config.hook.pytest_deselected(items=lacking)
