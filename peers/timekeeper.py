@@ -29,7 +29,8 @@ def _machine() -> int:
     return time.time_ns() // 1000
 
 
-def _steady() -> int:
+def steady() -> int:
+    """A clock that counts evenly from any start, in microseconds, also while the machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     # Where there is a boot clock, it counts on while the machine sleeps.
     return (time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)) // 1000
@@ -40,7 +41,7 @@ class Timekeeper:
     counts evenly from any start."""
 
     def __init__(
-        self, machine: Callable[[], int] = _machine, steady: Callable[[], int] = _steady
+        self, machine: Callable[[], int] = _machine, steady: Callable[[], int] = steady
     ) -> None:
         self._machine = machine
         self._steady = steady
@@ -61,6 +62,12 @@ class Timekeeper:
         self.sends = True
         """Whether what this clock stamps may be sent: the node waits until the clock `is_settled`,
         and restamps what it stamped wrongly before."""
+
+    def go_by(self, machine: Callable[[], int]) -> None:
+        """Go by another clock than this machine's, such as one that several replicas share."""
+        self._machine = machine
+        self._own = machine() - self._steady()
+        self._jumped_at = None
 
     def now(self) -> int:
         """The time as far as the node can tell."""

@@ -14,11 +14,12 @@ from server.domain.clocks import Trouble
 from server.domain.errors import Unavailable
 from server.store import deferred
 from server.store.connection import ReadFunction
-from server.store.group_commit import GroupCommit, WriteFunction, WriteOutcome
+from server.store.group_commit import GroupCommit, Transaction, WriteFunction, WriteOutcome
 from server.store.location import Location
 from server.store.metered import Count
 from server.store.opening import Durability, storage_at
 from server.store.stamps import Stamps
+from server.util.duty import acting_for
 from server.util.loops import Loops
 
 T = TypeVar("T")
@@ -83,6 +84,9 @@ class Database:
             await self.storage.open(self._loops, self._news)
         except self.storage.errors as error:
             raise self.storage.unavailable(error) from error
+        if self.storage.shared is not None:
+            # Replicas go by one clock, whatever the clocks of their machines say.
+            self.clock.go_by(self.storage.shared.now)
         self._writing = asyncio.create_task(self._write_loop(), name="cacp-writer")
         self._writing.add_done_callback(self._refuse_waiting)
 
@@ -131,9 +135,21 @@ class Database:
                 "Too many writes are queued; retry in a few seconds", reason="overloaded"
             )
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append((function, future))
+        self._waiting.append((self._fenced(function), future))
         self._wake.set()
         return await future
+
+    def _fenced(self, function: WriteFunction[T]) -> WriteFunction[T]:
+        """What a task writes in the name of a duty is written only while that is still held."""
+        duty, shared = acting_for(), self.storage.shared
+        if duty is None or shared is None:
+            return function
+
+        def fenced(transaction: Transaction) -> T:
+            shared.verify(transaction.connection, duty)
+            return function(transaction)
+
+        return fenced
 
     def now(self) -> int:
         """The node's time, corrected: microseconds since 1970."""

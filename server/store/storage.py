@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from server.domain.errors import Unavailable
 from server.store.connection import Connection, ReadFunction
 from server.store.metered import Count
+from server.util.duty import HeldDuty
 from server.util.loops import Loops
 
 T = TypeVar("T")
@@ -31,11 +32,33 @@ class OutcomeUnknown(Unavailable):
     reason = "outcome_unknown"
 
 
+class Shared(Protocol):
+    """What replicas have that share a database: what each of them tells the others goes past the
+    lock of those who write."""
+
+    replica: str
+    """This process, among the replicas."""
+
+    def now(self) -> int:
+        """The time of the database server: microseconds since 1970."""
+
+    async def aside(self, function: Callable[[Connection], T]) -> T:
+        """Run a function on a connection of its own, where each statement is a transaction; it may
+        be run twice. Raises Unavailable, within some seconds."""
+
+    def verify(self, connection: Connection, duty: HeldDuty) -> None:
+        """In a transaction that writes: raise Unavailable unless this replica still has the duty,
+        which it then keeps until the transaction has ended."""
+
+
 class Storage(Protocol):
     """A kind of database. Its writer is one connection on one thread."""
 
     errors: tuple[type[Exception], ...]
     """What its driver raises."""
+
+    shared: Shared | None
+    """None for a database that one process has alone."""
 
     def unavailable(self, error: Exception) -> Unavailable:
         """The refusal for a driver's error, with a reason for programs."""

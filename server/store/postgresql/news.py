@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 import psycopg
 
-from server.store.connection import Connection
 from server.store.postgresql.connection import conninfo
 from server.util.loops import Turns
 
@@ -18,18 +17,19 @@ POLL_SECONDS = 2.0
 POLL_UNHEARD_SECONDS = 0.2
 CHANNEL = "cacp"
 
-Read = Callable[[Callable[[Connection], int]], Awaitable[int]]
+Look = Callable[[], Awaitable[int]]
+"""Returns the last stamp that any replica has given out."""
 
 
 class NewsFeed:
     """Calls `news` when another replica may have written."""
 
     def __init__(
-        self, url: str, replica: str, read: Read, news: Callable[[], None], *, listens: bool
+        self, url: str, replica: str, look: Look, news: Callable[[], None], *, listens: bool
     ) -> None:
         self._url = url
         self._replica = replica
-        self._read = read
+        self._look = look
         self._news = news
         self._listens = listens
         self._hears = False
@@ -57,15 +57,11 @@ class NewsFeed:
 
     async def poll_loop(self) -> Turns:
         """Look at the last stamp, and tell when it has changed."""
-        seen = await self._read(_last_stamp)
+        seen = await self._look()
         while True:
             await asyncio.sleep(POLL_SECONDS if self._hears else POLL_UNHEARD_SECONDS)
-            stamp = await self._read(_last_stamp)
+            stamp = await self._look()
             if stamp != seen:
                 seen = stamp
                 self._news()
             yield None
-
-
-def _last_stamp(db: Connection) -> int:
-    return int(db.execute("SELECT stamp FROM cluster WHERE id = 1").fetchone()[0])

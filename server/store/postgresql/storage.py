@@ -19,12 +19,15 @@ from server.store.metered import Count, metered
 from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.errors import unavailable
 from server.store.postgresql.news import NewsFeed
+from server.store.postgresql.shared import PgShared
 from server.store.storage import OutcomeUnknown
 from server.util.loops import Loops, cancel
 
 T = TypeVar("T")
 
 READERS = 4
+ASIDE_SECONDS = 3.0
+"""How long the server may be silent where a lease depends on its answer."""
 LOOKUP_SECONDS = 10.0
 """How long the outcome of a commit is looked up whose answer was lost."""
 LOOKUP_PAUSE = 0.2
@@ -42,6 +45,7 @@ class PgStorage:
         self.pooled = pooled
         self.replica = str(uuid.uuid4())
         """This process, among the replicas."""
+        self.shared = PgShared(self.replica, self._connect_aside)
         self._changes_before = 0
 
     def unavailable(self, error: Exception) -> Unavailable:
@@ -54,12 +58,14 @@ class PgStorage:
         self._idle = deque[PgConnection]()
         try:
             self._writer = await self._loop.run_in_executor(self._writing, self._connect)
+            await self._loop.run_in_executor(self._writing, self.shared.look, self._writer)
         except psycopg.Error:
             self._writing.shutdown(wait=False)
             self._reading.shutdown(wait=False)
             raise
         self._version = self._writer.server_version
-        feed = NewsFeed(self.url, self.replica, self.read, news, listens=not self.pooled)
+        look = partial(self.read, self.shared.look)
+        feed = NewsFeed(self.url, self.replica, look, news, listens=not self.pooled)
         self._feeding = [
             loops.start("database_news", feed.listen_loop),
             loops.start("database_poll", feed.poll_loop),
@@ -68,8 +74,12 @@ class PgStorage:
     def _connect(self) -> PgConnection:
         return PgConnection(self.url, pooled=self.pooled)
 
+    def _connect_aside(self) -> PgConnection:
+        return PgConnection(self.url, seconds=ASIDE_SECONDS, pooled=self.pooled)
+
     async def close(self) -> None:
         await cancel(self._feeding)
+        await self.shared.close()
         await self._loop.run_in_executor(None, self._reading.shutdown)
         await self._loop.run_in_executor(self._writing, self._writer.close)
         self._writing.shutdown(wait=False)

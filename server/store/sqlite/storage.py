@@ -45,6 +45,7 @@ class SqliteStorage:
     """A node's SQLite file."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    shared = None
 
     def __init__(self, path: Path, durability: Durability = "FULL") -> None:
         self.path = path

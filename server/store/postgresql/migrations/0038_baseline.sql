@@ -9,23 +9,45 @@ CREATE TABLE cluster (
 COMMENT ON TABLE cluster IS 'One row, locked by each transaction that writes; it holds the last stamp of all replicas';
 INSERT INTO cluster VALUES (1, 0);
 
+-- The time when a statement runs, rather than when its transaction began: microseconds since 1970.
+CREATE FUNCTION server_time() RETURNS BIGINT LANGUAGE sql VOLATILE
+AS $$ SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) $$;
+
 CREATE TABLE duties (
     name   TEXT COLLATE "C" PRIMARY KEY,
     holder TEXT COLLATE "C" NOT NULL,
     epoch  BIGINT NOT NULL,
-    until  TIMESTAMPTZ NOT NULL
+    until  BIGINT NOT NULL
 );
-COMMENT ON TABLE duties IS 'Which replica does what only one may do, and until when, in the time of this server';
+COMMENT ON TABLE duties IS 'Which replica does what only one may do, and until when: microseconds since 1970 of this server, 0 when it was given back';
 
-CREATE TABLE replicas (
-    replica   TEXT COLLATE "C" PRIMARY KEY,
-    address   TEXT COLLATE "C" NOT NULL,
-    version   TEXT COLLATE "C" NOT NULL,
-    migration TEXT COLLATE "C" NOT NULL DEFAULT 'baseline',
-    seen_at   TIMESTAMPTZ NOT NULL,
-    status    TEXT COLLATE "C" NOT NULL
+CREATE UNLOGGED TABLE replicas (
+    replica    TEXT COLLATE "C" PRIMARY KEY,
+    address    TEXT COLLATE "C" NOT NULL,
+    version    TEXT COLLATE "C" NOT NULL,
+    migration  TEXT COLLATE "C" NOT NULL DEFAULT 'baseline',
+    started_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    seen_at    TIMESTAMPTZ NOT NULL,
+    status     TEXT COLLATE "C" NOT NULL,
+    told       TEXT COLLATE "C" NOT NULL DEFAULT '{}'
 );
 COMMENT ON COLUMN replicas.migration IS 'The newest migration that its release knows';
+COMMENT ON TABLE replicas IS 'The replicas that run, each renewed by itself every second; told has what the others need to know of it, as JSON';
+
+CREATE UNLOGGED TABLE request_rates (
+    caller  TEXT COLLATE "C" PRIMARY KEY,
+    left_   DOUBLE PRECISION NOT NULL,
+    granted DOUBLE PRECISION NOT NULL,
+    at      BIGINT NOT NULL
+);
+COMMENT ON TABLE request_rates IS 'How many requests each caller has left, and how many the last replica that asked was granted';
+
+CREATE UNLOGGED TABLE shared_values (
+    name  TEXT COLLATE "C" PRIMARY KEY,
+    value TEXT COLLATE "C" NOT NULL,
+    until BIGINT NOT NULL
+);
+COMMENT ON TABLE shared_values IS 'What one replica keeps for a while so that another finds it, such as open handshakes';
 
 CREATE TABLE migrations (
     name   TEXT COLLATE "C" PRIMARY KEY,
