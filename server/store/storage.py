@@ -57,8 +57,9 @@ class Storage(Protocol):
     errors: tuple[type[Exception], ...]
     """What its driver raises."""
 
-    shared: Shared | None
-    """None for a database that one process has alone."""
+    @property
+    def shared(self) -> Shared | None:
+        """None for a database that one process has alone."""
 
     def unavailable(self, error: Exception) -> Unavailable:
         """The refusal for a driver's error, with a reason for programs."""

@@ -209,3 +209,11 @@ def test_peers_hold_what_is_sure_too(jump: int) -> None:
         machine.keeper.judge(("a", "b"))
         assert abs(machine.keeper.sure() - machine.time) <= 2 * SECOND
     assert machine.keeper.doubt is None
+
+
+def test_it_goes_by_another_clock_at_once_when_told_to() -> None:
+    """Replicas go by the clock of their database server, however wrong their machine's is."""
+    machine = Machine(ahead=YEAR)
+    machine.keeper.go_by(lambda: machine.time + SECOND)
+    assert machine.wait(HOUR) == SECOND
+    assert not machine.keeper.has_jumped
