@@ -53,6 +53,4 @@ _FIND = (
     " WHERE name = ? AND until >= server_time()"
 )
 _TAKE = "DELETE FROM shared_values WHERE name = ? AND until >= server_time() RETURNING value"
-_COUNT = (
-    "SELECT count(*) FROM shared_values WHERE starts_with(name, ?) AND until >= server_time()"
-)
+_COUNT = "SELECT count(*) FROM shared_values WHERE starts_with(name, ?) AND until >= server_time()"
