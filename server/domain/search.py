@@ -42,6 +42,14 @@ class SearchQuery(NamedTuple):
     unwanted: tuple[SearchTerm, ...]
 
 
+class ReadableScope(NamedTuple):
+    """Documents that a reader may read, by the words of their scope: one of `kinds`, and one of
+    `places`, or any place when that is None. The words have only letters and digits."""
+
+    kinds: tuple[str, ...]
+    places: tuple[str, ...] | None
+
+
 class Snippet(NamedTuple):
     """A piece of a text, and where words of the query are in it: [from, to) in characters."""
 
@@ -96,6 +104,11 @@ def camel_parts(text: str) -> str:
     return " ".join(part for word in camel for part in _CAMEL_PART.findall(word))
 
 
+def words_of(text: str) -> Iterator[str]:
+    """The words of a text in order, as they are compared."""
+    return (fold(word) for word in _WORD.findall(text))
+
+
 # --- the query ----------------------------------------------------------------------------------
 
 
@@ -118,16 +131,15 @@ def parse(text: str) -> SearchQuery:
     return SearchQuery(tuple(wanted), tuple(unwanted))
 
 
-def expression(term: SearchTerm) -> str:
-    """A term in the query language of FTS5. Only letters and digits are in it, so that no text of a
-    person is syntax."""
-    forms = [term.words]
+def forms(term: SearchTerm) -> list[tuple[str, ...]]:
+    """The sequences of words of which one is enough: the term's own words, and their parts if there
+    are any. Only letters and digits are in them.
+
+    >>> forms(SearchTerm(("createUser", "id")))
+    [('createUser', 'id'), ('create', 'User', 'id')]
+    """
     parts = tuple(part for word in term.words for part in _split(word))
-    if parts != term.words:
-        forms.append(parts)
-    star = " *" if term.is_prefix else ""
-    phrases = ['"' + " ".join(words) + '"' + star for words in forms]
-    return phrases[0] if len(phrases) == 1 else f"({' OR '.join(phrases)})"
+    return [term.words] if parts == term.words else [term.words, parts]
 
 
 def _split(word: str) -> list[str]:
@@ -163,23 +175,24 @@ def _marks(text: str, terms: Sequence[SearchTerm]) -> Iterator[list[int]]:
     beginnings: list[str] = []
     for term in terms:
         for words in (term.words, [part for word in term.words for part in _split(word)]):
-            folded = [_fold(word) for word in words]
+            folded = [fold(word) for word in words]
             whole.update(folded)
             if term.is_prefix:
                 beginnings.append(folded[-1])
     starts = tuple(beginnings)
     for match in _WORD.finditer(text):
-        word = _fold(match[0])
+        word = fold(match[0])
         if word in whole or word.startswith(starts or ("\0",)):
             yield [match.start(), match.end()]
         elif _IS_CAMEL.search(match[0]):
             for part in _CAMEL_PART.finditer(match[0]):
-                folded_part = _fold(part[0])
+                folded_part = fold(part[0])
                 if folded_part in whole or folded_part.startswith(starts or ("\0",)):
                     yield [match.start() + part.start(), match.start() + part.end()]
 
 
-def _fold(word: str) -> str:
+def fold(word: str) -> str:
+    """A word without regard to case and accents."""
     if word.isascii():
         return word.lower()
     split = unicodedata.normalize("NFKD", word)

@@ -49,6 +49,11 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+def is_of_driver(error: BaseException) -> bool:
+    """Whether a database's driver raised an error, whichever that is."""
+    return any(kind.__module__ in ("sqlite3", "psycopg") for kind in type(error).__mro__)
+
+
 ReadFunction = Callable[[Connection], T]
 
 

@@ -26,30 +26,32 @@ unchanged."""
 
 
 class StoredContent(NamedTuple):
-    """A stored file content, with its position in the table."""
+    """A stored file content."""
 
-    place: int
     project_id: str
     file_id: str
     sha256: str
 
 
-def next_content(db: Connection, after: int) -> tuple[StoredContent, bool] | None:
-    """The content after a position, and whether it matches its SHA-256; None when there is none."""
-    row = SQL.content_after(db, after=after)
+FIRST_CONTENT = StoredContent("", "", "")
+"""Sorts before every content."""
+
+
+def next_content(db: Connection, after: StoredContent) -> tuple[StoredContent, bool] | None:
+    """The content after one, and whether it matches its SHA-256; None when there is none."""
+    row = SQL.content_after(db, **after._asdict())
     if row is None:
         return None
-    entity = StoredContent(*row[:4])
-    return entity, hashlib.sha256(row[4]).hexdigest() == entity.sha256
+    entity = StoredContent(*row[:3])
+    return entity, hashlib.sha256(row[3]).hexdigest() == entity.sha256
 
 
 def damaged_contents(db: Connection) -> list[StoredContent]:
     """Every stored content that does not match its SHA-256. Reads all of them."""
     wrong: list[StoredContent] = []
-    place = 0
-    while (following := next_content(db, place)) is not None:
+    kept = FIRST_CONTENT
+    while (following := next_content(db, kept)) is not None:
         kept, is_right = following
-        place = kept.place
         if not is_right:
             wrong.append(kept)
     return wrong

@@ -162,7 +162,9 @@ def _state(db: Connection, name: Name) -> Iterable[bytes]:
     if name.entity == "contract":
         return [
             f"{kind}\n{key}\n".encode() + _canonical(body)
-            for kind, key, body in db.execute(_FACTS, name._asdict())
+            if created_at is None
+            else f"{kind}\n\n".encode() + _canonical(orjson.dumps([key, body, created_at]).decode())
+            for kind, key, body, created_at in db.execute(_FACTS, name._asdict())
         ]
     if name.entity == "context":
         packet = context_packets.signed(db, name.project_id, name.entity_id)

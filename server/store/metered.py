@@ -1,11 +1,10 @@
 """Counts the bytes of a read while it runs, so that a large read can be aborted."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from server.store.connection import Connection
+from server.store.connection import Connection, Cursor
 
 Count = Callable[[int], None]
 """Called with the bytes of each row. An exception that it raises aborts the read."""
@@ -17,7 +16,7 @@ def metered(connection: Connection, count: Count) -> Iterator[None]:
     every row."""
     around = connection.row_factory
 
-    def counted(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Any:
+    def counted(cursor: Cursor, row: tuple[Any, ...]) -> Any:
         count(sum(map(_size, row)))
         return row if around is None else around(cursor, row)
 

@@ -1,4 +1,7 @@
-"""Full-text search over mail, context packets and contracts, with SQLite's FTS5.
+"""Full-text search over mail, context packets and contracts.
+
+The index is FTS5's on SQLite (`server.store.sqlite.search_index`), vectors of words on PostgreSQL
+(`server.store.postgresql.search_index`); both find the same.
 
 Every write of a document adds its key to a queue, in the same transaction: triggers do it, for new
 and expired mail the store does, which costs less. A worker (`server.workers.search_indexer`)
@@ -13,6 +16,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -22,10 +26,11 @@ from server.domain import search as domain
 from server.domain.acp.policy import is_open_to_humans
 from server.domain.agents import identity
 from server.domain.errors import Unavailable
-from server.domain.search import SearchQuery
+from server.domain.search import ReadableScope, SearchQuery
 from server.store import changes
 from server.store.connection import Connection
 from server.store.sql import SQL
+from server.store.sqlite import search_index as sqlite_index
 
 RULES = "1"
 """Changes with what is indexed of a document: the next start then builds the index anew."""
@@ -75,6 +80,15 @@ class ContractHit(NamedTuple):
     repo: str | None
 
 
+def _index_of(db: Connection) -> ModuleType:
+    """How the index is kept and asked in the database that is behind a connection."""
+    if isinstance(db, sqlite3.Connection):
+        return sqlite_index
+    from server.store.postgresql import search_index as postgresql_index
+
+    return postgresql_index
+
+
 # --- keeping the index --------------------------------------------------------------------------
 
 
@@ -105,12 +119,13 @@ def index_next(db: Connection, limit: int) -> None:
     try:
         _index_next(db, limit)
     except sqlite3.DatabaseError as error:
-        if not _is_of_index(error):
+        if not sqlite_index.is_at_fault(error):
             raise
         rebuild(db)
 
 
 def _index_next(db: Connection, limit: int) -> None:
+    index = _index_of(db)
     last, size = 0, 0
     removed: list[tuple[int, IndexedText]] = []
     added: dict[tuple[SearchKind, str, str], IndexedText | None] = {}
@@ -130,13 +145,13 @@ def _index_next(db: Connection, limit: int) -> None:
             break
     # Both in the order of their ids: FTS5 writes a segment whenever an id is smaller than the last.
     for id, former in sorted(removed):
-        SQL.remove_from_search_index(db, id=id, **_columns(former))
+        index.remove(db, id, **_columns(former))
         SQL.drop_search_doc(db, id=id)
     for (kind, project_id, entity_id), text in added.items():
         if text is not None:
             at = {"kind": kind, "project_id": project_id, "entity_id": entity_id}
             id = SQL.add_search_doc(db, **at, indexed=_packed(text))
-            SQL.add_to_search_index(db, id=id, **_columns(text))
+            index.add(db, id, **_columns(text))
     SQL.drop_from_search_queue(db, seq=last)
 
 
@@ -222,13 +237,13 @@ def hits(
     """The documents that match a query and that the reader may read, the latest first, after the
     one at the place `before`. Raises Unavailable (`search_damaged`)."""
     scope = _scope(reader, kinds)
-    if scope is None or SQL.has_search_index(db) is None:
+    if not scope or SQL.has_search_index(db) is None:
         return []
     try:
         rows = list(
             SQL.search_hits(
                 db,
-                match=f"{_text(query)} AND {scope}",
+                match=_index_of(db).expression(query, scope),
                 before=NEWEST if before is None else before,
                 address=reader.address,
                 human=reader.human,
@@ -236,7 +251,7 @@ def hits(
             )
         )
     except sqlite3.DatabaseError as error:
-        if not _is_of_index(error):
+        if not sqlite_index.is_at_fault(error):
             raise
         raise Unavailable(
             "The search index is damaged; nothing else is. `cacp reindex` on the node's machine "
@@ -257,29 +272,19 @@ def contract_hit(db: Connection, project_id: str, contract_id: str) -> ContractH
     return ContractHit(*SQL.contract_hit(db, project_id=project_id, contract_id=contract_id))
 
 
-def _text(query: SearchQuery) -> str:
-    columns = "{title body parts} : "
-    wanted = " AND ".join(map(domain.expression, query.wanted))
-    if not query.unwanted:
-        return f"({columns}({wanted}))"
-    unwanted = " OR ".join(map(domain.expression, query.unwanted))
-    return f"(({columns}({wanted})) NOT ({columns}({unwanted})))"
-
-
-def _scope(reader: SearchReader, kinds: Iterable[SearchKind]) -> str | None:
-    """What a document's scope must be for the reader; None when it may read nothing of that."""
+def _scope(reader: SearchReader, kinds: Iterable[SearchKind]) -> list[ReadableScope]:
+    """What a document's scope may be for the reader; empty when it may read nothing of that."""
     wanted = set(kinds)
     readable = []
     if "mail" in wanted and reader.address is not None:
-        openly = f' OR "{_OPEN}"' if reader.human else ""
-        readable.append(f'("{_KIND["mail"]}" AND ("{_address(reader.address)}"{openly}))')
-    shared = " OR ".join(f'"{_KIND[kind]}"' for kind in ("context", "contract") if kind in wanted)
+        openly = [_OPEN] if reader.human else []
+        readable.append(ReadableScope((_KIND["mail"],), (_address(reader.address), *openly)))
+    shared = tuple(_KIND[kind] for kind in _SHARED if kind in wanted)
     if shared and reader.projects is None:
-        readable.append(f"({shared})")
+        readable.append(ReadableScope(shared, None))
     elif shared and reader.projects:
-        own = " OR ".join(f'"{_project(id)}"' for id in sorted(reader.projects))
-        readable.append(f"(({shared}) AND ({own}))")
-    return f"(scope : ({' OR '.join(readable)}))" if readable else None
+        readable.append(ReadableScope(shared, tuple(map(_project, sorted(reader.projects)))))
+    return readable
 
 
 _KIND: dict[SearchKind, str] = {
@@ -288,6 +293,7 @@ _KIND: dict[SearchKind, str] = {
     "contract": "kindcontract",
 }
 _OPEN = "opentohumans"
+_SHARED: tuple[SearchKind, ...] = ("context", "contract")
 
 
 def _address(address: str) -> str:
@@ -306,30 +312,14 @@ def _hash(text: str) -> str:
 # --- damage -------------------------------------------------------------------------------------
 
 
-def _is_of_index(error: sqlite3.DatabaseError) -> bool:
-    """Whether the index is at fault, and not the database."""
-    return getattr(error, "sqlite_errorname", "") == "SQLITE_CORRUPT_VTAB" or (
-        "search_index" in str(error)
-    )
-
-
 def damage(db: Connection) -> str | None:
     """What is wrong with the index; None when it is sound, or not made yet. Reads all of it, and
     writes nothing."""
     if SQL.has_search_index(db) is None:
         return None
+    expected = {_KIND[kind]: count for kind, count in SQL.search_doc_counts(db)}
     try:
-        SQL.make_search_vocabulary(db)
-        try:
-            # Read to its end, so that nothing of it is left unseen.
-            counted = {
-                term: documents
-                for term, column, documents in SQL.search_vocabulary(db)
-                if column == "scope" and term in _KIND.values()
-            }
-        finally:
-            SQL.drop_search_vocabulary(db)
+        counted = _index_of(db).counts(db, _KIND)
     except sqlite3.DatabaseError as error:
         return f"it can't be read: {error}"
-    expected = {_KIND[kind]: count for kind, count in SQL.search_doc_counts(db)}
     return None if counted == expected else "it holds other documents than it should"

@@ -11,7 +11,7 @@ import structlog
 from peers.digest import Name
 from server.store import alarms, content_integrity, digests, files
 from server.store.alarms import Alarm
-from server.store.content_integrity import FIRST, DamagedEntity
+from server.store.content_integrity import FIRST, FIRST_CONTENT, DamagedEntity
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.loops import Loops, repeat
@@ -33,7 +33,7 @@ class ContentAudit(Service):
         super().__init__(loops)
         self._database = database
         self._after = FIRST
-        self._content = 0
+        self._content = FIRST_CONTENT
         self.rounds = 0
 
     async def start(self) -> None:
@@ -101,10 +101,10 @@ class ContentAudit(Service):
             partial(content_integrity.next_content, after=self._content)
         )
         if checked is None:
-            self._content = 0
+            self._content = FIRST_CONTENT
             return
         kept, is_right = checked
-        self._content = kept.place
+        self._content = kept
         about = files.alarm_of(kept.project_id, kept.file_id)
         if not is_right:
             await self._raise(

@@ -43,7 +43,7 @@ class SearchIndexer(Service):
 
     async def _index(self) -> Turns:
         if not await self._database.read(search.is_ready):
-            await self._database.write(lambda to: search.rebuild(to.connection))
+            await self._database.write(_rebuild)
             waiting = await self._database.read(search.waiting)
             if waiting:
                 log.info("search_index", documents=waiting, what="indexing what is stored already")
@@ -62,6 +62,12 @@ class SearchIndexer(Service):
             await asyncio.sleep(took * QUIET_PAUSE)
             if self._database.writes - before - 1 > BUSY:
                 await asyncio.sleep(took * BUSY_PAUSE)
+
+
+def _rebuild(to: Transaction) -> None:
+    # Another replica may have done it meanwhile.
+    if not search.is_ready(to.connection):
+        search.rebuild(to.connection)
 
 
 def _step(to: Transaction) -> None:

@@ -6,7 +6,6 @@ messages can't be made is reported with the reason, and holds up no other.
 """
 
 import asyncio
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -29,7 +28,7 @@ from server.store import (
     peers,
     projects,
 )
-from server.store.connection import Connection
+from server.store.connection import Connection, is_of_driver
 from server.store.database import Database
 from server.util.log_once import RateLimitedLog
 
@@ -140,9 +139,9 @@ class MessageBuilder:
             begun = len(self._unsigned)
             try:
                 made.append((name, self._messages(name), None))
-            except sqlite3.Error:
-                raise
             except Exception as error:
+                if is_of_driver(error):
+                    raise
                 del self._unsigned[begun:]
                 made.append((name, [], _problem(name, error)))
             size += self._size

@@ -1,6 +1,6 @@
 -- name: open_items_of_repos()
 -- The openings on contracts and questions, counted by whom they are for (`Opening.concerns`).
-SELECT project_id, repo_id, not_repo, not_agent, count(*), sum(urgency = 'urgent'), min(since)
+SELECT project_id, repo_id, not_repo, not_agent, count(*), sum(CASE urgency WHEN 'urgent' THEN 1 ELSE 0 END), min(since)
 FROM attention_openings
 WHERE project_id NOT IN (SELECT project_id FROM project_lifecycle WHERE state = 'archived')
 GROUP BY project_id, repo_id, not_repo, not_agent;

@@ -18,7 +18,7 @@ WHERE project_id = :project_id AND subject_id = :subject_id;
 
 -- name: add_to_opening_count(project_id, kind, change)!
 INSERT INTO attention_counts (project_id, kind, open) VALUES (:project_id, :kind, :change)
-ON CONFLICT (project_id, kind) DO UPDATE SET open = open + excluded.open;
+ON CONFLICT (project_id, kind) DO UPDATE SET open = attention_counts.open + excluded.open;
 
 -- name: drop_openings()!
 DELETE FROM attention_openings;

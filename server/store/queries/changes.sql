@@ -61,11 +61,11 @@ SELECT EXISTS (
 -- The newest first. A repo's changes are its own, and those of its present holder in the project.
 SELECT seq, at, origin, actor, action, entity, entity_id, project_id, outcome FROM changes AS c
 WHERE seq < :before AND seq >= :floor
-  AND (:project_id IS NULL OR project_id = :project_id)
-  AND (:projects IS NULL OR project_id IN (SELECT value FROM json_each(:projects)))
+  AND (CAST(:project_id AS TEXT) IS NULL OR project_id = :project_id)
+  AND (CAST(:projects AS TEXT) IS NULL OR project_id IN (SELECT value FROM json_each(:projects)))
   AND entity IN (SELECT value FROM json_each(:kinds))
-  AND (:agent IS NULL OR actor = :agent OR (actor >= :agent || '@' AND actor < :agent || 'A'))
-  AND (:repo IS NULL OR EXISTS (
+  AND (CAST(:agent AS TEXT) IS NULL OR actor = :agent OR (actor >= :agent || '@' AND actor < :agent || 'A'))
+  AND (CAST(:repo AS TEXT) IS NULL OR EXISTS (
       SELECT 1 FROM repos AS r WHERE r.project_id = c.project_id AND r.name = :repo
         AND (r.agent_id = c.actor OR (c.entity = 'repo' AND c.entity_id = r.repo_id))))
 ORDER BY seq DESC LIMIT :limit;

@@ -32,8 +32,8 @@ SELECT document FROM packets WHERE project_id = :project_id ORDER BY stamp, pack
 
 -- name: recent_packets(project_id, since, before, type, limit)
 SELECT document FROM packets
-WHERE project_id = :project_id AND stamp > :since AND (:type IS NULL OR type = :type)
-  AND (:before IS NULL
+WHERE project_id = :project_id AND stamp > :since AND (CAST(:type AS TEXT) IS NULL OR type = :type)
+  AND (CAST(:before AS TEXT) IS NULL
        OR (stamp, packet_id) < (SELECT stamp, packet_id FROM packets
                                 WHERE project_id = :project_id AND packet_id = :before))
 ORDER BY stamp DESC, packet_id DESC
@@ -43,8 +43,8 @@ LIMIT :limit;
 SELECT p.document FROM packet_contracts c
 JOIN packets p ON p.project_id = c.project_id AND p.packet_id = c.packet_id
 WHERE c.project_id = :project_id AND c.contract_id = :contract_id AND c.stamp > :since
-  AND (:type IS NULL OR p.type = :type)
-  AND (:before IS NULL
+  AND (CAST(:type AS TEXT) IS NULL OR p.type = :type)
+  AND (CAST(:before AS TEXT) IS NULL
        OR (p.stamp, p.packet_id) < (SELECT stamp, packet_id FROM packets
                                     WHERE project_id = :project_id AND packet_id = :before))
 ORDER BY c.stamp DESC, c.packet_id DESC

@@ -20,7 +20,7 @@ SELECT contract_id, type, name, version, status, proposed_by,
         WHERE repos.project_id = contracts.project_id AND repos.repo_id = contracts.proposed_by)
 FROM contracts
 WHERE project_id = :project_id AND contract_id > :after
-  AND (:status IS NULL OR status = :status) AND (:type IS NULL OR type = :type)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status) AND (CAST(:type AS TEXT) IS NULL OR type = :type)
 ORDER BY contract_id
 LIMIT :limit;
 
@@ -38,6 +38,10 @@ ORDER BY contract_id;
 
 -- name: contract_versions(contract_id)
 SELECT json_set(body, '$.content', json_object()) FROM facts
+WHERE contract_id = :contract_id AND kind = 'version';
+
+-- name: contract_versions_postgresql(contract_id)
+SELECT json_without_content(body) FROM facts
 WHERE contract_id = :contract_id AND kind = 'version';
 
 -- name: contract_fact(contract_id, kind, key)$

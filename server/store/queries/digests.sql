@@ -36,11 +36,12 @@ FROM claim_conflicts WHERE project_id = :project_id;
 
 -- The parties in a version's key are left out, as its body has them. So nodes of older releases, whose
 -- keys had no parties, count the same.
+-- The last is the contract's own: its type, its name, and when it was made.
 -- name: fact_states(project_id, entity_id)
-SELECT kind, CASE kind WHEN 'version' THEN substr(key, 1, length(key) - 65) ELSE key END, body
+SELECT kind, CASE kind WHEN 'version' THEN substr(key, 1, length(key) - 65) ELSE key END, body, NULL
 FROM facts WHERE contract_id = :entity_id
 UNION ALL
-SELECT 'contract', '', json_array(type, name, created_at) FROM contracts
+SELECT 'contract', type, name, created_at FROM contracts
 WHERE project_id = :project_id AND contract_id = :entity_id;
 
 -- name: file_state(project_id, entity_id)
@@ -58,7 +59,7 @@ FROM file_requests WHERE project_id = :project_id AND request_id = :entity_id;
 -- name: held_counts()^
 WITH RECURSIVE
 versions AS (
-    SELECT contract_id, key, stamp, json_extract(body, '$.version') AS version,
+    SELECT contract_id, key, stamp, CAST(json_extract(body, '$.version') AS BIGINT) AS version,
            json_extract(body, '$.digest') AS digest, json_extract(body, '$.parent') AS parent
     FROM facts WHERE kind = 'version' AND contract_id IN (
         SELECT contract_id FROM facts WHERE kind = 'version'
@@ -68,7 +69,7 @@ shown AS MATERIALIZED (
     SELECT contract_id, version, stamp, digest, parent FROM (
         SELECT *, row_number() OVER (
             PARTITION BY contract_id, version, digest ORDER BY stamp, key) AS place
-        FROM versions)
+        FROM versions) AS placed
     WHERE place = 1
 ),
 links AS MATERIALIZED (
@@ -79,14 +80,14 @@ links AS MATERIALIZED (
             ROWS UNBOUNDED PRECEDING) AS before
         FROM (SELECT *, parent AS place, NULL AS older FROM shown WHERE parent IS NOT NULL
               UNION ALL
-              SELECT *, digest, version FROM shown))
+              SELECT *, digest, version FROM shown) AS each) AS sought
     WHERE older IS NULL AND before IS NOT NULL
 ),
 line AS (
     SELECT contract_id, version, digest FROM (
         SELECT *, row_number() OVER (
             PARTITION BY contract_id ORDER BY version DESC, stamp DESC, digest DESC) AS place
-        FROM shown)
+        FROM shown) AS placed
     WHERE place = 1
     UNION ALL
     SELECT line.contract_id, links.before, links.parent

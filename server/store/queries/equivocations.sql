@@ -13,8 +13,15 @@ FROM equivocations WHERE node = :node ORDER BY found_at, kind, place, key;
 SELECT rowid, node, kind, place, key, ours, ours_signature, theirs, theirs_signature, found_at
 FROM equivocations WHERE rowid > :last AND ours_signature IS NOT NULL ORDER BY rowid;
 
+-- name: equivocations_after_postgresql(last)
+SELECT seq, node, kind, place, key, ours, ours_signature, theirs, theirs_signature, found_at
+FROM equivocations WHERE seq > :last AND ours_signature IS NOT NULL ORDER BY seq;
+
 -- name: newest_equivocation()$
 SELECT max(rowid) FROM equivocations;
+
+-- name: newest_equivocation_postgresql()$
+SELECT max(seq) FROM equivocations;
 
 -- name: count_equivocations()
 SELECT node, count(*) FROM equivocations GROUP BY node;

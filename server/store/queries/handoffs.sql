@@ -50,8 +50,8 @@ WHERE h.id < :before
        OR (:as_coordinator = 1 AND c.team IS NULL AND h.status <> 'draft')
        OR (:as_sender = 1 AND h.from_agent = :agent)
        OR (:as_receiver = 1 AND h.to_agent = :agent AND h.status <> 'draft'))
-  AND (:team IS NULL OR c.team = :team)
-  AND (:task_id IS NULL OR h.task_id = :task_id)
+  AND (CAST(:team AS TEXT) IS NULL OR c.team = :team)
+  AND (CAST(:task_id AS TEXT) IS NULL OR h.task_id = :task_id)
 ORDER BY h.id DESC LIMIT :limit;
 
 -- name: handoffs_in_state(agent, as_sender, as_receiver, as_coordinator, everything, team, task_id, status, before, limit)
@@ -63,8 +63,8 @@ WHERE h.status = :status AND h.id < :before
        OR (:as_coordinator = 1 AND c.team IS NULL AND h.status <> 'draft')
        OR (:as_sender = 1 AND h.from_agent = :agent)
        OR (:as_receiver = 1 AND h.to_agent = :agent AND h.status <> 'draft'))
-  AND (:team IS NULL OR c.team = :team)
-  AND (:task_id IS NULL OR h.task_id = :task_id)
+  AND (CAST(:team AS TEXT) IS NULL OR c.team = :team)
+  AND (CAST(:task_id AS TEXT) IS NULL OR h.task_id = :task_id)
 ORDER BY h.id DESC LIMIT :limit;
 
 -- name: unapproved_handoffs(after, limit)
@@ -151,7 +151,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: put_status_elsewhere(handoff_id, node, status)!
 UPDATE handoffs_elsewhere SET status = :status
-WHERE handoff_id = :handoff_id AND node = :node AND status IS NOT :status;
+WHERE handoff_id = :handoff_id AND node = :node AND coalesce(status, '') <> :status;
 
 -- name: end_handoff_elsewhere(handoff_id, node)!
 UPDATE handoffs_elsewhere SET ended = 1
@@ -163,7 +163,7 @@ SELECT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id AND recipient
 -- name: handoffs_elsewhere_of(recipient, task_id, before, limit)
 SELECT handoff_id, task_id, node FROM handoffs_elsewhere AS e
 WHERE recipient = :recipient AND handoff_id < :before
-  AND (:task_id IS NULL OR task_id = :task_id)
+  AND (CAST(:task_id AS TEXT) IS NULL OR task_id = :task_id)
   AND NOT EXISTS (SELECT 1 FROM handoffs AS h WHERE h.id = e.handoff_id)
 ORDER BY handoff_id DESC LIMIT :limit;
 

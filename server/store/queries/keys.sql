@@ -11,9 +11,19 @@ SELECT agent_id, repo, trust, revoked_at,
        (SELECT json_group_array(project_id) FROM key_projects WHERE key_id = keys.key_id), human
 FROM keys WHERE hash = :hash;
 
+-- name: key_by_hash_postgresql(hash)^
+SELECT agent_id, repo, trust, revoked_at,
+       (SELECT coalesce(CAST(json_agg(project_id) AS TEXT), '[]') FROM key_projects WHERE key_id = keys.key_id), human
+FROM keys WHERE hash = :hash;
+
 -- name: all_keys()
 SELECT key_id, agent_id, repo, trust, created_at, revoked_at,
        (SELECT json_group_array(project_id) FROM key_projects WHERE key_id = keys.key_id), human
+FROM keys ORDER BY created_at, key_id;
+
+-- name: all_keys_postgresql()
+SELECT key_id, agent_id, repo, trust, created_at, revoked_at,
+       (SELECT coalesce(CAST(json_agg(project_id) AS TEXT), '[]') FROM key_projects WHERE key_id = keys.key_id), human
 FROM keys ORDER BY created_at, key_id;
 
 -- name: revoke_key(revoked_at, key_id)!

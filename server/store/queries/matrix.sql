@@ -5,7 +5,7 @@ SELECT c.contract_id, c.type, c.name, c.version, c.status, json_extract(f.body, 
        CASE WHEN c.version > 1 THEN (
            SELECT json_extract(o.body, '$.repo_id') FROM facts AS o
            WHERE o.contract_id = c.contract_id AND o.kind = 'version'
-           ORDER BY json_extract(o.body, '$.version'), o.stamp LIMIT 1) END,
+           ORDER BY CAST(json_extract(o.body, '$.version') AS BIGINT), o.stamp LIMIT 1) END,
        json_extract(f.body, '$.parties'), f.key
 FROM contracts AS c JOIN facts AS f
   ON f.contract_id = c.contract_id AND f.kind = 'version'
@@ -14,9 +14,10 @@ WHERE c.project_id = :project_id
 ORDER BY c.contract_id;
 
 -- name: party_steps(project_id, ids)
-SELECT f.contract_id, f.kind, json_extract(f.body, '$.version'), json_extract(f.body, '$.digest'),
-       coalesce(json_extract(f.body, '$.repo_id'), ''),
-       coalesce(json_extract(f.body, '$.round'), json_extract(f.body, '$.number'), 0),
+SELECT f.contract_id, f.kind, CAST(json_extract(f.body, '$.version') AS BIGINT),
+       json_extract(f.body, '$.digest'), coalesce(json_extract(f.body, '$.repo_id'), ''),
+       CAST(coalesce(json_extract(f.body, '$.round'), json_extract(f.body, '$.number'), '0')
+            AS BIGINT),
        coalesce(json_extract(f.body, '$.action'), json_extract(f.body, '$.status'),
                 json_extract(f.body, '$.result'), ''),
        f.stamp

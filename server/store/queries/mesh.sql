@@ -44,7 +44,7 @@ WHERE invite_id = :invite_id AND used_by IS NULL AND revoked_at IS NULL;
 
 -- name: put_wanted(url, invite)!
 INSERT INTO wanted_peers (url, invite) VALUES (:url, :invite)
-ON CONFLICT (url) DO UPDATE SET invite = coalesce(excluded.invite, invite), error = NULL;
+ON CONFLICT (url) DO UPDATE SET invite = coalesce(excluded.invite, wanted_peers.invite), error = NULL;
 
 -- name: all_wanted()
 SELECT url, invite, error FROM wanted_peers ORDER BY url;
@@ -61,7 +61,7 @@ SELECT count(*) FROM (
     WHERE seq > :cursor AND origin = :origin
       AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
     LIMIT 10000
-);
+) AS waiting;
 
 -- name: oldest_waiting(cursor, origin)$
 SELECT at FROM changes WHERE seq > :cursor AND origin = :origin

@@ -66,12 +66,15 @@ INSERT INTO thread_parties (thread_id, address, said, heard, sent, last)
 VALUES (:thread, :address, :said, :heard, :sent, :last)
 ON CONFLICT (thread_id, address) DO UPDATE SET said = excluded.said, heard = excluded.heard,
                                                sent = excluded.sent,
-                                               last = max(coalesce(last, ''), excluded.last);
+                                               last = max(coalesce(thread_parties.last, ''),
+                                                          excluded.last);
 
 -- name: put_heard_in_thread(thread, address, hop, last)!
 INSERT INTO thread_parties (thread_id, address, heard, last) VALUES (:thread, :address, :hop, :last)
-ON CONFLICT (thread_id, address) DO UPDATE SET heard = max(coalesce(heard, 0), excluded.heard),
-                                               last = max(coalesce(last, ''), excluded.last);
+ON CONFLICT (thread_id, address) DO UPDATE SET heard = max(coalesce(thread_parties.heard, 0),
+                                                           excluded.heard),
+                                               last = max(coalesce(thread_parties.last, ''),
+                                                          excluded.last);
 
 -- name: put_open_in_thread(last_open, thread)!
 UPDATE threads SET last_open = max(coalesce(last_open, ''), :last_open) WHERE thread_id = :thread;
@@ -113,17 +116,17 @@ SELECT m.id, version, from_agent, to_agents_json, team, reply_to, thread_id, typ
        created_at, updated_at, hop, held
 FROM messages AS m
 WHERE m.id < :before
-  AND (:id IS NULL OR m.id = :id)
-  AND (:thread_id IS NULL OR thread_id = :thread_id)
-  AND (:type IS NULL OR type = :type)
-  AND (:status IS NULL OR m.status = :status)
-  AND (:topic IS NULL OR topic = :topic)
-  AND (:team IS NULL OR team = :team)
-  AND (:held IS NULL OR held = :held)
+  AND (CAST(:id AS TEXT) IS NULL OR m.id = :id)
+  AND (CAST(:thread_id AS TEXT) IS NULL OR thread_id = :thread_id)
+  AND (CAST(:type AS TEXT) IS NULL OR type = :type)
+  AND (CAST(:status AS TEXT) IS NULL OR m.status = :status)
+  AND (CAST(:topic AS TEXT) IS NULL OR topic = :topic)
+  AND (CAST(:team AS TEXT) IS NULL OR team = :team)
+  AND (CAST(:held AS TEXT) IS NULL OR held = :held)
   AND (NOT :urgent OR priority IN ('high', 'critical'))
-  AND (:since IS NULL OR created_at >= :since)
-  AND (:until IS NULL OR created_at < :until)
-  AND (:agent IS NULL
+  AND (CAST(:since AS TEXT) IS NULL OR created_at >= :since)
+  AND (CAST(:until AS TEXT) IS NULL OR created_at < :until)
+  AND (CAST(:agent AS TEXT) IS NULL
        OR from_agent = :agent
        OR (from_agent >= :agent || '@' AND from_agent < :agent || 'A')
        OR EXISTS (SELECT 1 FROM delivery_log AS d

@@ -31,7 +31,7 @@ DELETE FROM page_sessions WHERE expires_at <= :sure;
 -- All but the sessions of an agent that were used last.
 DELETE FROM page_sessions WHERE session_id IN (
     SELECT session_id FROM page_sessions WHERE agent = :agent
-    ORDER BY used_at DESC, session_id LIMIT -1 OFFSET :most);
+    ORDER BY used_at DESC, session_id LIMIT 1000000000 OFFSET :most);
 
 -- name: put_page_link(code_hash, key_hash, made_at, expires_at)!
 INSERT INTO page_links (code_hash, key_hash, made_at, expires_at)
@@ -49,4 +49,4 @@ DELETE FROM page_links WHERE expires_at <= :sure;
 -- name: drop_older_page_links(key_hash, most)!
 DELETE FROM page_links WHERE code_hash IN (
     SELECT code_hash FROM page_links WHERE key_hash = :key_hash
-    ORDER BY made_at DESC, code_hash LIMIT -1 OFFSET :most);
+    ORDER BY made_at DESC, code_hash LIMIT 1000000000 OFFSET :most);

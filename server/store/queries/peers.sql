@@ -2,7 +2,7 @@
 INSERT INTO peers (agent_id, endpoint, repo_name, trust, registered_at, last_seen)
 VALUES (:agent_id, :endpoint, :repo_name, :trust, :at, :at)
 ON CONFLICT (agent_id) DO UPDATE SET
-    endpoint = excluded.endpoint, repo_name = coalesce(excluded.repo_name, repo_name),
+    endpoint = excluded.endpoint, repo_name = coalesce(excluded.repo_name, peers.repo_name),
     trust = excluded.trust,
     last_seen = excluded.last_seen;
 

@@ -22,13 +22,20 @@ SELECT f.contract_id,
 FROM contracts AS c JOIN facts AS f ON f.contract_id = c.contract_id
 WHERE c.project_id = :project_id AND c.updated_at > :at;
 
+-- name: facts_changed_after_postgresql(project_id, at)
+SELECT f.contract_id, CASE f.kind WHEN 'version' THEN json_without_content(f.body) ELSE f.body END
+FROM contracts AS c JOIN facts AS f ON f.contract_id = c.contract_id
+WHERE c.project_id = :project_id AND c.updated_at > :at;
+
 -- name: packet_counts_until(project_id, at)^
 -- `+`: the replies to a packet are few, unlike those before a time.
-SELECT count(*), coalesce(sum(type = 'decision'), 0), coalesce(sum(type = 'question' AND NOT EXISTS (
-    SELECT 1 FROM packets AS r
-    WHERE r.project_id = p.project_id AND r.reply_to = p.packet_id AND r.type <> 'question'
-      AND +r.stamp <= :at
-      AND json_extract(r.document, '$.from_repo') <> json_extract(p.document, '$.from_repo'))), 0)
+SELECT count(*), coalesce(sum(CASE type WHEN 'decision' THEN 1 ELSE 0 END), 0),
+       coalesce(sum(CASE WHEN type = 'question' AND NOT EXISTS (
+           SELECT 1 FROM packets AS r
+           WHERE r.project_id = p.project_id AND r.reply_to = p.packet_id AND r.type <> 'question'
+             AND +r.stamp <= :at
+             AND json_extract(r.document, '$.from_repo') <> json_extract(p.document, '$.from_repo'))
+           THEN 1 ELSE 0 END), 0)
 FROM packets AS p WHERE p.project_id = :project_id AND p.stamp <= :at;
 
 -- name: recent_contract_time(project_id, at, place)$
@@ -45,11 +52,12 @@ WITH moments (at, subject, id) AS (
       AND f.kind <> 'round'
       AND (f.kind <> 'implementation' OR json_extract(f.body, '$.status') <> 'in_progress')
     UNION
-    SELECT json_extract(f.body, '$.started_at'), 'contract', c.contract_id
+    SELECT CAST(json_extract(f.body, '$.started_at') AS BIGINT), 'contract', c.contract_id
     FROM contracts AS c JOIN facts AS f ON f.contract_id = c.contract_id
     WHERE c.project_id = :project_id AND c.updated_at >= :floor AND f.stamp >= :floor
       AND f.kind = 'implementation'
-      AND json_extract(f.body, '$.started_at') <> coalesce(json_extract(f.body, '$.completed_at'), 0)
+      AND json_extract(f.body, '$.started_at')
+          <> coalesce(json_extract(f.body, '$.completed_at'), '')
     UNION
     SELECT stamp, 'context', packet_id FROM packets WHERE project_id = :project_id
     UNION

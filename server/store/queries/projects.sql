@@ -36,7 +36,7 @@ WHERE :with_archived OR project_id NOT IN (
     SELECT project_id FROM project_lifecycle WHERE state = 'archived');
 
 -- name: project_counts(project_id)^
-SELECT count(*), max(updated_at), coalesce(sum(status = 'verified'), 0)
+SELECT count(*), max(updated_at), coalesce(sum(CASE status WHEN 'verified' THEN 1 ELSE 0 END), 0)
 FROM contracts WHERE project_id = :project_id;
 
 -- name: project_waiting(project_id)$
@@ -56,7 +56,7 @@ FROM repos WHERE project_id = :project_id ORDER BY stamp, repo_id;
 -- name: held_repos(project_id)
 SELECT r.agent_id, p.project_id, p.name, r.name
 FROM repos r JOIN projects p ON p.project_id = r.project_id
-WHERE r.agent_id IS NOT NULL AND (:project_id IS NULL OR p.project_id = :project_id);
+WHERE r.agent_id IS NOT NULL AND (CAST(:project_id AS TEXT) IS NULL OR p.project_id = :project_id);
 
 -- name: projects_held_by(agent_id)
 SELECT DISTINCT project_id FROM repos WHERE agent_id = :agent_id ORDER BY project_id;

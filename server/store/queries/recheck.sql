@@ -1,6 +1,7 @@
--- name: content_after(after)^
-SELECT rowid, project_id, file_id, sha256, content FROM file_contents WHERE rowid > :after
-ORDER BY rowid LIMIT 1;
+-- name: content_after(project_id, file_id, sha256)^
+SELECT project_id, file_id, sha256, content FROM file_contents
+WHERE (project_id, file_id, sha256) > (:project_id, :file_id, :sha256)
+ORDER BY project_id, file_id, sha256 LIMIT 1;
 
 -- name: digests_after(entity, project_id, entity_id, limit)
 SELECT entity, project_id, entity_id, digest FROM digests

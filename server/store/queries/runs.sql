@@ -8,14 +8,14 @@ ON CONFLICT (project_id, agent, run_id) DO UPDATE SET agent_id = excluded.agent_
 -- name: drop_older_thread_runs(project_id, most)!
 DELETE FROM thread_runs WHERE project_id = :project_id AND (agent, run_id) IN (
     SELECT agent, run_id FROM thread_runs WHERE project_id = :project_id
-    ORDER BY reported_at DESC, run_id DESC LIMIT -1 OFFSET :most);
+    ORDER BY reported_at DESC, run_id DESC LIMIT 1000000000 OFFSET :most);
 
 -- name: drop_thread_runs(project_id)!
 DELETE FROM thread_runs WHERE project_id = :project_id;
 
 -- name: thread_runs(project_id, before, before_run, limit)
 SELECT project_id, run_id, agent_id, status, started_at, reported_at, body FROM thread_runs
-WHERE (:project_id IS NULL OR project_id = :project_id)
+WHERE (CAST(:project_id AS TEXT) IS NULL OR project_id = :project_id)
   AND (reported_at, run_id) < (:before, :before_run)
 ORDER BY reported_at DESC, run_id DESC LIMIT :limit;
 

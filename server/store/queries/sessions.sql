@@ -17,4 +17,4 @@ DELETE FROM session_shown WHERE shown_at < :before;
 -- All but the sessions of an agent that were shown something last.
 DELETE FROM session_shown WHERE address = :address AND session IN (
     SELECT session FROM session_shown WHERE address = :address GROUP BY session
-    ORDER BY max(shown_at) DESC, session LIMIT -1 OFFSET :most);
+    ORDER BY max(shown_at) DESC, session LIMIT 1000000000 OFFSET :most);

@@ -18,9 +18,11 @@ ORDER BY t.last_open DESC LIMIT :limit;
 
 -- name: thread_counts(thread, address, human, most)^
 SELECT count(*), coalesce(sum(unread), 0) FROM (
-    SELECT EXISTS (SELECT 1 FROM delivery_log AS d
-                   WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'
-                     AND d.box_seq IS NOT NULL AND d.status IN ('pending', 'delivered')) AS unread
+    SELECT CASE WHEN EXISTS (
+               SELECT 1 FROM delivery_log AS d
+               WHERE d.message_id = m.id AND d.recipient = :address AND d.channel = 'inbox'
+                 AND d.box_seq IS NOT NULL AND d.status IN ('pending', 'delivered'))
+           THEN 1 ELSE 0 END AS unread
     FROM messages AS m
     WHERE m.thread = :thread
       AND (m.from_agent = :address
@@ -31,7 +33,7 @@ SELECT count(*), coalesce(sum(unread), 0) FROM (
            OR (:human AND (m.priority = 'critical'
                            OR m.policy_json LIKE '%"human-audit"%'
                            OR m.policy_json LIKE '%"required"%')))
-    ORDER BY m.id DESC LIMIT :most);
+    ORDER BY m.id DESC LIMIT :most) AS seen;
 
 -- name: first_seen_of_thread(thread, address, human)^
 SELECT topic, payload_json FROM messages AS m

@@ -4,9 +4,9 @@
 INSERT INTO undelivered (peer, entity, project_id, entity_id, seq, tries, reason)
 SELECT agent_id, :entity, :project_id, :entity_id, :seq, :tries, :reason
 FROM peers WHERE agent_id = :peer
-ON CONFLICT DO UPDATE SET seq = excluded.seq, tries = excluded.tries, reason = excluded.reason,
-                          dropped = 0
-WHERE NOT dropped OR excluded.seq > seq;
+ON CONFLICT (peer, entity, project_id, entity_id) DO UPDATE SET
+    seq = excluded.seq, tries = excluded.tries, reason = excluded.reason, dropped = 0
+WHERE undelivered.dropped = 0 OR excluded.seq > undelivered.seq;
 
 -- name: note_undelivered(peer, entity, project_id, entity_id, reason)!
 INSERT INTO undelivered (peer, entity, project_id, entity_id, seq, tries, reason)
@@ -20,18 +20,18 @@ DELETE FROM undelivered WHERE peer = :peer AND entity = :entity AND project_id =
 
 -- name: all_undelivered()
 SELECT peer, entity, project_id, entity_id, seq, tries, reason FROM undelivered
-WHERE NOT dropped
+WHERE dropped = 0
 ORDER BY peer, seq, entity, entity_id;
 
 -- name: drop_undelivered(peer, entity_id)!
 UPDATE undelivered SET dropped = 1
-WHERE peer = :peer AND NOT dropped AND (:entity_id IS NULL OR entity_id = :entity_id);
+WHERE peer = :peer AND dropped = 0 AND (CAST(:entity_id AS TEXT) IS NULL OR entity_id = :entity_id);
 
 -- name: forget_dropped(peer)!
-DELETE FROM undelivered WHERE peer = :peer AND dropped;
+DELETE FROM undelivered WHERE peer = :peer AND dropped <> 0;
 
 -- name: forget_undelivered_of(peer)!
 DELETE FROM undelivered WHERE peer = :peer;
 
 -- name: stuck_undelivered(tries)^
-SELECT count(*), count(DISTINCT peer) FROM undelivered WHERE tries >= :tries AND NOT dropped;
+SELECT count(*), count(DISTINCT peer) FROM undelivered WHERE tries >= :tries AND dropped = 0;
