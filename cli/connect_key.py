@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.client import CallRefused, NodeClient, NodeUnreachable
-from cli.connect_record import Connection
+from cli.connect_record import AgentConnection
 from cli.key_file import place, read_key, write_private
 from cli.keys import HolderOptions, MadeKey, make_key, revoke_key
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
@@ -49,7 +49,7 @@ def is_known(url: str, key: str) -> bool:
     return True
 
 
-def usable_key(connection: Connection) -> str | None:
+def usable_key(connection: AgentConnection) -> str | None:
     """The key in the connection's file, if the node accepts it."""
     try:
         key = read_key(connection.key_file)
@@ -60,7 +60,7 @@ def usable_key(connection: Connection) -> str | None:
     return key if is_known(connection.url, key) else None
 
 
-def given_key(connection: Connection, file: str) -> str:
+def given_key(connection: AgentConnection, file: str) -> str:
     """The key in a person's file. Ends the command when it can't be used."""
     try:
         key = read_key(file)
@@ -71,7 +71,7 @@ def given_key(connection: Connection, file: str) -> str:
     return key
 
 
-def check_database(connection: Connection) -> None:
+def check_database(connection: AgentConnection) -> None:
     """End the command, before anything changes, when no key can be made for the connection."""
     if urlsplit(connection.url).hostname not in LOCAL:
         fail(
@@ -88,7 +88,7 @@ def check_database(connection: Connection) -> None:
         )
 
 
-def new_key(connection: Connection) -> MadeKey:
+def new_key(connection: AgentConnection) -> MadeKey:
     """Make a key for the connection's agent. Ends the command, with the key revoked, when the node
     doesn't know it."""
     db = Path(str(connection.db))
@@ -104,12 +104,12 @@ def new_key(connection: Connection) -> MadeKey:
     return made
 
 
-def keep(connection: Connection, key: str) -> None:
+def keep(connection: AgentConnection, key: str) -> None:
     """Write the key to the connection's file. Raises OSError."""
     write_private(place(connection.key_file), f"{key}\n")
 
 
-def revoke(connection: Connection) -> str:
+def revoke(connection: AgentConnection) -> str:
     """Revoke the key that was made for a connection. Returns what became of it."""
     if connection.key_id is None:
         return "The key was yours: it is not revoked, only its copy is removed."

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.connect_agents import AGENTS, INSTRUCTIONS, Edit, McpCall, Text, edited, undone
-from cli.connect_record import Connection, FileRecord, digest
+from cli.connect_record import AgentConnection, FileRecord, digest
 from cli.file_edit import FileEdit, edit_of, real_path
 
 Files = dict[str, FileRecord]
@@ -21,7 +21,7 @@ class Plan(NamedTuple):
     files: Files
 
 
-def connecting(connection: Connection, program: str, top: Path) -> Plan:
+def connecting(connection: AgentConnection, program: str, top: Path) -> Plan:
     """What to change in a checkout. Raises ValueError and OSError, which name the file."""
     files = dict(connection.checkouts.get(str(top), {}))
     changes: list[FileEdit] = []
@@ -40,7 +40,7 @@ def connecting(connection: Connection, program: str, top: Path) -> Plan:
     return Plan(changes, files)
 
 
-def disconnecting(connection: Connection, top: Path, *, others: bool) -> Plan:
+def disconnecting(connection: AgentConnection, top: Path, *, others: bool) -> Plan:
     """What to change in a checkout. With `others`, further agents stay connected there, and what
     they share stays: it is what remains in `files`. Raises as `connecting`."""
     files = connection.checkouts.get(str(top), {})
@@ -56,7 +56,7 @@ def disconnecting(connection: Connection, top: Path, *, others: bool) -> Plan:
     return Plan(changes, kept)
 
 
-def _edits(connection: Connection, program: str) -> list[tuple[tuple[Path, ...], list[Edit]]]:
+def _edits(connection: AgentConnection, program: str) -> list[tuple[tuple[Path, ...], list[Edit]]]:
     """The edits of each file of an agent, with the names that the file may have."""
     agent = AGENTS[connection.agent]
     call = McpCall(program, connection.url, connection.key_file)

@@ -28,7 +28,7 @@ class FileRecord:
 
 
 @dataclass(slots=True)
-class Connection:
+class AgentConnection:
     """One agent for one repo. It may work in several checkouts of the repo."""
 
     agent: str
@@ -68,13 +68,13 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def named(agent: str, repo: str) -> Connection | None:
+def named(agent: str, repo: str) -> AgentConnection | None:
     """The connection of an agent for a repo. Raises ValueError and OSError."""
-    file = Connection(agent, repo, "", "", None, None).file
+    file = AgentConnection(agent, repo, "", "", None, None).file
     return _read(file) if file.exists() else None
 
 
-def of_checkout(top: Path) -> Iterator[Connection]:
+def of_checkout(top: Path) -> Iterator[AgentConnection]:
     """The connections of the agents that work in a checkout, also of one that was moved there.
     Raises ValueError and OSError."""
     for file in sorted(place(FOLDER).glob("*.json")):
@@ -87,7 +87,7 @@ def of_checkout(top: Path) -> Iterator[Connection]:
         yield connection
 
 
-def _moved_to(top: Path, connection: Connection) -> str | None:
+def _moved_to(top: Path, connection: AgentConnection) -> str | None:
     """The checkout of a connection that is no longer in its place, and whose files are here."""
     for checkout, files in connection.checkouts.items():
         if not Path(checkout).exists() and any(
@@ -104,13 +104,13 @@ def _has_digest(file: Path, wanted: str) -> bool:
         return False
 
 
-def _read(file: Path) -> Connection:
+def _read(file: Path) -> AgentConnection:
     try:
         value: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         checkouts = {
             top: {path: FileRecord(**record) for path, record in files.items()}
             for top, files in value.pop("checkouts").items()
         }
-        return Connection(**value, checkouts=checkouts)
+        return AgentConnection(**value, checkouts=checkouts)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValueError(f"{file} is damaged: remove it, and connect again") from None

@@ -14,7 +14,7 @@ from cli import connect_key, connect_plan
 from cli.connect_agents import AGENTS, INSTRUCTIONS
 from cli.connect_check import ask_agent
 from cli.connect_options import NAMES, ChangeOptions, TargetOptions
-from cli.connect_record import Connection, FileRecord, named, of_checkout
+from cli.connect_record import AgentConnection, FileRecord, named, of_checkout
 from cli.connect_view import ConnectView
 from cli.file_edit import FileEdit, apply
 from cli.git_folder import repository_name, top_level
@@ -125,7 +125,7 @@ def problems() -> Iterator[None]:
         fail(REFUSED, f"{error.filename or 'a file'} can't be changed: {error.strerror}")
 
 
-def _wanted(agent: str, target: TargetOptions, top: Path) -> Connection:
+def _wanted(agent: str, target: TargetOptions, top: Path) -> AgentConnection:
     """The connection to make, or the one that is there. Raises ValueError when the options want
     another one than that."""
     there = next((other for other in of_checkout(top) if other.agent == agent), None)
@@ -140,7 +140,7 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> Connection:
     db = target.db or Path(os.environ.get("CACP_DB") or "data/cacp.db")
     if known is None:
         url = (target.url or _node_of(target.db)).rstrip("/")
-        return Connection(agent, repo, target.agent_id or "", url, None, str(db.resolve()))
+        return AgentConnection(agent, repo, target.agent_id or "", url, None, str(db.resolve()))
     for option, value, present in (
         ("repo", repo, known.repo),
         ("agent id", target.agent_id or known.agent_id, known.agent_id),
@@ -166,7 +166,7 @@ def _node_of(db: Path | None) -> str:
         fail(USAGE, str(error))
 
 
-def _key_change(connection: Connection, target: TargetOptions) -> KeyChange:
+def _key_change(connection: AgentConnection, target: TargetOptions) -> KeyChange:
     """Whether the connection needs a new key. Ends the command when none can be had."""
     present = connect_key.usable_key(connection)
     if target.key_file is not None:
@@ -177,7 +177,7 @@ def _key_change(connection: Connection, target: TargetOptions) -> KeyChange:
     return KeyChange(present is None)
 
 
-def _make(connection: Connection, key: KeyChange, changes: list[FileEdit]) -> None:
+def _make(connection: AgentConnection, key: KeyChange, changes: list[FileEdit]) -> None:
     """Make the key and the changes. Raises OSError and ValueError; then all is as it was before."""
     is_new = not connection.file.exists()
     earlier = replace(connection)
@@ -201,7 +201,7 @@ def _make(connection: Connection, key: KeyChange, changes: list[FileEdit]) -> No
         connect_key.revoke(earlier)
 
 
-def _put_key(connection: Connection, key: KeyChange) -> None:
+def _put_key(connection: AgentConnection, key: KeyChange) -> None:
     """Make the key, or take the given one, and keep it. Raises OSError."""
     if key.given is not None:
         connection.key_id = connection.db = None
@@ -213,10 +213,10 @@ def _put_key(connection: Connection, key: KeyChange) -> None:
 
 
 def _take_back(
-    connection: Connection,
+    connection: AgentConnection,
     changes: list[FileEdit],
     shared: dict[str, FileRecord],
-    others: list[Connection],
+    others: list[AgentConnection],
     top: Path,
     view: ConnectView,
 ) -> None:

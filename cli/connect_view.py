@@ -9,7 +9,7 @@ import typer
 from cli.connect_agents import AGENTS
 from cli.connect_check import ServerListing
 from cli.connect_options import ChangeOptions
-from cli.connect_record import Connection
+from cli.connect_record import AgentConnection
 from cli.diff_text import diff_lines
 from cli.file_edit import FileEdit
 from cli.terminal import REFUSED, print_json
@@ -32,7 +32,7 @@ class ConnectView:
     def __init__(
         self,
         command: Literal["connect", "disconnect"],
-        connection: Connection,
+        connection: AgentConnection,
         top: Path,
         changes: list[FileEdit],
         how: ChangeOptions,

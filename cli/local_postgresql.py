@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from cli import postgresql_guard
 from cli.postgresql_binaries import Account, account, enters, find
-from server.store.opening import DatabaseUrl
+from server.domain.location import DatabaseUrl
 
 USER = "cacp"
 START_SECONDS = 60.0

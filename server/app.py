@@ -22,6 +22,7 @@ from server.discovery.service import routes as discovery_routes
 from server.domain.acp.handoff import HandoffRules
 from server.domain.acp.routing import Channel
 from server.domain.agents import identity
+from server.domain.location import DatabaseUrl, Location
 from server.http.admission import Admission
 from server.http.connections import Connections
 from server.http.health import HealthCheck
@@ -46,7 +47,6 @@ from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher
 from server.settings import Settings
 from server.store.database import Database
-from server.store.location import DatabaseUrl, Location
 from server.store.stamps import Stamps
 from server.store.storage import Prepared
 from server.util.log_once import RateLimitedLog

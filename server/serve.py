@@ -25,12 +25,12 @@ from server.auth import operator_key
 from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.auth.key_file import UnusableKeyFile
 from server.domain.errors import Refusal, Unavailable
+from server.domain.location import DatabaseUrl
 from server.http.connections import Connections, affordable
 from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
 from server.store.connection import Connection
-from server.store.location import DatabaseUrl
 from server.store.opening import connect, prepare, storage_at
 from server.store.sqlite.file_lock import ListenAddress, lock
 from server.store.sqlite.file_lock import announce as announce_address

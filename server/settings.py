@@ -33,7 +33,7 @@ from server.domain.agents import identity
 from server.domain.bans import TrustedBans
 from server.domain.endpoints import check_endpoint, is_loopback
 from server.domain.errors import Refusal
-from server.store.location import DATABASE_SCHEMES, DatabaseUrl, Location
+from server.domain.location import Location, check_database_url, location_of
 
 MEBIBYTE = 1024 * 1024
 TOKEN_MIN = 24
@@ -57,9 +57,8 @@ class Settings(BaseSettings):
     )
     database_url: SecretStr = Field(
         SecretStr(""),
-        description="A PostgreSQL database in place of the SQLite file, such as "
-        "postgresql://user@host/cacp: any number of replicas may run on it. `db` then only names "
-        "the node's files beside it, such as the operator's key",
+        description="A PostgreSQL database for any number of replicas in place of the file, such "
+        "as postgresql://user@host/cacp; `db` then only names the operator's key file and the like",
     )
     agent_id: str = Field(
         "", max_length=200, description="This node's agent id (AID); made from repo by default"
@@ -245,11 +244,9 @@ class Settings(BaseSettings):
     acp_push_attempts: int = Field(
         12, ge=1, le=100, description="Failed attempts after which a push is given up"
     )
-    acp_retention_days: int = Field(
-        90, ge=1, description="Days after which ACP messages move to the archive"
-    )
+    acp_retention_days: int = Field(90, ge=1, description="Days until ACP messages are archived")
     page_session_seconds: int = Field(
-        43_200, ge=60, description="Seconds of a page session, at most"
+        43_200, ge=60, description="Seconds of a page session at most"
     )
     page_idle_seconds: int = Field(7_200, ge=60, description="Seconds until an unused session ends")
     shutdown_seconds: int = Field(
@@ -292,9 +289,7 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _check_database(cls, value: SecretStr) -> SecretStr:
-        url = value.get_secret_value()
-        if url and urlsplit(url).scheme not in DATABASE_SCHEMES:
-            raise ValueError("should be a URL such as postgresql://user@host:5432/cacp")
+        check_database_url(value.get_secret_value())
         return value
 
     @field_validator("public_url")
@@ -394,8 +389,7 @@ class Settings(BaseSettings):
     @property
     def location(self) -> Location:
         """Where the node's database is."""
-        url = self.database_url.get_secret_value()
-        return DatabaseUrl(url) if url else self.db
+        return location_of(self.database_url.get_secret_value(), self.db)
 
     @property
     def mesh_tokens(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ Refusal
  ├── RateLimited           too many calls; says when to try again
  ├── TooLarge              over a limit
  └── Unavailable           a fault of the node or its disk; nothing was written
+     └── OutcomeUnknown    the database server was lost while it committed
       ├── NodeAway         another node was needed and did not answer
       └── Busy             no room for the answer now; says when to try again
 
@@ -82,6 +83,12 @@ class TooLarge(Refusal):
 
 class Unavailable(Refusal):
     reason = "unavailable"
+
+
+class OutcomeUnknown(Unavailable):
+    """The answer to a commit was lost: whether the call took place can't be found out."""
+
+    reason = "outcome_unknown"
 
 
 class NodeAway(Unavailable):

@@ -12,10 +12,10 @@ import structlog
 
 from server.domain.clocks import Trouble
 from server.domain.errors import Unavailable
+from server.domain.location import Location
 from server.store import deferred
 from server.store.connection import ReadFunction
 from server.store.group_commit import GroupCommit, Transaction, WriteFunction, WriteOutcome
-from server.store.location import Location
 from server.store.metered import Count
 from server.store.opening import Durability, storage_at
 from server.store.stamps import Stamps

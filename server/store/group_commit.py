@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from peers.timekeeper import Timekeeper
-from server.domain.errors import Unavailable
+from server.domain.errors import OutcomeUnknown, Unavailable
 from server.store.connection import Connection
 from server.store.stamps import Stamps
-from server.store.storage import OutcomeUnknown, Storage
+from server.store.storage import Storage
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """Opens a node's database, which is an SQLite file or is on a PostgreSQL server."""
 
+from server.domain.location import DatabaseUrl, Location
 from server.store.connection import Connection
-from server.store.location import DatabaseUrl, Location
 from server.store.sqlite.connection import Durability
 from server.store.storage import Prepared, Storage
 

@@ -25,13 +25,6 @@ class Prepared:
     last_stamp: int
 
 
-class OutcomeUnknown(Unavailable):
-    """The answer to a commit was lost, and whether it took place can't be found out: the group must
-    not be run again."""
-
-    reason = "outcome_unknown"
-
-
 class Shared(Protocol):
     """What replicas have that share a database: what each of them tells the others goes past the
     lock of those who write."""
@@ -85,7 +78,8 @@ class Storage(Protocol):
         has given out; 0 when there is none."""
 
     def commit(self, connection: Connection, stamp: int) -> None:
-        """Commit; `stamp` is the last that was given out. Raises OutcomeUnknown."""
+        """Commit; `stamp` is the last that was given out. Raises OutcomeUnknown, after
+        which the group must not be run again."""
 
     def roll_back(self, connection: Connection) -> None:
         """End a transaction, if there is one."""

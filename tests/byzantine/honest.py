@@ -103,13 +103,13 @@ class Honest:
                 peers.put_keys(db, agent, "secret", "key")
 
         await self.database.write(meet)
-        self._link()
+        await self._link()
 
     async def restart(self) -> None:
         """Stop, and start on what is on disk."""
         await self.end()
         await self._open()
-        self._link()
+        await self._link()
 
     async def end(self) -> None:
         await self.mesh.files.stop()
@@ -129,9 +129,9 @@ class Honest:
             settings, self.database, self.node, Metrics(), asyncio.Event(), self.mesh
         )
 
-    def _link(self) -> None:
+    async def _link(self) -> None:
         for peer in await self.database.read(peers.every):
-            self.mesh._add(peer)
+            await self.mesh._add(peer)
 
     # --- what comes in ------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Honest:
     def state(self) -> str:
         return state(self)
 
-    def newest(self) -> int:
+    async def newest(self) -> int:
         return await self.database.read(changes.newest)
 
 

@@ -7,7 +7,7 @@ import typer
 
 from cli import connect_key
 from cli.connect_key import check_database, default_agent_id, is_known, node_agent
-from cli.connect_record import Connection
+from cli.connect_record import AgentConnection
 from tests.support.node import AGENT, Node
 
 
@@ -27,7 +27,7 @@ def test_the_node_says_who_it_is_and_whom_it_knows(node: Node, frontend_key: str
 
 
 def test_a_node_elsewhere_wants_a_key_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    remote = Connection("cursor", "shop", "aid://x/shop", "https://n.example", None, "/none")
+    remote = AgentConnection("cursor", "shop", "aid://x/shop", "https://n.example", None, "/none")
     with pytest.raises(typer.Exit) as ended:
         check_database(remote)
     assert ended.value.exit_code == 2

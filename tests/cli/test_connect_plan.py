@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.connect_plan import connecting, disconnecting
-from cli.connect_record import Connection
+from cli.connect_record import AgentConnection
 from cli.file_edit import apply
 
 
@@ -16,9 +16,11 @@ def top(tmp_path: Path) -> Path:
     return folder
 
 
-def connected(top: Path, agent: str = "opencode", program: str = "cacp") -> Connection:
+def connected(top: Path, agent: str = "opencode", program: str = "cacp") -> AgentConnection:
     """A connection whose changes are made."""
-    connection = Connection(agent, "shop", "aid://x/shop@1.0.0", "http://127.0.0.1:1", None, None)
+    connection = AgentConnection(
+        agent, "shop", "aid://x/shop@1.0.0", "http://127.0.0.1:1", None, None
+    )
     plan = connecting(connection, program, top)
     apply(plan.changes)
     connection.checkouts[str(top)] = plan.files

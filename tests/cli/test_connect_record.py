@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.connect_record import Connection, FileRecord, digest, named, of_checkout
+from cli.connect_record import AgentConnection, FileRecord, digest, named, of_checkout
 from cli.key_file import place, write_private
 
 AGENT_ID = "aid://example.com/shop@1.0.0"
@@ -17,8 +17,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def connection(agent: str = "claude", repo: str = "org/shop") -> Connection:
-    return Connection(agent, repo, AGENT_ID, "http://127.0.0.1:1", "key_1", "/db")
+def connection(agent: str = "claude", repo: str = "org/shop") -> AgentConnection:
+    return AgentConnection(agent, repo, AGENT_ID, "http://127.0.0.1:1", "key_1", "/db")
 
 
 def test_a_connection_is_found_again_by_name_and_by_checkout(home: Path) -> None:

@@ -26,11 +26,11 @@ from server.methods import METHODS
 from server.node import Node
 from server.rpc.answer_budget import AnswerBudget
 from server.rpc.dispatch import Dispatcher, RequestContext
-from server.store import database, digests, keys, stamps
+from server.store import digests, keys, stamps
 from server.store.database import Database
 from server.store.files import File
 from server.store.group_commit import Transaction
-from server.store.sqlite import connection
+from server.store.sqlite import connection, storage
 from server.store.sqlite.connection import Durability
 from server.store.sqlite.file_lock import lock
 from server.store.sqlite.migrate import prepare
@@ -98,7 +98,7 @@ class RecordedNode:
         check_result(method, response["result"])
         return response["result"]
 
-    def told(self, what: str, *value: Any) -> None:
+    async def told(self, what: str, *value: Any) -> None:
         """Note that a caller has its answer, and how far the stamps are."""
         if self.account is None:
             return
@@ -160,17 +160,17 @@ def contracts(node: RecordedNode, dice: Random) -> Step:
             shared = await node.call(
                 AGENT, "cacp/context/share", type="api_spec", content=content, **project
             )
-            node.told("packet", shared["packetId"])
+            await node.told("packet", shared["packetId"])
         elif open_ and dice.random() < 0.7:
             contract = dice.choice(open_)
             who, method, params = STAGES[stages[contract]]
             await node.call(who, f"cacp/{method}", contractId=contract, **params, **project)
             stages[contract] += 1
-            node.told("contract", contract, stages[contract])
+            await node.told("contract", contract, stages[contract])
         else:
             made = await node.call(AGENT, "cacp/contract/propose", **PROPOSAL, **project)
             stages[made["contractId"]] = 0
-            node.told("contract", made["contractId"], 0)
+            await node.told("contract", made["contractId"], 0)
 
     return step
 
@@ -186,7 +186,7 @@ def retries(node: RecordedNode, dice: Random) -> Step:
             AGENT, "cacp/contract/propose", key, projectId=node.project, **PROPOSAL
         )
         assert known.setdefault(key, made["contractId"]) == made["contractId"]
-        node.told("retry", key, made["contractId"])
+        await node.told("retry", key, made["contractId"])
 
     return step
 
@@ -207,12 +207,12 @@ def mail(node: RecordedNode, dice: Random, agent: str, other: str) -> Step:
                 payload={"summary": "s" * dice.randrange(1, 2_000)},
                 client_id=f"{mine}-{sent}",
             )
-            node.told("message", made["message"]["id"], other)
+            await node.told("message", made["message"]["id"], other)
             return
         listed = await node.call(agent, "acp/inbox", limit=3)
         if ids := [one["id"] for one in listed["messages"]]:
             await node.call(agent, "acp/ack", message_ids=ids)
-            node.told("acknowledged", ids, agent)
+            await node.told("acknowledged", ids, agent)
 
     return step
 
@@ -228,7 +228,7 @@ def handoffs(node: RecordedNode, dice: Random) -> Step:
             handoff = offered[0]
             await node.call(BEN, "acp/handoff", action="accept", handoff_id=handoff)
             offered.remove(handoff)
-            node.told("handoff", handoff, "accepted")
+            await node.told("handoff", handoff, "accepted")
             return
         made += 1
         what = package(f"{mine}-{made}")
@@ -236,7 +236,7 @@ def handoffs(node: RecordedNode, dice: Random) -> Step:
             ANA, "acp/handoff", action="initiate", to=BEN, reason="End of shift", package=what
         )
         offered.append(result["handoff"]["handoffId"])
-        node.told("handoff", offered[-1], "proposed")
+        await node.told("handoff", offered[-1], "proposed")
 
     return step
 
@@ -290,16 +290,16 @@ async def lives(
         async with started(path, durability, account) as node:
             if not project:
                 await node.found()
-                node.told("found")
+                await node.told("found")
             project = node.project = project or node.project
             await work(every(node, dice), some)
 
 
 def small_log(patch: pytest.MonkeyPatch) -> None:
     """Checkpoints often, so that all phases of a log come in a short time."""
-    patch.setattr(database, "WAL_CHECKPOINT", 150_000)
+    patch.setattr(storage, "WAL_CHECKPOINT", 150_000)
     patch.setattr(connection, "WAL_TARGET", 100_000)
-    patch.setattr(database, "connect", partial(_small_cache, connection.connect))
+    patch.setattr(storage, "connect", partial(_small_cache, connection.connect))
 
 
 def _small_cache(real: Callable[..., Any], *given: Any, **more: Any) -> Any:

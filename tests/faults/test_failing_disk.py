@@ -88,7 +88,7 @@ async def one_run(path: Path, project: str, account: Account, failing: Failing) 
     try:
         async with started(path, account=account) as node:
             node.project = project
-            node.told("found")
+            await node.told("found")
             steps = [patient(one, refusals) for one in callers.every(node, Random(failing.number))]
             await callers.work(steps, ROUNDS)
             await examine_health(node, failing)

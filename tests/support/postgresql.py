@@ -20,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 from cli.local_postgresql import LocalPostgresql
-from server.store.opening import DatabaseUrl
+from server.domain.location import DatabaseUrl
 from server.store.postgresql.migrate import MIGRATIONS, prepare
 
 NAMED = "CACP_TEST_DATABASE_URL"

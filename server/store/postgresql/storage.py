@@ -13,14 +13,13 @@ from typing import Any, TypeVar, cast
 import psycopg
 import structlog
 
-from server.domain.errors import Unavailable
+from server.domain.errors import OutcomeUnknown, Unavailable
 from server.store.connection import Connection, ReadFunction
 from server.store.metered import Count, metered
 from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.errors import unavailable
 from server.store.postgresql.news import NewsFeed
 from server.store.postgresql.shared import PgShared
-from server.store.storage import OutcomeUnknown
 from server.util.loops import Loops, cancel
 
 T = TypeVar("T")

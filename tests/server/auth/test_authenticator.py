@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import jwt
 import pytest
@@ -22,13 +22,16 @@ from server.store import keys, peers, tokens
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
 
-T = TypeVar("T")
-
 OWN = "aid://localhost/local@1.0.0"
 BACKEND = "aid://example.com/backend@1.0.0"
 FRONTEND = "aid://example.com/frontend@1.0.0"
 LOCAL = Caller(OWN, "local", "verified", "local")
 HOST = {b"host": b"127.0.0.1:8080"}
+
+
+class Identity:
+    def __init__(self, node: "Node", settings: Settings, **more: Any) -> None:
+        self.identify = partial(Authenticator(settings, node.secret, **more).identify, node.db)
 
 
 class Node:
@@ -38,13 +41,10 @@ class Node:
         self.db = db
         self.secret = tokens.node_secret(db)
 
-    def read(self, function: Callable[[sqlite3.Connection], T], /) -> T:
-        return function(self.db)
-
     def identify(
         self, headers: dict[bytes, bytes], client: str | None = "127.0.0.1", **settings: Any
     ) -> Caller:
-        return Authenticator(Settings(**settings), self.read, self.secret).identify(headers, client)
+        return Identity(self, Settings(**settings)).identify(headers, client)
 
     def key(self, agent_id: str = BACKEND, **more: Any) -> bytes:
         key = keys.new_key()
@@ -224,7 +224,7 @@ def test_an_unknown_key_is_refused_and_not_repeated(node: Node) -> None:
 
 def test_a_revoked_key_is_out_with_the_next_request(node: Node) -> None:
     headers = {b"authorization": node.key()}
-    identity = Authenticator(Settings(), node.read, node.secret)
+    identity = Identity(node, Settings())
     identity.identify(headers, None)
     keys.revoke(node.db, keys.every(node.db)[0].key_id, now=2)
     refused(Unauthenticated, "revoked_key", lambda: identity.identify(headers, None))
@@ -234,7 +234,7 @@ def test_a_key_that_was_granted_to_a_known_agent_reads(node: Node) -> None:
     """Design §6: known = found in ADP, proven by a challenge, reads only."""
     key = keys.new_key()
     granted = {keys.hash_of(key.encode()): FRONTEND}
-    identity = Authenticator(Settings(), node.read, node.secret, granted.get)
+    identity = Identity(node, Settings(), known=granted.get)
     headers = {b"authorization": b"Bearer " + key.encode()}
     assert identity.identify(headers, None) == Caller(FRONTEND, "", "known", "key")
     named = {**headers, b"x-agent-id": BACKEND.encode()}
@@ -250,7 +250,7 @@ def test_a_key_made_by_another_process_counts_at_once(tmp_path: Path) -> None:
         closing(connect(tmp_path / "cacp.db")) as theirs,
     ):
         running = Node(ours)
-        identity = Authenticator(Settings(), running.read, running.secret)
+        identity = Identity(running, Settings())
         headers = {b"authorization": Node(theirs).key()}
         assert identity.identify(headers, None).agent_id == BACKEND
 

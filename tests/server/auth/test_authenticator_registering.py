@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from server.auth.authenticator import Authenticator, Caller
+from server.auth.authenticator import Caller
 from server.domain.errors import Unauthenticated
 from server.settings import Settings
 from server.store import mesh
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
-from tests.server.auth.test_authenticator import HOST, Node, refused
+from tests.server.auth.test_authenticator import HOST, Identity, Node, refused
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def running(tmp_path: Path) -> Iterator[Node]:
 def test_who_registers_over_loopback_may_be_new(running: Node) -> None:
     """It could act as the node's own agent as well."""
     headers = {**HOST, b"x-agent-id": b"mobile"}
-    identity = Authenticator(Settings(), running.read, running.secret)
+    identity = Identity(running, Settings())
     new = Caller("mobile", "", "unkeyed", "peer")
     assert identity.identify(headers, "127.0.0.1", registers=True) == new
     refused(Unauthenticated, "unknown_agent", lambda: identity.identify(headers, "127.0.0.1"))
@@ -45,14 +45,14 @@ def test_nobody_registers_by_its_name_from_elsewhere(
     running: Node, settings: dict[str, Any], client: str, reason: str
 ) -> None:
     headers = {**HOST, b"x-agent-id": b"mobile"}
-    identity = Authenticator(Settings(**settings), running.read, running.secret)
+    identity = Identity(running, Settings(**settings))
     refused(Unauthenticated, reason, lambda: identity.identify(headers, client, registers=True))
 
 
 def test_a_node_whose_key_is_known_does_not_come_without_it(running: Node) -> None:
     mesh.pin(running.db, "mobile", "its public key")
     headers = {**HOST, b"x-agent-id": b"mobile"}
-    identity = Authenticator(Settings(), running.read, running.secret)
+    identity = Identity(running, Settings())
     refused(
         Unauthenticated,
         "key_required",
@@ -69,7 +69,7 @@ def test_nobody_comes_by_an_id_that_only_looks_like_one(
     running: Node, odd: str, registers: bool
 ) -> None:
     """Not even one that was registered before it was refused."""
-    identity = Authenticator(Settings(), running.read, running.secret)
+    identity = Identity(running, Settings())
     headers = {**HOST, b"x-agent-id": odd.encode()}
 
     def call() -> Caller:
@@ -83,7 +83,7 @@ def test_nobody_comes_by_an_id_that_only_looks_like_one(
 def test_nobody_new_looks_like_an_agent_that_is_known(running: Node) -> None:
     """What an operator named otherwise than canonically is as much one's own."""
     running.key("AID://Example.com/mobile@1.0.0")
-    identity = Authenticator(Settings(), running.read, running.secret)
+    identity = Identity(running, Settings())
     headers = {**HOST, b"x-agent-id": b"aid://example.com/mobile@1.0.0"}
     refused(
         Unauthenticated,
@@ -94,6 +94,6 @@ def test_nobody_new_looks_like_an_agent_that_is_known(running: Node) -> None:
 
 def test_the_nodes_own_agent_comes_by_its_name_as_it_is(running: Node) -> None:
     own = "AID://Example.com/node@1.0.0"
-    identity = Authenticator(Settings(agent_id=own), running.read, running.secret)
+    identity = Identity(running, Settings(agent_id=own))
     headers = {**HOST, b"x-agent-id": own.encode()}
     assert identity.identify(headers, "127.0.0.1").via == "local"

@@ -4,7 +4,7 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import pytest
 
@@ -14,10 +14,18 @@ from server.http.admission import PEER_RATE_FACTOR, Admission
 from server.http.rate_limit import RateLimit
 from server.settings import Settings
 from server.store import keys
+from server.store.connection import Read, ReadFunction
 from server.store.sqlite.connection import connect
 from server.util.log_once import RateLimitedLog
 from tests.server.http.json_rpc import LIST, refusal
 from tests.support.node import Node, bearer
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_failed_logins_are_limited_by_address_and_logged(tmp_path: Path) -> None
 def test_a_batch_counts_for_each_of_its_calls_and_a_peers_for_its_own_rate() -> None:
     """Design §6: requests per caller. A peer's batch carries what others were counted for."""
     limits = RateLimit(60)
-    gate = Admission(cast(Authenticator, None), limits, RateLimitedLog())
+    gate = Admission(cast(Authenticator, None), cast(Read, None), limits, RateLimitedLog())
     for agent_id, trust in (("agent", "verified"), ("peer", "peer")):
         limits.check(agent_id, 0.0)
         gate.charge(Caller(agent_id, "r", trust, "key"), 99)  # type: ignore[arg-type]
@@ -97,7 +105,7 @@ def test_a_batch_counts_for_each_of_its_calls_and_a_peers_for_its_own_rate() -> 
 
 def test_a_peer_does_not_have_any_number_of_messages_taken() -> None:
     """Its batches counted as one request each, whatever was in them."""
-    gate = Admission(cast(Authenticator, None), RateLimit(60), RateLimitedLog())
+    gate = Admission(cast(Authenticator, None), cast(Read, None), RateLimit(60), RateLimitedLog())
     peer, other = (Caller(name, "r", "peer", "key") for name in ("peer", "other"))
     gate.charge(peer, 99 * PEER_RATE_FACTOR)
     with pytest.raises(RateLimited) as refusal:
@@ -106,18 +114,23 @@ def test_a_peer_does_not_have_any_number_of_messages_taken() -> None:
     gate.charge(other, 99)
 
 
-def test_a_key_that_is_given_elsewhere_counts_alone(node: Node, frontend_key: str) -> None:
+@pytest.mark.anyio
+async def test_a_key_that_is_given_elsewhere_counts_alone(node: Node, frontend_key: str) -> None:
     """The headers beside a form's key say nothing of who signs in."""
     with closing(connect(node.db)) as db:
-        identity = Authenticator(Settings(), lambda read: read(db), b"secret")
-        gate = Admission(identity, RateLimit(0), RateLimitedLog())
+
+        async def read(function: ReadFunction[T], /) -> T:
+            return function(db)
+
+        identity = Authenticator(Settings(), b"secret")
+        gate = Admission(identity, read, RateLimit(0), RateLimitedLog())
         claimed = [(b"host", b"localhost"), (b"x-agent-id", b"aid://example.com/other")]
         scope = {"type": "http", "headers": claimed, "client": ("127.0.0.1", 1)}
-        caller = gate.enter_with_key(scope, frontend_key.encode())
+        caller = await gate.enter_with_key(scope, frontend_key.encode())
         assert caller.via == "key"
         hashed = keys.hash_of(frontend_key.encode())
         scope["headers"] = claimed[:1]
-        assert gate.enter_by_hash(scope, hashed) == caller
-        gate.recheck_by_hash(scope, hashed, caller)
+        assert await gate.enter_by_hash(scope, hashed) == caller
+        await gate.recheck_by_hash(scope, hashed, caller)
         with pytest.raises(Forbidden, match="changed"):
-            gate.recheck_by_hash(scope, hashed, replace(caller, human=True))
+            await gate.recheck_by_hash(scope, hashed, replace(caller, human=True))

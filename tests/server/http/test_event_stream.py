@@ -273,7 +273,7 @@ def test_a_quiet_stream_looks_again_whether_it_may_go_on(
     monkeypatch.setattr(event_stream, "CHECK_SECONDS", 0.05)
     checks = 0
 
-    def recheck_access() -> None:
+    async def recheck_access() -> None:
         nonlocal checks
         checks += 1
         if checks == 3:
@@ -281,7 +281,7 @@ def test_a_quiet_stream_looks_again_whether_it_may_go_on(
 
     async def listen() -> None:
         database = Database(tmp_path / "cacp.db")
-        prepared = prepare(database.path)
+        prepared = prepare(tmp_path / "cacp.db")
         await database.open(prepared.last_stamp)
         everything = Filter(None, None, caller())
         try:

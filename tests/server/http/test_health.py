@@ -17,6 +17,7 @@ from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
+from server.store.sqlite.storage import LOW_DISK
 from server.store.undelivered import STUCK_TRIES
 from tests.support.node import Node, RpcError
 from tests.support.waiting import eventually
@@ -160,7 +161,7 @@ async def test_a_probe_that_takes_too_long_is_unhealthy(
 async def test_little_room_on_the_disk_is_degraded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = SimpleNamespace(free=health.LOW_DISK - 1)
+    usage = SimpleNamespace(free=LOW_DISK - 1)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
     database = Database(path)
     await database.open(0)

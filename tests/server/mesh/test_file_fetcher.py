@@ -82,7 +82,7 @@ def fetched(folder: Path, wanted: File, *, direct: bool = False, **peers: Any) -
     return play(folder, lambda one, _: one.fetch("p", wanted, direct=direct), **peers)
 
 
-def kept(database: Database, wanted: File) -> files.FileContent | None:
+async def kept(database: Database, wanted: File) -> files.FileContent | None:
     return await database.read(lambda db: files.content(db, "p", wanted))
 
 
@@ -95,7 +95,7 @@ def test_it_comes_in_pieces_and_is_kept(tmp_path: Path) -> None:
 
     async def story(fetcher: FileFetcher, database: Database) -> None:
         assert await fetcher.fetch("p", file()) == CONTENT
-        found = kept(database, file())
+        found = await kept(database, file())
         assert found is not None
         assert (found.data, found.used_at is not None) == (CONTENT, True)
         assert (fetcher.fetched, fetcher.failed) == (1, 0)
@@ -123,7 +123,7 @@ def test_an_empty_file_needs_no_peer(tmp_path: Path) -> None:
 def test_without_room_it_is_given_and_not_kept(tmp_path: Path) -> None:
     async def story(fetcher: FileFetcher, database: Database) -> None:
         assert await fetcher.fetch("p", file()) == CONTENT
-        assert kept(database, file()) is None
+        assert await kept(database, file()) is None
 
     play(tmp_path, story, room=0, beta=Peer(CONTENT))
 
@@ -132,7 +132,7 @@ def test_what_this_node_held_itself_is_its_own_again(tmp_path: Path) -> None:
     async def story(fetcher: FileFetcher, database: Database) -> None:
         own = file(holder=None)
         assert await fetcher.fetch("p", own) == CONTENT
-        assert kept(database, own) == (CONTENT, None)
+        assert await kept(database, own) == (CONTENT, None)
 
     play(tmp_path, story, room=0, beta=Peer(CONTENT))
 
@@ -180,7 +180,7 @@ def test_what_nobody_gives_is_refused_precisely(
         assert says in refused.value.message
         assert "\x1b" not in refused.value.message
         assert len(refused.value.message) < 600
-        assert kept(database, file()) is None
+        assert await kept(database, file()) is None
         await asyncio.sleep(0)
         assert (fetcher.fetched, fetcher.failed) == (0, 1)
 

@@ -46,15 +46,15 @@ def on_disk(path: Path, story: Story) -> None:
     asyncio.run(run())
 
 
-def begun(database: Database, cursor: int = 0) -> tuple[SendProgress, Sender]:
+async def begun(database: Database, cursor: int = 0) -> tuple[SendProgress, Sender]:
     progress, one = SendProgress(database), sender(cursor)
-    progress.begin(one)
+    await progress.begin(one)
     return progress, one
 
 
 def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) -> None:
     async def story(database: Database) -> None:
-        progress, one = begun(database)
+        progress, one = await begun(database)
         one.cursor, one.undelivered = (
             9,
             {ONE: UndeliveredEntity(4, "why", 2, due=5.0), OTHER: UndeliveredEntity(7, "no", 1)},
@@ -65,7 +65,7 @@ def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) 
         assert database.commits == commits, "nothing is new"
         [peer] = await database.read(peers.every)
         assert peer.cursor == 9
-        _, again = begun(database, peer.cursor)
+        _, again = await begun(database, peer.cursor)
         assert again.undelivered == {
             ONE: UndeliveredEntity(4, "why", 2),
             OTHER: UndeliveredEntity(7, "no", 1),
@@ -82,7 +82,7 @@ def test_a_restart_goes_on_where_it_was_with_what_was_not_taken(tmp_path: Path) 
 
 def test_what_an_operator_drops_is_tried_no_more(tmp_path: Path) -> None:
     async def story(database: Database) -> None:
-        progress, one = begun(database)
+        progress, one = await begun(database)
         one.undelivered = {
             ONE: UndeliveredEntity(4, "why", 2),
             OTHER: UndeliveredEntity(7, "no", 1),
@@ -96,7 +96,7 @@ def test_what_an_operator_drops_is_tried_no_more(tmp_path: Path) -> None:
             ONE: UndeliveredEntity(11, "why", 1),
         }
         await progress.keep({BETA: one})
-        assert set(await database.read(undelivered.every)[BETA]) == {ONE, OTHER}, "it has changed"
+        assert set((await database.read(undelivered.every))[BETA]) == {ONE, OTHER}, "it has changed"
 
     on_disk(tmp_path / "node.db", story)
 
@@ -105,7 +105,7 @@ def test_what_is_dropped_while_it_is_tried_stays_dropped(tmp_path: Path) -> None
     """The try ends after the drop, and before the sender has heard of it."""
 
     async def story(database: Database) -> None:
-        progress, one = begun(database)
+        progress, one = await begun(database)
         one.undelivered = {ONE: UndeliveredEntity(4, "why", 2)}
         await progress.keep({BETA: one})
         again = {ONE: UndeliveredEntity(4, "why", 3)}
@@ -123,7 +123,7 @@ def test_what_is_dropped_while_it_is_tried_stays_dropped(tmp_path: Path) -> None
 
 def test_what_a_peer_asked_for_in_vain_is_held(tmp_path: Path) -> None:
     async def story(database: Database) -> None:
-        progress, one = begun(database, 5)
+        progress, one = await begun(database, 5)
         noted = {ONE: "can't be signed"}
         await database.write(lambda to: undelivered.note(to.connection, BETA, noted))
         await progress.keep({BETA: one})

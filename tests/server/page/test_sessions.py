@@ -49,8 +49,8 @@ class Desk:
 
     def __init__(self, database: Database, clock: SetClock, settings: Settings) -> None:
         self.database, self.clock = database, clock
-        authenticator = Authenticator(settings, database.read, SECRET)
-        admission = Admission(authenticator, RateLimit(0), RateLimitedLog())
+        authenticator = Authenticator(settings, SECRET)
+        admission = Admission(authenticator, database.read, RateLimit(0), RateLimitedLog())
         self.sessions = PageSessions(settings, database, admission, SECRET)
         self.cookie = ""
 
@@ -191,18 +191,18 @@ def test_an_open_stream_ends_with_its_session(run: Run) -> None:
         viewer = await desk.sessions.enter(request)
         desk.clock.time += RENEWED_EVERY
         await desk.look()
-        desk.sessions.recheck(request, viewer)
+        await desk.sessions.recheck(request, viewer)
         hashed = keys.hash_of(key.encode())
         ((key_id,),) = await desk.database.read(
             lambda db: db.execute("SELECT key_id FROM keys WHERE hash = ?", (hashed,)).fetchall()
         )
         await desk.database.write(lambda to: keys.revoke(to.connection, key_id, now=1))
         with pytest.raises(Refusal) as refusal:
-            desk.sessions.recheck(request, viewer)
+            await desk.sessions.recheck(request, viewer)
         assert refusal.value.data["reason"] == "revoked_key"
         assert await desk.look() is None
         with pytest.raises(Refusal) as refusal:
-            desk.sessions.recheck(request, viewer)
+            await desk.sessions.recheck(request, viewer)
         assert refusal.value.data["reason"] == "session_ended"
 
     run(story)

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,19 @@ import pytest
 from server.domain.errors import Conflict, Unavailable
 from server.store import changes
 from server.store.group_commit import GroupCommit, Transaction
+from server.store.sqlite.storage import SqliteStorage
 from server.store.stamps import Stamps
+
+
+class StoredFile(SqliteStorage):
+    """Storage of which a group asks nothing but to begin and end transactions."""
+
+    def __init__(self, *, lost: bool = False) -> None:
+        super().__init__(Path("unused"))
+        self.lost = lost
+
+    def is_lost(self) -> bool:
+        return self.lost
 
 
 def put(transaction: Transaction) -> int:
@@ -28,7 +41,7 @@ def refuse(transaction: Transaction) -> None:
 
 def run(db: sqlite3.Connection, *functions: Callable[[Transaction], Any]) -> list[Any]:
     """What became of each: its value, or its error's type."""
-    outcomes = GroupCommit(Stamps(), lambda: False).run(list(functions), db)
+    outcomes = GroupCommit(Stamps(), StoredFile()).run(list(functions), db)
     return [type(outcome.error) if outcome.error else outcome.value for outcome in outcomes]
 
 
@@ -50,7 +63,7 @@ def test_one_that_is_refused_leaves_the_others(
 
 
 def test_it_says_whether_anything_was_written(db: sqlite3.Connection) -> None:
-    group = GroupCommit(Stamps(), lambda: False)
+    group = GroupCommit(Stamps(), StoredFile())
     group.run([lambda transaction: transaction.stamp], db)
     assert not group.wrote
     group.run([put], db)
@@ -58,7 +71,7 @@ def test_it_says_whether_anything_was_written(db: sqlite3.Connection) -> None:
 
 
 def test_nothing_is_committed_to_files_that_are_lost(db: sqlite3.Connection) -> None:
-    [outcome] = GroupCommit(Stamps(), lambda: True).run([put], db)
+    [outcome] = GroupCommit(Stamps(), StoredFile(lost=True)).run([put], db)
     assert isinstance(outcome.error, Unavailable)
     assert outcome.error.data["reason"] == "storage_missing"
     assert not db.in_transaction

@@ -1,7 +1,5 @@
 """What nobody else has taken is stamped anew once the time is known (design §7)."""
 
-import sqlite3
-
 import orjson
 
 from peers.clock import SECOND
@@ -18,6 +16,7 @@ from server.store import (
     projects,
     unreceived_changes,
 )
+from server.store.connection import Connection
 from server.store.contracts import ContractHeader
 from tests.server.domain.histories import API, WEB, propose
 from tests.server.store.conftest import PROJECT, repo
@@ -29,9 +28,7 @@ LIMIT = 300 * SECOND
 CONTRACT = "c"
 
 
-def record(
-    db: sqlite3.Connection, entity: str, entity_id: str, at: int, origin: str = NODE
-) -> None:
+def record(db: Connection, entity: str, entity_id: str, at: int, origin: str = NODE) -> None:
     changes.append(
         db,
         at=at,
@@ -45,7 +42,7 @@ def record(
     )
 
 
-def write(db: sqlite3.Connection, at: int) -> None:
+def write(db: Connection, at: int) -> None:
     """A project with a claim, a contract with work on it, and a packet: a second apart each."""
     header = projects.ProjectHeader(PROJECT, "n", "o", "planning", "any", at, at)
     projects.insert(db, header, [repo("backend-api", stamp=at)])
@@ -77,7 +74,7 @@ def write(db: sqlite3.Connection, at: int) -> None:
     record(db, "context", "p", at + 4 * SECOND)
 
 
-def stamps(db: sqlite3.Connection) -> list[int]:
+def stamps(db: Connection) -> list[int]:
     """Every stamp of what `write` has written, in its order."""
     header = projects.header(db, PROJECT)
     assert header is not None
@@ -93,12 +90,12 @@ def stamps(db: sqlite3.Connection) -> list[int]:
     ]
 
 
-def bring_back(db: sqlite3.Connection, given: int = 0) -> bool:
+def bring_back(db: Connection, given: int = 0) -> bool:
     moved = unreceived_changes.correct_at_start(db, node=NODE, given=given, now=NOW)
     return moved is not None
 
 
-def test_all_of_it_comes_back_to_the_time_in_its_order(db: sqlite3.Connection) -> None:
+def test_all_of_it_comes_back_to_the_time_in_its_order(db: Connection) -> None:
     write(db, NOW + HOUR)
     assert digests.catch_up(db)
     before, counted = stamps(db), digests.held(db).digest
@@ -117,14 +114,14 @@ def test_all_of_it_comes_back_to_the_time_in_its_order(db: sqlite3.Connection) -
     assert digests.held(db).digest != counted, "it is counted and sent anew"
 
 
-def test_what_another_node_may_have_is_left_as_it_is(db: sqlite3.Connection) -> None:
+def test_what_another_node_may_have_is_left_as_it_is(db: Connection) -> None:
     write(db, NOW + HOUR)
     before = stamps(db)
     assert not bring_back(db, given=changes.newest(db))
     assert stamps(db) == before
 
 
-def test_what_others_have_signed_is_left_as_it_is(db: sqlite3.Connection) -> None:
+def test_what_others_have_signed_is_left_as_it_is(db: Connection) -> None:
     write(db, NOW + HOUR)
     db.execute("UPDATE facts SET signature = '{}' WHERE kind = 'response'")
     for table in ("packets", "projects", "repos", "contracts"):
@@ -142,14 +139,14 @@ def test_what_others_have_signed_is_left_as_it_is(db: sqlite3.Connection) -> Non
     assert db.execute("SELECT stamp > ? FROM packets", (NOW,)).fetchone() == (1,)
 
 
-def test_what_is_a_little_ahead_stays(db: sqlite3.Connection) -> None:
+def test_what_is_a_little_ahead_stays(db: Connection) -> None:
     write(db, NOW + 60 * SECOND)
     before = stamps(db)
     assert not bring_back(db)
     assert stamps(db) == before
 
 
-def test_it_is_known_over_starts_what_nobody_has(db: sqlite3.Connection) -> None:
+def test_it_is_known_over_starts_what_nobody_has(db: Connection) -> None:
     assert unreceived_changes.last_received(db) == 0
     assert not unreceived_changes.has_unreceived(db, NODE)
     record(db, "project", PROJECT, NOW)
@@ -162,13 +159,13 @@ def test_it_is_known_over_starts_what_nobody_has(db: sqlite3.Connection) -> None
     assert unreceived_changes.last_received(db) == changes.newest(db)
 
 
-def test_a_file_of_a_release_before_counts_as_taken(db: sqlite3.Connection) -> None:
+def test_a_file_of_a_release_before_counts_as_taken(db: Connection) -> None:
     record(db, "project", PROJECT, NOW)
     assert unreceived_changes.last_received(db) == changes.newest(db)
 
 
 def test_a_repair_tells_what_it_mends_and_finds_nothing_the_second_time(
-    db: sqlite3.Connection,
+    db: Connection,
 ) -> None:
     unreceived_changes.last_received(db)
     write(db, NOW + HOUR)
@@ -186,7 +183,7 @@ def test_a_repair_tells_what_it_mends_and_finds_nothing_the_second_time(
     assert unreceived_changes.has_unreceived(db, NODE), "no other has it yet"
 
 
-def test_what_a_peer_may_have_is_not_repaired(db: sqlite3.Connection) -> None:
+def test_what_a_peer_may_have_is_not_repaired(db: Connection) -> None:
     unreceived_changes.last_received(db)
     write(db, NOW + HOUR)
     unreceived_changes.correct_at_start(db, node=NODE, given=changes.newest(db), now=NOW)

@@ -50,9 +50,10 @@ async def statuses(path: Path, *, send: bool) -> list[str]:
     else:
         mail_sweeper = MailSweeper(database, NODE, Loops())
         await mail_sweeper.start()
-        await until(lambda: session.read(lambda ctx: messages.next_expiry(ctx.db)) is None)
+        while await session.read(lambda ctx: messages.next_expiry(ctx.db)) is not None:
+            await asyncio.sleep(0.005)
         await mail_sweeper.stop()
-    found = session.read(
+    found = await session.read(
         lambda ctx: messages.search(
             ctx.db, address="aid://example.com/anna", human=False, before=None,
             **dict.fromkeys(
@@ -90,8 +91,8 @@ def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> No
         await mail_sweeper.start()
 
         def left() -> list[str]:
-            found = await database.read(lambda db: db.execute(PENDING).fetchall())
-            return [message_id for (message_id,) in found]
+            with closing(sqlite3.connect(path)) as db:
+                return [message_id for (message_id,) in db.execute(PENDING).fetchall()]
 
         await until(lambda: left() == [first])
         await until(lambda: loops.failing == ["mail_sweeper"])

@@ -47,10 +47,10 @@ async def _indexes(path: Path) -> None:
         loops = Loops()
         async with running([SearchIndexer(database, loops)]):
             await _until_indexed(database)
-            assert _count(database, "before") == 120
+            assert await _count(database, "before") == 120
             await database.write(lambda to: put_packet(to, "b", "after"))
             await _until_indexed(database)
-            assert _count(database, "after") == 1
+            assert await _count(database, "after") == 1
         assert not loops.failing
     finally:
         await database.close()
@@ -58,12 +58,13 @@ async def _indexes(path: Path) -> None:
 
 async def _until_indexed(database: Database) -> None:
     async with asyncio.timeout(30):
-        while not await database.read(search.is_ready) or await database.read(search.waiting):
+        while (
+            not (await database.read(search.is_ready)) or (await database.read(search.waiting)) > 0
+        ):
             await database.next_commit.wait()
 
 
-def _count(database: Database, word: str) -> int:
+async def _count(database: Database, word: str) -> int:
     query = parse(word)
-    return len(
-        await database.read(lambda db: search.hits(db, query, READER, ("context",), None, 1000))
-    )
+    hits = await database.read(lambda db: search.hits(db, query, READER, ("context",), None, 1000))
+    return len(hits)

@@ -143,7 +143,7 @@ async def test_an_operator_stamps_anew_while_the_node_runs(machine: Machine) -> 
     await machine.database.write(lambda to: _write(to.connection, machine.time + HOUR))
     machine.database.stamps.stored(machine.time + HOUR)
     await machine.run(SECOND)
-    trouble = machine.database.time_trouble()
+    trouble = await machine.database.time_trouble()
     assert trouble is not None
     assert trouble.reason == "stamps_ahead"
     given: dict[str, Any] = {"node": NODE, "now": machine.time}
@@ -151,7 +151,7 @@ async def test_an_operator_stamps_anew_while_the_node_runs(machine: Machine) -> 
         lambda to: unreceived_changes.correct_by_operator(to.connection, **given)
     )
     await machine.run(SECOND)
-    assert machine.database.time_trouble() is None
+    assert await machine.database.time_trouble() is None
     await machine.stop()
 
 
@@ -179,7 +179,7 @@ async def test_a_jump_that_is_followed_while_the_node_runs_is_in_doubt(machine: 
     assert machine.database.now() - machine.time == YEAR
     await machine.run(SECOND)
     assert (machine.sure, machine.is_doubtful) == (0, True)
-    trouble = machine.database.time_trouble()
+    trouble = await machine.database.time_trouble()
     assert trouble is not None
     assert trouble.reason == "clock_unconfirmed"
     assert "cacp clock confirm" in trouble.detail

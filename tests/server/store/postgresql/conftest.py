@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.store.opening import DatabaseUrl
+from server.domain.location import DatabaseUrl
 from tests.support.postgresql import drop, empty_database
 
 

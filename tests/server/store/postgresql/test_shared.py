@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from server.domain.errors import Unavailable
+from server.domain.location import DatabaseUrl
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.location import DatabaseUrl
 from server.store.postgresql import duties
 from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.migrate import prepare

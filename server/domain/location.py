@@ -1,9 +1,9 @@
 """Where a node's database is: an SQLite file, or a database on a PostgreSQL server."""
 
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-DATABASE_SCHEMES = ("postgresql", "postgres")
+_SCHEMES = ("postgresql", "postgres")
 _SECRET = {"password", "sslpassword", "passfile", "sslkey"}
 
 
@@ -22,8 +22,25 @@ class DatabaseUrl(str):
         user, at, place = parts.netloc.rpartition("@")
         kept = [(name, value) for name, value in parse_qsl(parts.query) if name not in _SECRET]
         netloc = f"{user.partition(':')[0]}{at}{place}"
-        return urlunsplit(parts._replace(netloc=netloc, query=urlencode(kept)))
+        query = f"?{urlencode(kept)}" if kept else ""
+        return f"{parts.scheme}://{netloc}{parts.path}{query}"
 
 
 Location = Path | DatabaseUrl
 """A node's file, or the URL of its database."""
+
+
+def location_of(url: str, path: Path) -> Location:
+    """The database at a URL, or the file when there is none."""
+    return DatabaseUrl(url) if url else path
+
+
+def check_database_url(url: str) -> None:
+    """Raises ValueError for what is neither empty nor the URL of a PostgreSQL database."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in _SCHEMES and (parts.netloc or parts.path)
+    except ValueError:
+        usable = False
+    if url and not usable:
+        raise ValueError("should be a URL such as postgresql://user@host:5432/cacp")
