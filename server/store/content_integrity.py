@@ -139,6 +139,17 @@ def sums_are_right(db: Connection) -> bool:
     return not digest.differing(expected, dict(SQL.every_sum(db)))
 
 
+def damage(db: Connection) -> str | None:
+    """What content is damaged, in a few words; None when all is sound. Reads every row."""
+    contents = len(damaged_contents(db))
+    signed = len(damaged_entities(db))
+    if contents or signed:
+        return f"{contents} contents of files and {signed} entities are damaged"
+    if not digests.is_behind(db) and not sums_are_right(db):
+        return "the sums that nodes compare don't match the digests of the entities"
+    return None
+
+
 def _damage(db: Connection, name: Name, held: str) -> DamagedEntity | None:
     stored = digests.leaf_of(db, name)
     if stored != held:

@@ -17,7 +17,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from server.store.postgresql.dialect import Statement, translate
-from server.store.postgresql.errors import ServerSilent
+from server.store.postgresql.errors import NodeMoved, ServerSilent
 from server.store.postgresql.text import from_stored, to_stored
 from server.store.sql import POSTGRESQL
 
@@ -272,7 +272,10 @@ class PgConnection:
         holds the last stamp, and returns it."""
         self._begin(_BEGIN)
         self._send(self._known(_TRANSACTION_LIMITS), _LIMITS, None)
-        stamp, self.xid = self.execute(_LOCK).fetchone()
+        row = self.execute(_LOCK).fetchone()
+        if row is None:
+            raise NodeMoved("there is nothing to lock")
+        stamp, self.xid = row
         return int(stamp)
 
     def begin_reading(self) -> None:

@@ -11,6 +11,12 @@ class ServerSilent(psycopg.OperationalError):
     sqlstate = "57014"
 
 
+class NodeMoved(psycopg.OperationalError):
+    """The node was moved to another database while this replica did not run."""
+
+    sqlstate = "MOVED"
+
+
 WORDS = {
     "storage_full": "The database server's disk is full",
     "storage_read_only": "The database server takes no writes: it is read-only or a standby",
@@ -19,6 +25,7 @@ WORDS = {
     "storage_slow": "The database server did not answer in time; retry in a few seconds",
     "storage_corrupt": "The database server reports damaged data; see its log",
     "storage_away": "The database server can't be reached; retry in a few seconds",
+    "storage_moved": "The node was moved to another database: stop this replica",
     "storage_failed": "The database server refused a statement; see the node's log",
 }
 """What a caller is told, by reason."""
@@ -32,6 +39,7 @@ _STATES = {
     "40001": "storage_locked",
     "57014": "storage_slow",
     "25P03": "storage_slow",
+    "MOVED": "storage_moved",
     "XX001": "storage_corrupt",
     "XX002": "storage_corrupt",
 }

@@ -19,6 +19,7 @@ from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvail
 from server.domain.errors import Unavailable
 from server.store import changes, tokens
 from server.store.migration_file import MigrationFile, in_folder
+from server.store.portable import check_usable
 from server.store.postgresql.connection import PgConnection, conninfo
 from server.store.postgresql.errors import WORDS, reason_of
 from server.store.postgresql.fitness import (
@@ -48,6 +49,10 @@ PATIENCE_SECONDS = 60.0
 PAUSE_SECONDS = 0.5
 """Between two attempts; whoever waited behind the one before goes first."""
 
+VOUCH_SECONDS = 10.0
+"""How long a start waits for a replica that says that a server which took over has all that the one
+before had."""
+
 
 class Recorded(NamedTuple):
     """A migration that a database has had."""
@@ -70,15 +75,21 @@ def prepare(url: str, *, statement_seconds: int = STATEMENT_SECONDS) -> Prepared
     not run beside.
     """
     try:
-        with psycopg.connect(_checked(url), autocommit=True) as db:
+        with psycopg.connect(checked(url), autocommit=True) as db:
             check_server(db)
-            for migration in _missing(db):
-                _run_patiently(db, migration, statement_seconds)
-            identity = identity_of(db)
+            create(db, statement_seconds=statement_seconds)
+            _check_usable(db)
+            identity, vouched = identity_of(db), _is_vouched(db)
         with closing(PgConnection(url)) as connection:
-            return _ready(connection, identity)
+            return _ready(connection, identity, vouched=vouched)
     except psycopg.Error as error:
-        raise _refusal(error) from error
+        raise refusal(error) from error
+
+
+def create(db: "psycopg.Connection[Any]", *, statement_seconds: int = STATEMENT_SECONDS) -> None:
+    """Run the migrations that a database has not had, on a connection in autocommit mode."""
+    for migration in _unmade(db):
+        _run_patiently(db, migration, statement_seconds)
 
 
 def pending(db: PgAsked) -> list[str]:
@@ -87,13 +98,20 @@ def pending(db: PgAsked) -> list[str]:
     Raises ValueError and Unavailable when a node would refuse the database.
     """
     check_server(db)
-    missing = [migration.name for migration in _missing(db)]
-    if missing:
+    unmade = missing(db)
+    if unmade:
         check_may_create(db)
-    return missing
+    _check_usable(db)
+    return unmade
 
 
-def _checked(url: str) -> str:
+def missing(db: PgAsked) -> list[str]:
+    """Like `pending`, also for a database that was moved, and without asking what this user may."""
+    return [migration.name for migration in _unmade(db)]
+
+
+def checked(url: str) -> str:
+    """What libpq is given for a URL. Raises ValueError."""
     try:
         return conninfo(url).decode()
     except psycopg.ProgrammingError as error:
@@ -101,7 +119,7 @@ def _checked(url: str) -> str:
         raise ValueError("The database's URL is not one of PostgreSQL") from error
 
 
-def _refusal(error: psycopg.Error) -> Exception:
+def refusal(error: psycopg.Error) -> Exception:
     """What a start says of a driver's error: in the server's words too, which name what to mend."""
     message = (str(error).strip() or type(error).__name__).partition("\n")[0]
     if isinstance(error, InsufficientPrivilege):
@@ -113,7 +131,7 @@ def _refusal(error: psycopg.Error) -> Exception:
 # --- which migrations -------------------------------------------------------------------------
 
 
-def _missing(db: PgAsked) -> list[MigrationFile]:
+def _unmade(db: PgAsked) -> list[MigrationFile]:
     """The migrations of this release that the database has not had. Raises ValueError when a node
     of this release may not run on it."""
     had, known = _had(db), migrations()
@@ -136,6 +154,11 @@ def _had(db: PgAsked) -> list[Recorded]:
     check_may_write(db)
     rows = db.execute("SELECT name, sha256, needs FROM migrations ORDER BY name").fetchall()
     return [Recorded(*row) for row in rows]
+
+
+def _check_usable(db: PgAsked) -> None:
+    if "meta" in tables(db):
+        check_usable(dict(db.execute("SELECT name, value FROM meta").fetchall()))
 
 
 def check_record(had: Sequence[Recorded], known: Sequence[MigrationFile]) -> None:
@@ -227,7 +250,26 @@ WHERE seen_at > now() - interval '60 seconds' AND NOT migration = ANY (CAST(%s A
 # --- what each start makes sure of ------------------------------------------------------------
 
 
-def _ready(connection: PgConnection, identity: Identity) -> Prepared:
+def _is_vouched(db: PgAsked) -> bool:
+    """Whether a replica uses the database since the server started or was promoted, for which
+    those that run are given the time to connect again."""
+    stored = [value for (value,) in db.execute(_IDENTITY).fetchall()]
+    until = time.monotonic() + VOUCH_SECONDS
+    while True:
+        [(vouched,)] = db.execute(_VOUCHED).fetchall()
+        if vouched or not stored:
+            return bool(vouched)
+        known = Identity.parse(stored[0])
+        now = identity_of(db)
+        if not is_copy(known, now, vouched=False) or is_copy(known, now, vouched=True):
+            # Nobody is asked.
+            return False
+        if time.monotonic() >= until:
+            return False
+        time.sleep(PAUSE_SECONDS)
+
+
+def _ready(connection: PgConnection, identity: Identity, *, vouched: bool) -> Prepared:
     """Make what each database has once, and derive anew what an earlier release derived by other
     rules."""
     # Slow to import: it holds all models that something may wait for.
@@ -237,7 +279,7 @@ def _ready(connection: PgConnection, identity: Identity) -> Prepared:
     try:
         if attention.is_outdated(connection):
             attention.rebuild(connection)
-        epoch = _epoch(connection, identity)
+        epoch = _epoch(connection, identity, vouched=vouched)
         tokens.node_secret(connection)
         connection.commit()
     except BaseException:
@@ -246,18 +288,16 @@ def _ready(connection: PgConnection, identity: Identity) -> Prepared:
     return Prepared(epoch, stamp)
 
 
-def _epoch(connection: PgConnection, identity: Identity) -> str:
+def _epoch(connection: PgConnection, identity: Identity, *, vouched: bool) -> str:
     """The store's epoch. A copy gets a new one, so that no cursor skips what the copy writes
     (design §4)."""
     stored = SQL.meta_value(connection, name="database")
     epoch = SQL.meta_value(connection, name="epoch")
-    if stored is not None:
-        [(vouched,)] = connection.execute(_VOUCHED).fetchall()
-        if is_copy(Identity.parse(stored), identity, vouched=bool(vouched)):
-            epoch = None
-            # Nobody whose session ended since the copy was made is signed in again.
-            SQL.redact_page_sessions(connection)
-            SQL.redact_page_links(connection)
+    if stored is not None and is_copy(Identity.parse(stored), identity, vouched=vouched):
+        epoch = None
+        # Nobody whose session ended since the copy was made is signed in again.
+        SQL.redact_page_sessions(connection)
+        SQL.redact_page_links(connection)
     if stored != identity.text:
         changes.put_meta(connection, "database", identity.text)
     if epoch is None:
@@ -268,5 +308,6 @@ def _epoch(connection: PgConnection, identity: Identity) -> str:
 
 _VOUCHED = """
 SELECT count(*) FROM replicas
-WHERE seen_at > pg_postmaster_start_time() AND seen_at > now() - interval '60 seconds'
+WHERE seen_at > pg_postmaster_start_time() AND seen_at > now() - interval '10 seconds'
 """
+_IDENTITY = "SELECT value FROM meta WHERE name = 'database'"

@@ -12,7 +12,7 @@ from peers.timekeeper import steady
 from server.store.connection import Connection
 from server.store.postgresql import duties
 from server.store.postgresql.connection import PgConnection
-from server.store.postgresql.errors import unavailable
+from server.store.postgresql.errors import NodeMoved, unavailable
 from server.store.postgresql.server_clock import ServerClock
 from server.util.duty import HeldDuty
 
@@ -36,7 +36,10 @@ class PgShared:
     def look(self, db: Connection) -> int:
         """The last stamp that any replica has given out. Reads the server's clock by the way."""
         sent = steady()
-        stamp, now = db.execute(_LOOK).fetchone()
+        row = db.execute(_LOOK).fetchone()
+        if row is None:
+            raise NodeMoved("there is no last stamp any more")
+        stamp, now = row
         self.clock.heard(Reading(sent, now, steady()))
         return int(stamp)
 

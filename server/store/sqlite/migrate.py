@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from server.domain.errors import Unavailable
+from server.store.portable import check_usable
 from server.store.sql import SQL
 from server.store.sqlite import schema
 from server.store.sqlite.connection import Durability, connect, copy_to, unavailable
@@ -78,12 +79,19 @@ def pending(connection: sqlite3.Connection) -> list[str]:
 
     Raises ValueError when a node would refuse the database.
     """
+    unmade = missing(connection)
+    _check_usable(connection)
+    return unmade
+
+
+def missing(connection: sqlite3.Connection) -> list[str]:
+    """Like `pending`, also for a database that was moved."""
     known = tuple(schema.migrations())
     had, repairs = _had(connection, known)
-    missing = [migration.name for migration in known if migration.name not in had]
-    if not missing and not repairs:
+    unmade = [migration.name for migration in known if migration.name not in had]
+    if not unmade and not repairs:
         schema.check(schema.elements(connection), known)
-    return [repair.name for repair in repairs] + missing
+    return [repair.name for repair in repairs] + unmade
 
 
 def copy(source: Path, target: Path, *, without_secrets: bool = False) -> None:
@@ -110,9 +118,10 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if not schema.elements(connection):
         _make(connection, known)
     had, repairs = _had(connection, known)
-    missing = [migration for migration in known if migration.name not in had]
-    if had and (missing or repairs):
-        first = f"{missing[0].number:04d}_{missing[0].name}" if missing else repairs[0].name
+    _check_usable(connection)
+    unmade = [migration for migration in known if migration.name not in had]
+    if had and (unmade or repairs):
+        first = f"{unmade[0].number:04d}_{unmade[0].name}" if unmade else repairs[0].name
         _back_up(path, f"{path.name}.before-{first}")
     if had > _recorded(connection):
         with _transaction(connection):
@@ -121,7 +130,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             for migration in known:
                 if migration.name in had:
                     _record(connection, migration)
-    for migration in missing:
+    for migration in unmade:
         with _transaction(connection):
             # Another process may have done it meanwhile.
             if migration.name not in _recorded(connection):
@@ -228,6 +237,11 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _check_usable(connection: sqlite3.Connection) -> None:
+    if "table meta" in schema.elements(connection):
+        check_usable(dict(connection.execute("SELECT name, value FROM meta")))
 
 
 def _version(connection: sqlite3.Connection) -> int:
