@@ -1,6 +1,5 @@
 """Fills a database with many contracts, through the node's own methods."""
 
-import sqlite3
 import sys
 import time
 from contextlib import closing
@@ -14,6 +13,7 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.node import Node
 from server.store import digests
+from server.store.connection import Connection
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
 
@@ -42,7 +42,7 @@ class Filler:
     """Calls methods on a database directly, without a server."""
 
     def __init__(
-        self, db: sqlite3.Connection, rules: MailRules | None = None, agent_id: str = AGENT
+        self, db: Connection, rules: MailRules | None = None, agent_id: str = AGENT
     ) -> None:
         self.db = db
         self.stamp = FIRST_STAMP

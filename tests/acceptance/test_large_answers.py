@@ -15,7 +15,7 @@ import pytest
 
 from server.mcp_tools.pages import PAGE_MAX
 from server.store import keys
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.mcp_agent import Refused, over_http, run
 from tests.support.node import NO_TLS, Node, RpcError, bearer
 from tests.support.waiting import PATIENCE, eventually

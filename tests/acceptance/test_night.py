@@ -17,7 +17,7 @@ import pytest
 
 from schemas.run_state import RunState, TaskStatus
 from server.store import keys
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.node import AGENT, Node
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 from tests.support.waiting import eventually

@@ -25,8 +25,8 @@ from server.domain.contract_steps import Party
 from server.domain.errors import Refusal
 from server.methods.cacp.implementation import OUTCOMES
 from server.store import contracts
-from server.store.sqlite.connection import connect
 from tests.acceptance import ledger
+from tests.support.located import connect
 from tests.support.node import AGENT, REPO, Node, bearer
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 

@@ -32,9 +32,9 @@ from server.store import changes, digests, peers
 from server.store import mesh as store
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loop, Loops
+from tests.support.located import location_of, prepare
 from tests.support.mesh import agent_of, state
 
 DAY = 86_400_000_000
@@ -118,7 +118,7 @@ class Honest:
     async def _open(self) -> None:
         stamps = Stamps()
         stamps.clock = Timekeeper(lambda: self._time() + self.skew, self._time)
-        self.database = Database(self.db, "NORMAL", stamps)
+        self.database = Database(location_of(self.db), "NORMAL", stamps)
         await self.database.open(prepare(self.db, "NORMAL").last_stamp)
         self.node = Node(self.agent, self.name, True, True, key_of(self.name), url_of(self.name))
         settings = Settings(db=self.db, agent_id=self.agent, repo=self.name)

@@ -1,7 +1,6 @@
 """`cacp clock` on a real file."""
 
 import json
-import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from peers.clock import GAP, Sure
 from server.store import deferred, stamps
 from tests.cli.run import cacp
+from tests.support.located import connect
 from tests.support.mesh import project
 from tests.support.node import AGENT
 from tests.support.skewed_clock import HOUR, SkewedNode
@@ -25,15 +25,14 @@ def test_what_is_deferred_is_listed_and_accepted(tmp_path: Path) -> None:
     message = deferred.DeferredMessage(
         "aid://h/beta@1", "cacp/context/sync", '{"projectId": "p1"}', "x"
     )
-    with closing(sqlite3.connect(db)) as connection:
+    with closing(connect(db)) as connection:
         deferred.put(connection, message, "stamp", "", due=due, now=0)
-        connection.commit()
     [one] = json.loads(cacp("clock", "deferred", "--json", db=db).stdout)
     assert (one["peer"], one["projectId"]) == ("aid://h/beta@1", "p1")
     assert "p1" in cacp("clock", "deferred", db=db).stdout
     assert "accepted 1 message, due until" in cacp("clock", "accept", db=db).stderr
     assert json.loads(cacp("clock", "deferred", "--json", db=db).stdout) == []
-    with closing(sqlite3.connect(db)) as connection:
+    with closing(connect(db)) as connection:
         assert [one.params for one in deferred.due(connection, 0)] == [message.params]
         assert deferred.accepted(connection) > due
 
@@ -43,11 +42,10 @@ def test_a_clock_in_doubt_is_confirmed(tmp_path: Path) -> None:
     cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
     assert "is not in doubt" in cacp("clock", "confirm", db=db).stderr
     now = time.time_ns() // 1000
-    with closing(sqlite3.connect(db)) as connection:
+    with closing(connect(db)) as connection:
         stamps.keep(connection, Sure(now - 2 * GAP, doubted=7))
-        connection.commit()
     assert "confirmed: it is 20" in cacp("clock", "confirm", db=db).stderr
-    with closing(sqlite3.connect(db)) as connection:
+    with closing(connect(db)) as connection:
         found = stamps.kept(connection)
     assert found is not None
     assert found.time >= now

@@ -10,9 +10,8 @@ from typer.testing import CliRunner, Result
 
 from cli.keys import app
 from server.store import keys, mesh, peers
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import on_terminal
+from tests.support.located import connect, prepare
 
 AGENT = "aid://example.com/frontend@1.0.0"
 BETA = "aid://example.com/beta@1.0.0"

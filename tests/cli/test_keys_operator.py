@@ -8,9 +8,8 @@ import pytest
 
 from server.auth import operator_key
 from server.store import keys
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
+from tests.support.located import connect, prepare
 
 
 @pytest.fixture

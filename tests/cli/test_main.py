@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import ROOT, cacp, environment_of, process
+from tests.support.located import prepare
 from tests.support.waiting import PATIENCE
 
 

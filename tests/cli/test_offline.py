@@ -1,6 +1,5 @@
 """Working on a node's file, node up or down."""
 
-import sqlite3
 import stat
 from contextlib import closing, suppress
 from pathlib import Path
@@ -11,8 +10,7 @@ import typer
 from cli.offline import checked_name, transaction
 from cli.terminal import REFUSED, USAGE
 from server.store import keys
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, prepare
 
 
 def ended(
@@ -84,7 +82,7 @@ def test_refuses_a_database_of_something_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "other.db"
-    with closing(sqlite3.connect(path)) as other:
+    with closing(connect(path)) as other:
         other.execute("CREATE TABLE things (name TEXT)")
     with pytest.raises(typer.Exit) as end, transaction(path) as node:
         keys.every(node.db)

@@ -11,8 +11,8 @@ from cli.client import CallRefused, NodeClient
 from cli.operator_key import local_operator_key
 from server.auth import operator_key
 from server.store import keys
-from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
+from tests.support.located import connect
 from tests.support.node import Node, bearer
 
 HUGH = "aid://example.com/hugh"

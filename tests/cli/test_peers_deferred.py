@@ -1,12 +1,12 @@
 """`cacp peers deferred` on a real file."""
 
 import json
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from server.store import deferred
 from tests.cli.run import cacp
+from tests.support.located import connect
 
 BETA = "aid://h/beta@1"
 GAMMA = "aid://h/gamma@1"
@@ -14,11 +14,10 @@ GAMMA = "aid://h/gamma@1"
 
 def deferring(db: str) -> None:
     cacp("keys", "create", "a", "--repo", "r", "--create", db=db)
-    with closing(sqlite3.connect(db)) as connection:
+    with closing(connect(db)) as connection:
         for number, source in enumerate((BETA, GAMMA, GAMMA)):
             message = deferred.DeferredMessage(source, "cacp/contract/sync", "{}", str(number))
             deferred.put(connection, message, "predecessor", "c1", due=9, now=number)
-        connection.commit()
 
 
 def test_it_is_listed_by_peer_and_dropped(tmp_path: Path) -> None:

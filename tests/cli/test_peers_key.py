@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from server.store import peers as store
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.support.foreign_peer import AGENT, ForeignPeerDouble
+from tests.support.located import connect, prepare
 from tests.support.mesh import peers, project
 from tests.support.node import Node
 from tests.support.waiting import eventually

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
+from tests.support.located import prepare
 from tests.support.node import Node
 from tests.support.team import Team
 from tests.support.waiting import eventually

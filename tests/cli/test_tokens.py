@@ -13,8 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cli.tokens import app, seconds
 from server.store import keys, tokens
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, prepare
 
 AGENT = "aid://example.com/frontend@1.0.0"
 Run = Callable[..., Result]

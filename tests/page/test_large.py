@@ -10,10 +10,10 @@ from bench.fill import AGENT, Filler
 from bench.mail import fill_box
 from schemas.thread_runs import TASKS_MAX
 from server.page.view import View
-from server.store.sqlite.connection import connect
 from tests.page.conftest import Visits
 from tests.page.ground import RUN, STARTED, Ground
 from tests.page.test_every_view import EVERY, HTML_MAX, fits_everywhere, opened
+from tests.support.located import connect
 from tests.support.mesh_member import TOKEN, MeshMember
 from tests.support.node import Node
 
@@ -28,7 +28,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         tmp_path_factory.mktemp("large"), agent_id=AGENT, repo="backend-api", mesh_token=TOKEN
     )
     fill_box(node.db, LETTERS)
-    with closing(connect(node.db, durability="NORMAL")) as db:
+    with closing(connect(node.db)) as db:
         filler = Filler(db)
         db.execute("BEGIN")
         project = filler.project()

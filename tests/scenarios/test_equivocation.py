@@ -1,6 +1,5 @@
 """A node that says different things to different nodes: the others end alike (design §7)."""
 
-import sqlite3
 from contextlib import closing
 from typing import Any
 from uuid import uuid4
@@ -8,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from server.domain.agents import identity
+from tests.support.located import connect
 from tests.support.mesh import Mesh, equal, holds, join, peers, project
 from tests.support.mesh_member import MeshMember
 from tests.support.node import Node
@@ -96,11 +96,11 @@ def test_what_a_disk_has_changed_is_named_on_both_and_nobody_is_accused(
     eventually(lambda: equal(alpha, beta))
     # Counted, too: what a disk changes before that is what was counted.
     eventually(lambda: len({node.get("/mesh").json()["digest"] for node in (alpha, beta)}) == 1)
-    with closing(sqlite3.connect(beta.db)) as db, db:
+    with closing(connect(beta.db)) as db:
         db.execute("UPDATE packets SET document = replace(document, 'Why?', 'Aha?')")
     eventually(lambda: beta.get("/health").json().get("reason") == "content_corrupt")
     beta.stop()
-    with closing(sqlite3.connect(beta.db)) as db, db:
+    with closing(connect(beta.db)) as db:
         db.execute("UPDATE meta SET value = '0' WHERE name = 'digest_cursor'")
         db.execute("DELETE FROM alarms")
     beta.start()

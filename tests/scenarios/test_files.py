@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.mesh import Mesh, equal, holds, join, peers, project
 from tests.support.node import Node, RpcError
 from tests.support.shared_files import get, inline, share, times_named

@@ -1,14 +1,15 @@
 """Whatever a node accepts reaches its peers, and what can't stops nothing else (design §7)."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
 from server.domain.canonical import MAX_DEPTH
+from server.store.connection import Connection
 from tests.cli.run import cacp
 from tests.server.methods.refusals import refused
+from tests.support.located import connect
 from tests.support.mesh import (
     Mesh,
     agent_of,
@@ -100,10 +101,9 @@ def test_a_contract_of_17_mb_is_on_two_nodes_and_on_one_that_joins(mesh: Mesh) -
 
 
 @contextmanager
-def opened(node: Node) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(node.db)) as db:
+def opened(node: Node) -> Iterator[Connection]:
+    with closing(connect(node.db)) as db:
         yield db
-        db.commit()
 
 
 def test_a_row_that_can_not_be_sent_is_set_aside_and_all_else_goes_on(mesh: Mesh) -> None:

@@ -10,8 +10,7 @@ from starlette.routing import Route
 from server.app import make_app
 from server.serve import admission
 from server.settings import Settings
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, prepare
 from tests.support.node import Node
 
 

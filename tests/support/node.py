@@ -1,4 +1,4 @@
-"""A real node for tests: its own process, port and SQLite file.
+"""A real node for tests: its own process, port and database.
 
 with Node(tmp_path, repo="backend-api") as node:
     node.call("cacp/project/create", name="Login", objective="…")
@@ -10,7 +10,6 @@ import random
 import re
 import signal
 import socket
-import sqlite3
 import ssl
 import subprocess
 import time
@@ -26,8 +25,9 @@ from pydantic import TypeAdapter
 from server.auth import operator_key
 from server.methods import METHODS
 from server.store import keys
-from server.store.sqlite.connection import connect
+from server.store.connection import Connection
 from tests.support.forkserver import UNLIMITED_SENDERS, ForkedProcess
+from tests.support.located import connect, settings_of
 from tests.support.waiting import PATIENCE
 
 AGENT = "aid://example.com/backend@1.0.0"
@@ -70,7 +70,7 @@ class Node:
         self.settings: dict[str, object] = {
             "host": "127.0.0.1",
             "port": self.port,
-            "db": self.db,
+            **settings_of(self.db),
             "agent_id": AGENT,
             "repo": REPO,
             "role": "backend",
@@ -222,7 +222,7 @@ class Node:
     def key(
         self, agent: str, repo: str, trust: keys.KeyTrust = "verified", *, human: bool = False
     ) -> str:
-        """A new key, entered into the node's file from outside; the node may run or not."""
+        """A new key, entered into the node's database from outside; the node may run or not."""
         key = keys.new_key()
         with closing(connect(self.db)) as db:
             now = time.time_ns() // 1000
@@ -230,13 +230,13 @@ class Node:
         return key
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Rows of the node's file, read from outside."""
+        """Rows of the node's database, read from outside."""
         with closing(self.reader()) as db:
             return db.execute(sql, values).fetchall()
 
-    def reader(self) -> sqlite3.Connection:
-        """The node's file, read from outside. To open it takes longer than most queries."""
-        return sqlite3.connect(f"{self.db.as_uri()}?mode=ro", uri=True)
+    def reader(self) -> Connection:
+        """The node's database, read from outside. To open it takes longer than most queries."""
+        return connect(self.db)
 
 
 def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:

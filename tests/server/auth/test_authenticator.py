@@ -2,7 +2,6 @@
 
 import base64
 import json
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -19,8 +18,8 @@ from server.auth.authenticator import Authenticator, Caller, issue_token
 from server.domain.errors import Forbidden, Refusal, Unauthenticated
 from server.settings import Settings
 from server.store import keys, peers, tokens
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from server.store.connection import Connection
+from tests.support.located import connect, prepare
 
 OWN = "aid://localhost/local@1.0.0"
 BACKEND = "aid://example.com/backend@1.0.0"
@@ -37,7 +36,7 @@ class Identity:
 class Node:
     """The part of a node that identity needs."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Connection) -> None:
         self.db = db
         self.secret = tokens.node_secret(db)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.server.auth.test_authenticator import HOST, Node
+from tests.support.located import connect, prepare
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from server.auth.authenticator import Caller
 from server.domain.errors import Unauthenticated
 from server.settings import Settings
 from server.store import mesh
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.server.auth.test_authenticator import HOST, Identity, Node, refused
+from tests.support.located import connect, prepare
 
 
 @pytest.fixture

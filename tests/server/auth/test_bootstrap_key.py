@@ -1,6 +1,5 @@
 """A node's first credential (design §6)."""
 
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,12 +11,12 @@ from pydantic import SecretStr
 from server.auth.bootstrap_key import check_exposed, register_key_file
 from server.settings import Settings
 from server.store import keys
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from server.store.connection import Connection
+from tests.support.located import connect, prepare
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def db(tmp_path: Path) -> Iterator[Connection]:
     prepare(tmp_path / "cacp.db")
     with closing(connect(tmp_path / "cacp.db")) as connection:
         yield connection
@@ -39,9 +38,7 @@ def written(file: Path, content: str, mode: int = 0o600) -> Path:
     return file
 
 
-def test_the_first_start_makes_a_key_that_only_its_owner_reads(
-    db: sqlite3.Connection, file: Path
-) -> None:
+def test_the_first_start_makes_a_key_that_only_its_owner_reads(db: Connection, file: Path) -> None:
     register_key_file(db, settings(file), 1)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     holder = keys.holder(db, keys.hash_of(file.read_bytes().strip()))
@@ -50,7 +47,7 @@ def test_the_first_start_makes_a_key_that_only_its_owner_reads(
     )
 
 
-def test_a_later_start_keeps_the_key(db: sqlite3.Connection, file: Path) -> None:
+def test_a_later_start_keeps_the_key(db: Connection, file: Path) -> None:
     register_key_file(db, settings(file), 1)
     content = file.read_bytes()
     register_key_file(db, settings(file), 2)
@@ -59,13 +56,13 @@ def test_a_later_start_keeps_the_key(db: sqlite3.Connection, file: Path) -> None
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o440])
-def test_a_given_key_is_taken(db: sqlite3.Connection, file: Path, mode: int) -> None:
+def test_a_given_key_is_taken(db: Connection, file: Path, mode: int) -> None:
     key = keys.new_key()
     register_key_file(db, settings(written(file, f"{key}\n", mode)), 1)
     assert keys.holder(db, keys.hash_of(key.encode()))
 
 
-def test_a_revoked_key_stays_revoked(db: sqlite3.Connection, file: Path) -> None:
+def test_a_revoked_key_stays_revoked(db: Connection, file: Path) -> None:
     register_key_file(db, settings(file), 1)
     keys.revoke(db, keys.every(db)[0].key_id, now=2)
     register_key_file(db, settings(file), 3)
@@ -73,9 +70,7 @@ def test_a_revoked_key_stays_revoked(db: sqlite3.Connection, file: Path) -> None
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o620, 0o777])
-def test_a_file_that_is_open_to_others_is_refused(
-    db: sqlite3.Connection, file: Path, mode: int
-) -> None:
+def test_a_file_that_is_open_to_others_is_refused(db: Connection, file: Path, mode: int) -> None:
     key = keys.new_key()
     with pytest.raises(ValueError, match=r"open to others.*chmod 0600") as refusal:
         register_key_file(db, settings(written(file, key, mode)), 1)
@@ -84,18 +79,18 @@ def test_a_file_that_is_open_to_others_is_refused(
 
 
 @pytest.mark.parametrize("content", ["", "\n", "secret", "cacp_sk_short", "a\nb", "x" * 5_000])
-def test_a_file_without_a_key_is_refused(db: sqlite3.Connection, file: Path, content: str) -> None:
+def test_a_file_without_a_key_is_refused(db: Connection, file: Path, content: str) -> None:
     with pytest.raises(ValueError, match="does not contain a key") as refusal:
         register_key_file(db, settings(written(file, content)), 1)
     assert "secret" not in str(refusal.value).replace(str(file), "")
 
 
-def test_what_is_no_file_is_refused(db: sqlite3.Connection, tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused(db: Connection, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="can't be used: Is a directory"):
         register_key_file(db, settings(tmp_path), 1)
 
 
-def test_no_setting_makes_no_key(db: sqlite3.Connection) -> None:
+def test_no_setting_makes_no_key(db: Connection) -> None:
     register_key_file(db, settings(), 1)
     assert not keys.every(db)
 

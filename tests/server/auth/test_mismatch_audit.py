@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import structlog.testing
 
 from server.auth.mismatch_audit import CALLERS_MAX, MOST, MismatchAudit
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, location_of, prepare
 from tests.support.node import Node, bearer
 from tests.support.waiting import eventually
 
@@ -55,7 +55,7 @@ def test_what_is_left_out_is_counted_in_the_next(tmp_path: Path) -> None:
 def test_callers_who_have_been_quiet_long_are_forgotten(tmp_path: Path) -> None:
     async def note() -> int:
         prepared = prepare(tmp_path / "cacp.db")
-        database = Database(tmp_path / "cacp.db", "NORMAL")
+        database = Database(location_of(tmp_path / "cacp.db"), "NORMAL")
         await database.open(prepared.last_stamp)
         mismatches = MismatchAudit(database, lambda: 0.0)
         for number in range(CALLERS_MAX + 5):
@@ -72,7 +72,7 @@ def test_what_can_not_be_audited_is_named_and_counted(tmp_path: Path) -> None:
 
     async def note() -> tuple[dict[str, int], list[dict[str, Any]]]:
         prepared = prepare(tmp_path / "cacp.db")
-        database = Database(tmp_path / "cacp.db", "NORMAL")
+        database = Database(location_of(tmp_path / "cacp.db"), "NORMAL")
         await database.open(prepared.last_stamp)
         mismatches = MismatchAudit(database)
         with structlog.testing.capture_logs() as logged:
@@ -89,7 +89,7 @@ def test_what_can_not_be_audited_is_named_and_counted(tmp_path: Path) -> None:
 
 async def noted(path: Path) -> list[dict[str, Any]]:
     prepared = prepare(path)
-    database = Database(path, "NORMAL")
+    database = Database(location_of(path), "NORMAL")
     await database.open(prepared.last_stamp)
     seconds = 0.0
     mismatches = MismatchAudit(database, lambda: seconds)
@@ -101,6 +101,6 @@ async def noted(path: Path) -> list[dict[str, Any]]:
     mismatches.note(IMPOSTOR, None, None, "no")
     await mismatches.stop()
     await database.close()
-    with sqlite3.connect(path) as db:
+    with closing(connect(path)) as db:
         rows = db.execute("SELECT detail FROM acp_audit ORDER BY seq").fetchall()
     return [json.loads(detail) for (detail,) in rows]

@@ -1,6 +1,5 @@
 """The operator key file beside a real database (design §7)."""
 
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,8 +11,9 @@ from server.auth import operator_key
 from server.auth.key_file import UnusableKeyFile
 from server.auth.operator_key import ensure, path_beside, read, replace
 from server.store import keys
-from server.store.sqlite.connection import connect
+from server.store.connection import Connection
 from server.store.sqlite.migrate import copy, prepare
+from tests.support.located import connect
 
 
 @pytest.fixture
@@ -23,18 +23,16 @@ def database(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(database: Path) -> Iterator[sqlite3.Connection]:
+def db(database: Path) -> Iterator[Connection]:
     with closing(connect(database)) as connection:
         yield connection
 
 
-def is_valid(db: sqlite3.Connection, key: str) -> bool:
+def is_valid(db: Connection, key: str) -> bool:
     return keys.is_operators(db, keys.hash_of(key.encode()))
 
 
-def test_the_first_start_makes_it_and_later_ones_keep_it(
-    db: sqlite3.Connection, database: Path
-) -> None:
+def test_the_first_start_makes_it_and_later_ones_keep_it(db: Connection, database: Path) -> None:
     assert not keys.has_operator(db)
     assert ensure(db, database) == "made"
     key = read(database)
@@ -46,7 +44,7 @@ def test_the_first_start_makes_it_and_later_ones_keep_it(
     assert read(database) == key
 
 
-def test_it_is_no_key_of_an_agent(db: sqlite3.Connection, database: Path) -> None:
+def test_it_is_no_key_of_an_agent(db: Connection, database: Path) -> None:
     """It neither lists among them nor lets an exposed node start."""
     ensure(db, database)
     assert not keys.every(db)
@@ -54,7 +52,7 @@ def test_it_is_no_key_of_an_agent(db: sqlite3.Connection, database: Path) -> Non
     assert keys.holder(db, keys.hash_of(read(database).encode())) is None
 
 
-def test_the_database_holds_its_hash_alone(db: sqlite3.Connection, database: Path) -> None:
+def test_the_database_holds_its_hash_alone(db: Connection, database: Path) -> None:
     ensure(db, database)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     key = read(database).encode()
@@ -62,9 +60,7 @@ def test_the_database_holds_its_hash_alone(db: sqlite3.Connection, database: Pat
     assert keys.hash_of(key).encode() in database.read_bytes()
 
 
-def test_a_lost_file_is_made_again_and_the_lost_key_ends(
-    db: sqlite3.Connection, database: Path
-) -> None:
+def test_a_lost_file_is_made_again_and_the_lost_key_ends(db: Connection, database: Path) -> None:
     ensure(db, database)
     lost = read(database)
     path_beside(database).unlink()
@@ -73,7 +69,7 @@ def test_a_lost_file_is_made_again_and_the_lost_key_ends(
     assert not is_valid(db, lost)
 
 
-def test_a_replaced_key_ends(db: sqlite3.Connection, database: Path) -> None:
+def test_a_replaced_key_ends(db: Connection, database: Path) -> None:
     ensure(db, database)
     old = read(database)
     replace(db, database)
@@ -82,7 +78,7 @@ def test_a_replaced_key_ends(db: sqlite3.Connection, database: Path) -> None:
 
 
 def test_a_restored_database_takes_the_files_key_not_a_replaced_one(
-    db: sqlite3.Connection, database: Path, tmp_path: Path
+    db: Connection, database: Path, tmp_path: Path
 ) -> None:
     ensure(db, database)
     old = read(database)
@@ -96,7 +92,7 @@ def test_a_restored_database_takes_the_files_key_not_a_replaced_one(
 
 
 def test_a_copy_without_secrets_has_no_operator(
-    db: sqlite3.Connection, database: Path, tmp_path: Path
+    db: Connection, database: Path, tmp_path: Path
 ) -> None:
     ensure(db, database)
     copy(database, tmp_path / "report.db", without_secrets=True)
@@ -106,7 +102,7 @@ def test_a_copy_without_secrets_has_no_operator(
     assert hashed not in (tmp_path / "report.db").read_bytes()
 
 
-def test_another_kind_of_key_is_refused(db: sqlite3.Connection, database: Path) -> None:
+def test_another_kind_of_key_is_refused(db: Connection, database: Path) -> None:
     """An agent's key must not become the operator's."""
     path_beside(database).touch(mode=0o600)
     path_beside(database).write_text(keys.new_key())
@@ -115,14 +111,14 @@ def test_another_kind_of_key_is_refused(db: sqlite3.Connection, database: Path) 
     assert not keys.has_operator(db)
 
 
-def test_an_open_file_is_refused(db: sqlite3.Connection, database: Path) -> None:
+def test_an_open_file_is_refused(db: Connection, database: Path) -> None:
     ensure(db, database)
     path_beside(database).chmod(0o640)
     with pytest.raises(UnusableKeyFile, match=r"open to others \(mode 0640\)"):
         ensure(db, database)
 
 
-def test_where_no_file_can_be_written_it_says_so(db: sqlite3.Connection, database: Path) -> None:
+def test_where_no_file_can_be_written_it_says_so(db: Connection, database: Path) -> None:
     path_beside(database).with_name("cacp.db.operator-key.part").mkdir()
     with pytest.raises(UnusableKeyFile, match="can't be written"):
         ensure(db, database)

@@ -13,7 +13,7 @@ import pytest
 from server.discovery.exchange import ENTRIES_MAX
 from server.domain.agents import identity
 from server.store import keys
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.node import AGENT, Node, bearer
 
 

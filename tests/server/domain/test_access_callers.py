@@ -20,9 +20,9 @@ from server.methods import METHODS
 from server.page.views import VIEWS
 from server.serve import admission
 from server.settings import Settings
-from server.store.sqlite.migrate import prepare
 from tests.server.methods.test_base_scope import PARAMS
 from tests.support.in_process_node import package
+from tests.support.located import prepare
 from tests.support.node import AGENT, REPO, Node, bearer
 from tests.support.shared_files import inline
 

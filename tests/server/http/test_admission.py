@@ -15,9 +15,9 @@ from server.http.rate_limit import RateLimit
 from server.settings import Settings
 from server.store import keys
 from server.store.connection import Read, ReadFunction
-from server.store.sqlite.connection import connect
 from server.util.log_once import RateLimitedLog
 from tests.server.http.json_rpc import LIST, refusal
+from tests.support.located import connect
 from tests.support.node import Node, bearer
 
 T = TypeVar("T")

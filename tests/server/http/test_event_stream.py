@@ -21,8 +21,7 @@ from server.http.event_stream import KINDS, Filter, event, kinds_of, start_of
 from server.store import keys
 from server.store.changes import Change
 from server.store.database import Database
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, location_of, prepare
 from tests.support.node import AGENT, Node
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 from tests.support.waiting import eventually
@@ -280,7 +279,7 @@ def test_a_quiet_stream_looks_again_whether_it_may_go_on(
             raise Unauthenticated("The project token has expired")
 
     async def listen() -> None:
-        database = Database(tmp_path / "cacp.db")
+        database = Database(location_of(tmp_path / "cacp.db"))
         prepared = prepare(tmp_path / "cacp.db")
         await database.open(prepared.last_stamp)
         everything = Filter(None, None, caller())

@@ -15,10 +15,9 @@ from server.http.health import HealthCheck
 from server.store import changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from server.store.sqlite.storage import LOW_DISK
 from server.store.undelivered import STUCK_TRIES
+from tests.support.located import connect, location_of, prepare
 from tests.support.node import Node, RpcError
 from tests.support.waiting import eventually
 
@@ -37,14 +36,14 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_a_node_that_reads_and_writes_is_healthy(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     assert await HealthCheck(database).examine() == health.Health("healthy")
     await database.close()
 
 
 async def test_what_peers_do_not_take_is_told_once_it_is_no_passing_trouble(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     row = "INSERT INTO undelivered VALUES ('beta', 'contract', 'p', ?, 1, ?, 'why', 0)"
     await database.write(lambda to: to.connection.execute(row, ("c1", STUCK_TRIES - 1)) and None)
@@ -59,7 +58,7 @@ async def test_what_peers_do_not_take_is_told_once_it_is_no_passing_trouble(path
 
 
 async def test_a_probe_is_spared_while_writes_succeed(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     checkup = HealthCheck(database)
     await checkup.examine()
@@ -74,7 +73,7 @@ async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) 
     def break_(transaction: Transaction) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     checkup = HealthCheck(database)
     await checkup.examine()
@@ -91,7 +90,7 @@ async def test_a_write_that_fails_while_a_probe_succeeds_is_not_forgotten(path: 
     def break_(transaction: Transaction) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     checkup = HealthCheck(database)
     failing = asyncio.create_task(database.write(break_))
@@ -105,7 +104,7 @@ async def test_a_write_that_fails_while_a_probe_succeeds_is_not_forgotten(path: 
 
 
 async def test_a_writer_that_has_ended_is_unhealthy(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     checkup = HealthCheck(database)
     await checkup.examine()
@@ -119,7 +118,7 @@ async def test_a_writer_that_has_ended_is_unhealthy(path: Path) -> None:
 async def test_each_probe_really_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite passes over a value that stays the same: such a probe would find nothing out."""
     monkeypatch.setattr(health, "PROBE_SECONDS", 0.0)
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     checkup = HealthCheck(database)
     with closing(connect(path)) as eye:
@@ -132,7 +131,7 @@ async def test_each_probe_really_writes(path: Path, monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_file_that_was_taken_away_is_unhealthy(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     path.unlink()
     assert await HealthCheck(database).examine() == health.Health("unhealthy", "storage_missing")
@@ -144,7 +143,7 @@ async def test_a_probe_that_takes_too_long_is_unhealthy(
 ) -> None:
     monkeypatch.setattr(health, "PROBE_PATIENCE", 0.05)
     go_on = threading.Event()
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
 
     def block(transaction: Transaction) -> None:
@@ -163,7 +162,7 @@ async def test_little_room_on_the_disk_is_degraded(
 ) -> None:
     usage = SimpleNamespace(free=LOW_DISK - 1)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     assert await HealthCheck(database).examine() == health.Health("degraded", "disk_low")
     await database.close()
@@ -171,7 +170,7 @@ async def test_little_room_on_the_disk_is_degraded(
 
 async def test_a_clock_that_is_far_from_the_peers_is_degraded(path: Path) -> None:
     """Design §7: it says how far, by whose word, and what to do."""
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     now, steady = database.clock.own(), database.clock.steady()
     for peer in ("a", "b"):
@@ -224,7 +223,7 @@ def test_a_corrupt_database_is_unhealthy_but_the_node_lives(tmp_path: Path) -> N
 
 
 async def test_a_reader_sees_the_health_without_a_probe(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     checkup = HealthCheck(database)
     assert await database.read(checkup.seen) == health.WELL

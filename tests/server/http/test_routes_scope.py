@@ -14,9 +14,9 @@ from server.app import make_app
 from server.page.views import VIEWS
 from server.serve import admission
 from server.settings import Settings
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.server.methods.refusals import refused
+from tests.support.located import prepare
 from tests.support.node import Node, bearer
 from tests.support.team import Team
 

@@ -18,8 +18,8 @@ from server.domain.errors import Unavailable
 from server.mcp_tools.catalog import TOOLS
 from server.mcp_tools.endpoint import McpEndpoint
 from server.store import tokens
-from server.store.sqlite.connection import connect
 from server.util.loops import Loops
+from tests.support.located import connect
 from tests.support.mcp_agent import ERAS, Refused, over_http, run
 from tests.support.node import AGENT, Node, bearer
 from tests.support.team import CONTENT, FRONTEND, FRONTEND_AGENT, REPO, REPOS, Team

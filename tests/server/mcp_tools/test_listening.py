@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from server.mcp_tools.listening import URIS_MAX, _events
 from server.store import keys
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.mail_agent import MailAgent
 from tests.support.mcp_agent import over_http, run
 from tests.support.team import Team

@@ -19,8 +19,7 @@ from server.store import changes, digests, peers
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.store.peers import Peer
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, location_of, prepare
 
 ALPHA, BETA = "aid://example.com/alpha@1.0.0", "aid://example.com/beta@1.0.0"
 ENTITIES = 2_000
@@ -116,7 +115,10 @@ def compare(
             taken.extend(messages)
             return [{"status": "created"}] * len(messages)
 
-        ours_db, theirs_db = Database(tmp_path / "a.db"), Database(tmp_path / "b.db")
+        ours_db, theirs_db = (
+            Database(location_of(tmp_path / "a.db")),
+            Database(location_of(tmp_path / "b.db")),
+        )
         await ours_db.open(1)
         await theirs_db.open(1)
         caller = Caller(ALPHA, "alpha", "verified", "key")

@@ -16,6 +16,7 @@ from server.node import Node
 from server.store.database import Database
 from server.store.peers import Peer
 from tests.server.mesh.test_anti_entropy import ALPHA, BETA, fill
+from tests.support.located import location_of
 
 
 class Confused:
@@ -32,7 +33,7 @@ def test_a_peer_that_answers_otherwise_than_asked_is_named(tmp_path: Path) -> No
         async def take_all(peer: Peer, messages: list[Any]) -> list[Any]:
             return []
 
-        database = Database(tmp_path / "a.db")
+        database = Database(location_of(tmp_path / "a.db"))
         await database.open(1)
         link: Any = Confused()
         peer = Peer(BETA, "http://x", "beta", "verified", 1, 1, "secret", "key")

@@ -8,7 +8,7 @@ from peers.signing import SigningKey
 from server.mesh.clock_settling import ClockSettling
 from server.node import Node
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
+from tests.support.located import location_of, prepare
 from tests.support.node import AGENT
 from tests.support.waiting import PATIENCE
 
@@ -18,7 +18,7 @@ def test_it_waits_for_the_clocks_and_then_ends(tmp_path: Path) -> None:
     node = Node(AGENT, "alpha", True, True, SigningKey(bytes(32)))
 
     async def play() -> list[bool]:
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(prepare(path).last_stamp)
         settling = ClockSettling(database, node)
         database.clock.sends = False

@@ -15,9 +15,8 @@ from server.node import Node as Methods
 from server.store import deferred
 from server.store import peers as registered
 from server.store.database import Database
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.support.foreign_peer import AGENT, ForeignPeerDouble
+from tests.support.located import connect, location_of, prepare
 from tests.support.mesh import holds, peers
 from tests.support.node import Node
 from tests.support.waiting import eventually, until
@@ -153,7 +152,7 @@ def test_a_peer_that_gives_no_answer_is_asked_once_and_holds_up_no_other(tmp_pat
 
     async def run() -> None:
         prepare(tmp_path / "node.db")
-        database = Database(tmp_path / "node.db")
+        database = Database(location_of(tmp_path / "node.db"))
         await database.open(1)
 
         now = database.now()

@@ -10,7 +10,7 @@ from peers.unequal import ROUNDS
 from server.mesh.divergence import Divergence
 from server.store import alarms, deferred
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
+from tests.support.located import location_of, prepare
 
 PEER = "aid://example.com/beta@1.0.0"
 DIFFERS = {Name("context", "p", str(number)): ("1", "2") for number in range(5)}
@@ -19,7 +19,7 @@ DIFFERS = {Name("context", "p", str(number)): ("1", "2") for number in range(5)}
 def test_it_is_an_alarm_until_the_two_are_equal(tmp_path: Path) -> None:
     async def play() -> None:
         prepare(tmp_path / "cacp.db")
-        database = Database(tmp_path / "cacp.db")
+        database = Database(location_of(tmp_path / "cacp.db"))
         await database.open(1)
         divergence = Divergence(database, PEER)
         message = deferred.DeferredMessage(PEER, "m", "{}", "{}")

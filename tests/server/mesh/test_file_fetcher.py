@@ -20,7 +20,7 @@ from server.node import Node
 from server.store import files
 from server.store.database import Database
 from server.store.files import File
-from server.store.sqlite.migrate import prepare
+from tests.support.located import location_of, prepare
 
 ALPHA, BETA, GAMMA = (f"aid://example.com/{name}" for name in ("alpha", "beta", "gamma"))
 NODE = Node(f"{ALPHA}@1.0.0", "alpha", True, True, SigningKey(bytes(32)))
@@ -63,7 +63,7 @@ def play(folder: Path, story: Story, *, room: int = 10**9, down: str = "", **pee
 
     async def run() -> Any:
         prepare(folder / "cacp.db")
-        database = Database(folder / "cacp.db")
+        database = Database(location_of(folder / "cacp.db"))
         await database.open(1)
         links = {f"aid://example.com/{name}": cast(MeshChannel, one) for name, one in peers.items()}
         fetcher = FileFetcher(

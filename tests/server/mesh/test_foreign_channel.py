@@ -19,8 +19,8 @@ from server.store import peers as store
 from server.store import projects
 from server.store.database import Database
 from server.store.peers import Peer
-from server.store.sqlite.migrate import prepare
 from tests.support.foreign_peer import AGENT, REPO, ForeignPeerDouble, card_of
+from tests.support.located import connect, location_of, prepare
 from tests.support.mesh import holds, peers, project, propose, status
 from tests.support.node import AGENT as OURS
 from tests.support.node import Node
@@ -369,7 +369,7 @@ def test_a_project_that_this_node_can_not_merge_now_is_not_replaced(tmp_path: Pa
         return [Unavailable("The disk is full", reason="disk_full")] * len(messages)
 
     async def deliver() -> dict[Name, str]:
-        database = Database(tmp_path / "a.db")
+        database = Database(location_of(tmp_path / "a.db"))
         await database.open(prepare(tmp_path / "a.db").last_stamp)
         header = projects.ProjectHeader("p", "ours", "o", "planning", "any", 1, 1)
         await database.write(lambda to: projects.insert(to.connection, header, []))
@@ -420,7 +420,6 @@ def test_a_peer_that_speaks_another_major_version_is_told_nothing(tmp_path: Path
 
 def with_key(node: Node, write: Callable[[Any], object]) -> None:
     """Write into the file of a running node, as the operator's commands do."""
-    from server.store.sqlite.connection import connect
 
     db = connect(node.db)
     db.execute("BEGIN IMMEDIATE")

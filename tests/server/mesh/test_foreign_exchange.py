@@ -1,6 +1,5 @@
 """What was exchanged with a foreign peer, on a real file (design §8)."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -29,12 +28,12 @@ from server.mesh.foreign_exchange import (
     written_for,
 )
 from server.store import contracts, peers, projects
+from server.store.connection import Connection
 from server.store.contracts import ContractHeader
 from server.store.group_commit import Transaction
 from server.store.peers import Peer
 from server.store.projects import Repo
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, prepare
 
 CONTENT: dict[str, Any] = {"a": 1}
 PEER = Peer("aid://example.com/mobile@1.0.0", "http://127.0.0.1:1", "mobile-app", "unkeyed", 1, 1)
@@ -43,7 +42,7 @@ PROJECT = Name("project", "p", "p")
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def db(tmp_path: Path) -> Iterator[Connection]:
     """A project of two repos with one contract."""
     prepare(tmp_path / "a.db")
     with closing(connect(tmp_path / "a.db")) as db:
@@ -64,7 +63,7 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def ours_in(db: sqlite3.Connection) -> LocalProject:
+def ours_in(db: Connection) -> LocalProject:
     found = load_entities(PEER, "p", [CONTRACT], db)
     assert found is not None
     return found
@@ -88,24 +87,24 @@ def theirs(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def exchange(db: sqlite3.Connection) -> ContractExchange:
+def exchange(db: Connection) -> ContractExchange:
     kept = peers.exchanged(db, PEER.agent_id, "c")
     assert kept is not None
     return ContractExchange.model_validate_json(kept)
 
 
-def hear(db: sqlite3.Connection, **said: Any) -> None:
+def hear(db: Connection, **said: Any) -> None:
     """Remember that the peer has said something of the contract."""
     with_our_ids = theirs(proposed_by="our-a") | said
     heard = ContractExchange().after_hearing(PeerContract.model_validate(with_our_ids))
     peers.put_exchanged(db, PEER.agent_id, "c", heard.model_dump_json())
 
 
-def writing(db: sqlite3.Connection) -> Transaction:
+def writing(db: Connection) -> Transaction:
     return Transaction(db, 10, 10)
 
 
-def test_what_is_asked_for_is_held_or_all_of_it(db: sqlite3.Connection) -> None:
+def test_what_is_asked_for_is_held_or_all_of_it(db: Connection) -> None:
     some = ours_in(db)
     assert (some.project["contracts"], list(some.contracts)) == ([], ["c"])
     assert some.exchanged == {"c": None}
@@ -120,14 +119,14 @@ def test_what_is_asked_for_is_held_or_all_of_it(db: sqlite3.Connection) -> None:
     assert load_entities(PEER, "nowhere", [], db) is load_project(PEER, "nowhere", db) is None
 
 
-def test_ids_are_told_apart_by_the_names_of_repos(db: sqlite3.Connection) -> None:
+def test_ids_are_told_apart_by_the_names_of_repos(db: Connection) -> None:
     ours = ours_in(db)
     assert local_ids(ours, shown()) == {"x": "our-a", "y": "our-mobile-app"}
     assert written_for(ours.contracts["c"], ours, shown())["proposed_by"] == "x"
     assert written_for(ours.contracts["c"], ours, shown(repos=[]))["proposed_by"] == "our-a"
 
 
-def test_what_was_exchanged_before_is_not_heard_again(db: sqlite3.Connection) -> None:
+def test_what_was_exchanged_before_is_not_heard_again(db: Connection) -> None:
     found = shown(contracts=[theirs()])
     assert list(unmerged_messages(PEER, "p", found, db)) == [PROJECT, CONTRACT]
     hear(db)
@@ -136,7 +135,7 @@ def test_what_was_exchanged_before_is_not_heard_again(db: sqlite3.Connection) ->
         assert CONTRACT in unmerged_messages(PEER, "p", shown(contracts=[theirs(**later)]), db)
 
 
-def test_only_packets_of_the_peers_own_are_heard(db: sqlite3.Connection) -> None:
+def test_only_packets_of_the_peers_own_are_heard(db: Connection) -> None:
     said = [
         {"packet_id": "1", "from_agent": PEER.agent_id},
         {"packet_id": "2", "from_agent": "aid://example.com/mobile@1.1.0"},
@@ -147,7 +146,7 @@ def test_only_packets_of_the_peers_own_are_heard(db: sqlite3.Connection) -> None
     assert [name.entity_id for name in found] == ["p", "1", "2"]
 
 
-def test_what_a_peer_shows_otherwise_than_it_is_held_it_lacks(db: sqlite3.Connection) -> None:
+def test_what_a_peer_shows_otherwise_than_it_is_held_it_lacks(db: Connection) -> None:
     def told(*contracts: dict[str, Any]) -> dict[Name, str]:
         return differing_contracts("p", shown(contracts=list(contracts)), db)
 
@@ -161,7 +160,7 @@ def test_what_a_peer_shows_otherwise_than_it_is_held_it_lacks(db: sqlite3.Connec
     assert told(theirs(name="x" * 300)) == {}, "it was not merged"
 
 
-def test_what_the_peer_has_taken_is_the_last_word(db: sqlite3.Connection) -> None:
+def test_what_the_peer_has_taken_is_the_last_word(db: Connection) -> None:
     hear(db)
     ours = ours_in(db)
     written = {"updated_at": "2026-01-01T00:00:05.000001"}
@@ -171,7 +170,7 @@ def test_what_the_peer_has_taken_is_the_last_word(db: sqlite3.Connection) -> Non
     assert (last.proposed_by, last.updated_at) == ("our-a", written["updated_at"])
 
 
-def test_what_the_peer_says_meanwhile_stays_its_last_word(db: sqlite3.Connection) -> None:
+def test_what_the_peer_says_meanwhile_stays_its_last_word(db: Connection) -> None:
     """It came after what was sent, which it took only over what it had shown."""
     ours = ours_in(db)
     ours.contracts["c"]["status"] = "negotiating"
@@ -184,7 +183,7 @@ def test_what_the_peer_says_meanwhile_stays_its_last_word(db: sqlite3.Connection
     assert not note_sent(PEER, CONTRACT, ours, theirs(), writing(db)), "ours is what was sent"
 
 
-def test_a_whole_project_is_remembered_with_its_header(db: sqlite3.Connection) -> None:
+def test_a_whole_project_is_remembered_with_its_header(db: Connection) -> None:
     whole = load_project(PEER, "p", db)
     assert whole is not None
     assert note_sent_project(PEER, whole, whole.project, writing(db)) == []
@@ -200,13 +199,13 @@ def test_a_whole_project_is_remembered_with_its_header(db: sqlite3.Connection) -
     assert note_sent_project(PEER, whole, whole.project, writing(db)) == [CONTRACT, PROJECT]
 
 
-def test_of_a_part_only_contracts_are_heard(db: sqlite3.Connection) -> None:
+def test_of_a_part_only_contracts_are_heard(db: Connection) -> None:
     part = shown(name="other").part({"c": theirs(status="agreed")})
     assert list(unmerged_messages(PEER, "p", part, db)) == [CONTRACT]
 
 
 def test_parts_are_read_of_a_project_of_the_peers_whose_repos_it_has_shown(
-    db: sqlite3.Connection,
+    db: Connection,
 ) -> None:
     assert not may_read_parts(PEER, "p", shown(), db), "it holds no repo of it here"
     projects.update_claim(db, "p", "our-mobile-app", PEER.agent_id, None, 1)
@@ -222,7 +221,7 @@ def test_a_project_is_the_peers_by_a_repo_of_its_agent() -> None:
         assert not holds_repo(PEER, shown(repos=[repo | other]))
 
 
-def test_what_is_on_its_way_is_known_before_it_is_taken(db: sqlite3.Connection) -> None:
+def test_what_is_on_its_way_is_known_before_it_is_taken(db: Connection) -> None:
     ours = ours_in(db)
     written = written_for(ours.contracts["c"], ours, shown())
     to = writing(db)

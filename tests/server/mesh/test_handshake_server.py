@@ -20,9 +20,8 @@ from server.settings import load
 from server.store import mesh as store
 from server.store import peers
 from server.store.database import Database
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
+from tests.support.located import connect, location_of, prepare
 from tests.support.mesh_member import TOKEN, MeshMember
 from tests.support.node import Node
 
@@ -190,7 +189,7 @@ def test_an_invite_ends_by_the_nodes_time_not_its_machines(tmp_path: Path) -> No
         stamps = Stamps()
         stamps.clock = Timekeeper(lambda: machine + YEAR, lambda: 0)
         prepare(tmp_path / "cacp.db")
-        database = Database(tmp_path / "cacp.db", stamps=stamps)
+        database = Database(location_of(tmp_path / "cacp.db"), stamps=stamps)
         await database.open(0)
         invite, _ = await database.write(
             lambda to: store.invite(to.connection, now=machine, expires_at=over)

@@ -19,6 +19,7 @@ from server.store.database import Database
 from server.store.mail_outbox import StoredDirectory
 from server.store.peers import Peer
 from tests.server.methods.acp.office import START, Office
+from tests.support.located import location_of
 
 BETA = "aid://example.com/beta@1.0.0"
 Answering = Callable[[str, dict[str, Any]], Any]
@@ -77,7 +78,7 @@ class Peering:
 @pytest.fixture
 def peering(tmp_path: Path) -> Iterator[Peering]:
     office = Office(tmp_path / "cacp.db").without_limits()
-    database = Database(office.path)
+    database = Database(location_of(office.path))
     with asyncio.Runner() as runner:
         runner.run(database.open(START))
         yield Peering(office, database, runner)

@@ -20,8 +20,8 @@ from server.store import changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.store.peers import Peer
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
+from tests.support.located import location_of, prepare
 
 ALPHA, BETA, GAMMA = (f"aid://example.com/{name}@1.0.0" for name in ("alpha", "beta", "gamma"))
 MESH = Peer(BETA, "http://127.0.0.1:1", "beta", "verified", 1, 1, "secret", "key")
@@ -83,7 +83,7 @@ def with_changes(folder: Path, use: Callable[[SharedParts], Any]) -> None:
     async def run() -> None:
         settings = Settings(db=folder / "node.db", agent_id=ALPHA, repo="alpha")
         prepare(settings.db)
-        database = Database(settings.db)
+        database = Database(location_of(settings.db))
         await database.open(1)
         node = Node(ALPHA, "alpha", True, True, SigningKey(b"k" * 32))
         rows = (

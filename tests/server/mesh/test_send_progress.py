@@ -9,7 +9,7 @@ from peers.sender import Sender, UndeliveredEntity
 from server.mesh.send_progress import SHOWN, SendProgress, undelivered_of
 from server.store import peers, undelivered
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
+from tests.support.located import location_of, prepare
 
 BETA = "aid://example.com/beta@1.0.0"
 ONE, OTHER = Name("contract", "p", "one"), Name("context", "p", "other")
@@ -33,7 +33,7 @@ def sender(cursor: int = 0) -> Sender:
 def on_disk(path: Path, story: Story) -> None:
     async def run() -> None:
         prepare(path)
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(1)
         await database.write(
             lambda to: peers.put(to.connection, BETA, "http://x", None, "verified", 1)

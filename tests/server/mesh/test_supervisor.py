@@ -18,8 +18,8 @@ from server.node import Node as Methods
 from server.settings import Settings
 from server.store import peers as registered
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
+from tests.support.located import location_of, prepare
 from tests.support.mesh import Mesh, agent_of, equal, peers, project
 from tests.support.mesh_member import TOKEN, MeshMember
 from tests.support.node import Node, free_port
@@ -117,7 +117,7 @@ def test_who_moves_forgets_nothing_that_was_not_taken(tmp_path: Path) -> None:
     async def run() -> None:
         settings = Settings(db=tmp_path / "node.db", agent_id=agent_of("alpha"), repo="alpha")
         prepare(settings.db)
-        database = Database(settings.db)
+        database = Database(location_of(settings.db))
         await database.open(1)
 
         async def register(endpoint: str) -> None:

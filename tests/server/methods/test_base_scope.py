@@ -25,10 +25,9 @@ from server.methods.base import Reach
 from server.serve import admission
 from server.settings import Settings
 from server.store import changes, contracts
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 from tests.server.mcp_tools.test_endpoint import answer_of, post, using
+from tests.support.located import connect, prepare
 from tests.support.node import AGENT, Node, bearer
 from tests.support.shared_files import inline
 from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
@@ -292,7 +291,6 @@ def _lose_a_race(team: Team, contract: str, word: str) -> None:
             project_id=team.project,
             outcome="merged",
         )
-        db.commit()
     assert team.backend("contract/conflicts")["conflicts"]
 
 

@@ -16,8 +16,8 @@ from server.page.live import PAUSE_MAX, PAUSE_MIN, SHARE, Interest, LivePages, p
 from server.store import changes
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
+from tests.support.located import location_of, prepare
 from tests.support.waiting import until
 
 CONTRACTS = Interest(frozenset({"contract"}), None, None)
@@ -72,7 +72,7 @@ async def watched(
 ) -> AsyncIterator[tuple[Database, LivePages]]:
     prepared = prepare(folder / "n.db")
     loops = Loops()
-    database = Database(folder / "n.db", loops=loops)
+    database = Database(location_of(folder / "n.db"), loops=loops)
     await database.open(prepared.last_stamp)
     pages = LivePages(database, loops, most, outside)
     await pages.start()

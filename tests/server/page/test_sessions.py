@@ -21,9 +21,9 @@ from server.page.viewer import Viewer
 from server.settings import Settings
 from server.store import bans, keys
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.log_once import RateLimitedLog
+from tests.support.located import location_of, prepare
 
 BEGIN = 1_800_000_000 * SECOND
 HOUR = 3600 * SECOND
@@ -94,7 +94,7 @@ def run(tmp_path: Path) -> Callable[[Callable[[Desk], Awaitable[None]]], None]:
         prepared = prepare(settings.db)
         stamps, clock = Stamps(), SetClock()
         stamps.clock = clock
-        database = Database(settings.db, "NORMAL", stamps)
+        database = Database(location_of(settings.db), "NORMAL", stamps)
         await database.open(prepared.last_stamp)
         try:
             await story(Desk(database, clock, settings))

@@ -11,9 +11,9 @@ import pytest
 
 from server.page.rendering import render
 from server.store import keys
-from server.store.sqlite.connection import connect
 from tests.server.page.browsing import BROWSER, Browser
 from tests.server.page.conftest import HUGH, behind_tls
+from tests.support.located import connect
 from tests.support.node import AGENT, Node, bearer
 
 LIST = json.dumps({"jsonrpc": "2.0", "method": "cacp/project/list", "params": {}, "id": 1})

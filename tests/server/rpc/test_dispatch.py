@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from server.methods import METHODS
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.node import Node, RpcError, bearer, check_result, error_of
 from tests.support.team import CONTENT, FRONTEND, REPO, Team
 

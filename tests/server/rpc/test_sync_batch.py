@@ -22,8 +22,7 @@ from server.store import changes, peers, projects
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.store.peers import Peer
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, location_of, prepare
 from tests.support.mesh_member import ALPHA, SOME_TIME, TOKEN, MeshMember
 from tests.support.node import Node as Running
 from tests.support.node import bearer
@@ -81,7 +80,7 @@ def taken(path: Path, work: Callable[[SyncIntake, Database, Peer], Awaitable[Non
 
     async def run() -> None:
         prepare(path)
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(1)
         node = Node(ALPHA, "alpha", True, True, SigningKey(bytes(32)))
         await work(SyncIntake(database, node), database, await database.write(enter))

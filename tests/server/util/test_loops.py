@@ -15,6 +15,7 @@ from server.domain.errors import NodeAway, Unavailable
 from server.store.sqlite.connection import unavailable
 from server.util.loops import Ended, Loops, Turns, cancel, grouped, run_each, storage_is_away
 from tests.cli.run import cacp
+from tests.support.located import connect
 from tests.support.mail_agent import agent, soon
 from tests.support.node import Node
 from tests.support.waiting import PATIENCE, eventually
@@ -134,7 +135,7 @@ def test_a_real_fault_is_shown_until_it_is_mended(tmp_path: Path) -> None:
     """A row that can't be read stops the loop that reads it; the rest of the node goes on."""
 
     def write(sql: str, *values: object) -> None:
-        with closing(sqlite3.connect(node.db, isolation_level=None)) as other:
+        with closing(connect(node.db)) as other:
             other.execute(sql, values)
 
     def count() -> str:

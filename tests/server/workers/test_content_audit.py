@@ -1,7 +1,6 @@
 """What a disk or a hand has changed in what is stored is found beside the callers, and named."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,17 +10,17 @@ import pytest
 from schemas.facts import VersionFact
 from server.domain.canonical import digest
 from server.store import alarms, changes, context_packets, contracts, digests, projects
+from server.store.connection import Connection
 from server.store.database import Database
 from server.store.group_commit import Transaction
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.content_audit import ContentAudit
 from tests.server.store.conftest import PROJECT
 from tests.server.store.test_contracts import HEADER
 from tests.server.store.test_digests import changed, packet
+from tests.support.located import connect, location_of, prepare
 
-Spoil = Callable[[sqlite3.Connection], object]
+Spoil = Callable[[Connection], object]
 
 
 def fill(to: Transaction) -> None:
@@ -52,14 +51,15 @@ def alarmed(folder: Path, *spoils: str) -> list[list[str]]:
 
     async def play() -> list[list[str]]:
         prepare(folder / "cacp.db")
-        database = Database(folder / "cacp.db")
+        database = Database(location_of(folder / "cacp.db"))
         await database.open(1)
         await database.write(fill)
         audit = ContentAudit(database, Loops())
         found = []
         for spoil in spoils:
             with closing(connect(folder / "cacp.db")) as db:
-                db.executescript(spoil)
+                for statement in filter(None, map(str.strip, spoil.split(";"))):
+                    db.execute(statement)
             for _ in range(9):
                 await audit.step()
             found.append([one.about for one in await database.read(alarms.every)])
@@ -114,7 +114,7 @@ def test_what_was_changed_on_disk_is_named_until_it_is_right(
 def test_a_write_that_comes_between_is_no_damage(tmp_path: Path) -> None:
     async def play() -> None:
         prepare(tmp_path / "cacp.db")
-        database = Database(tmp_path / "cacp.db")
+        database = Database(location_of(tmp_path / "cacp.db"))
         await database.open(1)
         await database.write(fill)
         audit = ContentAudit(database, Loops())

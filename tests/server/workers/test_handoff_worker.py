@@ -17,11 +17,10 @@ from peers.signing import SigningKey
 from server.node import Node as Own
 from server.settings import Settings
 from server.store.database import Database
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.handoff_worker import HandoffWorker
 from tests.support.in_process_node import package
+from tests.support.located import connect, location_of, prepare
 from tests.support.mail_agent import MailAgent, agent
 from tests.support.mesh import project
 from tests.support.node import AGENT, Node
@@ -248,7 +247,7 @@ def test_a_duty_that_fails_is_named(tmp_path: Path) -> None:
     own = Own(AGENT, "duties", True, True, SigningKey(bytes(32)))
 
     async def on_a_closed_database() -> None:
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(prepare(path).last_stamp)
         await database.close()
         duties = HandoffWorker(Settings(db=path), database, own, Loops())

@@ -1,7 +1,6 @@
 """Expiry and retention on a node that runs; it goes on after a restart where it was."""
 
 import asyncio
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from server.methods.base import CallSession
 from server.node import Node
 from server.store import messages
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.mail_sweeper import MailSweeper
+from tests.support.located import connect, location_of, prepare
 from tests.support.waiting import until
 
 AGENT = "aid://example.com/anna@1.0.0"
@@ -30,7 +29,7 @@ PENDING = "SELECT id FROM messages WHERE status = 'pending' ORDER BY id"
 async def statuses(path: Path, *, send: bool) -> list[str]:
     """Start on a file, send when asked to what expires at once, wait until all has expired."""
     prepared = prepare(path)
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(prepared.last_stamp)
     caller = Caller(AGENT, "mail", "verified", "local")
     session = CallSession(database, caller, NODE, "acp/send", asyncio.Event())
@@ -78,27 +77,25 @@ def test_a_message_that_can_not_be_ended_holds_up_no_other(tmp_path: Path) -> No
     """It is named as long as it is so, and ends once it is mended."""
     path = tmp_path / "cacp.db"
     asyncio.run(statuses(path, send=True))
-    with closing(sqlite3.connect(path)) as db:
+    with closing(connect(path)) as db:
         [(first, policy)] = db.execute("SELECT id, policy_json FROM messages ORDER BY id LIMIT 1")
         db.execute("UPDATE messages SET policy_json = '{' WHERE id = ?", (first,))
-        db.commit()
 
     async def run() -> None:
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(prepare(path).last_stamp)
         loops = Loops()
         mail_sweeper = MailSweeper(database, NODE, loops)
         await mail_sweeper.start()
 
         def left() -> list[str]:
-            with closing(sqlite3.connect(path)) as db:
+            with closing(connect(path)) as db:
                 return [message_id for (message_id,) in db.execute(PENDING).fetchall()]
 
         await until(lambda: left() == [first])
         await until(lambda: loops.failing == ["mail_sweeper"])
-        with closing(sqlite3.connect(path)) as db:
+        with closing(connect(path)) as db:
             db.execute("UPDATE messages SET policy_json = ? WHERE id = ?", (policy, first))
-            db.commit()
         await until(lambda: left() == [] and loops.failing == [])
         await mail_sweeper.stop()
         await database.close()
@@ -115,7 +112,7 @@ def test_messages_that_stay_as_they_are_are_no_endless_work(
     monkeypatch.setattr(retention, "EXPIRE", idle)
 
     async def run() -> None:
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(prepare(path).last_stamp)
         loops = Loops()
         mail_sweeper = MailSweeper(database, NODE, loops)

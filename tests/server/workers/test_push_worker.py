@@ -20,9 +20,9 @@ from server.node import Node
 from server.store import pushes
 from server.store.database import Database
 from server.store.pushes import Webhook
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.workers.push_worker import PushWorker
+from tests.support.located import location_of, prepare
 from tests.support.waiting import PATIENCE, until
 
 AGENT = "aid://example.com/anna@1.0.0"
@@ -63,7 +63,7 @@ async def run(
     node: Node = NODE,
 ) -> None:
     prepared = prepare(path)
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(prepared.last_stamp)
     session = CallSession(
         database, Caller(AGENT, "mail", "verified", "local"), node, "acp/send", asyncio.Event()

@@ -11,11 +11,10 @@ from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.store.projects import ProjectHeader
 from server.store.search import SearchReader
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 from server.util.loops import Loops
 from server.util.service import running
 from server.workers.search_indexer import SearchIndexer
+from tests.support.located import connect, location_of, prepare
 
 READER = SearchReader(None, human=False, projects=None)
 
@@ -39,7 +38,7 @@ def test_it_indexes_what_is_stored_and_what_is_written(tmp_path: Path) -> None:
 
 
 async def _indexes(path: Path) -> None:
-    database = Database(path)
+    database = Database(location_of(path))
     await database.open(0)
     try:
         for number in range(120):

@@ -10,11 +10,11 @@ from peers.timekeeper import JUMP_KEPT, Timekeeper
 from server.store import stamps, unreceived_changes
 from server.store.connection import Connection
 from server.store.database import Database
-from server.store.sqlite.migrate import prepare
 from server.store.stamps import Stamps
 from server.util.loops import Loops
 from server.workers.sure_time import SureTime
 from tests.server.store.test_unreceived_changes import HOUR, NODE, write
+from tests.support.located import location_of, prepare
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ class Machine:
         keeper = Timekeeper(lambda: self.time + self.ahead, lambda: self.time)
         kept = Stamps()
         kept.clock = keeper
-        self.database = Database(self.path, stamps=kept)
+        self.database = Database(location_of(self.path), stamps=kept)
         await self.database.open(last_stamp)
         self.certainty = SureTime(self.database, Loops(), last_stamp)
         await self.certainty.start()

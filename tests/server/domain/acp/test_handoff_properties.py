@@ -1,6 +1,5 @@
 """What holds for handoffs whatever agents ask for, on the real methods and a real file (§7.2)."""
 
-import sqlite3
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -22,9 +21,9 @@ from server.methods import METHODS
 from server.methods.base import Context
 from server.methods.handoff.automatic import escalate
 from server.store import handoffs
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from server.store.connection import Connection
 from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HOUR, HUMAN, InProcessNode, package
+from tests.support.located import connect, prepare
 from tests.support.node import AGENT
 
 AGENTS = st.sampled_from([ANA, BEN, CLEO, DORA])
@@ -47,7 +46,7 @@ def _offered(task: str, ctx: Context) -> None:
     raise Undone
 
 
-def as_before_0011(db: sqlite3.Connection) -> None:
+def as_before_0011(db: Connection) -> None:
     """Make a database as it was before tasks were free again: each is its first sender's."""
     db.executescript(
         "DROP INDEX handoffs_by_task;"

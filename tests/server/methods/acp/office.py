@@ -15,8 +15,7 @@ from server.methods.base import Context
 from server.node import Node
 from server.store import keys
 from server.store.group_commit import Transaction
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, prepare
 
 START = 1_800_000_000_000_000
 SECOND = 1_000_000

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from server.store import keys
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.mail_agent import MailAgent
 from tests.support.node import Node, RpcError
 from tests.support.waiting import eventually

@@ -11,8 +11,8 @@ import pytest
 from uuid_utils import uuid7
 
 from server.store import mailboxes, messages
-from server.store.sqlite.connection import connect
 from tests.server.methods.refusals import refused
+from tests.support.located import connect
 from tests.support.mail_agent import MailAgent, agent
 from tests.support.mesh_member import ALPHA, BOB, GUS, TOKEN, MeshMember
 from tests.support.node import Node, RpcError
@@ -79,7 +79,7 @@ def test_what_is_in_the_archive_by_now_is_answered_from_there(
         ann.received()
     if status == "read":
         ann.call("ack", message_ids=[message_id])
-    with closing(connect(alpha.db)) as db, db:
+    with closing(connect(alpha.db)) as db:
         told = [mailboxes.receipt(one) for one in mailboxes.deliveries(db, message_id)]
         kept = orjson.dumps({"message": {"from": BOB}, "receipts": told})
         messages.archive(db, message_id, kept, letter["message"]["created_at"])

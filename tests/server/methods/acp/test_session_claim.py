@@ -9,7 +9,7 @@ from schemas.attention import ClaimAttentionResult
 from server.domain.session_feed import SESSIONS_MAX
 from server.methods.acp.session_claim import WAITING_MAX
 from server.store import keys
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.mail_agent import MailAgent
 from tests.support.node import RpcError
 from tests.support.team import FRONTEND_AGENT, Team

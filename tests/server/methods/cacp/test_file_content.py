@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
+from tests.support.located import connect
 from tests.support.node import REPO, Node, RpcError
 from tests.support.shared_files import get, share, times_named
 

@@ -17,8 +17,8 @@ from server.domain.identifiers import repo_id_for
 from server.domain.registers import RepoClaim
 from server.methods import METHODS
 from server.store import claims, keys, projects
-from server.store.sqlite.connection import connect
 from tests.support.in_process_node import ANA, BEN, CLEO, DORA, InProcessNode
+from tests.support.located import connect
 from tests.support.node import AGENT, check_result
 
 

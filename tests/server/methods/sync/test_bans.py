@@ -16,8 +16,8 @@ from server.domain.bans import BANS_MAX
 from server.methods.base import Context
 from server.methods.sync import bans
 from server.node import Node as Methods
-from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
+from tests.support.located import connect
 from tests.support.mesh import (
     Mesh,
     agent_of,

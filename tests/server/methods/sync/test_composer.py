@@ -1,7 +1,6 @@
 """What goes to mesh peers (design §7)."""
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,22 +25,22 @@ from server.methods.sync.composer import (
 )
 from server.node import Node
 from server.store import contracts, mesh, peers
+from server.store.connection import Connection
 from server.store.database import Database
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from tests.support.located import connect, location_of, prepare
 
 AGENT, FOREIGN = "aid://example.com/alpha@1.0.0", "aid://example.com/foreign@1.0.0"
 NODE = Node(AGENT, "alpha", True, True, SigningKey(bytes(32)))
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def db(tmp_path: Path) -> Iterator[Connection]:
     prepare(tmp_path / "cacp.db")
     with closing(connect(tmp_path / "cacp.db")) as connection:
         yield connection
 
 
-def call(db: sqlite3.Connection, method_name: str, stamp: int, /, **params: Any) -> Any:
+def call(db: Connection, method_name: str, stamp: int, /, **params: Any) -> Any:
     method = METHODS[f"cacp/{method_name}"]
     caller = Caller(AGENT, "alpha", "verified", "local")
     given = method.params.model_validate(params)
@@ -49,7 +48,7 @@ def call(db: sqlite3.Connection, method_name: str, stamp: int, /, **params: Any)
 
 
 @pytest.fixture
-def contract(db: sqlite3.Connection) -> Name:
+def contract(db: Connection) -> Name:
     repos = [{"name": name, "role": "r", "language": "l"} for name in ("alpha", "beta")]
     shared = call(db, "project/create", 1, name="n", objective="o", repos=repos)["projectId"]
     made = call(
@@ -58,13 +57,13 @@ def contract(db: sqlite3.Connection) -> Name:
     return Name("contract", shared, made["contractId"])
 
 
-def pieces(db: sqlite3.Connection, name: Name) -> list[Any]:
+def pieces(db: Connection, name: Name) -> list[Any]:
     [(named, made)] = MessageBuilder(db, NODE).messages([name], 1)
     assert (named, made.problem) == (name, None)
     return [orjson.loads(text) for text in made.texts]
 
 
-def message(db: sqlite3.Connection, name: Name) -> Any:
+def message(db: Connection, name: Name) -> Any:
     [only] = pieces(db, name)
     return only
 
@@ -77,9 +76,7 @@ def holds(said: bytes, by: Any) -> bool:
     return verify(NODE.key.public, said, by["value"], by["path"])
 
 
-def test_a_contract_goes_whole_with_signed_facts_beside(
-    db: sqlite3.Connection, contract: Name
-) -> None:
+def test_a_contract_goes_whole_with_signed_facts_beside(db: Connection, contract: Name) -> None:
     sent = message(db, contract)
     assert sent["method"] == "cacp/contract/sync"
     params = sent["params"]
@@ -96,7 +93,7 @@ def test_a_contract_goes_whole_with_signed_facts_beside(
 
 
 def test_a_project_goes_with_its_registers_and_signed_claims(
-    db: sqlite3.Connection, contract: Name
+    db: Connection, contract: Name
 ) -> None:
     sent = message(db, Name("project", contract.project_id, contract.project_id))
     [alpha, beta] = sent["params"]["registers"]["repos"]
@@ -109,7 +106,7 @@ def test_a_project_goes_with_its_registers_and_signed_claims(
 
 
 def test_what_others_signed_goes_on_as_it_came_with_their_keys(
-    db: sqlite3.Connection, contract: Name
+    db: Connection, contract: Name
 ) -> None:
     mesh.pin(db, FOREIGN, "their key")
     project = Name("project", contract.project_id, contract.project_id)
@@ -128,9 +125,7 @@ def test_what_others_signed_goes_on_as_it_came_with_their_keys(
     assert params["keys"] == {FOREIGN: "their key"}
 
 
-def test_the_word_of_an_unkeyed_peer_is_passed_on_as_that(
-    db: sqlite3.Connection, contract: Name
-) -> None:
+def test_the_word_of_an_unkeyed_peer_is_passed_on_as_that(db: Connection, contract: Name) -> None:
     peers.put(db, FOREIGN, "http://x", "alpha", "unkeyed", 1)
     db.execute("UPDATE facts SET body = replace(body, ?, ?)", (AGENT, FOREIGN))
     params = message(db, contract)["params"]
@@ -138,9 +133,7 @@ def test_the_word_of_an_unkeyed_peer_is_passed_on_as_that(
     assert params["headerSignature"]["unkeyed"] is True
 
 
-def test_a_file_and_a_request_go_signed_and_without_content(
-    db: sqlite3.Connection, contract: Name
-) -> None:
+def test_a_file_and_a_request_go_signed_and_without_content(db: Connection, contract: Name) -> None:
     shared = contract.project_id
     asked = call(db, "file/request", 3, projectId=shared, description="d")["requestId"]
     given = {"name": "n", "content": "YQ=="}
@@ -156,15 +149,13 @@ def test_a_file_and_a_request_go_signed_and_without_content(
     assert body["fulfils"] == asked
 
 
-def test_what_is_not_there_is_not_sent(db: sqlite3.Connection) -> None:
+def test_what_is_not_there_is_not_sent(db: Connection) -> None:
     for kind in ("project", "contract", "context", "file", "file_request"):
         assert pieces(db, Name(kind, "p", "x")) == []
     assert contracts.signed_facts(db, "x") == []
 
 
-def test_a_batch_is_signed_once_and_each_of_it_holds_alone(
-    db: sqlite3.Connection, contract: Name
-) -> None:
+def test_a_batch_is_signed_once_and_each_of_it_holds_alone(db: Connection, contract: Name) -> None:
     project = Name("project", contract.project_id, contract.project_id)
     made = MessageBuilder(db, NODE).messages([project, contract], 10_000)
     sent = [orjson.loads(text) for _, one in made for text in one.texts]
@@ -177,7 +168,7 @@ def test_a_batch_is_signed_once_and_each_of_it_holds_alone(
     assert not verify(NODE.key.public, said, by["value"], other["path"])
 
 
-def test_no_more_is_made_at_once_than_fits(db: sqlite3.Connection, contract: Name) -> None:
+def test_no_more_is_made_at_once_than_fits(db: Connection, contract: Name) -> None:
     project = Name("project", contract.project_id, contract.project_id)
     made = MessageBuilder(db, NODE).messages([contract, project], 10)
     assert [name for name, _ in made] == [contract], "one at least"
@@ -186,7 +177,7 @@ def test_no_more_is_made_at_once_than_fits(db: sqlite3.Connection, contract: Nam
 # --- what is large goes in pieces ---------------------------------------------------------------
 
 
-def respond(db: sqlite3.Connection, contract: Name, stamp: int, suggested: Any) -> None:
+def respond(db: Connection, contract: Name, stamp: int, suggested: Any) -> None:
     call(
         db,
         "contract/respond",
@@ -199,7 +190,7 @@ def respond(db: sqlite3.Connection, contract: Name, stamp: int, suggested: Any) 
 
 
 def test_a_large_contract_goes_in_pieces_of_which_each_stands_alone(
-    db: sqlite3.Connection, contract: Name
+    db: Connection, contract: Name
 ) -> None:
     for version in range(1, 5):
         respond(db, contract, 10 * version, {"text": "x" * 400_000})
@@ -228,7 +219,7 @@ def test_a_large_contract_goes_in_pieces_of_which_each_stands_alone(
         assert verify(NODE.key.public, said, by["value"], by["path"])
 
 
-def test_a_project_of_large_repos_goes_in_pieces(db: sqlite3.Connection, contract: Name) -> None:
+def test_a_project_of_large_repos_goes_in_pieces(db: Connection, contract: Name) -> None:
     for number in range(600):
         repo: Any = {"name": f"small {number}", "role": "r", "language": "l"}
         call(db, "project/addRepo", 100 + number, projectId=contract.project_id, repo=repo)
@@ -259,7 +250,7 @@ def nested(levels: int) -> Any:
 
 
 def test_what_can_not_be_signed_is_told_and_the_others_are_made(
-    db: sqlite3.Connection, contract: Name
+    db: Connection, contract: Name
 ) -> None:
     """A row of an earlier release, which took more than can be signed."""
     project = Name("project", contract.project_id, contract.project_id)
@@ -278,9 +269,7 @@ def test_what_can_not_be_signed_is_told_and_the_others_are_made(
     assert claim["signature"]["value"], "what is sent is signed"
 
 
-def test_a_row_that_is_damaged_is_told_and_named_in_the_log(
-    db: sqlite3.Connection, contract: Name
-) -> None:
+def test_a_row_that_is_damaged_is_told_and_named_in_the_log(db: Connection, contract: Name) -> None:
     project = Name("project", contract.project_id, contract.project_id)
     db.execute("UPDATE facts SET body = '{'")
     with capture_logs() as lines:
@@ -297,7 +286,7 @@ def test_a_row_that_is_damaged_is_told_and_named_in_the_log(
 
 def composing(path: Path, story: Callable[[Composer], Awaitable[None]]) -> None:
     async def run() -> None:
-        database = Database(path)
+        database = Database(location_of(path))
         await database.open(0)
         try:
             await story(Composer(database, NODE))
@@ -308,7 +297,7 @@ def composing(path: Path, story: Callable[[Composer], Awaitable[None]]) -> None:
 
 
 def test_for_ten_peers_a_message_is_made_once(
-    tmp_path: Path, db: sqlite3.Connection, contract: Name
+    tmp_path: Path, db: Connection, contract: Name
 ) -> None:
     """Design §7: a write costs the same with ten peers as with none."""
 
@@ -321,7 +310,7 @@ def test_for_ten_peers_a_message_is_made_once(
 
 
 def test_what_has_changed_since_is_made_anew(
-    tmp_path: Path, db: sqlite3.Connection, contract: Name
+    tmp_path: Path, db: Connection, contract: Name
 ) -> None:
     seq = db.execute("SELECT max(seq) FROM changes").fetchone()[0]
 
@@ -349,7 +338,7 @@ def test_what_has_changed_since_is_made_anew(
 
 
 def test_what_can_not_be_made_is_tried_each_time(
-    tmp_path: Path, db: sqlite3.Connection, contract: Name
+    tmp_path: Path, db: Connection, contract: Name
 ) -> None:
     async def story(composer: Composer) -> None:
         db.execute("UPDATE facts SET body = replace(body, '1.5', '1e300')")
@@ -363,7 +352,7 @@ def test_what_can_not_be_made_is_tried_each_time(
 
 
 def test_what_is_kept_is_bounded(
-    tmp_path: Path, db: sqlite3.Connection, contract: Name, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, db: Connection, contract: Name, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.methods.sync.composer.KEPT_BYTES", 1_000)
     project = Name("project", contract.project_id, contract.project_id)

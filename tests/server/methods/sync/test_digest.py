@@ -10,8 +10,8 @@ import pytest
 
 from peers import digest
 from peers.digest import Name
-from server.store.sqlite.connection import connect
 from tests.server.methods.refusals import refused
+from tests.support.located import connect
 from tests.support.mesh import project, propose
 from tests.support.mesh_member import TOKEN, MeshMember
 from tests.support.node import Node, check_result

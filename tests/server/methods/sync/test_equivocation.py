@@ -17,8 +17,8 @@ from server.methods.base import Context
 from server.methods.sync.equivocation import take
 from server.node import Node as Methods
 from server.store import equivocations
-from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
+from tests.support.located import connect
 from tests.support.mesh_member import ALPHA, GUS, SOME_TIME, TOKEN, MeshMember
 from tests.support.node import Node
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 
 from server.store.mesh import put_home
-from server.store.sqlite.connection import connect
 from tests.cli.run import cacp
 from tests.server.methods.refusals import refused
 from tests.support.foreign_peer import ForeignPeerDouble, card_of
+from tests.support.located import connect
 from tests.support.node import AGENT, REPO, Node, RpcError
 
 Peer = dict[str, str]

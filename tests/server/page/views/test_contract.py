@@ -11,10 +11,10 @@ from server.domain.canonical import digest
 from server.domain.contract import current_of
 from server.page.views import contract as contract_view
 from server.store import contracts
-from server.store.sqlite.connection import connect
 from tests.server.page.browsing import Browser
 from tests.server.page.views.look import look
 from tests.support.in_process_node import InProcessNode
+from tests.support.located import connect
 from tests.support.node import Node
 from tests.support.shop import Shop
 from tests.support.team import FRONTEND, Team
@@ -147,7 +147,7 @@ def test_hostile_text_runs_nothing_and_hides_nothing(node: Node, team: Team) -> 
 def test_a_version_that_lost_is_shown_beside_the_current_one(node: Node, team: Team) -> None:
     contract = propose(team, FIRST)
     team.backend("contract/update", contractId=contract, content=SECOND)
-    with closing(connect(node.db)) as db, db:
+    with closing(connect(node.db)) as db:
         facts = contracts.facts_of(db, contract)
         header = contracts.header_of(db, team.project, contract)
         assert header is not None

@@ -1,6 +1,5 @@
 """The view of the mesh: is it equal, and what is the matter with whom?"""
 
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +15,7 @@ from server.domain.errors import Forbidden
 from server.page.views.mesh import mesh_
 from server.store import alarms, bans, mesh, peers
 from server.store.alarms import Alarm
+from tests.support.located import connect
 from tests.support.node import Node, free_port
 from tests.support.waiting import eventually
 
@@ -29,7 +29,7 @@ HOSTILE = "<script>alert(1)</script>\u202e" + "x" * 250
 def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node with a mesh node that is down, a foreign peer, and one problem of each kind."""
     with Node(tmp_path_factory.mktemp("mesh")) as node:
-        with closing(sqlite3.connect(node.db, isolation_level=None)) as db:
+        with closing(connect(node.db)) as db:
             peers.put(db, BETA, f"http://127.0.0.1:{free_port()}", "beta", "verified", NOW)
             peers.put_keys(db, BETA, f"cacp_sk_live_{'x' * 43}", "key")
             peers.put(db, GAMMA, f"http://127.0.0.1:{free_port()}", None, "unkeyed", NOW)
