@@ -340,21 +340,34 @@ class PgConnection:
         failed = None
         commands = iter(sent)
         while True:
-            self._await(until)
+            try:
+                self._await(until)
+            except psycopg.OperationalError:
+                if failed is None:
+                    raise
+                # The server has said why, before it closed the connection.
+                self.cut()
+                return failed
             result = self._pg.get_result()
             if result is None:
+                self._check_open()
                 continue
             status = result.status
             if status == _SYNC:
                 return failed
-            cursor = next(commands)
+            # A connection that ends has more errors than there were statements.
+            cursor = next(commands, None)
             if status in (_OK, _TUPLES):
                 if cursor is not None:
                     cursor.answered(result)
-            elif status == _ERROR and failed is None:
-                failed = result
+            elif status == _ERROR:
+                failed = failed or result
                 if self._pg.status != pq.ConnStatus.OK:
                     return failed
+
+    def _check_open(self) -> None:
+        if self._pg.status != pq.ConnStatus.OK:
+            raise psycopg.OperationalError(self._pg.get_error_message())
 
     def _await(self, until: float) -> None:
         """Wait until an answer is there. Raises ServerSilent."""
