@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from server.domain.location import DatabaseUrl, Location
 from server.store import portable
-from server.store.location import DatabaseUrl, Location
 from server.store.portable import (
     MoveSource,
     MoveTarget,

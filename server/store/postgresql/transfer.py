@@ -10,8 +10,8 @@ from psycopg.sql import SQL as STATEMENT
 from psycopg.sql import Composed, Identifier, Literal
 
 from server.domain.errors import Unavailable
+from server.domain.location import DatabaseUrl
 from server.store import content_integrity, portable
-from server.store.location import DatabaseUrl
 from server.store.portable import Row
 from server.store.postgresql import fitness
 from server.store.postgresql.connection import PgConnection

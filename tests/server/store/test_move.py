@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from server.domain.errors import Unavailable
+from server.domain.location import DatabaseUrl, Location
 from server.store import move as moving
 from server.store import tokens
-from server.store.location import DatabaseUrl, Location
 from server.store.move import MoveStep, move
 from server.store.opening import connect, prepare
 from server.store.portable import tables

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from server.store.location import DatabaseUrl
+from server.domain.location import DatabaseUrl
 from server.store.postgresql.connection import PgConnection
 from tests.support.postgresql import database
 

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from server.domain.errors import Unavailable
-from server.store.location import DatabaseUrl
+from server.domain.location import DatabaseUrl
 from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.migrate import prepare
 from server.store.postgresql.transfer import source, target
