@@ -112,12 +112,12 @@ class TaskModel:
     def apply(self, state: TaskState, operation: Operation) -> tuple[TaskState, Any]:
         handoff = str(operation.args[0])
         status = state.status_of(handoff)
-        if operation.name == "get":
-            return state, (status,)
         if operation.name == "initiate":
             return _offered(state, handoff, status)
         if status == "absent":
             return state, Refused("not_found")
+        if operation.name == "get":
+            return state, (status,)
         if operation.name == "accept" and status == "accepted":
             return state, (status,)
         after = STEPS.get((operation.name, status))
@@ -160,7 +160,7 @@ class MailboxModel:
         if message in state.unread:
             unread = tuple(each for each in state.unread if each != message)
             return MailboxState(unread, state.read | {message}), ("acked",)
-        return state, ("acked",) if message in state.read else Refused("unknown")
+        return state, ("acked" if message in state.read else "unknown",)
 
 
 MODELS: dict[str, Model[Any]] = {

@@ -5,6 +5,7 @@ only what `python -m cli.main serve` spends on imports is spent once for all of 
 """
 
 import ctypes
+import importlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,9 @@ from pathlib import Path
 CAP_DAC_OVERRIDE = 1
 UNLIMITED_SENDERS = "TEST_UNLIMITED_SENDERS"
 """Set in the environment of a process whose senders of ACP messages have no rate limits."""
+PATCH = "TEST_PATCH"
+"""Set in the environment of a process in which `module:function` is called first: a fault that a
+test plants."""
 FORKSERVER = get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["__main__", "tests.support.preloaded"])
 
@@ -85,6 +89,9 @@ def _live(args: list[str], env: dict[str, str], output: str, errors: str, overri
     skewed_clock.install()
     if UNLIMITED_SENDERS in os.environ:
         lift_limits()
+    if PATCH in os.environ:
+        module, _, name = os.environ[PATCH].partition(":")
+        getattr(importlib.import_module(module), name)()
     main()
 
 

@@ -12,6 +12,8 @@ from typing import TypeVar
 LONG = (
     "tests/page",
     "tests/feature/test_feature.py",
+    "tests/replicas/test_planted.py",
+    "tests/replicas/test_runs.py",
     "tests/byzantine/test_processes.py",
     "tests/scenarios/test_clocks.py",
     "tests/acceptance/test_night.py",
