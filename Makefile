@@ -17,7 +17,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 COLLECT := $(COMPILED) $(BIN)/pytest --collect-only -qq -p no:cacheprovider
 SPLIT := tests/server tests/cli
 
-.PHONY: help install serve mesh test test-postgres coverage soak lint format bench screenshots conformance comply docs lock dist clean
+.PHONY: help install serve mesh cluster test test-postgres coverage soak lint format bench screenshots conformance comply docs lock dist clean
 # A failed installation leaves no file that counts as done.
 .DELETE_ON_ERROR:
 
@@ -47,6 +47,9 @@ coverage: $(VENV)/.installed-dev ## Measure coverage of the core; fail below the
 
 mesh: install ## Run a mesh of three nodes on this machine, and show what each holds
 	$(BIN)/cacp mesh
+
+cluster: $(VENV)/.installed-cluster ## Run three replicas on PostgreSQL behind a proxy, and show their state
+	$(BIN)/cacp cluster
 
 soak: $(VENV)/.installed-dev ## Run the long crash and fuzz tests
 	TMPDIR="$${TMPDIR:-/tmp}" TEST_PACE=real $(BIN)/pytest -m soak $(PYTEST_ARGS)
@@ -84,6 +87,7 @@ dist: $(VENV)/.installed ## Build the sdist and the wheel into dist/, reproducib
 lock: ## Regenerate the locks from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra cluster -c requirements-dev.lock pyproject.toml -o requirements-cluster.lock
 	printf 'hatchling>=1.27\neditables\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header -c requirements-dev.lock - -o requirements-build.lock
 
 clean: ## Remove the environment and caches (never data/)
@@ -97,6 +101,10 @@ $(VENV)/bin/python:
 $(VENV)/.installed: requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
 	$(PIP) --require-hashes -r requirements.lock -r requirements-build.lock
 	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-cluster: requirements-cluster.lock $(VENV)/.installed
+	$(PIP) --require-hashes -r requirements-cluster.lock
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed

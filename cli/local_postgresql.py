@@ -28,6 +28,8 @@ PAUSE = 0.02
 SETTINGS: Mapping[str, str | int] = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
+    # In its folder, so that one that is killed leaves nothing elsewhere.
+    "dynamic_shared_memory_type": "mmap",
     "timezone": "UTC",
     "log_timezone": "UTC",
     # A standby that is late, or is made anew, still finds what it lacks.
@@ -186,10 +188,10 @@ class LocalPostgresql:
             self._launch()
             if self._waited(deadline):
                 return self
-            said = self.log[before:]
+            logged = self.log[before:]
             self.kill()
-            if BUSY not in said or time.monotonic() > deadline:
-                raise ValueError(f"the PostgreSQL server did not start:\n{said[-2000:]}")
+            if BUSY not in logged or time.monotonic() > deadline:
+                raise ValueError(f"the PostgreSQL server did not start:\n{logged[-2000:]}")
             time.sleep(PAUSE)
 
     def stop(self, *, fast: bool = True) -> None:
@@ -260,8 +262,8 @@ class LocalPostgresql:
             start_new_session=True,
         )
         assert self._guard.stdout is not None
-        with self._guard.stdout as told:
-            self.pid = int(told.readline() or 0) or None
+        with self._guard.stdout as output:
+            self.pid = int(output.readline() or 0) or None
 
     def _waited(self, deadline: float) -> bool:
         """Wait for the server to take connections. Returns whether it does."""

@@ -12,6 +12,7 @@ from cli import acp, clock, comply, invites, keys, peers, project, repos, thread
 from cli.activity import activity
 from cli.agents import agents
 from cli.call import CallCommand, call
+from cli.cluster import cluster
 from cli.connect import connect, disconnect
 from cli.demo import demo
 from cli.diff import diff
@@ -46,6 +47,7 @@ app = typer.Typer(
 RUN, INSPECT, CALL, MAIL, MESH, OPERATE = "Run", "Inspect", "Call", "Mail", "Mesh", "Operate"
 
 app.command(rich_help_panel=RUN)(serve)
+app.command(rich_help_panel=RUN)(cluster)
 app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=RUN)(connect)
 app.command(rich_help_panel=RUN)(disconnect)

@@ -1,19 +1,17 @@
 """`cacp mesh`: three nodes on this machine, and what each of them holds."""
 
 import os
-import select
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.live_view import ended_by_signals, keys, print_changes, watch
 from cli.options import JsonOption
-from cli.terminal import REFUSED, dump, fail, print_json
+from cli.terminal import REFUSED, fail, print_json
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
@@ -59,18 +57,19 @@ def mesh(
           --url http://127.0.0.1:8081
       cacp mesh --once --json | jq .equal
     """
+    from cli import mesh_view
     from cli.mesh_nodes import LocalMesh
 
     try:
-        with _ended_by_signals(), LocalMesh(folder, port) as local_mesh:
+        with ended_by_signals(), LocalMesh(folder, port) as local_mesh:
             if once:
                 _show_once(local_mesh, as_json)
             elif as_json:
-                _watch(local_mesh, _print_pictures())
+                watch(local_mesh.look, print_changes(mesh_view.as_json), LOOK_SECONDS)
             elif sys.stdout.isatty():
                 _draw(local_mesh)
             else:
-                _watch(local_mesh, _print_lines())
+                watch(local_mesh.look, _print_lines(), LOOK_SECONDS)
     except (ValueError, OSError) as error:
         fail(REFUSED, str(error))
     except KeyboardInterrupt:
@@ -90,27 +89,6 @@ def _show_once(local_mesh: "LocalMesh", as_json: bool) -> None:
         out.print(mesh_view.picture(nodes, out.width))
     if not mesh_view.settled(nodes):
         fail(REFUSED, f"the nodes did not converge; their logs are in {local_mesh.folder}")
-
-
-def _watch(local_mesh: "LocalMesh", show: Callable[[list["NodeView"]], None]) -> None:
-    while True:
-        show(local_mesh.look())
-        time.sleep(LOOK_SECONDS)
-
-
-def _print_pictures() -> Callable[[list["NodeView"]], None]:
-    from cli import mesh_view
-
-    last = ""
-
-    def show(nodes: list["NodeView"]) -> None:
-        nonlocal last
-        text = dump(mesh_view.as_json(nodes), indent=None)
-        if text != last:
-            typer.echo(text)
-        last = text
-
-    return show
 
 
 def _print_lines() -> Callable[[list["NodeView"]], None]:
@@ -137,7 +115,7 @@ def _draw(local_mesh: "LocalMesh") -> None:
 
     out = views.console()
     problem = ""
-    with _keys() as key_within, Live(console=out, auto_refresh=False, screen=True) as live:
+    with keys() as key_within, Live(console=out, auto_refresh=False, screen=True) as live:
         while True:
             nodes = local_mesh.look()
             hints = [Text(line, "dim") for line in _hints(local_mesh, nodes)]
@@ -170,42 +148,3 @@ def _hints(local_mesh: "LocalMesh", nodes: list["NodeView"]) -> Iterator[str]:
     yield f"Write   export CACP_URL={up.url}"
     yield "        cacp call cacp/project/create name=Demo objective=o"
     yield "Ctrl-C  end all three"
-
-
-@contextmanager
-def _keys() -> Iterator[Callable[[float], str | None]]:
-    """A function that waits for a key for a number of seconds. It returns None without a key."""
-    if not sys.stdin.isatty() or sys.platform == "win32":
-        yield lambda seconds: time.sleep(seconds)
-        return
-    import termios
-    import tty
-
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    tty.setcbreak(descriptor)
-
-    def key_within(seconds: float) -> str | None:
-        ready, _, _ = select.select([descriptor], [], [], seconds)
-        return os.read(descriptor, 1).decode(errors="replace") if ready else None
-
-    try:
-        yield key_within
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Make SIGTERM and a closed terminal end the nodes as Ctrl-C does."""
-
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    kinds = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    before = [signal.signal(kind, end) for kind in kinds]
-    try:
-        yield
-    finally:
-        for kind, handler in zip(kinds, before, strict=True):
-            signal.signal(kind, handler)

@@ -3,14 +3,12 @@
 import json
 import os
 import secrets
-import socket
-import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cacp_launcher import command
 from cli.client import NodeClient, NodeError
+from cli.local_process import LocalProcess
 from cli.mesh_view import NodeView
 
 ROLES = {
@@ -21,26 +19,15 @@ ROLES = {
 """The nodes by name: the repo that each speaks for, and its language."""
 
 ANSWER_SECONDS = 2.0
-STOP_SECONDS = 15.0
 
 
-class LocalNode:
+class LocalNode(LocalProcess):
     """One node: its settings in `FOLDER/NAME/node.toml`, its log beside them."""
 
     def __init__(self, folder: Path, name: str, port: int) -> None:
-        self.name = name
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
-        self.folder = folder / name
-        self.config = self.folder / "node.toml"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.config = folder / name / "node.toml"
+        super().__init__(folder / name, name, port, "--config", str(self.config))
         self.client = NodeClient(self.url, timeout=ANSWER_SECONDS)
-
-    @property
-    def pid(self) -> int | None:
-        """The id of the process that was started here; None unless it runs."""
-        running = self.process is not None and self.process.poll() is None
-        return self.process.pid if self.process is not None and running else None
 
     def configure(self, token_file: Path, peers: Sequence[str]) -> None:
         repo, language = ROLES[self.name]
@@ -58,54 +45,6 @@ class LocalNode:
         # JSON's strings, numbers and lists are TOML's too.
         written = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
         self.config.write_text("".join(written))
-
-    def start(self) -> None:
-        """Raises ValueError when another program listens on its port."""
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", self.port))
-            except OSError:
-                raise ValueError(
-                    f"another program listens on port {self.port}; "
-                    "end it, or name other ports with --port"
-                ) from None
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("CACP_")}
-        with (self.folder / "node.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                command("serve", "--attached", "--config", str(self.config)),
-                env=clean,
-                # The node ends when this process does, however that ends.
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                # Ctrl-C reaches only this process, which then ends the nodes in order.
-                start_new_session=True,
-            )
-
-    def toggle(self) -> None:
-        """Kill it at once (SIGKILL) if it runs, start it if it doesn't. Raises as `start`."""
-        if self.process is not None and self.pid is not None:
-            self.process.kill()
-            self.wait()
-        else:
-            self.start()
-
-    def stop(self) -> None:
-        """End the process; `wait` waits for it."""
-        if self.process is not None:
-            self.process.terminate()
-
-    def wait(self) -> None:
-        if self.process is None:
-            return
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
 
     def look(self) -> NodeView:
         """Its state now, whoever started it."""

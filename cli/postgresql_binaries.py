@@ -39,10 +39,10 @@ def account() -> Account | None:
         return None
     for name in ("postgres", "nobody"):
         try:
-            found = pwd.getpwnam(name)
+            entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(found.pw_uid, found.pw_gid)
+        return Account(entry.pw_uid, entry.pw_gid)
     raise ValueError("PostgreSQL does not run as root, and there is no account postgres or nobody")
 
 
@@ -69,21 +69,21 @@ def version_of(folder: Path) -> int:
     """The major version of the server in a folder; 0 where programs are missing."""
     if not all(os.access(folder / program, os.X_OK) for program in PROGRAMS):
         return 0
-    told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
-    number = re.search(r"\(PostgreSQL\) (\d+)", told.stdout)
+    done = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
+    number = re.search(r"\(PostgreSQL\) (\d+)", done.stdout)
     return int(number[1]) if number else 0
 
 
 def _candidates() -> list[Path]:
-    found = []
+    folders = []
     if config := shutil.which("pg_config"):
-        told = subprocess.run([config, "--bindir"], capture_output=True, text=True)
-        found.append(Path(told.stdout.strip() or "/"))
+        done = subprocess.run([config, "--bindir"], capture_output=True, text=True)
+        folders.append(Path(done.stdout.strip() or "/"))
     if server := shutil.which("postgres"):
-        found.append(Path(server).resolve().parent)
+        folders.append(Path(server).resolve().parent)
     versions = [path for path in INSTALLED.glob("*/bin") if path.parent.name.isdecimal()]
-    found += sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
-    return found + packaged()
+    folders += sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
+    return folders + packaged()
 
 
 def packaged() -> list[Path]:
@@ -136,6 +136,6 @@ def enters(folder: Path, who: Account) -> bool:
 
 
 def _searches(folder: Path, who: Account) -> bool:
-    found = folder.stat()
-    shift = 6 if found.st_uid == who.uid else 3 if found.st_gid == who.gid else 0
-    return bool(found.st_mode >> shift & 0o1)
+    status = folder.stat()
+    shift = 6 if status.st_uid == who.uid else 3 if status.st_gid == who.gid else 0
+    return bool(status.st_mode >> shift & 0o1)

@@ -6,7 +6,11 @@ import pytest
 
 from server.store.portable import TableSum, carried, check_usable, tables
 
-ROWS: list[tuple[object, ...]] = [("a", 1, None, b"\0"), ("a", 1, None, b"\0"), ("", -(2**63), "\ud800\0", b"")]
+ROWS: list[tuple[object, ...]] = [
+    ("a", 1, None, b"\0"),
+    ("a", 1, None, b"\0"),
+    ("", -(2**63), "\ud800\0", b""),
+]
 
 
 def total(rows: list[tuple[object, ...]]) -> tuple[int, str]:
