@@ -81,7 +81,7 @@ def wide_read(folder: Path, seconds: float) -> None:
     path = folder / "wide.db"
     prepare(path)
     db = connect(path)
-    db.execute("BEGIN")
+    db.execute("BEGIN IMMEDIATE")
     filler = Filler(db)
     project_id = filler.project()
     for _ in range(1_000):

@@ -31,7 +31,7 @@ def list_seconds(folder: Path) -> tuple[list[float], int, int]:
         own, other = Filler(db), Filler(db, agent_id=OTHER)
         other.caller = Caller(OTHER, "web", "verified", "key")
         for number in range(PROJECTS):
-            db.execute("BEGIN")
+            db.execute("BEGIN IMMEDIATE")
             _project(own, other, number)
             db.execute("COMMIT")
         run = METHODS["cacp/attention/list"].run

@@ -92,7 +92,7 @@ def fill(
     with closing(connect(path, durability="NORMAL")) as db:
         filler = Filler(db, agent_id=agent_id)
         for number in range(projects):
-            db.execute("BEGIN")
+            db.execute("BEGIN IMMEDIATE")
             project_id = filler.project()
             contract_id = ""
             for _ in range(contracts_each):

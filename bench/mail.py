@@ -87,7 +87,7 @@ def fill_box(path: Path, count: int) -> None:
         filler = Filler(db, MailRules(limits={}))
         params = SendParams.model_validate(SEND)
         for start in range(0, count, 5_000):
-            db.execute("BEGIN")
+            db.execute("BEGIN IMMEDIATE")
             for _ in range(min(5_000, count - start)):
                 filler.stamp += 1
                 transaction = Transaction(db, filler.stamp)

@@ -41,7 +41,7 @@ def fill(path: Path, ground: Ground) -> dict[str, str]:
         callers.append(Caller(f"aid://localhost/{name}@1.0.0", name, "verified", "local"))
     with closing(connect(path, durability="NORMAL")) as db:
         filler = Filler(db)
-        db.execute("BEGIN")
+        db.execute("BEGIN IMMEDIATE")
         repos = [{"name": each.repo, "role": "service", "language": "python"} for each in callers]
         made = filler.call("cacp/project/create", name="Bench", objective="Speed", repos=repos)
         place = {"projectId": made["projectId"]}

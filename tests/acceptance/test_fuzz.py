@@ -87,7 +87,7 @@ class Target:
         every = {b"content-type": b"application/json"} | headers
         if key is not None:
             every[b"authorization"] = f"Bearer {key}".encode()
-        self.past.execute("BEGIN")
+        self.past.execute("BEGIN IMMEDIATE")
         try:
             before = self.version()
             self.past.execute("SELECT 1 FROM meta").fetchone()

@@ -30,7 +30,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     fill_box(node.db, LETTERS)
     with closing(connect(node.db)) as db:
         filler = Filler(db)
-        db.execute("BEGIN")
+        db.execute("BEGIN IMMEDIATE")
         project = filler.project()
         filler.call("cacp/project/join", projectId=project, repoName="backend-api")
         contracts = [filler.contract(project) for _ in range(CONTRACTS)]

@@ -76,7 +76,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def node(path: Path) -> Iterator[Node]:
     with closing(connect(path)) as db:
-        db.execute("BEGIN")
+        db.execute("BEGIN IMMEDIATE")
         yield Node(db)
         db.execute("ROLLBACK")
 

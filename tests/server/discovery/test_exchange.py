@@ -194,7 +194,7 @@ def test_the_exchange_is_bounded(tmp_path: Path, manifest: dict[str, Any]) -> No
     with Node(tmp_path, exchange=True) as node:
         register(node, manifest)
         with closing(connect(node.db)) as db:
-            db.execute("BEGIN")
+            db.execute("BEGIN IMMEDIATE")
             db.executemany(
                 "INSERT INTO directory SELECT ?, aid, manifest, words, protocols, registrar,"
                 " verified, registered_at, renewed_at FROM directory WHERE agent = ?",

@@ -65,7 +65,7 @@ class Asked(asyncio.Lock):
 def fill(path: Path, node: Node, other: str, packets: int) -> None:
     prepare(path)
     with closing(connect(path)) as db:
-        db.execute("BEGIN")
+        db.execute("BEGIN IMMEDIATE")
         peers.put(db, other, "http://x", "x", "verified", 1)
         peers.put_keys(db, other, "secret", "key")
         for number in range(packets):

@@ -184,7 +184,7 @@ def test_what_is_kept_follows_from_any_facts_that_came_in_any_order(
     merged: list[list[Fact]],
     shared: list[ContextPacket],
 ) -> None:
-    db.execute("BEGIN")
+    db.execute("BEGIN IMMEDIATE")
     contract_id = "c1"
     facts: Facts = {}
     for news in merged:

@@ -251,7 +251,7 @@ def held(path: Path, history: list[Any], chance: Random) -> str:
     writes = [make(at, word, content, chance) for at, (make, word, content) in enumerate(history)]
     chance.shuffle(writes)
     with closing(connect(path)) as db:
-        db.execute("BEGIN")
+        db.execute("BEGIN IMMEDIATE")
         header = ProjectHeader(PROJECT, "n", "o", "planning", "any", 1, 1)
         projects.insert(db, header, [])
         changed(db, "project", PROJECT)

@@ -134,7 +134,7 @@ def test_an_older_release_goes_on_beside_what_is_only_added(
     before = prepare(url)
     with closing(PgConnection(url)) as older:
         # Its statements are prepared, and it is in the midst of a read.
-        older.execute("BEGIN")
+        older.execute("BEGIN IMMEDIATE")
         assert older.execute("SELECT agent_id, cursor FROM peers").fetchall() == []
         older.execute("ROLLBACK")
         release(NOTES)

@@ -158,7 +158,7 @@ def test_a_first_start_that_lost_power_is_no_damage(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=DELETE")
         db.execute("PRAGMA cache_size=1")
-        db.execute("BEGIN")
+        db.execute("BEGIN IMMEDIATE")
         for number in range(ROWS):
             db.execute("INSERT INTO meta VALUES (?, ?)", (f"half {number}", "x" * 3_000))
         shutil.copytree(tmp_path / "live", tmp_path / "left")
