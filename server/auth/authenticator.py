@@ -26,6 +26,8 @@ _AUTHORITY = r"(\[[0-9a-f:.]{2,45}\]|[^\s:/?#@\[\]\\]{1,253})(?::[0-9]{1,5})?"
 _HOST = re.compile(_AUTHORITY, re.IGNORECASE)
 _ORIGIN = re.compile("https?://" + _AUTHORITY, re.IGNORECASE)
 _FORWARDING = frozenset({b"forwarded", b"via", b"x-real-ip"})
+_SHOWN = frozenset({b"authorization", b"x-agent-id", b"x-project-token"})
+"""Headers by which a caller says who it is."""
 _AGENT_ID_MAX = 200
 
 _SEND_KEY = (
@@ -84,6 +86,15 @@ class Authenticator:
         self._takes_unkeyed = settings.takes_unkeyed_peers
         self._allowed_hosts = frozenset(map(str.lower, settings.allowed_hosts))
 
+    def own_agent(self, headers: Mapping[bytes, bytes], client_host: str | None) -> Caller | None:
+        """The node's own agent, as a program of this machine that shows nothing; None for any other
+        caller, which the database decides on. Raises Unauthenticated."""
+        if not _SHOWN.isdisjoint(headers):
+            return None
+        if not self._check_keyless(headers, client_host, claims=False):
+            return None
+        return self._near(self._own, headers, client_host)
+
     def identify(
         self,
         db: Connection,
@@ -121,10 +132,16 @@ class Authenticator:
         client_host: str | None,
     ) -> Caller:
         """The caller with what the rest of its request says of it."""
-        if _is_on_this_machine(headers, client_host):
-            caller = replace(caller, on_this_machine=True)
+        caller = self._near(caller, headers, client_host)
         token = headers.get(b"x-project-token")
         return caller if token is None else self._narrowed(db, caller, token)
+
+    def _near(
+        self, caller: Caller, headers: Mapping[bytes, bytes], client_host: str | None
+    ) -> Caller:
+        if _is_on_this_machine(headers, client_host):
+            return replace(caller, on_this_machine=True)
+        return caller
 
     def _with_key(
         self, db: Connection, authorization: bytes, headers: Mapping[bytes, bytes]
@@ -198,16 +215,24 @@ class Authenticator:
         registers: bool,
     ) -> Caller:
         claimed = headers.get(b"x-agent-id")
-        local = self._is_local and client_host is not None and _is_loopback(client_host)
-        if not local and (self._is_local or claimed is None or not self._takes_unkeyed):
-            raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
-        self._refuse_disguised(headers, frozenset() if local else self._allowed_hosts)
+        local = self._check_keyless(headers, client_host, claims=claimed is not None)
         agent_id = self._own.agent_id if claimed is None else _agent_id(claimed)
         if not same_agent(agent_id, self._own.agent_id):
             return self._peer(db, agent_id, new=local and registers)
         if not local:
             raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
         return self._own
+
+    def _check_keyless(
+        self, headers: Mapping[bytes, bytes], client_host: str | None, *, claims: bool
+    ) -> bool:
+        """Whether a caller without a key is a program of this machine. `claims`: it names an agent.
+        Raises Unauthenticated where it needs a key."""
+        local = self._is_local and client_host is not None and _is_loopback(client_host)
+        if not local and (self._is_local or not claims or not self._takes_unkeyed):
+            raise Unauthenticated(f"A key is needed: {_SEND_KEY}", reason="no_credentials")
+        self._refuse_disguised(headers, frozenset() if local else self._allowed_hosts)
+        return local
 
     def _refuse_disguised(self, headers: Mapping[bytes, bytes], own_names: frozenset[str]) -> None:
         """Refuse web pages (DNS rebinding) and proxies on this host, which act for others.

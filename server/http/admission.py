@@ -1,7 +1,7 @@
 """Who may call: authenticates requests and enforces the callers' rate limits (design §6)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ from starlette.types import Scope
 from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import Forbidden, InvalidRequest, Unauthenticated
 from server.http.rate_limit import RateLimit
-from server.store.connection import Read, ReadFunction
+from server.store.connection import Read
 from server.util.log_once import RateLimitedLog
 
 ONCE_ONLY = (b"authorization", b"host", b"x-agent-id", b"x-project-token", b"idempotency-key")
@@ -54,10 +54,8 @@ class Admission:
         if len(headers) != len(raw):
             _check_twice(raw)
         address = address_of(scope)
-        identify = partial(
-            self._identity.identify, headers=headers, client_host=address, registers=registers
-        )
-        caller = await self._admitted(identify, headers, address)
+        identified = self._identified(headers, address, registers=registers)
+        caller = await self._admitted(identified, headers, address)
         return headers, caller
 
     async def enter_with_key(self, scope: Scope, key: bytes) -> Caller:
@@ -69,17 +67,34 @@ class Admission:
         """The caller of a request in a session that began with the key of this hash. Raises as
         `enter`."""
         headers, address = dict(scope["headers"]), address_of(scope)
+        identified = self._identified_by_hash(hashed, headers, address)
+        return await self._admitted(identified, headers, address)
+
+    async def _identified(
+        self, headers: dict[bytes, bytes], address: str | None, *, registers: bool = False
+    ) -> Caller:
+        own = self._identity.own_agent(headers, address)
+        if own is not None:
+            return own
+        identify = partial(
+            self._identity.identify, headers=headers, client_host=address, registers=registers
+        )
+        return await self._read(identify)
+
+    async def _identified_by_hash(
+        self, hashed: str, headers: dict[bytes, bytes], address: str | None
+    ) -> Caller:
         identify = partial(
             self._identity.identify_by_hash, hashed=hashed, headers=headers, client_host=address
         )
-        return await self._admitted(identify, headers, address)
+        return await self._read(identify)
 
     async def _admitted(
-        self, identify: ReadFunction[Caller], headers: dict[bytes, bytes], address: str | None
+        self, identified: Awaitable[Caller], headers: dict[bytes, bytes], address: str | None
     ) -> Caller:
         """The caller, counted against its rate limit."""
         try:
-            caller = await self._read(identify)
+            caller = await identified
         except Unauthenticated as refusal:
             self._limits.check(f"address {address}", time.monotonic())
             reason = refusal.data["reason"]
@@ -104,24 +119,14 @@ class Admission:
         """Raise Unauthenticated or Forbidden when an admitted caller would no longer be admitted,
         or with other rights."""
         headers, address = dict(scope["headers"]), address_of(scope)
-        now = await self._read(
-            partial(self._identity.identify, headers=headers, client_host=address)
-        )
+        now = await self._identified(headers, address)
         # A peer without a key names its repo itself, perhaps with the call just made.
         _check_same(replace(now, repo=caller.repo), caller)
 
     async def recheck_by_hash(self, scope: Scope, hashed: str, caller: Caller) -> None:
         """The same for a caller in a session that began with the key of this hash."""
         headers, address = dict(scope["headers"]), address_of(scope)
-        now = await self._read(
-            partial(
-                self._identity.identify_by_hash,
-                hashed=hashed,
-                headers=headers,
-                client_host=address,
-            )
-        )
-        _check_same(now, caller)
+        _check_same(await self._identified_by_hash(hashed, headers, address), caller)
 
     def check_stranger(self, scope: Scope) -> None:
         """Enforce the rate limit of an address for a request without credentials. Raises
