@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.support import temp_folder
 from tests.support.chromium import chromium
+from tests.support.located import ON_POSTGRESQL
 from tests.support.mail_agent import MailAgent, MailAgents, agent
 from tests.support.mesh import Mesh
 from tests.support.node import Node
@@ -35,9 +36,6 @@ settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ
 settings.register_profile("soak", deadline=None)
 settings.load_profile("soak" if os.environ.get("TEST_PACE") == "real" else "suite")
 
-STORE = os.environ.get("TEST_STORE", "sqlite")
-"""The kind of database that nodes have in this run: sqlite or postgresql."""
-
 HAS = {
     "root": os.geteuid() == 0,
     "node": shutil.which("node") is not None,
@@ -52,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item
         for item in items
         if any(not HAS[mark.args[0]] for mark in item.iter_markers("needs"))
-        or (STORE == "postgresql" and item.get_closest_marker("sqlite"))
+        or (ON_POSTGRESQL and item.get_closest_marker("sqlite"))
     ]
     if lacking:
         config.hook.pytest_deselected(items=lacking)

@@ -15,6 +15,8 @@ from server.store.sql import SQL
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 NEWEST = (2**63 - 1, "", "")
 """A position before every moment."""
+ALL = 2**62
+"""More moments than there can be."""
 
 
 class StoryMoment(NamedTuple):
@@ -62,7 +64,7 @@ def open_questions(db: Connection, project_id: str, limit: int) -> tuple[list[di
 
 def moments(db: Connection, project_id: str) -> list[StoryMoment]:
     """When something was done in a project, and to what; the newest first."""
-    return _moments(db, project_id, NEWEST, 0, -1)
+    return _moments(db, project_id, NEWEST, 0, ALL)
 
 
 def recent_moments(

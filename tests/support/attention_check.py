@@ -1,16 +1,16 @@
 """What a node keeps of attention follows from its facts, whatever its history was."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from server.store import attention
+from server.store.connection import Connection
 from server.store.sql import SQL
 from server.store.sqlite.connection import connect
 
 
-def check_attention(db: sqlite3.Connection) -> None:
+def check_attention(db: Connection) -> None:
     """Derive all openings anew and compare. Changes nothing; call it outside a transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -28,5 +28,5 @@ def check_attention_at(path: Path) -> None:
             check_attention(db)
 
 
-def _kept(db: sqlite3.Connection) -> tuple[Any, ...]:
+def _kept(db: Connection) -> tuple[Any, ...]:
     return sorted(SQL.all_openings(db)), sorted(SQL.all_opening_counts(db))

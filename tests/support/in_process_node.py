@@ -1,11 +1,9 @@
-"""Methods on a real SQLite file without a process: for many calls, by any agent, at any time."""
+"""Methods on a real database without a process: for many calls, by any agent, at any time."""
 
 import json
 from collections.abc import Callable
-from contextlib import closing
-from functools import cache
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import orjson
@@ -21,9 +19,9 @@ from server.methods.base import Context
 from server.node import Node
 from server.store import keys
 from server.store.group_commit import Transaction
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from server.store.opening import connect
 from tests.support.attention_check import check_attention
+from tests.support.fresh_store import content_of, fresh_store
 from tests.support.node import AGENT, REPO, check_result
 
 ANA = "aid://example.com/ana"
@@ -39,9 +37,14 @@ class InProcessNode:
     """A node's database, its methods, and a clock that tests move."""
 
     def __init__(self, folder: Path, *, rules: HandoffRules = HandoffRules()) -> None:  # noqa: B008
-        (folder / "desk.db").write_bytes(_prepared())
+        self._store = ExitStack()
+        self.location = self._store.enter_context(fresh_store(folder / "desk.db"))
         # What a crash leaves is not what these tests are about.
-        self.db = connect(folder / "desk.db", durability="NORMAL")
+        self.db = connect(self.location, durability="NORMAL")
+        self.db.execute("BEGIN IMMEDIATE")
+        for agent in (ANA, BEN, CLEO, DORA, HUMAN):
+            keys.add(self.db, keys.new_key(), agent_id=agent, repo="r", now=BEGIN)
+        self.db.execute("COMMIT")
         self.now = BEGIN
         self.node = Node(
             agent_id=AGENT,
@@ -57,8 +60,14 @@ class InProcessNode:
         return self
 
     def __exit__(self, *_: object) -> None:
-        check_attention(self.db)
+        try:
+            check_attention(self.db)
+        finally:
+            self.close()
+
+    def close(self) -> None:
         self.db.close()
+        self._store.close()
 
     def call(self, method: str, agent: str, *, human: bool = False, **params: Any) -> Any:
         """The result of a call by an agent; a refusal is raised as it is and changes nothing. With
@@ -104,10 +113,10 @@ class InProcessNode:
         **params: Any,
     ) -> Any:
         """The data of a refusal, which has changed nothing."""
-        before = list(self.db.iterdump())
+        before = content_of(self.db)
         with pytest.raises(kind) as error:
             self.call(method, agent, action=action, **params)
-        assert list(self.db.iterdump()) == before
+        assert content_of(self.db) == before
         return error.value.data
 
     def handoff(self, agent: str, action: str, **params: Any) -> Any:
@@ -141,19 +150,6 @@ class InProcessNode:
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self.db.execute(sql, values).fetchall()
-
-
-@cache
-def _prepared() -> bytes:
-    """A new database in which the agents are known, made once."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "desk.db"
-        prepare(path)
-        with closing(connect(path)) as db:
-            for agent in (ANA, BEN, CLEO, DORA, HUMAN):
-                keys.add(db, keys.new_key(), agent_id=agent, repo="r", now=BEGIN)
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return path.read_bytes()
 
 
 def package(task_id: str = "task-1", **changes: Any) -> dict[str, Any]:

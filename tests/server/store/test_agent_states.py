@@ -1,16 +1,15 @@
 """What waits for each agent, and its keys."""
 
-import sqlite3
-
 from server.domain.agent_list import WaitingWork
 from server.store import agent_states, keys, pushes
+from server.store.connection import Connection
 from server.store.pushes import Webhook
 from tests.server.store.conftest import PROJECT
 
 ANNA, BERT = "aid://example.com/anna", "aid://example.com/bert"
 
 
-def test_the_newest_active_key_stands_for_all(db: sqlite3.Connection) -> None:
+def test_the_newest_active_key_stands_for_all(db: Connection) -> None:
     def add(name: str, at: int, **more: object) -> str | None:
         return keys.add(db, keys.new_key(), agent_id=name, repo="r", now=at, **more)  # type: ignore[arg-type]
 
@@ -25,13 +24,13 @@ def test_the_newest_active_key_stands_for_all(db: sqlite3.Connection) -> None:
     assert known[BERT] == ("known", 40, 0, 1, False)
 
 
-def test_agents_with_a_webhook(db: sqlite3.Connection) -> None:
+def test_agents_with_a_webhook(db: Connection) -> None:
     assert agent_states.announced(db) == set()
     pushes.put_webhook(db, ANNA, Webhook("w", "http://x", "2026-01-01T00:00:00Z"))
     assert agent_states.announced(db) == {ANNA}
 
 
-def test_work_is_of_the_holders_of_repos_whom_it_concerns(db: sqlite3.Connection) -> None:
+def test_work_is_of_the_holders_of_repos_whom_it_concerns(db: Connection) -> None:
     db.execute(
         "INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at,"
         " stamp, signature, created_by) VALUES (?, 'n', 'o', 'planning', 'all', 1, 1, '{}', 'x')",

@@ -1,7 +1,5 @@
 """The openings that are kept with contracts and questions."""
 
-import sqlite3
-
 import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from server.domain.canonical import digest
 from server.domain.contract import Facts
 from server.store import changes, context_packets, contracts, messages
 from server.store.attention_index import counts
+from server.store.connection import Connection
 from server.store.contracts import ContractHeader
 from server.store.messages import MessageRow
 from server.store.projects import ProjectHeader
@@ -23,7 +22,7 @@ from tests.support.attention_check import check_attention
 HEADER = ContractHeader("api_endpoint", "login", 1)
 
 
-def proposed(db: sqlite3.Connection, contract_id: str = "c1") -> None:
+def proposed(db: Connection, contract_id: str = "c1") -> None:
     content = {"path": "/a"}
     version = VersionFact(
         version=1,
@@ -52,13 +51,13 @@ def packet(packet_id: str, repo: str, type: str, reply_to: str | None = None) ->
     )
 
 
-def changed(db: sqlite3.Connection) -> None:
+def changed(db: Connection) -> None:
     """The record of the call that proposed the contract."""
     about = {"actor": "a", "action": "m", "entity": "contract", "entity_id": "c1"}
     changes.append(db, at=1, origin="n", project_id=PROJECT, outcome="proposed", **about)
 
 
-def test_they_follow_each_write_of_facts(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_they_follow_each_write_of_facts(db: Connection, project: ProjectHeader) -> None:
     proposed(db)
     assert counts(db) == {"respond": 1}
     facts = contracts.facts_of(db, "c1")
@@ -68,7 +67,7 @@ def test_they_follow_each_write_of_facts(db: sqlite3.Connection, project: Projec
 
 
 def test_a_row_that_stays_says_that_its_subject_has_changed(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     """A comment changes what the item carries, not what must be done."""
     proposed(db)
@@ -81,7 +80,7 @@ def test_a_row_that_stays_says_that_its_subject_has_changed(
 
 
 def test_a_question_is_closed_by_its_answer_whichever_comes_first(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     context_packets.insert(db, PROJECT, packet("q1", "api", "question"))
     assert counts(db) == {"answer": 1}
@@ -92,9 +91,7 @@ def test_a_question_is_closed_by_its_answer_whichever_comes_first(
     assert counts(db) == {}
 
 
-def test_a_replaced_answer_opens_the_question_again(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_a_replaced_answer_opens_the_question_again(db: Connection, project: ProjectHeader) -> None:
     """Of two packets with one id that a node signed, all nodes keep the same."""
     context_packets.insert(db, PROJECT, packet("q1", "api", "question"))
     context_packets.insert(db, PROJECT, packet("a1", "web", "decision", "q1"))
@@ -105,7 +102,7 @@ def test_a_replaced_answer_opens_the_question_again(
 
 
 def mailed(
-    db: sqlite3.Connection,
+    db: Connection,
     message_id: str,
     sender: str,
     type: str,
@@ -138,11 +135,11 @@ def mailed(
     messages.insert(db, message, 2, message_id)
 
 
-def unanswered(db: sqlite3.Connection) -> list[str]:
+def unanswered(db: Connection) -> list[str]:
     return [row[0] for row in db.execute("SELECT message_id FROM unanswered_queries")]
 
 
-def test_a_query_is_answered_by_reply_or_by_id(db: sqlite3.Connection) -> None:
+def test_a_query_is_answered_by_reply_or_by_id(db: Connection) -> None:
     mailed(db, "m1", "api@1.0.0", "knowledge.query")
     mailed(db, "m2", "api@2.0.0", "status.update", "m1")
     mailed(db, "m3", "web@1.0.0", "status.update", "other")
@@ -155,7 +152,7 @@ def test_a_query_is_answered_by_reply_or_by_id(db: sqlite3.Connection) -> None:
     assert unanswered(db) == []
 
 
-def test_a_reply_may_come_before_its_query(db: sqlite3.Connection) -> None:
+def test_a_reply_may_come_before_its_query(db: Connection) -> None:
     mailed(db, "m2", "web@1.0.0", "knowledge.response", "m1")
     mailed(db, "m1", "api@1.0.0", "knowledge.query")
     assert unanswered(db) == []
@@ -179,7 +176,7 @@ packets = st.lists(
 )
 @given(contract_facts, packets)
 def test_what_is_kept_follows_from_any_facts_that_came_in_any_order(
-    db: sqlite3.Connection,
+    db: Connection,
     project: ProjectHeader,
     merged: list[list[Fact]],
     shared: list[ContextPacket],

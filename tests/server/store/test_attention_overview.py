@@ -1,13 +1,12 @@
 """The rows from which the overview of attention is made."""
 
-import sqlite3
-
 import pytest
 
 from server.domain.attention.items import ItemCache
 from server.domain.attention.overview import AwaitedParty, OpenSubjectNote
 from server.store import attention_overview as store
 from server.store import context_packets, keys
+from server.store.connection import Connection
 from server.store.projects import ProjectHeader
 from server.store.projects import insert_repo as add_repo
 from tests.server.store.conftest import PROJECT, repo
@@ -17,7 +16,7 @@ ANA = "aid://example.com/ana@1.0.0"
 
 
 def test_openings_stand_together_by_subject_and_kind(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     proposed(db, "c1")
     proposed(db, "c2")
@@ -33,9 +32,7 @@ def test_openings_stand_together_by_subject_and_kind(
     assert store.open_groups(db, '["other"]') == []
 
 
-def test_notes_say_what_is_shown_of_a_subject(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_notes_say_what_is_shown_of_a_subject(db: Connection, project: ProjectHeader) -> None:
     proposed(db, "c1")
     context_packets.insert(db, PROJECT, packet("q1", "api", "question"))
     cache: store.Notes = ItemCache()
@@ -51,7 +48,7 @@ def test_notes_say_what_is_shown_of_a_subject(
 
 
 def test_projects_have_their_repos_and_who_holds_them(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     web = repo("web", stamp=2_000)._replace(agent_id=ANA, claimed_at=2_000)
     add_repo(db, PROJECT, web)
@@ -69,7 +66,7 @@ def test_projects_have_their_repos_and_who_holds_them(
 
 
 @pytest.mark.parametrize("human", [False, True])
-def test_who_has_a_key_and_who_of_them_is_human(db: sqlite3.Connection, human: bool) -> None:
+def test_who_has_a_key_and_who_of_them_is_human(db: Connection, human: bool) -> None:
     key = keys.new_key()
     keys.add(db, key, agent_id=ANA, repo="web", now=1, human=human)
     everyone, humans = store.agents_with_keys(db)

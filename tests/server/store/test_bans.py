@@ -1,6 +1,5 @@
 """Bans on a real file."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from server.domain.bans import BanStatement, TrustedBans
 from server.domain.errors import Forbidden
 from server.store import bans, keys, mesh, peers
+from server.store.connection import Connection
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
 
@@ -20,13 +20,13 @@ BAN = BanStatement(OWN, "aid://x/mal", "their key", True, 5, "it lies")
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def db(tmp_path: Path) -> Iterator[Connection]:
     prepare(tmp_path / "cacp.db")
     with closing(connect(tmp_path / "cacp.db")) as db:
         yield db
 
 
-def peer(db: sqlite3.Connection, agent_id: str, public_key: str) -> str:
+def peer(db: Connection, agent_id: str, public_key: str) -> str:
     """A peer that has exchanged keys; the one that it calls with."""
     peers.put(db, agent_id, "http://127.0.0.1:9", "r", "verified", 1)
     mesh.pin(db, agent_id, public_key)
@@ -37,7 +37,7 @@ def peer(db: sqlite3.Connection, agent_id: str, public_key: str) -> str:
     return key
 
 
-def test_a_word_takes_the_place_of_the_one_before(db: sqlite3.Connection) -> None:
+def test_a_word_takes_the_place_of_the_one_before(db: Connection) -> None:
     bans.put(db, BAN)
     assert bans.every(db) == bans.statements_by(db, f"{OWN}@3.0.0") == [BAN]
     bans.put(db, BAN._replace(banned=False, stamp=6))
@@ -55,7 +55,7 @@ def test_a_word_takes_the_place_of_the_one_before(db: sqlite3.Connection) -> Non
     ],
 )
 def test_a_name_and_a_key_are_banned_each(
-    db: sqlite3.Connection, agent: str, key: str | None, banned: bool
+    db: Connection, agent: str, key: str | None, banned: bool
 ) -> None:
     bans.put(db, BAN)
     assert (bans.find(db, HEEDS, agent, key) is not None) == banned
@@ -68,7 +68,7 @@ def test_a_name_and_a_key_are_banned_each(
     return None
 
 
-def test_enforcing_ends_all_that_is_exchanged_and_nothing_else(db: sqlite3.Connection) -> None:
+def test_enforcing_ends_all_that_is_exchanged_and_nothing_else(db: Connection) -> None:
     key, other = peer(db, MAL, "their key"), peer(db, "aid://x/other", "another")
     alias = peer(db, "aid://x/alias", "their key")
     made = keys.new_key()
@@ -90,7 +90,7 @@ def test_enforcing_ends_all_that_is_exchanged_and_nothing_else(db: sqlite3.Conne
     assert mesh.home_of(db, "aid://x/agent") is None
 
 
-def test_a_heeded_node_that_is_banned_here_bans_nobody(db: sqlite3.Connection) -> None:
+def test_a_heeded_node_that_is_banned_here_bans_nobody(db: Connection) -> None:
     bans.put(db, BAN._replace(by_node=ANN))
     assert bans.find(db, HEEDS, MAL) is not None
     bans.put(db, BAN._replace(agent=ANN, public_key=None))

@@ -1,11 +1,11 @@
 """Claims on disk (design §5)."""
 
-import sqlite3
 from itertools import permutations
 
 from server.domain.identifiers import repo_id_for
 from server.domain.registers import ClaimRelease, RepoClaim
 from server.store import claims, projects
+from server.store.connection import Connection
 from server.store.projects import ProjectHeader
 from tests.server.store.conftest import PROJECT
 
@@ -14,9 +14,7 @@ FIRST = RepoClaim("aid://x/a@1", "http://a", 1, 1)
 SECOND = RepoClaim("aid://x/b@1", None, 2, 2, '{"node":"n"}')
 
 
-def test_the_first_holds_and_the_others_are_kept(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_the_first_holds_and_the_others_are_kept(db: Connection, project: ProjectHeader) -> None:
     assert claims.holder(db, PROJECT, REPO) is None
     claims.settle(db, PROJECT, REPO, [SECOND])
     claims.settle(db, PROJECT, REPO, [FIRST, SECOND])
@@ -26,16 +24,14 @@ def test_the_first_holds_and_the_others_are_kept(
     assert not claims.claimed_by(db, PROJECT, REPO, "aid://x/c@1")
 
 
-def test_joining_again_keeps_when_it_was_claimed(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_joining_again_keeps_when_it_was_claimed(db: Connection, project: ProjectHeader) -> None:
     projects.update_claim(db, PROJECT, REPO, "aid://x/a@1", None, 5)
     projects.update_claim(db, PROJECT, REPO, "aid://x/a@1", "http://new", 9)
     assert claims.holder(db, PROJECT, REPO) == RepoClaim("aid://x/a@1", "http://new", 5, 9)
 
 
 def test_whoever_may_end_a_claim_is_the_same_in_any_order(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     """An agent's claim is renewed through another node, while the first node releases it."""
     first = RepoClaim("aid://x/a@1", None, 1, 1, '{"node":"aid://x/n@1"}')
@@ -46,14 +42,14 @@ def test_whoever_may_end_a_claim_is_the_same_in_any_order(
         claims.settle(db, PROJECT, REPO, [*claims.every(db, PROJECT, REPO), one])
 
     def outcome(steps: tuple[object, ...]) -> object:
-        db.execute("SAVEPOINT start")
+        db.execute("BEGIN IMMEDIATE")
         for step in steps:
             if isinstance(step, RepoClaim):
                 claim(step)
             else:
                 claims.state_release(db, PROJECT, REPO, "aid://x/n@1", release)
         ended = claims.holder(db, PROJECT, REPO), claims.releases(db, PROJECT, REPO)
-        db.execute("ROLLBACK TO start")
+        db.execute("ROLLBACK")
         return ended
 
     outcomes = [outcome(steps) for steps in permutations((first, renewed, release))]

@@ -16,6 +16,7 @@ from server.domain.canonical import digest
 from server.domain.contract import Facts
 from server.domain.contract_steps import Party
 from server.store import contracts
+from server.store.connection import Connection
 from server.store.contracts import ContractHeader
 from server.store.projects import ProjectHeader as Project
 
@@ -27,7 +28,7 @@ SECOND = {"id": "string"}
 
 
 @pytest.fixture
-def contract(db: sqlite3.Connection, project: Project) -> str:
+def contract(db: Connection, project: Project) -> str:
     """A contract, proposed by the backend."""
     version = VersionFact(
         version=1,
@@ -44,25 +45,25 @@ def contract(db: sqlite3.Connection, project: Project) -> str:
 
 
 def test_an_outline_names_a_contract_without_its_content(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     whole = read(db, project, contract, history=False)
     outline = contracts.outline(db, project.project_id, contract)
     assert outline == whole | {"content": {}, "implementations": []}
 
 
-def add(db: sqlite3.Connection, project: Project, contract: str, *facts: Any) -> None:
+def add(db: Connection, project: Project, contract: str, *facts: Any) -> None:
     known = contracts.facts_of(db, contract)
     contracts.add(db, project.project_id, contract, HEADER, known, facts)
 
 
-def read(db: sqlite3.Connection, project: Project, contract: str, *, history: bool) -> Any:
+def read(db: Connection, project: Project, contract: str, *, history: bool) -> Any:
     found = contracts.document(db, project.project_id, contract, history=history)
     return None if found is None else orjson.loads(orjson.dumps(found))
 
 
 def test_a_contract_is_read_as_it_was_proposed(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     assert contracts.header_of(db, project.project_id, contract) == HEADER
     assert contracts.project_of(db, contract) == project.project_id
@@ -77,7 +78,7 @@ def test_a_contract_is_read_as_it_was_proposed(
     assert found["created_at"] == "1970-01-01T00:00:00.001000+00:00"
 
 
-def test_what_is_not_there(db: sqlite3.Connection, project: Project, contract: str) -> None:
+def test_what_is_not_there(db: Connection, project: Project, contract: str) -> None:
     assert contracts.header_of(db, "other", contract) is None
     assert contracts.project_of(db, "nothing") is None
     assert contracts.facts_of(db, "nothing") == {}
@@ -85,7 +86,7 @@ def test_what_is_not_there(db: sqlite3.Connection, project: Project, contract: s
 
 
 def test_facts_come_back_as_they_were_added(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     facts = contracts.facts_of(db, contract)
     response = contract_steps.respond(facts, FRONTEND, "agree", 2_000, comment="ü")
@@ -93,9 +94,7 @@ def test_facts_come_back_as_they_were_added(
     assert contracts.facts_of(db, contract) == domain.join(facts, [response])
 
 
-def test_the_copy_is_what_the_facts_say(
-    db: sqlite3.Connection, project: Project, contract: str
-) -> None:
+def test_the_copy_is_what_the_facts_say(db: Connection, project: Project, contract: str) -> None:
     """Design §7: the status is a pure function of the facts; the store keeps a copy."""
     steps: list[Callable[[Facts], Fact]] = [
         lambda facts: contract_steps.respond(facts, FRONTEND, "agree", 2_000),
@@ -127,11 +126,13 @@ def test_the_copy_is_what_the_facts_say(
     assert orjson.loads(orjson.dumps(whole)) == found
 
 
+@pytest.mark.sqlite
 def test_only_a_new_version_writes_the_history(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     """A step costs what it says, not what was ever said."""
     statements: list[str] = []
+    assert isinstance(db, sqlite3.Connection)
     db.set_trace_callback(statements.append)
     parties = (BACKEND.repo_id, FRONTEND.repo_id)
     second = contract_steps.update(
@@ -154,7 +155,7 @@ def test_only_a_new_version_writes_the_history(
 
 
 def test_facts_that_are_known_are_not_written_again(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     response = contract_steps.respond(contracts.facts_of(db, contract), FRONTEND, "agree", 2_000)
     add(db, project, contract, response)
@@ -164,7 +165,7 @@ def test_facts_that_are_known_are_not_written_again(
 
 
 def test_an_older_fact_does_not_replace_a_newer_one(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     facts = contracts.facts_of(db, contract)
     add(db, project, contract, contract_steps.respond(facts, FRONTEND, "agree", 3_000))
@@ -173,7 +174,7 @@ def test_an_older_fact_does_not_replace_a_newer_one(
 
 
 def test_summaries_by_status_and_type_and_page(
-    db: sqlite3.Connection, project: Project, contract: str
+    db: Connection, project: Project, contract: str
 ) -> None:
     def ids(**chosen: Any) -> list[str]:
         given = {"after": "", "status": None, "type": None, "limit": 10} | chosen

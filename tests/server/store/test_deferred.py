@@ -1,10 +1,9 @@
 """What is deferred, on disk: bounded for each peer, and not for ever (design §7)."""
 
-import sqlite3
-
 import pytest
 
 from server.store import deferred
+from server.store.connection import Connection
 from server.store.deferred import AGAIN, KEPT, SOON, DeferredMessage
 
 BETA = "aid://example.com/beta@1.0.0"
@@ -14,7 +13,7 @@ def message(number: int = 0, params: str = "{}", source: str = BETA) -> Deferred
     return DeferredMessage(source, "cacp/contract/sync", params, str(number))
 
 
-def test_what_is_deferred_comes_when_it_is_due(db: sqlite3.Connection) -> None:
+def test_what_is_deferred_comes_when_it_is_due(db: Connection) -> None:
     assert deferred.put(db, message(), "stamp", "", due=10, now=0) == "deferred"
     assert deferred.put(db, message(), "stamp", "", due=12, now=0) == "known"
     assert deferred.due(db, 9) == []
@@ -24,7 +23,7 @@ def test_what_is_deferred_comes_when_it_is_due(db: sqlite3.Connection) -> None:
     assert deferred.count(db) == 0
 
 
-def test_what_is_deferred_anew_when_it_was_tried_stays(db: sqlite3.Connection) -> None:
+def test_what_is_deferred_anew_when_it_was_tried_stays(db: Connection) -> None:
     deferred.put(db, message(), "predecessor", "c1", due=10, now=0)
     [one] = deferred.due(db, 20)
     assert deferred.put(db, message(), "predecessor", "c1", due=20, now=20) == "known"
@@ -33,7 +32,7 @@ def test_what_is_deferred_anew_when_it_was_tried_stays(db: sqlite3.Connection) -
     assert [again.due for again in deferred.due(db, 20 + AGAIN)] == [20 + AGAIN]
 
 
-def test_what_waits_for_a_predecessor_is_woken(db: sqlite3.Connection) -> None:
+def test_what_waits_for_a_predecessor_is_woken(db: Connection) -> None:
     deferred.put(db, message(1), "predecessor", "c1", due=10, now=0)
     deferred.put(db, message(2), "predecessor", "c2", due=10, now=0)
     deferred.put(db, message(3), "stamp", "c1", due=10, now=0)
@@ -41,7 +40,7 @@ def test_what_waits_for_a_predecessor_is_woken(db: sqlite3.Connection) -> None:
     assert [one.digest for one in deferred.due(db, 5)] == [message(1).digest]
 
 
-def test_what_is_woken_while_it_is_tried_stays(db: sqlite3.Connection) -> None:
+def test_what_is_woken_while_it_is_tried_stays(db: Connection) -> None:
     """Its predecessor arrives between the try and the drop: the next try must find it."""
     deferred.put(db, message(), "predecessor", "c1", due=1, now=1)
     deferred.wake(db, "c1", now=1)
@@ -53,7 +52,7 @@ def test_what_is_woken_while_it_is_tried_stays(db: sqlite3.Connection) -> None:
 
 
 def test_a_peer_has_so_many_deferred_and_no_more(
-    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deferred, "MESSAGES_MAX", 3)
     found = [deferred.put(db, message(n), "stamp", "", due=10, now=0) for n in range(4)]
@@ -63,14 +62,14 @@ def test_a_peer_has_so_many_deferred_and_no_more(
 
 
 def test_a_peer_has_so_many_bytes_deferred_and_no_more(
-    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deferred, "BYTES_MAX", 10)
     assert deferred.put(db, message(1, "ü" * 5), "stamp", "", due=1, now=0) == "deferred"
     assert deferred.put(db, message(2, "x"), "stamp", "", due=1, now=0) == "full"
 
 
-def test_what_is_deferred_expires(db: sqlite3.Connection) -> None:
+def test_what_is_deferred_expires(db: Connection) -> None:
     for number, now in enumerate((0, 0, 5)):
         deferred.put(db, message(number), "stamp", "", due=10 * KEPT, now=now)
     assert deferred.expire(db, KEPT - 1) == {}
@@ -78,7 +77,7 @@ def test_what_is_deferred_expires(db: sqlite3.Connection) -> None:
     assert deferred.count(db) == 1
 
 
-def test_what_is_ahead_is_told_from_what_waits(db: sqlite3.Connection) -> None:
+def test_what_is_ahead_is_told_from_what_waits(db: Connection) -> None:
     deferred.put(db, message(1), "stamp", "", due=90, now=0)
     deferred.put(db, message(2), "project", "p", due=0, now=0)
     assert deferred.ahead(db, 0) == (1, 90)
@@ -91,7 +90,7 @@ def test_what_is_ahead_is_told_from_what_waits(db: sqlite3.Connection) -> None:
     assert deferred.accept(db, 0) == 0
 
 
-def test_who_has_most_deferred_comes_first_and_can_be_dropped(db: sqlite3.Connection) -> None:
+def test_who_has_most_deferred_comes_first_and_can_be_dropped(db: Connection) -> None:
     other = deferred.DeferredMessage("aid://h/gamma@1", "m", "{}", "x")
     deferred.put(db, other, "project", "p", due=0, now=3)
     for number in range(2):

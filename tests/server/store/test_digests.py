@@ -1,10 +1,8 @@
 """Digests follow the log of changes (design §7)."""
 
-import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,15 +17,17 @@ from schemas.base import iso
 from schemas.context import ContextPacket
 from schemas.facts import ResponseFact, VersionFact
 from server.domain import contract as domain
+from server.domain.location import Location
 from server.domain.registers import RepoClaim
 from server.store import changes, claims, context_packets, contracts, digests, files, projects
 from server.store.connection import Connection
 from server.store.files import File, FileRequestRow
+from server.store.opening import connect
 from server.store.projects import ProjectHeader
 from server.store.sql import SQL
-from server.store.sqlite.connection import connect
 from tests.server.domain.histories import versions
 from tests.server.store.conftest import PROJECT, repo
+from tests.support.fresh_store import fresh_store
 from tests.support.growth import grows_linearly
 
 AGENT = "aid://example.com/a@1.0.0"
@@ -61,13 +61,11 @@ def packet(packet_id: str, stamp: int = 5, **content: Any) -> ContextPacket:
     )
 
 
-def sums(db: sqlite3.Connection) -> list[dict[str, str]]:
+def sums(db: Connection) -> list[dict[str, str]]:
     return [digests.sums_below(db, PLACE[:length]) for length in range(digest.DEPTH)]
 
 
-def test_a_project_counts_with_its_repos_and_claims(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_a_project_counts_with_its_repos_and_claims(db: Connection, project: ProjectHeader) -> None:
     assert digests.sums_below(db, "") == {}
     changed(db, "project", PROJECT)
     assert digests.catch_up(db)
@@ -85,7 +83,7 @@ def test_a_project_counts_with_its_repos_and_claims(
 
 
 def test_it_counts_page_by_page_and_each_change_once(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     for number in range(70):
         context_packets.insert(db, PROJECT, packet(f"packet {number}"))
@@ -100,18 +98,14 @@ def test_it_counts_page_by_page_and_each_change_once(
     assert sums(db) == before, "nothing is other than it was"
 
 
-def test_what_is_not_synchronised_does_not_count(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_what_is_not_synchronised_does_not_count(db: Connection, project: ProjectHeader) -> None:
     changed(db, "peer", "agent")
     changed(db, "conflict", PROJECT)
     assert digests.catch_up(db)
     assert digests.sums_below(db, "") == {}
 
 
-def test_what_is_held_is_one_digest_and_counts(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_what_is_held_is_one_digest_and_counts(db: Connection, project: ProjectHeader) -> None:
     assert digests.held(db) == digests.HoldingsSummary(digest.NOTHING, 1, 0, 0, 0, 0, 0)
     changed(db, "project", PROJECT)
     changed(db, "conflict", "c")
@@ -168,7 +162,7 @@ TABLES = [
 
 # --- equal content, equal digests; different content, different digests --------------------------
 
-Write = Callable[[sqlite3.Connection], None]
+Write = Callable[[Connection], None]
 WORDS = st.text("abcé\U0001f600", min_size=1, max_size=4)
 CONTENT = st.dictionaries(WORDS, st.none() | st.integers(0, 9) | WORDS | st.floats(0, 1))
 
@@ -180,7 +174,7 @@ def reordered(content: dict[str, Any], chance: Random) -> dict[str, Any]:
 
 
 def a_packet(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
-    def write(db: sqlite3.Connection) -> None:
+    def write(db: Connection) -> None:
         one = packet(f"p{number}", 5, word=word, c=reordered(content, chance))
         context_packets.insert(db, PROJECT, one, signature=chance.choice([None, '{"node":"n"}']))
         changed(db, "context", f"p{number}")
@@ -189,7 +183,7 @@ def a_packet(number: int, word: str, content: dict[str, Any], chance: Random) ->
 
 
 def a_contract(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
-    def write(db: sqlite3.Connection) -> None:
+    def write(db: Connection) -> None:
         said = reordered(content, chance)
         version = VersionFact(
             version=1,
@@ -220,7 +214,7 @@ def a_contract(number: int, word: str, content: dict[str, Any], chance: Random) 
 
 
 def a_file(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
-    def write(db: sqlite3.Connection) -> None:
+    def write(db: Connection) -> None:
         text = orjson.dumps(sorted(content)).decode()
         said = File(f"f{number}", word, "t", 1, "ab", text, "[]", "r", "a", None, 5)
         files.put(db, PROJECT, said)
@@ -232,7 +226,7 @@ def a_file(number: int, word: str, content: dict[str, Any], chance: Random) -> W
 
 
 def a_repo(number: int, word: str, content: dict[str, Any], chance: Random) -> Write:
-    def write(db: sqlite3.Connection) -> None:
+    def write(db: Connection) -> None:
         one = repo(f"repo{number}", stamp=7)._replace(role=word, url=str(sorted(content)))
         projects.insert_repo(db, PROJECT, one)
         claim = RepoClaim(AGENT, None, 8, 8 + len(content))
@@ -246,11 +240,11 @@ KINDS = (a_packet, a_contract, a_file, a_repo)
 HISTORY = st.lists(st.tuples(st.sampled_from(KINDS), WORDS, CONTENT), min_size=1, max_size=8)
 
 
-def held(path: Path, history: list[Any], chance: Random) -> str:
+def held(location: Location, history: list[Any], chance: Random) -> str:
     """The digest of all, after these were written in any order."""
     writes = [make(at, word, content, chance) for at, (make, word, content) in enumerate(history)]
     chance.shuffle(writes)
-    with closing(connect(path)) as db:
+    with closing(connect(location)) as db:
         db.execute("BEGIN IMMEDIATE")
         header = ProjectHeader(PROJECT, "n", "o", "planning", "any", 1, 1)
         projects.insert(db, header, [])
@@ -267,20 +261,23 @@ def held(path: Path, history: list[Any], chance: Random) -> str:
 
 
 @pytest.fixture(scope="module")
-def empty(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copy(prepared, tmp_path_factory.mktemp("digests")))
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Location]:
+    with fresh_store(tmp_path_factory.mktemp("digests") / "cacp.db") as made:
+        yield made
 
 
 @given(HISTORY, st.randoms(use_true_random=False))
 def test_equal_content_has_equal_digests_in_whatever_order_it_came(
-    empty: Path, history: list[Any], chance: Random
+    empty: Location, history: list[Any], chance: Random
 ) -> None:
     """Order of arrival, order of members and signatures are no content."""
     assert held(empty, history, chance) == held(empty, history, chance)
 
 
 @given(HISTORY, st.data())
-def test_whatever_differs_differs_in_its_digest(empty: Path, history: list[Any], data: Any) -> None:
+def test_whatever_differs_differs_in_its_digest(
+    empty: Location, history: list[Any], data: Any
+) -> None:
     """An id alone says nothing: equal digests are equal content."""
     at = data.draw(st.integers(0, len(history) - 1))
     make, word, content = history[at]
@@ -290,7 +287,7 @@ def test_whatever_differs_differs_in_its_digest(empty: Path, history: list[Any],
 
 
 def test_a_row_that_no_node_can_have_signed_counts_as_it_is(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     context_packets.insert(db, PROJECT, packet("p"))
     changed(db, "context", "p")

@@ -1,12 +1,11 @@
 """The entries of an ADP exchange on disk."""
 
-import sqlite3
-
 import pytest
 
 from schemas.adp import AdpManifest, Capability, Invocation, InvocationProtocol
 from server.domain.directory import DirectoryEntry
 from server.store import directory
+from server.store.connection import Connection
 from server.store.directory import KEPT, Registered
 
 AGENT = "aid://example.com/frontend"
@@ -21,7 +20,7 @@ def manifest(version: str = "1.0.0", name: str = "Web Agent") -> AdpManifest:
     )
 
 
-def test_an_agent_has_one_entry_in_whatever_version(db: sqlite3.Connection) -> None:
+def test_an_agent_has_one_entry_in_whatever_version(db: Connection) -> None:
     directory.put(db, Registered(manifest(), "r", False), now=1)
     renewed = Registered(manifest("2.0.0", "Shop"), AGENT, True)
     directory.put(db, renewed, now=2)
@@ -33,13 +32,13 @@ def test_an_agent_has_one_entry_in_whatever_version(db: sqlite3.Connection) -> N
     assert directory.count(db, now=2) == 1
 
 
-def test_nobody_is_there_at_first(db: sqlite3.Connection) -> None:
+def test_nobody_is_there_at_first(db: Connection) -> None:
     assert directory.find(db, AGENT, now=1) is None
     assert (directory.entries(db, now=1), directory.count(db, now=1)) == ([], 0)
 
 
 @pytest.mark.parametrize(("age", "listed"), [(KEPT - 1, True), (KEPT, False)])
-def test_who_does_not_renew_is_forgotten(db: sqlite3.Connection, age: int, listed: bool) -> None:
+def test_who_does_not_renew_is_forgotten(db: Connection, age: int, listed: bool) -> None:
     directory.put(db, Registered(manifest(), "r", False), now=1)
     for _ in range(2):
         assert (directory.find(db, AGENT, now=1 + age) is not None) is listed

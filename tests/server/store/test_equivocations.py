@@ -1,9 +1,8 @@
 """The evidence against a node, and the alarm for it."""
 
-import sqlite3
-
 from schemas.mesh import EVIDENCE_MAX
 from server.store import alarms, equivocations
+from server.store.connection import Connection
 from server.store.equivocations import KEPT_MAX, Equivocation
 
 NODE = "aid://example.com/gamma"
@@ -14,7 +13,7 @@ def found(key: str, at: int = 5) -> Equivocation:
 
 
 def test_evidence_is_kept_once_and_raises_the_alarm_until_it_is_noted(
-    db: sqlite3.Connection,
+    db: Connection,
 ) -> None:
     assert equivocations.record(db, found("a"))
     assert not equivocations.record(db, found("a", 6)), "it is no news"
@@ -30,14 +29,14 @@ def test_evidence_is_kept_once_and_raises_the_alarm_until_it_is_noted(
     assert equivocations.counts(db) == {NODE: 2}
 
 
-def test_a_node_that_goes_on_fills_no_disk(db: sqlite3.Connection) -> None:
+def test_a_node_that_goes_on_fills_no_disk(db: Connection) -> None:
     for number in range(KEPT_MAX + 5):
         equivocations.record(db, found(str(number)))
     assert equivocations.counts(db) == {NODE: KEPT_MAX}
 
 
 def test_evidence_is_told_in_parts_and_from_the_beginning_after_a_restore(
-    db: sqlite3.Connection,
+    db: Connection,
 ) -> None:
     for key, size in (("a", 8), ("b", 8), ("huge", 99), ("c", 2)):
         equivocations.record(db, found(key)._replace(ours="x" * size, ours_signature="{}"))
@@ -54,7 +53,7 @@ def test_evidence_is_told_in_parts_and_from_the_beginning_after_a_restore(
     assert after(9) == (["a"], 1), "it has found less than the caller has heard"
 
 
-def test_no_answer_has_more_evidence_than_a_node_takes(db: sqlite3.Connection) -> None:
+def test_no_answer_has_more_evidence_than_a_node_takes(db: Connection) -> None:
     for node in ("a", "b"):
         for number in range(KEPT_MAX):
             one = found(str(number))._replace(node=f"aid://example.com/{node}")

@@ -15,6 +15,7 @@ from server.store.files import File, FileContent, FileRequestRow
 from server.store.projects import ProjectHeader
 from server.store.sqlite.connection import connect
 from tests.server.store.conftest import PROJECT
+from tests.support.fresh_store import tables_of
 
 SECRET_TABLES = {"keys", "tokens", "meta", "idempotency", "invites", "wanted_peers"}
 SECRET_TABLES |= {"peer_api_keys", "key_projects", "page_sessions", "page_links"}
@@ -40,6 +41,9 @@ OF_THIS_NODE = {
 }
 """Whom this node trusts and holds off, and what it has not taken in or done yet."""
 
+OF_REPLICAS = {"cluster", "duties", "replicas", "request_rates", "search_index", "shared_values"}
+"""On PostgreSQL: what replicas share, and the index that SQLite makes when it is needed."""
+
 OTHERWISE = {"aliases": "repo_aliases", "deliveries": "delivery_log"}
 """The tables of entities that are not called as their tables are."""
 
@@ -48,9 +52,7 @@ def exported(db: Connection, entity: str) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in lines(db, entity)]
 
 
-def test_times_are_readable_and_stamps_exact(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_times_are_readable_and_stamps_exact(db: Connection, project: ProjectHeader) -> None:
     assert exported(db, "projects") == [
         {
             "project_id": PROJECT,
@@ -66,7 +68,7 @@ def test_times_are_readable_and_stamps_exact(
     assert (repo["relevant_paths"], repo["claimed_at"]) == (["src/"], None)
 
 
-def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_a_file_goes_out_with_its_content(db: Connection, project: ProjectHeader) -> None:
     file = File("f1", "a", "text/plain", 3, "ab", None, '["c1"]', "backend", "agent", "r1", 1)
     files.put(db, PROJECT, file)
     files.put_request(db, PROJECT, FileRequestRow("r1", "frontend", "agent", "Logo", None, 1))
@@ -79,8 +81,9 @@ def test_a_file_goes_out_with_its_content(db: sqlite3.Connection, project: Proje
     assert asked["fulfilled_by"] == "f1"
 
 
+@pytest.mark.sqlite
 def test_it_is_of_one_moment_and_changes_nothing(
-    path: Path, db: sqlite3.Connection, project: ProjectHeader
+    path: Path, db: Connection, project: ProjectHeader
 ) -> None:
     with snapshot(path) as view:
         assert exported(view, "peers") == []
@@ -92,12 +95,8 @@ def test_it_is_of_one_moment_and_changes_nothing(
     assert len(exported(db, "peers")) == 1
 
 
-def test_every_table_is_exported_or_left_out_on_purpose(db: sqlite3.Connection) -> None:
-    tables = {
-        name
-        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        if not name.startswith("sqlite_")
-    }
+def test_every_table_is_exported_or_left_out_on_purpose(db: Connection) -> None:
+    tables = tables_of(db) - OF_REPLICAS
     shown = {OTHERWISE.get(entity, entity) for entity in ENTITIES}
     derived = {"packet_contracts", "exchanged", "digests", "digest_sums", "mailboxes", "threads"}
     derived |= {"processed_messages", "client_ids", "handoff_control", "migrations"}

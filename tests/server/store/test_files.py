@@ -1,11 +1,12 @@
 """Files, their contents, and requests for them, on disk."""
 
-import sqlite3
 from typing import Any
 
 import orjson
+import pytest
 
 from server.store import alarms, files
+from server.store.connection import Connection
 from server.store.files import File, FileContent, FileRequestRow
 from server.store.projects import ProjectHeader
 from server.store.sql import SQL
@@ -37,7 +38,7 @@ def request(request_id: str, stamp: int) -> FileRequestRow:
 
 
 def test_a_file_and_its_content_come_back_as_they_were(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     content = bytes(range(256))
     files.put(db, PROJECT, file("f1"))
@@ -49,10 +50,10 @@ def test_a_file_and_its_content_come_back_as_they_were(
 
 
 def test_content_that_is_put_again_mends_what_was_damaged(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     files.put_content(db, PROJECT, file("f1"), FileContent(b"right", None))
-    db.execute("UPDATE file_contents SET content = x'00'")
+    db.execute("UPDATE file_contents SET content = ?", (b"\0",))
     about = files.alarm_of(PROJECT, "f1")
     alarms.begin(db, alarms.Alarm("content_corrupt", about, "d", 1))
     files.put_content(db, PROJECT, file("f1"), FileContent(b"right", None))
@@ -62,9 +63,7 @@ def test_content_that_is_put_again_mends_what_was_damaged(
     assert files.content(db, PROJECT, file("f1")) is None
 
 
-def test_content_of_another_digest_is_not_the_files(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_content_of_another_digest_is_not_the_files(db: Connection, project: ProjectHeader) -> None:
     files.put(db, PROJECT, file("f1"))
     files.put_content(db, PROJECT, file("f1"), FileContent(b"old", None))
     changed = file("f1", sha256="cd")
@@ -74,9 +73,7 @@ def test_content_of_another_digest_is_not_the_files(
     assert files.content(db, PROJECT, file("f1")) == (b"old", None), "and nothing is lost"
 
 
-def test_files_are_listed_by_time_page_by_page(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_files_are_listed_by_time_page_by_page(db: Connection, project: ProjectHeader) -> None:
     for name, stamp in (("f2", 1), ("f1", 1), ("f0", 2)):
         files.put(db, PROJECT, file(name, stamp))
     assert files.after(db, PROJECT, 0, "", 2) == [file("f1"), file("f2")]
@@ -110,7 +107,7 @@ def test_what_is_signed_is_all_but_the_signature() -> None:
 
 
 def test_copies_make_room_for_others_and_what_is_our_own_stays(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     """The copy that was asked for longest ago goes first."""
     for name, used_at in (("own", None), ("a", 1), ("b", 2), ("c", 3)):
@@ -132,9 +129,7 @@ def test_copies_make_room_for_others_and_what_is_our_own_stays(
     assert files.copied_bytes(db) == 0
 
 
-def test_a_request_is_open_until_a_file_fulfils_it(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_a_request_is_open_until_a_file_fulfils_it(db: Connection, project: ProjectHeader) -> None:
     for number in (2, 1):
         files.put_request(db, PROJECT, request(f"r{number}", number))
     assert files.open_requests(db, PROJECT, 0, "", 9) == [request("r1", 1), request("r2", 2)]
@@ -148,7 +143,8 @@ def test_a_request_is_open_until_a_file_fulfils_it(
     assert files.open_requests(db, PROJECT, 0, "", 9) == [request("r2", 2)]
 
 
-def test_the_file_that_fulfils_a_request_is_found_by_its_index(db: sqlite3.Connection) -> None:
+@pytest.mark.sqlite
+def test_the_file_that_fulfils_a_request_is_found_by_its_index(db: Connection) -> None:
     given = {"project_id": PROJECT, "request_id": "r"}
     plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SQL.fulfilling_file.sql}", given)]
     assert "files_by_request (project_id=? AND fulfils=?)" in plan[0]
@@ -156,16 +152,14 @@ def test_the_file_that_fulfils_a_request_is_found_by_its_index(db: sqlite3.Conne
     assert any("files_by_request (project_id=? AND fulfils=?)" in step for step in plan)
 
 
-def test_a_request_is_known_by_its_id_alone(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_a_request_is_known_by_its_id_alone(db: Connection, project: ProjectHeader) -> None:
     files.put_request(db, PROJECT, request("r1", 1))
     assert files.project_of_request(db, "r1") == PROJECT
     assert files.project_of_request(db, "nothing") is None
     assert files.request(db, "other", "r1") is None
 
 
-def test_only_what_is_our_own_is_stamped_anew(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_only_what_is_our_own_is_stamped_anew(db: Connection, project: ProjectHeader) -> None:
     """`untaken`: what was stamped by a clock that was ahead, and nobody else has taken."""
     files.put(db, PROJECT, file("own", 9))
     files.put(db, PROJECT, file("theirs", 9, signature=SIGNED))

@@ -3,13 +3,15 @@
 import sqlite3
 from typing import Any
 
+import psycopg
 import pytest
 
 from server.store import handoffs
+from server.store.connection import Connection
 from tests.support.in_process_node import ANA, BEN, package
 
 
-def insert(db: sqlite3.Connection, one: str, task: str = "t", status: str = "proposed") -> None:
+def insert(db: Connection, one: str, task: str = "t", status: str = "proposed") -> None:
     whole: dict[str, Any] = package(task) | {
         "handoff_id": one,
         "thread_id": one,
@@ -31,14 +33,14 @@ def insert(db: sqlite3.Connection, one: str, task: str = "t", status: str = "pro
     )
 
 
-def intents(db: sqlite3.Connection, *methods: str) -> None:
+def intents(db: Connection, *methods: str) -> None:
     for method in methods:
         handoffs.add_intent(
             db, "h1", method=method, item="i", agent_id=ANA, session_key=None, status="pending"
         )
 
 
-def test_a_handoff_is_read_as_it_was_written(db: sqlite3.Connection) -> None:
+def test_a_handoff_is_read_as_it_was_written(db: Connection) -> None:
     insert(db, "h1")
     found = handoffs.find(db, "h1")
     assert found is not None
@@ -47,14 +49,14 @@ def test_a_handoff_is_read_as_it_was_written(db: sqlite3.Connection) -> None:
     assert handoffs.find(db, "h2") is None
 
 
-def test_the_index_lets_one_handoff_of_a_task_be_active(db: sqlite3.Connection) -> None:
+def test_the_index_lets_one_handoff_of_a_task_be_active(db: Connection) -> None:
     """§9: idx_handoffs_task_active."""
     insert(db, "h1")
     insert(db, "h2", status="draft")
     insert(db, "h3", task="other")
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises((sqlite3.IntegrityError, psycopg.IntegrityError)):
         insert(db, "h4")
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises((sqlite3.IntegrityError, psycopg.IntegrityError)):
         handoffs.put_status(db, "h2", "proposed")
     handoffs.put_status(db, "h1", "rejected", resolved=2_000, notes="no")
     handoffs.put_status(db, "h2", "proposed")
@@ -63,7 +65,7 @@ def test_the_index_lets_one_handoff_of_a_task_be_active(db: sqlite3.Connection) 
     assert active.handoff_id == "h2"
 
 
-def test_what_is_due(db: sqlite3.Connection) -> None:
+def test_what_is_due(db: Connection) -> None:
     for number in (1, 2, 3):
         insert(db, f"h{number}", task=f"t{number}")
         handoffs.put_due(db, f"h{number}", number * 10)
@@ -73,7 +75,7 @@ def test_what_is_due(db: sqlite3.Connection) -> None:
     assert handoffs.due(db, 25) == []
 
 
-def test_calls_of_a_handoff_are_made_in_order(db: sqlite3.Connection) -> None:
+def test_calls_of_a_handoff_are_made_in_order(db: Connection) -> None:
     insert(db, "h1")
     intents(db, "workq.release", "workq.claim")
     (first,) = handoffs.open_intents(db, 0)
@@ -89,7 +91,7 @@ def test_calls_of_a_handoff_are_made_in_order(db: sqlite3.Connection) -> None:
     assert handoffs.open_intents(db, 50) == []
 
 
-def test_giving_up_one_call_gives_up_all(db: sqlite3.Connection) -> None:
+def test_giving_up_one_call_gives_up_all(db: Connection) -> None:
     insert(db, "h1")
     intents(db, "workq.release", "workq.claim")
     (first,) = handoffs.open_intents(db, 0)
@@ -98,7 +100,7 @@ def test_giving_up_one_call_gives_up_all(db: sqlite3.Connection) -> None:
     assert handoffs.manual_count(db) == 1
 
 
-def test_what_is_to_be_checked(db: sqlite3.Connection) -> None:
+def test_what_is_to_be_checked(db: Connection) -> None:
     insert(db, "h1", status="validating")
     insert(db, "h2", task="other")
     assert handoffs.to_check(db) == ["h1"]
@@ -106,7 +108,7 @@ def test_what_is_to_be_checked(db: sqlite3.Connection) -> None:
     assert handoffs.to_check(db) == []
 
 
-def test_the_first_node_that_offers_a_handoff_is_believed(db: sqlite3.Connection) -> None:
+def test_the_first_node_that_offers_a_handoff_is_believed(db: Connection) -> None:
     handoffs.put_elsewhere(db, "h1", BEN, "t", "n1")
     handoffs.put_elsewhere(db, "h1", BEN, "t", "n2")
     handoffs.put_elsewhere(db, "h2", BEN, None, "n2")
@@ -116,7 +118,7 @@ def test_the_first_node_that_offers_a_handoff_is_believed(db: sqlite3.Connection
     assert handoffs.task_elsewhere(db, "t", ANA) == []
 
 
-def test_a_handoff_elsewhere_has_ended_when_its_node_says_so(db: sqlite3.Connection) -> None:
+def test_a_handoff_elsewhere_has_ended_when_its_node_says_so(db: Connection) -> None:
     handoffs.put_elsewhere(db, "h1", BEN, "t", "n1")
     assert not handoffs.end_elsewhere(db, "h1", "n2")
     assert handoffs.end_elsewhere(db, "h1", "n1")

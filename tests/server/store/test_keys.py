@@ -1,36 +1,24 @@
 """Keys on a real file (design §6)."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from server.store import keys
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from server.store.connection import Connection
+from tests.support.fresh_store import content_of
 
 AGENT = "aid://example.com/backend@1.0.0"
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    prepare(tmp_path / "cacp.db")
-    with closing(connect(tmp_path / "cacp.db")) as connection:
-        yield connection
-
-
-def test_a_key_is_found_by_its_hash_and_kept_nowhere(db: sqlite3.Connection) -> None:
+def test_a_key_is_found_by_its_hash_and_kept_nowhere(db: Connection) -> None:
     key = keys.new_key()
     assert keys.PATTERN.fullmatch(key.encode())
     assert keys.add(db, key, agent_id=AGENT, repo="backend", now=1)
     found = keys.holder(db, keys.hash_of(key.encode()))
     assert found == keys.Holder(AGENT, "backend", "verified", None)
-    assert key not in "\n".join(db.iterdump())
+    assert key not in repr(content_of(db))
 
 
-def test_a_key_may_be_for_some_projects(db: sqlite3.Connection) -> None:
+def test_a_key_may_be_for_some_projects(db: Connection) -> None:
     key = keys.new_key()
     keys.add(db, key, agent_id=AGENT, repo="b", projects=["p", "q", "p"], human=True, now=1)
     found = keys.holder(db, keys.hash_of(key.encode()))
@@ -39,11 +27,11 @@ def test_a_key_may_be_for_some_projects(db: sqlite3.Connection) -> None:
     assert [one.projects for one in keys.every(db)] == [frozenset({"p", "q"})]
 
 
-def test_an_unknown_key_has_no_holder(db: sqlite3.Connection) -> None:
+def test_an_unknown_key_has_no_holder(db: Connection) -> None:
     assert keys.holder(db, keys.hash_of(b"cacp_sk_unknown")) is None
 
 
-def test_keys_are_listed_in_the_order_they_were_made(db: sqlite3.Connection) -> None:
+def test_keys_are_listed_in_the_order_they_were_made(db: Connection) -> None:
     late = keys.add(db, keys.new_key(), agent_id=AGENT, repo="b", trust="known", now=2)
     early = keys.add(db, keys.new_key(), agent_id=AGENT, repo="a", now=1)
     assert late
@@ -54,7 +42,7 @@ def test_keys_are_listed_in_the_order_they_were_made(db: sqlite3.Connection) -> 
     ]
 
 
-def test_a_revoked_key_stays_revoked(db: sqlite3.Connection) -> None:
+def test_a_revoked_key_stays_revoked(db: Connection) -> None:
     key = keys.new_key()
     key_id = keys.add(db, key, agent_id=AGENT, repo="a", now=1)
     assert key_id
@@ -68,7 +56,7 @@ def test_a_revoked_key_stays_revoked(db: sqlite3.Connection) -> None:
     assert not keys.any_active(db)
 
 
-def test_an_unknown_id_revokes_nothing(db: sqlite3.Connection) -> None:
+def test_an_unknown_id_revokes_nothing(db: Connection) -> None:
     assert not keys.revoke(db, "key_none", now=1)
 
 
@@ -83,9 +71,7 @@ def test_an_unknown_id_revokes_nothing(db: sqlite3.Connection) -> None:
         ("", False),
     ],
 )
-def test_an_agent_is_keyed_in_all_its_versions(
-    db: sqlite3.Connection, agent_id: str, keyed: bool
-) -> None:
+def test_an_agent_is_keyed_in_all_its_versions(db: Connection, agent_id: str, keyed: bool) -> None:
     key_id = keys.add(db, keys.new_key(), agent_id=AGENT, repo="a", now=1)
     assert key_id
     assert keys.is_keyed(db, agent_id) is keyed

@@ -7,6 +7,7 @@ from pathlib import Path
 from server.domain.lifecycle import Lifecycle
 from server.store import alarms, lifecycle, projects
 from server.store.alarms import Alarm
+from server.store.connection import Connection
 from server.store.projects import ProjectHeader
 from server.store.sqlite.schema import MIGRATIONS
 from tests.server.store.conftest import PROJECT
@@ -15,7 +16,7 @@ ARCHIVED = Lifecycle("archived", "Shop", "ana", 5)
 DELETED = Lifecycle("deleted", "Shop", "ben", 6, "{}")
 
 
-def test_one_register_for_each_project(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_one_register_for_each_project(db: Connection, project: ProjectHeader) -> None:
     assert lifecycle.find(db, PROJECT) is None
     for register in (ARCHIVED, DELETED):
         lifecycle.put(db, PROJECT, register)
@@ -24,15 +25,13 @@ def test_one_register_for_each_project(db: sqlite3.Connection, project: ProjectH
     assert lifecycle.deleted_of(db, [PROJECT, "other", "unknown"]) == {PROJECT}
 
 
-def test_the_creator_is_known_where_it_was_created(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_the_creator_is_known_where_it_was_created(db: Connection, project: ProjectHeader) -> None:
     assert lifecycle.creator(db, PROJECT) is None
     projects.insert(db, project._replace(project_id="p2"), [], created_by="ana")
     assert lifecycle.creator(db, "p2") == "ana"
 
 
-def test_archived_projects_can_be_left_out(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_archived_projects_can_be_left_out(db: Connection, project: ProjectHeader) -> None:
     lifecycle.put(db, PROJECT, ARCHIVED)
     assert projects.count(db) == 1
     assert projects.count(db, archived=False) == 0
@@ -45,7 +44,7 @@ def test_archived_projects_can_be_left_out(db: sqlite3.Connection, project: Proj
 
 
 def test_a_deletion_removes_the_alarms_about_its_content(
-    db: sqlite3.Connection, project: ProjectHeader
+    db: Connection, project: ProjectHeader
 ) -> None:
     for about in (f"context {PROJECT}/p", f"file content {PROJECT}/f", "context other/p"):
         alarms.begin(db, Alarm("content_corrupt", about, "d", 1))

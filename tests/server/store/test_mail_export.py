@@ -1,7 +1,6 @@
 """The export of mail: complete and resumable (acp-canonical §9.1)."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.store import mail_export, mailboxes, messages
+from server.store.connection import Connection
 from server.store.mail_export import export
 from server.store.sender_limits import audit
 from tests.server.store.test_messages import AT, LATER, MESSAGE
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "mail"
 
 
-def fill(db: sqlite3.Connection, numbers: range) -> None:
+def fill(db: Connection, numbers: range) -> None:
     for number in numbers:
         messages.insert(db, MESSAGE._replace(id=f"m{number:04d}"), 15, "t")
         mailboxes.put(db, f"m{number:04d}", BERT, AT)
@@ -32,7 +32,7 @@ def lines(folder: Path, name: str) -> list[Any]:
     return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
 
 
-def test_all_is_there(db: sqlite3.Connection, path: Path, folder: Path) -> None:
+def test_all_is_there(db: Connection, path: Path, folder: Path) -> None:
     fill(db, range(3))
     audit(db, at=AT, actor="a", action="acp/send", outcome="accepted", detail={"x": 1})
     messages.archive(db, "m0000", b'{"message":{"id":"m0000"}}', LATER)
@@ -44,7 +44,7 @@ def test_all_is_there(db: sqlite3.Connection, path: Path, folder: Path) -> None:
 
 
 def test_a_second_run_adds_what_is_new_and_what_has_changed(
-    db: sqlite3.Connection, path: Path, folder: Path
+    db: Connection, path: Path, folder: Path
 ) -> None:
     fill(db, range(3))
     export(path, folder)
@@ -56,13 +56,13 @@ def test_a_second_run_adds_what_is_new_and_what_has_changed(
 
 
 def test_a_run_that_broke_off_goes_on_where_it_was(
-    db: sqlite3.Connection, path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    db: Connection, path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(db, range(40))
     monkeypatch.setattr(mail_export, "LINES", 7)
     whole = mail_export._messages
 
-    def breaks_off(db: sqlite3.Connection, last: Any) -> Iterator[Any]:
+    def breaks_off(db: Connection, last: Any) -> Iterator[Any]:
         for number, line in enumerate(whole(db, last)):
             if number == 18:
                 raise KeyboardInterrupt

@@ -1,15 +1,14 @@
 """Mail between nodes, as it is kept (acp-canonical §10)."""
 
-import sqlite3
-
 from server.store import mail_outbox, mesh
+from server.store.connection import Connection
 from server.store.mail_outbox import OutboxEntry, StoredDirectory
 
 BETA = "aid://example.com/beta@1.0.0"
 GAMMA = "aid://example.com/gamma"
 
 
-def message(db: sqlite3.Connection, message_id: str) -> None:
+def message(db: Connection, message_id: str) -> None:
     db.execute(
         "INSERT INTO messages (id, from_agent, to_agents_json, type, payload_json, policy_json,"
         " payload_bytes, created_at) VALUES (?, 'a', '[]', 't', '{}', '{}', 2, '2026')",
@@ -17,7 +16,7 @@ def message(db: sqlite3.Connection, message_id: str) -> None:
     )
 
 
-def test_of_the_nodes_that_list_an_agent_the_first_is_known(db: sqlite3.Connection) -> None:
+def test_of_the_nodes_that_list_an_agent_the_first_is_known(db: Connection) -> None:
     mail_outbox.put_directory(db, BETA, StoredDirectory(1, "e", "{}"))
     assert mail_outbox.directory(db, "aid://example.com/beta@2.0.0") == StoredDirectory(
         1, "e", "{}"
@@ -38,14 +37,14 @@ def test_of_the_nodes_that_list_an_agent_the_first_is_known(db: sqlite3.Connecti
     assert mail_outbox.directory(db, BETA) is None
 
 
-def test_a_node_speaks_for_itself_before_all_others(db: sqlite3.Connection) -> None:
+def test_a_node_speaks_for_itself_before_all_others(db: Connection) -> None:
     assert mail_outbox.speaker(db, GAMMA) is None
     mesh.put_home(db, GAMMA, BETA)
     mesh.pin(db, GAMMA, "key")
     assert mail_outbox.speaker(db, GAMMA) == GAMMA
 
 
-def test_what_is_owed_is_said_in_order_and_once(db: sqlite3.Connection) -> None:
+def test_what_is_owed_is_said_in_order_and_once(db: Connection) -> None:
     for message_id in ("m1", "m2"):
         message(db, message_id)
         mail_outbox.enqueue(db, GAMMA, "message", message_id)
@@ -58,7 +57,7 @@ def test_what_is_owed_is_said_in_order_and_once(db: sqlite3.Connection) -> None:
     assert (mail_outbox.count_entries(db, GAMMA), mail_outbox.count_entries(db, BETA)) == (1, 0)
 
 
-def test_a_route_is_offered_until_it_is_taken_back(db: sqlite3.Connection) -> None:
+def test_a_route_is_offered_until_it_is_taken_back(db: Connection) -> None:
     message(db, "m1")
     mail_outbox.put_route(db, "m1", "zoe", GAMMA)
     assert mail_outbox.offer(db, "m1", GAMMA)

@@ -1,14 +1,15 @@
 """Lists of threads, read by their indexes."""
 
-import sqlite3
+import pytest
 
 from server.store import mail_threads
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 ANA = "aid://example.com/ana"
 
 
-def put_thread(db: sqlite3.Connection, thread: str, last: str, last_open: str | None) -> None:
+def put_thread(db: Connection, thread: str, last: str, last_open: str | None) -> None:
     db.execute(
         "INSERT INTO threads (thread_id, name, last_open) VALUES (?, ?, ?)",
         (thread, thread, last_open),
@@ -19,7 +20,7 @@ def put_thread(db: sqlite3.Connection, thread: str, last: str, last_open: str | 
     )
 
 
-def test_each_thread_is_in_one_place(db: sqlite3.Connection) -> None:
+def test_each_thread_is_in_one_place(db: Connection) -> None:
     put_thread(db, "a", "m1", None)
     put_thread(db, "b", "m2", "m2")
     put_thread(db, "c", "m3", "m5")
@@ -37,7 +38,8 @@ def test_each_thread_is_in_one_place(db: sqlite3.Connection) -> None:
     assert [tuple(thread) for thread in own] == [("c", "m3"), ("b", "m2")]
 
 
-def test_no_list_reads_a_whole_table(db: sqlite3.Connection) -> None:
+@pytest.mark.sqlite
+def test_no_list_reads_a_whole_table(db: Connection) -> None:
     asked = {"address": ANA, "human": True, "before": "~", "limit": 5, "thread": "t", "most": 9}
     for query in (
         *(SQL.threads_of_party, SQL.threads_open_to_humans),
@@ -49,7 +51,7 @@ def test_no_list_reads_a_whole_table(db: sqlite3.Connection) -> None:
         assert not [step for step in steps if step.startswith("SCAN m")], steps
 
 
-def test_a_thread_without_messages_has_no_topic(db: sqlite3.Connection) -> None:
+def test_a_thread_without_messages_has_no_topic(db: Connection) -> None:
     assert mail_threads.topic(db, "none", ANA, human=False) == ""
     assert mail_threads.counts(db, "none", ANA, human=False) == (0, 0)
     assert mail_threads.seen(db, "none", ANA, human=False, before=None, limit=5) == []

@@ -1,10 +1,10 @@
 """Boxes and deliveries (acp-canonical §9, §12.5)."""
 
-import sqlite3
-
 import orjson
+import pytest
 
 from server.store import keys, mailboxes, messages
+from server.store.connection import Connection
 from server.store.mailboxes import Mailbox
 from server.store.sql import SQL
 from tests.server.store.test_messages import AT, LATER, MESSAGE
@@ -12,13 +12,13 @@ from tests.server.store.test_messages import AT, LATER, MESSAGE
 ANNA, BERT = "aid://x/a", "aid://x/b"
 
 
-def fill(db: sqlite3.Connection, count: int) -> None:
+def fill(db: Connection, count: int) -> None:
     for number in range(1, count + 1):
         messages.insert(db, MESSAGE._replace(id=f"m{number:06d}"), 15, "t")
         mailboxes.put(db, f"m{number:06d}", BERT, AT)
 
 
-def test_a_box_numbers_what_comes_in_without_gaps(db: sqlite3.Connection) -> None:
+def test_a_box_numbers_what_comes_in_without_gaps(db: Connection) -> None:
     fill(db, 3)
     letters = mailboxes.all_(db, BERT, 0, 10)
     assert [letter.seq for letter in letters] == [1, 2, 3]
@@ -26,7 +26,7 @@ def test_a_box_numbers_what_comes_in_without_gaps(db: sqlite3.Connection) -> Non
     assert mailboxes.box(db, ANNA) is None
 
 
-def test_a_held_message_is_in_no_box(db: sqlite3.Connection) -> None:
+def test_a_held_message_is_in_no_box(db: Connection) -> None:
     messages.insert(db, MESSAGE, 15, "t")
     mailboxes.hold(db, "m1", BERT)
     assert mailboxes.unread(db, BERT, 0, AT, 10) == []
@@ -36,7 +36,7 @@ def test_a_held_message_is_in_no_box(db: sqlite3.Connection) -> None:
     assert mailboxes.unread_heads(db, BERT, AT, 0) == {}
 
 
-def test_what_is_read_is_listed_no_more(db: sqlite3.Connection) -> None:
+def test_what_is_read_is_listed_no_more(db: Connection) -> None:
     fill(db, 2)
     mailboxes.put_delivery(db, "m000001", BERT, "delivered", AT)
     mailboxes.put_delivery(db, "m000001", BERT, "read", LATER)
@@ -48,7 +48,8 @@ def test_what_is_read_is_listed_no_more(db: sqlite3.Connection) -> None:
     assert Mailbox(2, read=1).counts()["unread"] == 1
 
 
-def test_a_page_of_a_large_box_is_found_by_its_index(db: sqlite3.Connection) -> None:
+@pytest.mark.sqlite
+def test_a_page_of_a_large_box_is_found_by_its_index(db: Connection) -> None:
     """Issue: 50 of 100,000 as fast as of 100."""
     for query in (SQL.unread_box, SQL.whole_box):
         given = {"address": BERT, "after": 5, "now": AT, "urgent": False, "limit": 50}
@@ -58,7 +59,7 @@ def test_a_page_of_a_large_box_is_found_by_its_index(db: sqlite3.Connection) -> 
         assert not any("TEMP B-TREE" in step for step in plan)
 
 
-def test_the_registry_of_what_was_processed(db: sqlite3.Connection) -> None:
+def test_the_registry_of_what_was_processed(db: Connection) -> None:
     assert not mailboxes.is_processed(db, BERT, "m1")
     mailboxes.put_processed(db, BERT, "m1", AT)
     mailboxes.put_processed(db, BERT, "m1", LATER)
@@ -66,7 +67,7 @@ def test_the_registry_of_what_was_processed(db: sqlite3.Connection) -> None:
     assert not mailboxes.is_processed(db, ANNA, "m1")
 
 
-def test_everyone_is_who_holds_a_key(db: sqlite3.Connection) -> None:
+def test_everyone_is_who_holds_a_key(db: Connection) -> None:
     keys.add(db, keys.new_key(), agent_id="aid://x/a@1.0.0", repo="r", now=1)
     keys.add(db, keys.new_key(), agent_id="aid://x/a@2.0.0", repo="r", now=1)
     keys.add(db, keys.new_key(), agent_id="aid://x/p@1.0.0", repo="r", trust="known", now=1)
@@ -78,7 +79,7 @@ def test_everyone_is_who_holds_a_key(db: sqlite3.Connection) -> None:
     assert not mailboxes.is_known(db, "aid://x/gone")
 
 
-def test_dead_letters_are_the_senders_business(db: sqlite3.Connection) -> None:
+def test_dead_letters_are_the_senders_business(db: Connection) -> None:
     fill(db, 2)
     mailboxes.put_delivery(db, "m000001", BERT, "expired", AT, "late")
     ((place, letter),) = mailboxes.dead(db, ANNA, human=False, after=0, limit=10)
@@ -91,7 +92,7 @@ def test_dead_letters_are_the_senders_business(db: sqlite3.Connection) -> None:
     assert len(mailboxes.dead(db, BERT, human=True, after=0, limit=10)) == 1
 
 
-def test_dead_letters_outlive_their_messages(db: sqlite3.Connection) -> None:
+def test_dead_letters_outlive_their_messages(db: Connection) -> None:
     fill(db, 3)
     mailboxes.put_delivery(db, "m000001", BERT, "expired", AT, "late")
     mailboxes.put_delivery(db, "m000003", BERT, "failed", AT, "gone")

@@ -1,13 +1,12 @@
 """The contracts of a project in short, as their whole facts have it."""
 
-import sqlite3
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.facts import Fact
 from server.domain.contract import FactKey, Facts
 from server.store import contracts, matrix
+from server.store.connection import Connection
 from server.store.contracts import ContractHeader
 from server.store.projects import ProjectHeader
 from tests.server.domain.histories import API, CONTENTS, IOS, WEB, histories, propose
@@ -17,7 +16,7 @@ from tests.server.domain.test_matrix import awaited_of, line_of, steps_of
 HEADER = ContractHeader("api_endpoint", "login", 1)
 
 
-def store(db: sqlite3.Connection, project_id: str, contract_id: str, facts: Facts) -> None:
+def store(db: Connection, project_id: str, contract_id: str, facts: Facts) -> None:
     """Store facts under an id of their own."""
     contracts.add(db, project_id, contract_id, HEADER, {}, facts.values())
     columns = "type, name, version, status, proposed_by, created_at, updated_at, document, history"
@@ -29,7 +28,7 @@ def store(db: sqlite3.Connection, project_id: str, contract_id: str, facts: Fact
     contracts.renew_copy(db, project_id, contract_id, HEADER, facts)
 
 
-def check(db: sqlite3.Connection, project_id: str, kept: dict[str, Facts]) -> None:
+def check(db: Connection, project_id: str, kept: dict[str, Facts]) -> None:
     """What is read of these contracts is what follows from their facts."""
     lines = matrix.contract_lines(db, project_id)
     assert lines == [line_of(facts, contract_id) for contract_id, facts in sorted(kept.items())]
@@ -40,7 +39,7 @@ def check(db: sqlite3.Connection, project_id: str, kept: dict[str, Facts]) -> No
         assert awaited.get(contract_id, {}) == awaited_of(facts)
 
 
-def test_contracts_in_every_state(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_contracts_in_every_state(db: Connection, project: ProjectHeader) -> None:
     kept: dict[str, Facts] = {
         "negotiating": story_in("negotiating").facts,
         "verified": story_in("verified").facts,
@@ -58,9 +57,7 @@ def test_contracts_in_every_state(db: sqlite3.Connection, project: ProjectHeader
     assert matrix.party_steps(db, "another", kept) == {}
 
 
-def test_of_races_the_current_version_is_read(
-    db: sqlite3.Connection, project: ProjectHeader
-) -> None:
+def test_of_races_the_current_version_is_read(db: Connection, project: ProjectHeader) -> None:
     versions = [
         propose(API, WEB, content=CONTENTS[0], stamp=5),
         propose(WEB, API, content=CONTENTS[1], stamp=4),
@@ -76,11 +73,11 @@ def test_of_races_the_current_version_is_read(
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(held=st.lists(histories(2), min_size=1, max_size=2))
 def test_any_history_is_read_as_it_is(
-    db: sqlite3.Connection, project: ProjectHeader, held: list[list[Facts]]
+    db: Connection, project: ProjectHeader, held: list[list[Facts]]
 ) -> None:
     kept = {f"c{place}": facts for place, [facts, *_] in enumerate(held)}
-    db.execute("SAVEPOINT example")
+    db.execute("BEGIN IMMEDIATE")
     for contract_id, facts in kept.items():
         store(db, project.project_id, contract_id, facts)
     check(db, project.project_id, kept)
-    db.execute("ROLLBACK TO example")
+    db.execute("ROLLBACK")

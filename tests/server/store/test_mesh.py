@@ -1,14 +1,13 @@
 """What the node knows of other nodes, on disk (design §6)."""
 
-import sqlite3
-
 from server.store import keys, mesh
+from server.store.connection import Connection
 from server.store.mesh import NodeKey, Wanted
 
 ALPHA = "aid://example.com/alpha@1.0.0"
 
 
-def test_a_key_is_pinned_for_every_version_of_an_agent(db: sqlite3.Connection) -> None:
+def test_a_key_is_pinned_for_every_version_of_an_agent(db: Connection) -> None:
     mesh.pin(db, ALPHA, "introduced", introduced_by="beta")
     mesh.pin(db, ALPHA, "proved")
     mesh.put_home(db, "peer-7", ALPHA)
@@ -17,13 +16,13 @@ def test_a_key_is_pinned_for_every_version_of_an_agent(db: sqlite3.Connection) -
     assert (mesh.node_key(db, ALPHA), mesh.home_of(db, "peer-7")) == (None, None)
 
 
-def test_the_first_home_stays(db: sqlite3.Connection) -> None:
+def test_the_first_home_stays(db: Connection) -> None:
     mesh.put_home(db, "peer-7", ALPHA)
     mesh.put_home(db, "peer-7", "aid://example.com/beta@1.0.0")
     assert mesh.home_of(db, "peer-7") == "aid://example.com/alpha"
 
 
-def test_an_invite_is_used_once_and_not_after_its_time(db: sqlite3.Connection) -> None:
+def test_an_invite_is_used_once_and_not_after_its_time(db: Connection) -> None:
     invite, code = mesh.invite(db, now=1, expires_at=10)
     assert code == f"{invite}.{mesh.invite_secret(db, invite, 9)}"
     assert mesh.invite_secret(db, invite, 10) is None
@@ -36,7 +35,7 @@ def test_an_invite_is_used_once_and_not_after_its_time(db: sqlite3.Connection) -
     assert db.execute("SELECT secret FROM invites").fetchall() == [("",)]
 
 
-def test_a_wanted_peer_keeps_its_invite_and_its_error(db: sqlite3.Connection) -> None:
+def test_a_wanted_peer_keeps_its_invite_and_its_error(db: Connection) -> None:
     mesh.want(db, "http://a", "inv_1.x")
     mesh.want_failed(db, "http://a", "down")
     assert mesh.wanted(db) == [Wanted("http://a", "inv_1.x", "down")]
@@ -46,7 +45,7 @@ def test_a_wanted_peer_keeps_its_invite_and_its_error(db: sqlite3.Connection) ->
     assert mesh.wanted(db) == []
 
 
-def test_an_agent_is_known_by_its_key_or_by_its_nodes(db: sqlite3.Connection) -> None:
+def test_an_agent_is_known_by_its_key_or_by_its_nodes(db: Connection) -> None:
     own = "aid://example.com/own@1.0.0"
     assert not mesh.is_known_by_key(db, ALPHA, own)
     mesh.pin(db, ALPHA, "its public key", introduced_by="beta")

@@ -1,7 +1,5 @@
 """What a board is read from: the same as follows from the facts of its contracts."""
 
-import sqlite3
-
 from hypothesis import HealthCheck, given, settings
 
 from schemas.base import iso
@@ -12,6 +10,7 @@ from server.domain.project_board import BoardCard, card_at
 from server.domain.timeline import timeline_of
 from server.store import context_packets, contracts
 from server.store import project_board as store
+from server.store.connection import Connection
 from server.store.contracts import ContractHeader
 from server.store.project_board import NEWEST, PacketCounts, StoryMoment
 from server.store.projects import ProjectHeader
@@ -21,7 +20,7 @@ from tests.server.store.conftest import PROJECT
 HEADER = ContractHeader("api_endpoint", "login", 1)
 
 
-def insert(db: sqlite3.Connection, contract_id: str, facts: Facts) -> None:
+def insert(db: Connection, contract_id: str, facts: Facts) -> None:
     first = min(
         (fact for fact in facts.values() if isinstance(fact, VersionFact)),
         key=lambda fact: fact.version,
@@ -36,9 +35,9 @@ def insert(db: sqlite3.Connection, contract_id: str, facts: Facts) -> None:
 )
 @given(histories(replicas=3))
 def test_cards_and_moments_follow_from_the_facts(
-    db: sqlite3.Connection, project: ProjectHeader, replicas: list[Facts]
+    db: Connection, project: ProjectHeader, replicas: list[Facts]
 ) -> None:
-    db.execute("SAVEPOINT empty")
+    db.execute("BEGIN IMMEDIATE")
     for number, facts in enumerate(replicas):
         insert(db, f"c{number}", facts)
     empty = BoardCard("", "api_endpoint", "login", 0, "proposed", "", 0)
@@ -62,7 +61,7 @@ def test_cards_and_moments_follow_from_the_facts(
     assert set(changed) == {
         f"c{number}" for number, facts in enumerate(replicas) if updated_at(facts) == newest
     }
-    db.execute("ROLLBACK TO empty")
+    db.execute("ROLLBACK")
 
 
 def packet(
@@ -81,7 +80,7 @@ def packet(
     )
 
 
-def test_packets_are_counted_as_of_a_time(db: sqlite3.Connection, project: ProjectHeader) -> None:
+def test_packets_are_counted_as_of_a_time(db: Connection, project: ProjectHeader) -> None:
     for each in (
         packet("q1", "api", "question", 10),
         packet("own", "api", "decision", 11, "q1"),

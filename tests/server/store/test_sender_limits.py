@@ -1,13 +1,12 @@
 """What a node remembers of senders (acp-canonical §10.3, §12.4, §12.8)."""
 
-import sqlite3
-
 from server.domain.acp.breaker import CLOSED, CircuitBreaker
 from server.store import sender_limits
+from server.store.connection import Connection
 from server.store.sql import SQL
 
 
-def test_the_times_of_a_sender_are_kept_by_kind(db: sqlite3.Connection) -> None:
+def test_the_times_of_a_sender_are_kept_by_kind(db: Connection) -> None:
     assert sender_limits.stamps(db, "a", "direct") == []
     sender_limits.put_stamps(db, "a", "direct", [1, 2])
     sender_limits.put_stamps(db, "a", "direct", [2, 3])
@@ -17,7 +16,7 @@ def test_the_times_of_a_sender_are_kept_by_kind(db: sqlite3.Connection) -> None:
     )
 
 
-def test_a_closed_breaker_leaves_no_row(db: sqlite3.Connection) -> None:
+def test_a_closed_breaker_leaves_no_row(db: Connection) -> None:
     opened = CircuitBreaker(0, 5, 10, 1, "hop_limit")
     sender_limits.put_breaker(db, "sender:a", opened)
     assert sender_limits.breaker(db, "sender:a") == opened
@@ -26,7 +25,7 @@ def test_a_closed_breaker_leaves_no_row(db: sqlite3.Connection) -> None:
     assert db.execute("SELECT count(*) FROM breakers").fetchone() == (0,)
 
 
-def test_the_audit_only_grows(db: sqlite3.Connection) -> None:
+def test_the_audit_only_grows(db: Connection) -> None:
     """§12.8: append-only; actor, action, time and outcome."""
     at = "2026-02-21T09:30:00.000000+00:00"
     sender_limits.audit(db, at=at, actor="a", action="acp/send", outcome="refused", detail={"x": 1})

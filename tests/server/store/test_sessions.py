@@ -1,14 +1,13 @@
 """What sessions were shown is noted by agent and session, and expires."""
 
-import sqlite3
-
 from server.domain.session_feed import ShownOnce
 from server.store import sessions
+from server.store.connection import Connection
 
 A, B = "aid://example.com/a", "aid://example.com/b"
 
 
-def test_notes_of_a_session_are_its_own(db: sqlite3.Connection) -> None:
+def test_notes_of_a_session_are_its_own(db: Connection) -> None:
     sessions.put(db, A, "s1", {"x": ShownOnce(5), "y": ShownOnce(6, held=True)})
     sessions.put(db, A, "s2", {"x": ShownOnce(7, lost=True)})
     sessions.put(db, A, "s1", {"x": ShownOnce(8, held=True)})
@@ -22,13 +21,13 @@ def test_notes_of_a_session_are_its_own(db: sqlite3.Connection) -> None:
     assert set(sessions.entries(db, A, "s1")) == {"y"}
 
 
-def test_notes_expire(db: sqlite3.Connection) -> None:
+def test_notes_expire(db: Connection) -> None:
     sessions.put(db, A, "s", {"x": ShownOnce(5), "y": ShownOnce(6)})
     assert sessions.expire(db, 6) == 1
     assert set(sessions.entries(db, A, "s")) == {"y"}
 
 
-def test_of_an_agent_the_last_sessions_are_remembered(db: sqlite3.Connection) -> None:
+def test_of_an_agent_the_last_sessions_are_remembered(db: Connection) -> None:
     """Their names are whatever a caller says, so it could fill the disk."""
     for place in range(5):
         sessions.put(db, A, f"s{place}", {"x": ShownOnce(place), "y": ShownOnce(9 - place)})

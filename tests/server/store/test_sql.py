@@ -18,6 +18,7 @@ def is_for_sqlite(name: str) -> bool:
     return not name.endswith(("_cursor", "_postgresql")) and name not in POSTGRESQL_ONLY
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("name", [name for name in NAMES if is_for_sqlite(name)])
 def test_a_query_fits_the_schema(db: sqlite3.Connection, name: str) -> None:
     text = str(getattr(SQL, name).sql)

@@ -1,9 +1,8 @@
 """The stamps that a node gives out (design §7)."""
 
-import sqlite3
-
 from peers.clock import GAP, Sure
 from server.domain.clocks import Deferred
+from server.store.connection import Connection
 from server.store.stamps import Stamps, keep, kept
 
 HOUR = 3_600_000_000
@@ -37,7 +36,7 @@ def test_what_is_stored_ahead_is_trouble() -> None:
     assert found.reason == "stamps_ahead"
 
 
-def test_what_is_sure_is_kept(db: sqlite3.Connection) -> None:
+def test_what_is_sure_is_kept(db: Connection) -> None:
     assert kept(db) is None
     for one in (Sure(NOW), Sure(NOW - HOUR, doubted=5)):
         keep(db, one)

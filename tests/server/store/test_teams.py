@@ -1,21 +1,20 @@
 """What the file holds of teamspaces (acp-canonical §8.2)."""
 
-import sqlite3
-
 import pytest
 
 from server.domain.acp.handoff import Ownership
 from server.store import teams
+from server.store.connection import Connection
 from tests.support.in_process_node import ANA, BEN
 
 
 @pytest.fixture(autouse=True)
-def core(db: sqlite3.Connection) -> None:
+def core(db: Connection) -> None:
     teams.insert(db, "core", "Core", "", ANA, 1_000)
     teams.put_member(db, "core", ANA, "coordinator")
 
 
-def test_members(db: sqlite3.Connection) -> None:
+def test_members(db: Connection) -> None:
     teams.put_member(db, "core", BEN, "executor")
     teams.put_member(db, "core", BEN, "reviewer")
     assert teams.members(db, "core") == {ANA: "coordinator", BEN: "reviewer"}
@@ -24,14 +23,14 @@ def test_members(db: sqlite3.Connection) -> None:
     assert teams.members(db, "core") == {ANA: "coordinator"}
 
 
-def test_closing(db: sqlite3.Connection) -> None:
+def test_closing(db: Connection) -> None:
     teams.close(db, "core", 2_000)
     found = teams.find(db, "core")
     assert found is not None
     assert (found.status, found.closed_at) == ("closed", 2_000)
 
 
-def test_tasks(db: sqlite3.Connection) -> None:
+def test_tasks(db: Connection) -> None:
     for name, team in (("t1", "core"), ("t2", None)):
         teams.insert_task(
             db,
@@ -61,7 +60,7 @@ def test_tasks(db: sqlite3.Connection) -> None:
     assert teams.task(db, "t2") is None
 
 
-def test_logs(db: sqlite3.Connection) -> None:
+def test_logs(db: Connection) -> None:
     for name in ("roles", "handoffs", "roles"):
         teams.log(db, "core", name, {"b": 1, "a": name})
     lines = teams.log_after(db, "core", "roles", 0, 10)

@@ -1,6 +1,5 @@
 """Project tokens on a real file (design §6)."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from server.store import tokens
+from server.store.connection import Connection
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
 
@@ -15,13 +15,13 @@ AGENT = "aid://example.com/backend@1.0.0"
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def db(tmp_path: Path) -> Iterator[Connection]:
     prepare(tmp_path / "cacp.db")
     with closing(connect(tmp_path / "cacp.db")) as connection:
         yield connection
 
 
-def test_a_token_is_active_until_it_is_revoked(db: sqlite3.Connection) -> None:
+def test_a_token_is_active_until_it_is_revoked(db: Connection) -> None:
     token_id = tokens.add(db, project_id="p", agent_id=AGENT, now=1, expires_at=9)
     assert tokens.is_active(db, token_id)
     assert tokens.revoke(db, token_id, now=2)
@@ -30,12 +30,12 @@ def test_a_token_is_active_until_it_is_revoked(db: sqlite3.Connection) -> None:
     assert tokens.every(db) == [tokens.Token(token_id, "p", AGENT, 1, 9, 2)]
 
 
-def test_an_unknown_token_is_not_active(db: sqlite3.Connection) -> None:
+def test_an_unknown_token_is_not_active(db: Connection) -> None:
     assert not tokens.is_active(db, "tok_none")
     assert not tokens.revoke(db, "tok_none", now=1)
 
 
-def test_the_secret_is_made_once(db: sqlite3.Connection, tmp_path: Path) -> None:
+def test_the_secret_is_made_once(db: Connection, tmp_path: Path) -> None:
     secret = tokens.node_secret(db)
     assert len(secret) == 32
     with closing(connect(tmp_path / "cacp.db")) as other:

@@ -1,12 +1,11 @@
 """What peers have not taken, on disk."""
 
-import sqlite3
-
 import pytest
 
 from peers.digest import Name
 from peers.sender import UndeliveredEntity
 from server.store import peers, undelivered
+from server.store.connection import Connection
 from server.store.undelivered import STUCK_TRIES, Stuck
 
 BETA, GAMMA = "aid://example.com/beta@1.0.0", "aid://example.com/gamma@1.0.0"
@@ -14,12 +13,12 @@ ONE, OTHER = Name("contract", "p", "one"), Name("context", "p", "other")
 
 
 @pytest.fixture(autouse=True)
-def known(db: sqlite3.Connection) -> None:
+def known(db: Connection) -> None:
     for agent_id in (BETA, GAMMA):
         peers.put(db, agent_id, "http://x", None, "verified", 1)
 
 
-def test_what_is_put_is_found_by_peer_as_it_was(db: sqlite3.Connection) -> None:
+def test_what_is_put_is_found_by_peer_as_it_was(db: Connection) -> None:
     undelivered.put(
         db, BETA, {ONE: UndeliveredEntity(7, "why", 2), OTHER: UndeliveredEntity(3, "too large", 1)}
     )
@@ -34,7 +33,7 @@ def test_what_is_put_is_found_by_peer_as_it_was(db: sqlite3.Connection) -> None:
     assert set(undelivered.every(db)) == {GAMMA}
 
 
-def test_what_was_tried_often_is_stuck(db: sqlite3.Connection) -> None:
+def test_what_was_tried_often_is_stuck(db: Connection) -> None:
     undelivered.put(
         db,
         BETA,
@@ -50,7 +49,7 @@ def test_what_was_tried_often_is_stuck(db: sqlite3.Connection) -> None:
 
 
 def test_what_is_given_up_stays_so_until_it_fails_anew_or_is_tried_again(
-    db: sqlite3.Connection,
+    db: Connection,
 ) -> None:
     problems = {ONE: "can't be signed", OTHER: "can't be signed"}
     undelivered.note(db, BETA, problems)

@@ -1,5 +1,6 @@
 """What holds for handoffs whatever agents ask for, on the real methods and a real file (§7.2)."""
 
+import sqlite3
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from server.methods.handoff.automatic import escalate
 from server.store import handoffs
 from server.store.connection import Connection
 from tests.support.in_process_node import ANA, BEN, CLEO, DORA, HOUR, HUMAN, InProcessNode, package
-from tests.support.located import connect, prepare
+from tests.support.located import ON_POSTGRESQL, connect, prepare
 from tests.support.node import AGENT
 
 AGENTS = st.sampled_from([ANA, BEN, CLEO, DORA])
@@ -48,6 +49,7 @@ def _offered(task: str, ctx: Context) -> None:
 
 def as_before_0011(db: Connection) -> None:
     """Make a database as it was before tasks were free again: each is its first sender's."""
+    assert isinstance(db, sqlite3.Connection)
     db.executescript(
         "DROP INDEX handoffs_by_task;"
         "ALTER TABLE tasks DROP COLUMN assigned; ALTER TABLE tasks DROP COLUMN assigned_at;"
@@ -75,13 +77,17 @@ class Handoffs(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """A database from before says who owns what, once it is migrated, by the same history."""
+        if ON_POSTGRESQL:
+            # There was none before.
+            self.desk.close()
+            self._folder.cleanup()
+            return
         owners = "SELECT task_id, team, chain, assigned, assigned_at FROM tasks ORDER BY task_id"
         expected = self.desk.rows(owners)
         as_before_0011(self.desk.db)
         self.desk.db.close()
-        path = Path(self._folder.name) / "desk.db"
-        prepare(path)
-        with closing(connect(path)) as db:
+        prepare(Path(self._folder.name) / "desk.db")
+        with closing(connect(Path(self._folder.name) / "desk.db")) as db:
             assert db.execute(owners).fetchall() == expected
         self._folder.cleanup()
 
@@ -223,7 +229,8 @@ class Handoffs(RuleBasedStateMachine):
     @invariant()
     def each_is_escalated_once_for_each_acceptance(self) -> None:
         for _, escalations, chances in self.desk.rows(
-            "SELECT handoff_id, sum(step = 'escalate'), sum(step IN ('pass', 'restore'))"
+            "SELECT handoff_id, sum(CASE WHEN step = 'escalate' THEN 1 ELSE 0 END),"
+            " sum(CASE WHEN step IN ('pass', 'restore') THEN 1 ELSE 0 END)"
             " FROM handoff_history GROUP BY handoff_id"
         ):
             assert escalations <= chances

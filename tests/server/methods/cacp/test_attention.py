@@ -1,6 +1,7 @@
 """cacp/attention/list: what waits for the caller (design-next N1)."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -319,6 +320,7 @@ def test_what_waits_is_counted_by_kind(desk: Desk) -> None:
     }
 
 
+@pytest.mark.sqlite
 def test_contracts_on_which_nothing_waits_cost_nothing(desk: Desk) -> None:
     desk.proposed()
     before = database_steps(desk)
@@ -335,17 +337,19 @@ def test_contracts_on_which_nothing_waits_cost_nothing(desk: Desk) -> None:
 def database_steps(desk: Desk) -> int:
     """How many instructions SQLite runs for one list."""
     steps = 0
+    db = desk.node.db
+    assert isinstance(db, sqlite3.Connection)
 
     def count() -> int:
         nonlocal steps
         steps += 1
         return 0
 
-    desk.node.db.set_progress_handler(count, 1)
+    db.set_progress_handler(count, 1)
     try:
         reading(desk, FRONT)
     finally:
-        desk.node.db.set_progress_handler(None, 1)
+        db.set_progress_handler(None, 1)
     return steps
 
 

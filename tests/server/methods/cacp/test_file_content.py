@@ -15,7 +15,7 @@ BACKEND = {"name": REPO, "role": "service", "language": "python"}
 
 def spoil(node: Node, file_id: str) -> None:
     with closing(connect(node.db)) as db:
-        db.execute("UPDATE file_contents SET content = zeroblob(4) WHERE file_id = ?", (file_id,))
+        db.execute("UPDATE file_contents SET content = ? WHERE file_id = ?", (bytes(4), file_id))
 
 
 def test_what_is_damaged_and_nowhere_else_is_refused_and_named(tmp_path: Path) -> None:

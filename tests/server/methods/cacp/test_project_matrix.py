@@ -86,7 +86,6 @@ def test_one_repo_by_name_or_id_and_page_by_page(shop: Shop) -> None:
 
 def test_a_party_that_is_not_known_here_has_a_column(shop: Shop) -> None:
     shop.proposed()
-    shop.node.db.execute("PRAGMA foreign_keys = OFF")
     shop.node.db.execute("DELETE FROM repos WHERE name = 'web'")
     [*_, unknown] = matrix(shop)["repos"]
     assert unknown == {"repoId": shop.ids["web"], "contracts": 1, "verified": 0} | {

@@ -1,7 +1,6 @@
 """cacp/repo/release and reassign: a repo whose agent is gone gets another."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from server.domain.identifiers import repo_id_for
 from server.domain.registers import RepoClaim
 from server.methods import METHODS
 from server.store import claims, keys, projects
+from tests.support.fresh_store import content_of
 from tests.support.in_process_node import ANA, BEN, CLEO, DORA, InProcessNode
-from tests.support.located import connect
 from tests.support.node import AGENT, check_result
 
 
@@ -39,10 +38,10 @@ class Desk:
         return answer
 
     def refused(self, kind: type[Refusal], method: str, *by: str, **params: Any) -> Refusal:
-        before = list(self.node.db.iterdump())
+        before = content_of(self.node.db)
         with pytest.raises(kind) as error:
             self.call(method, *by, **params)
-        assert list(self.node.db.iterdump()) == before
+        assert content_of(self.node.db) == before
         return error.value
 
     def holder(self, name: str = "api") -> str | None:
@@ -64,9 +63,9 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """Ana made a project and holds `api`; Ben and Cleo have keys for it too."""
-    with InProcessNode(tmp_path) as node, closing(connect(tmp_path / "desk.db")) as db:
+    with InProcessNode(tmp_path) as node:
         for agent in (ANA, BEN, CLEO):
-            keys.add(db, keys.new_key(), agent_id=agent, repo="api", now=1)
+            keys.add(node.db, keys.new_key(), agent_id=agent, repo="api", now=1)
         repos = [{"name": name, "role": "s", "language": "go"} for name in ("api", "web")]
         desk = Desk(node, "")
         params = {"name": "Shop", "objective": "o", "repos": repos}

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
 from server.domain.acp import handoff
@@ -337,7 +338,10 @@ def test_what_was_not_accepted_leaves_the_task_free(
 
 def test_what_a_check_failed_leaves_the_task_free(desk: InProcessNode) -> None:
     one = desk.offered()
-    desk.db.execute("UPDATE handoffs SET package_json = json_set(package_json, '$.task.title', '')")
+    [(package_json,)] = desk.rows("SELECT package_json FROM handoffs")
+    spoilt = orjson.loads(package_json)
+    spoilt["task"]["title"] = ""
+    desk.db.execute("UPDATE handoffs SET package_json = ?", (orjson.dumps(spoilt).decode(),))
     assert desk.handoff(BEN, "accept", handoff_id=one)["handoff"]["status"] == "rejected"
     assert desk.offered(DORA, CLEO)
 
