@@ -75,7 +75,9 @@ DECODERS: dict[int, Callable[[bytes], Any]] = {
 
 
 class _Prepared(NamedTuple):
-    name: bytes
+    name: bytes | None
+    """None where a pooler allows no statement to be prepared for long."""
+    text: bytes
     names: tuple[str, ...] | None
     """The parameters in order; None for positional ones."""
     changes: bool
@@ -156,20 +158,18 @@ class PgCursor:
 
 
 class PgConnection:
-    """One connection, used by one thread at a time.
+    """One connection, used by one thread at a time."""
 
-    `pooled`: a pooler such as PgBouncer gives each transaction another connection to the server, so
-    nothing may be set for longer than a transaction.
-    """
-
-    def __init__(self, url: str, *, seconds: float = ANSWER_SECONDS, pooled: bool = False) -> None:
+    def __init__(self, url: str, *, seconds: float = ANSWER_SECONDS) -> None:
         self.row_factory: Any = None
         self.total_changes = 0
         self.xid: str | None = None
         """The id of the writing transaction, by which its outcome can be looked up."""
         self._conninfo = conninfo(url)
         self._seconds = seconds
-        self._pooled = pooled
+        self.pooled = False
+        """A pooler such as PgBouncer is in between, and may give each transaction another
+        connection to the server: nothing may be set or prepared for longer than a transaction."""
         self.reopen()
 
     def reopen(self) -> None:
@@ -186,13 +186,29 @@ class PgConnection:
             message = self._pg.get_error_message()
             self._pg.finish()
             raise psycopg.OperationalError(message)
+        # A pooler gives out numbers of its own, by which it knows what to cancel.
+        [[pid]] = self._ask(b"SELECT pg_backend_pid()")
+        self.pooled = int(pid) != self._pg.backend_pid
         self._pg.nonblocking = 1
         self._pg.enter_pipeline_mode()
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
         self.is_cut = False
-        if not self._pooled:
+        if not self.pooled:
             self.execute(_SESSION_LIMITS, _LIMITS)
+
+    def _ask(self, statement: bytes) -> list[list[bytes]]:
+        """The rows of a statement, before the first of a pipeline."""
+        result = self._pg.exec_(statement)
+        if result.status != _TUPLES:
+            message = result.get_error_message()
+            self._pg.finish()
+            raise psycopg.OperationalError(message)
+        columns = range(result.nfields)
+        return [
+            [result.get_value(row, column) or b"" for column in columns]
+            for row in range(result.ntuples)
+        ]
 
     @property
     def server_version(self) -> int:
@@ -227,12 +243,17 @@ class PgConnection:
 
     def _prepare(self, sql: str) -> _Prepared:
         statement: Statement = translate(POSTGRESQL.get(sql, sql))
-        self._names += 1
-        name = b"s%d" % self._names
-        self._pg.send_prepare(name, statement.text.encode())
-        self._sent.append(None)
+        text = statement.text.encode()
+        if self.pooled:
+            name = None
+        else:
+            self._names += 1
+            name = b"s%d" % self._names
+            self._pg.send_prepare(name, text)
+            self._sent.append(None)
         prepared = _Prepared(
             name,
+            text,
             statement.names,
             bool(_CHANGES.search(statement.text)),
             bool(_RETURNS.match(statement.text)),
@@ -258,7 +279,10 @@ class PgConnection:
                 encoded.append(value)
             else:
                 encoded.append(_encoded(value))
-        self._pg.send_query_prepared(prepared.name, encoded, formats)
+        if prepared.name is None:
+            self._pg.send_query_params(prepared.text, encoded, None, formats)
+        else:
+            self._pg.send_query_prepared(prepared.name, encoded, formats)
         self._sent.append(cursor)
         if prepared.changes:
             self.total_changes += 1
@@ -281,7 +305,7 @@ class PgConnection:
     def begin_reading(self) -> None:
         """Begin a transaction that reads one snapshot; it is sent with the first read."""
         self._begin(_SNAPSHOT)
-        if self._pooled:
+        if self.pooled:
             self._send(self._known(_TRANSACTION_LIMITS), _LIMITS, None)
 
     def _begin(self, text: str) -> None:

@@ -39,9 +39,8 @@ class PgStorage:
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
-    def __init__(self, url: str, *, pooled: bool = False) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
-        self.pooled = pooled
         self.replica = str(uuid.uuid4())
         """This process, among the replicas."""
         self.shared = PgShared(self.replica, self._connect_aside)
@@ -64,17 +63,17 @@ class PgStorage:
             raise
         self._version = self._writer.server_version
         look = partial(self.read, self.shared.look)
-        feed = NewsFeed(self.url, self.replica, look, news, listens=not self.pooled)
+        feed = NewsFeed(self.url, self.replica, look, news, listens=not self._writer.pooled)
         self._feeding = [
             loops.start("database_news", feed.listen_loop),
             loops.start("database_poll", feed.poll_loop),
         ]
 
     def _connect(self) -> PgConnection:
-        return PgConnection(self.url, pooled=self.pooled)
+        return PgConnection(self.url)
 
     def _connect_aside(self) -> PgConnection:
-        return PgConnection(self.url, seconds=ASIDE_SECONDS, pooled=self.pooled)
+        return PgConnection(self.url, seconds=ASIDE_SECONDS)
 
     async def close(self) -> None:
         await cancel(self._feeding)
@@ -88,7 +87,8 @@ class PgStorage:
     # --- reading ------------------------------------------------------------------------------
 
     async def read(self, function: ReadFunction[T]) -> T:
-        if self.pooled:
+        if self._writer.pooled:
+            # Limits on time hold for a transaction only.
             return await self.read_wide(function, None)
         return await self._loop.run_in_executor(self._reading, self._on_reader, function)
 
@@ -200,6 +200,7 @@ class PgStorage:
             "kind": "postgresql",
             "server": f"{self._version // 10_000}.{self._version % 10_000}",
             "replica": self.replica,
+            "pooled": self._writer.pooled,
         }
 
 
