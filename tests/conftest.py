@@ -40,6 +40,7 @@ HAS = {
     "root": os.geteuid() == 0,
     "node": shutil.which("node") is not None,
     "chromium": chromium() is not None,
+    "pgbouncer": shutil.which("pgbouncer") is not None,
 }
 
 

@@ -8,6 +8,7 @@ user may create databases.
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
@@ -96,13 +97,28 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def own_server(**settings: str | int) -> Iterator[LocalPostgresql]:
     """A running server of its own, which a test may stop, kill, or give a standby
     (`server.standby(server.folder / NAME, NAME)`, which the test stops). It syncs to its disk."""
-    folder = Path(tempfile.mkdtemp(prefix="cacp-postgresql-own-"))
-    _make(folder)
+    folder = _new_folder()
     made = LocalPostgresql(folder, settings=settings, removed=folder)
     try:
         yield made.start()
     finally:
         made.remove()
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that the account can enter under which a server runs where root tests."""
+    folder = _new_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _new_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="cacp-postgresql-own-"))
+    _make(folder)
+    return folder
 
 
 def fresh_database() -> DatabaseUrl:
