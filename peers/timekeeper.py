@@ -56,6 +56,8 @@ class Timekeeper:
         self._known: frozenset[str] = frozenset()
         self._readings: dict[str, Reading] = {}
         self._begun_at: int | None = None
+        self._adopted_at: int | None = None
+        """When the verdict of another process was last adopted."""
         self._sure: tuple[Sure, int] | None = None
         """What was sure last, and when by the steady clock; None while nothing is in doubt."""
         self.verdict = ClockVerdict()
@@ -128,9 +130,23 @@ class Timekeeper:
         self._readings[peer] = reading
         self.judge(self._known | {peer})
 
+    def adopt(self, verdict: ClockVerdict) -> None:
+        """Go by the verdict of another process of this node, which goes by the same clock and has
+        peers to compare it with."""
+        before, self.verdict = self.verdict, verdict
+        now = self._steady()
+        self._adopted_at = now
+        self._corrected = self._follow(now) + verdict.correction if verdict.correction else None
+        self._tell(before)
+
     def judge(self, known: Iterable[str]) -> None:
         """Judge the clocks again. `known` are all mesh peers; readings of others are forgotten."""
         self._known = frozenset(known)
+        if not self._readings and self._adopted_at is not None:
+            if self._steady() - self._adopted_at < clock.SETTLING:
+                # It has only just begun to compare clocks itself.
+                return
+            self._adopted_at = None
         self._readings = {
             name: reading for name, reading in self._readings.items() if name in self._known
         }

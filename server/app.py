@@ -5,6 +5,7 @@ import hmac
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import structlog
@@ -17,6 +18,9 @@ from peers.signing import SigningKey
 from server import node_metrics
 from server.auth.authenticator import Authenticator
 from server.auth.mismatch_audit import MismatchAudit
+from server.cluster import agent_calls
+from server.cluster.heartbeat import ReplicaTopic, own_address
+from server.cluster.member import ClusterMember
 from server.discovery.service import Discovery
 from server.discovery.service import routes as discovery_routes
 from server.domain.acp.handoff import HandoffRules
@@ -24,6 +28,7 @@ from server.domain.acp.routing import Channel
 from server.domain.agents import identity
 from server.domain.location import DatabaseUrl, Location
 from server.http.admission import Admission
+from server.http.agent_card import VERSION
 from server.http.connections import Connections
 from server.http.health import HealthCheck
 from server.http.last_resort import LastResort
@@ -120,13 +125,18 @@ class _Parts:
         )
         self.push_worker = PushWorker(database, node, loops, _transports(settings, node))
         self.audit = ContentAudit(database, loops)
+        # Nothing may expire before the node knows which time is sure.
+        self.certainty = SureTime(
+            database, loops, prepared.last_stamp, lambda: self.cluster.does_background_work()
+        )
+        self.cluster = self._cluster()
         self.state = AppState(
             settings,
             database,
             self.dispatcher,
             self.admission,
             self.notices,
-            HealthCheck(database, loops),
+            HealthCheck(database, loops, self.cluster.trouble),
             self.metrics,
             node,
             prepared.epoch,
@@ -135,6 +145,7 @@ class _Parts:
             connections,
             self.audit,
             self.push_worker,
+            self.cluster,
         )
         self.mcp = McpEndpoint(
             self.dispatcher,
@@ -148,20 +159,42 @@ class _Parts:
         outside = watch_outside(node, database.now, mesh.status, loops)
         self.live = LivePages(database, loops, settings.event_streams, outside)
 
-    def services(self) -> Sequence[Service]:
-        """All that runs beside the callers, in the order in which it starts."""
+    def _cluster(self) -> ClusterMember:
         settings, database, node, loops = self.settings, self.database, self.node, self.loops
-        return (
-            # Nothing may expire before the node knows which time is sure.
-            SureTime(database, loops, self.prepared.last_stamp),
-            # The first call may need a peer.
-            self.mesh,
-            self.discovery,
+        topics = (
+            ReplicaTopic("mesh", self.mesh.tell, self.mesh.hear),
+            ReplicaTopic("stamps", self.certainty.tell, self.certainty.hear),
+            ReplicaTopic(
+                "calls",
+                lambda: agent_calls.tell(node, database.now()),
+                partial(agent_calls.hear, node),
+            ),
+        )
+        background = (
+            self.mesh.exchange,
+            self.discovery.registering,
             MailSweeper(database, node, loops),
             self.push_worker,
             HandoffWorker(settings, database, node, loops),
             self.audit,
             SearchIndexer(database, loops),
+        )
+        address = own_address(settings.host, settings.port)
+        return ClusterMember(database, loops, address, VERSION, self._status, topics, background)
+
+    def _status(self) -> str:
+        if self.database.trouble is not None or self.database.corrupt:
+            return "unhealthy"
+        return "degraded" if self.loops.failing else "healthy"
+
+    def services(self) -> Sequence[Service]:
+        """All that runs beside the callers, in the order in which it starts."""
+        # The first call may need a peer.
+        return (
+            self.certainty,
+            self.mesh,
+            self.discovery,
+            *self.cluster.services,
             self.mcp,
             self.live,
         )
@@ -205,6 +238,7 @@ class _Parts:
         node_metrics.count_callers(
             metrics, self.connections, self.dispatcher.budget, self.state.streams
         )
+        node_metrics.count_replicas(metrics, self.cluster)
         node_metrics.count_pages(metrics, self.live)
         node_metrics.count_attention(metrics, database)
         node_metrics.count_mail(metrics, self.push_worker, database)

@@ -1,14 +1,14 @@
 """Registers what the parts of a node count; `server.http.metrics` counts the calls itself."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from peers.sender import Sender
+from server.cluster.member import ClusterMember
 from server.discovery.service import Discovery
 from server.http.connections import Connections
 from server.http.metrics import Metrics
-from server.mesh.anti_entropy import Comparison
+from server.mesh.peer_facts import PeerFacts
 from server.mesh.supervisor import Supervisor
 from server.node import Node
 from server.page.live import LivePages
@@ -61,6 +61,23 @@ def count_loops(metrics: Metrics, loops: Loops, audit: ContentAudit) -> None:
     )
     metrics.gauge(
         "cacp_audit_rounds_total", "How often all content was checked", lambda: audit.rounds
+    )
+
+
+def count_replicas(metrics: Metrics, cluster: ClusterMember) -> None:
+    """This process among the replicas of the node."""
+    metrics.gauge(
+        "cacp_background_duty",
+        "1 while this replica does what only one may do",
+        lambda: int(cluster.does_background_work()),
+    )
+    metrics.gauge(
+        "cacp_background_duty_gained_total",
+        "How often this replica has begun to",
+        lambda: cluster.duty.gained,
+    )
+    metrics.gauge(
+        "cacp_replicas", "Replicas that run", lambda: len(cluster.heartbeat.running()) or 1
     )
 
 
@@ -138,35 +155,39 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
     """What the node knows of each peer."""
     status = mesh.status
 
-    def of_senders(value: Callable[[Sender], float]) -> Callable[[], dict[str, float]]:
-        return lambda: status.of_senders(value)
+    def of_peers(value: Callable[[PeerFacts], float]) -> Callable[[], dict[str, float]]:
+        return lambda: status.of_peers(value)
 
-    def of_comparisons(value: Callable[[Comparison], float]) -> Callable[[], dict[str, float]]:
-        return lambda: status.of_comparisons(value)
+    def of_nodes(value: Callable[[PeerFacts], float]) -> Callable[[], dict[str, float]]:
+        return lambda: status.of_nodes(value)
+
+    def counted(by_peer: Mapping[str, int]) -> dict[str, float]:
+        return {agent_id: by_peer.get(agent_id, 0) for agent_id in status.standings()}
 
     def conflicts(db: Connection) -> dict[str, float]:
-        by_origin = changes.conflicts_by_origin(db)
-        return status.of_senders(lambda sender: by_origin.get(sender.agent_id, 0))
-
-    def overruled() -> dict[str, float]:
-        return status.of_senders(lambda sender: node.overruled[sender.agent_id])
-
-    def deleted_refused() -> dict[str, float]:
-        return status.of_senders(lambda sender: node.deleted_refused[sender.agent_id])
+        return counted(changes.conflicts_by_origin(db))
 
     for name, help, values in (
-        ("up", "1 when the peer answers", of_senders(lambda sender: sender.failures == 0)),
-        ("undelivered", "Of these, entities that it refused", of_senders(_undelivered)),
-        ("sent_total", "Entities that it confirmed", of_senders(lambda sender: sender.delivered)),
-        ("retries_total", "Deliveries that failed", of_senders(lambda sender: sender.retries)),
-        ("digest_rounds_total", "Comparisons", of_comparisons(lambda each: each.rounds)),
-        ("overruled_total", "Statements of it that its signer had no right to make", overruled),
-        ("deleted_refused_total", "What it sent of projects deleted here", deleted_refused),
+        ("up", "1 when the peer answers", of_peers(lambda each: each.failures == 0)),
         (
-            "fetched_total",
-            "Entities fetched by comparing",
-            of_comparisons(lambda each: each.fetched),
+            "undelivered",
+            "Of these, entities that it refused",
+            of_peers(lambda each: each.undelivered),
         ),
+        ("sent_total", "Entities that it confirmed", of_peers(lambda each: each.delivered)),
+        ("retries_total", "Deliveries that failed", of_peers(lambda each: each.retries)),
+        ("digest_rounds_total", "Comparisons", of_nodes(lambda each: each.rounds)),
+        (
+            "overruled_total",
+            "Statements of it that its signer had no right to make",
+            partial(counted, node.overruled),
+        ),
+        (
+            "deleted_refused_total",
+            "What it sent of projects deleted here",
+            partial(counted, node.deleted_refused),
+        ),
+        ("fetched_total", "Entities fetched by comparing", of_nodes(lambda each: each.fetched)),
         ("clock_ahead_seconds", "How far its clock is ahead of the time", status.clocks_ahead),
     ):
         metrics.family(f"cacp_peer_{name}", help, "peer", values)
@@ -176,10 +197,6 @@ def count_peers(metrics: Metrics, mesh: Supervisor, database: Database, node: No
         ("conflicts_total", "Conflicts in what it sent", conflicts),
     ):
         metrics.stored_family(f"cacp_peer_{name}", help, "peer", stored)
-
-
-def _undelivered(sender: Sender) -> int:
-    return len(sender.undelivered)
 
 
 def count_mesh(

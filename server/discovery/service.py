@@ -68,13 +68,10 @@ class Discovery(Service):
         self._grants = Grants()
         self.handshake = Handshake(settings, self._grants, self.search, self.client, database.read)
         self._registration = Registration(self.register) if settings.adp_register else None
+        self.registering = Registering(loops, self._registration)
+        """What only one of several replicas runs."""
 
-    async def start(self) -> None:
-        if self._registration is not None:
-            self.run("registration", self._registration.run)
-
-    async def stop(self) -> None:
-        await super().stop()
+    async def close(self) -> None:
         await self.client.close()
 
     async def search(self, request: SearchRequest) -> list[Listing]:
@@ -100,6 +97,18 @@ class Discovery(Service):
 
     def is_registered(self) -> float:
         return float(self._registration is not None and bool(self._registration.registered))
+
+
+class Registering(Service):
+    """Keeps the node registered at its exchange, where the settings ask for it."""
+
+    def __init__(self, loops: Loops, registration: Registration | None) -> None:
+        super().__init__(loops)
+        self._registration = registration
+
+    async def start(self) -> None:
+        if self._registration is not None:
+            self.run("registration", self._registration.run)
 
 
 _NO_EXCHANGE = "This node has no ADP exchange: set CACP_ADP_URL"

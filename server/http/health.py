@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Literal, NamedTuple
 
+from server.cluster.trouble import ReplicaTrouble
 from server.domain.errors import Refusal
 from server.store import alarms, changes, deferred, undelivered
 from server.store.connection import Connection
@@ -48,8 +49,15 @@ def undelivered_detail(stuck: undelivered.Stuck) -> str:
 class HealthCheck:
     """Probes the database, at most once in a few seconds."""
 
-    def __init__(self, database: Database, loops: Loops | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        loops: Loops | None = None,
+        trouble: Callable[[], ReplicaTrouble | None] = lambda: None,
+    ) -> None:
+        """`trouble` returns what is wrong with this replica among others."""
         self._database = database
+        self._trouble = trouble
         self._loops = loops or Loops()
         self._probed = -PROBE_SECONDS
         self._writes_seen = 0
@@ -100,6 +108,8 @@ class HealthCheck:
                 return Health("degraded", alarm.reason, alarm.detail)
         if failing := self._loops.failing:
             return Health("degraded", "loop_failing", _failing_detail(failing))
+        if (among_others := self._trouble()) is not None:
+            return Health("degraded", *among_others)
         now = database.now()
         trouble = database.stamps.trouble(deferred.ahead(db, now))
         if trouble is not None:

@@ -24,6 +24,7 @@ from schemas.errors import ErrorCode
 from schemas.mesh import Confirm, Hello
 from schemas.sync import AnnounceParams
 from server.auth.authenticator import Caller
+from server.cluster.member import ClusterMember
 from server.domain.access import Access, check_project, check_trust, check_unrestricted
 from server.domain.errors import RateLimited, Refusal
 from server.domain.invalid import invalid_input
@@ -79,6 +80,7 @@ class AppState:
     connections: Connections
     audit: ContentAudit
     push_worker: PushWorker
+    cluster: ClusterMember
     streams: Counter[str] = field(default_factory=Counter)
     """Open event streams of each caller."""
 

@@ -4,13 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from peers.sender import Sender
 from schemas.base import iso, present
 from server.domain.agents import identity
 from server.domain.mesh_verdict import Equality, NodeCompared, equality
-from server.mesh.anti_entropy import Comparison
-from server.mesh.peer_tasks import PeerTasks
-from server.mesh.send_progress import undelivered_of
+from server.mesh.peer_facts import PeerFacts
 from server.methods.sync import registration
 from server.node import Node
 from server.store import deferred, digests, equivocations, mail_outbox, peers
@@ -20,19 +17,22 @@ from server.store.peers import Peer
 
 
 class PeerStatus:
-    """Health, backlog, lag and clock of the peers in `running`, by their agent ids.
+    """Health, backlog, lag and clock of the peers. `facts` returns what is known of each now, by
+    its agent id.
 
     What takes a connection may run in a thread of its own.
     """
 
-    def __init__(self, database: Database, node: Node, running: Mapping[str, PeerTasks]) -> None:
+    def __init__(
+        self, database: Database, node: Node, facts: Callable[[], Mapping[str, PeerFacts]]
+    ) -> None:
         self._database = database
         self._node = node
-        self._running = running
+        self._facts = facts
 
     def peers(self, db: Connection) -> list[dict[str, Any]]:
         """Every peer as schemas.sync.PeerSummary."""
-        ahead = self.clocks_ahead()
+        ahead, facts = self.clocks_ahead(), self._facts()
         contradictions = equivocations.counts(db)
         # Peers that are up to date have the same cursor: it is counted once.
         waiting = cache(partial(self._waiting, db))
@@ -41,7 +41,7 @@ class PeerStatus:
             registration.describe(peer)
             | present(
                 {
-                    "sync": self._state(db, peer, waiting, since),
+                    "sync": self._state(db, peer, facts.get(peer.agent_id), waiting, since),
                     "clockAheadSeconds": ahead.get(peer.agent_id),
                     "equivocations": contradictions.get(identity(peer.agent_id)),
                 }
@@ -54,34 +54,24 @@ class PeerStatus:
         `peers`, which counts what waits."""
         since = cache(partial(self._since, db))
         return sum(
-            _health(tasks.sender) == "down" or self._lag(since, tasks.sender) >= seconds
-            for tasks in list(self._running.values())
+            each.health == "down" or self._lag(since, each) >= seconds
+            for each in self._facts().values()
         )
 
     def equality(self, db: Connection) -> Equality:
         """Whether the nodes of the mesh hold the same."""
-        listed = peers.every(db)
+        listed, facts = peers.every(db), self._facts()
         waiting = cache(partial(self._waiting, db))
-        running = [
-            (peer, self._running.get(peer.agent_id)) for peer in listed if peer.secret is not None
-        ]
+        nodes = [peer.agent_id for peer in listed if peer.secret is not None]
         return equality(
-            [
-                NodeCompared(peer.agent_id, is_up=False)
-                if tasks is None or tasks.comparison is None
-                else _compared(tasks, tasks.comparison, waiting(tasks.sender.cursor))
-                for peer, tasks in running
-            ],
-            foreign=len(listed) - len(running),
+            [_compared(agent_id, facts.get(agent_id), waiting) for agent_id in nodes],
+            foreign=len(listed) - len(nodes),
             deferred=deferred.count(db),
         )
 
     def standings(self) -> dict[str, tuple[str, bool | None]]:
         """Whether each peer answers, and whether it held the same when it was last compared."""
-        return {
-            agent_id: (_health(tasks.sender), _is_equal(tasks.comparison))
-            for agent_id, tasks in list(self._running.items())
-        }
+        return {agent_id: (each.health, each.is_equal) for agent_id, each in self._facts().items()}
 
     def holdings(self, db: Connection) -> dict[str, Any]:
         """What this node holds, its digest, and its clock, for `GET /mesh`."""
@@ -104,25 +94,21 @@ class PeerStatus:
         }
         return present(body)
 
-    def of_senders(self, value: Callable[[Sender], float]) -> dict[str, float]:
-        """A value of each peer's sender."""
-        return {agent_id: value(tasks.sender) for agent_id, tasks in self._running.items()}
+    def of_peers(self, value: Callable[[PeerFacts], float]) -> dict[str, float]:
+        """A value of each peer."""
+        return {agent_id: value(each) for agent_id, each in self._facts().items()}
 
-    def of_comparisons(self, value: Callable[[Comparison], float]) -> dict[str, float]:
-        """A value of each mesh peer's comparison."""
-        return {
-            agent_id: value(tasks.comparison)
-            for agent_id, tasks in self._running.items()
-            if tasks.comparison is not None
-        }
+    def of_nodes(self, value: Callable[[PeerFacts], float]) -> dict[str, float]:
+        """A value of each mesh peer."""
+        return {agent_id: value(each) for agent_id, each in self._facts().items() if each.is_mesh}
 
     def backlogs(self, db: Connection) -> dict[str, float]:
         """How many entities wait for each peer."""
-        return self.of_senders(partial(_backlog, cache(partial(self._waiting, db))))
+        return self.of_peers(partial(_backlog, cache(partial(self._waiting, db))))
 
     def lags(self, db: Connection) -> dict[str, float]:
         """For how many seconds the oldest entity has waited for each peer."""
-        return self.of_senders(partial(self._lag, cache(partial(self._since, db))))
+        return self.of_peers(partial(self._lag, cache(partial(self._since, db))))
 
     def clock_correction(self) -> float:
         """Seconds that are added to the machine's clock."""
@@ -130,45 +116,38 @@ class PeerStatus:
 
     def clocks_ahead(self) -> dict[str, int]:
         """How many seconds each peer's clock is ahead of the time, where it was measured."""
-        clock = self._database.clock
-        ahead = {
-            agent_id: clock.ahead(agent_id)
-            for agent_id, tasks in list(self._running.items())
-            if tasks.comparison is not None
-        }
         return {
-            agent_id: round(microseconds / 1e6)
-            for agent_id, microseconds in ahead.items()
-            if microseconds is not None
+            agent_id: round(each.ahead / 1e6)
+            for agent_id, each in self._facts().items()
+            if each.ahead is not None
         }
 
     def _state(
         self,
         db: Connection,
         peer: Peer,
+        facts: PeerFacts | None,
         waiting: Callable[[int], int],
         since: Callable[[int], int | None],
     ) -> dict[str, Any] | None:
         """The PeerState of a peer; None while nothing is exchanged with it."""
-        tasks = self._running.get(peer.agent_id)
-        if tasks is None:
+        if facts is None:
             return None
-        sender, contact = tasks.sender, tasks.sender.last_contact
-        undelivered = undelivered_of(sender)
-        last = tasks.comparison.last if tasks.comparison else None
+        contact, last = facts.last_contact, facts.compared
+        undelivered = facts.undelivered_entities
         state = {
-            "health": _health(sender),
-            "backlog": _backlog(waiting, sender),
-            "undelivered": len(sender.undelivered),
+            "health": facts.health,
+            "backlog": _backlog(waiting, facts),
+            "undelivered": facts.undelivered,
             "undeliveredEntities": undelivered or None,
             "mail": mail_outbox.count_entries(db, node=peer.agent_id),
-            "lagSeconds": round(self._lag(since, sender), 3),
+            "lagSeconds": round(self._lag(since, facts), 3),
             "lastContact": iso(int(contact * 1e6)) if contact is not None else None,
-            "lastError": sender.last_error or (undelivered[0]["reason"] if undelivered else None),
-            "retries": sender.retries,
-            "digestRounds": tasks.comparison.rounds if tasks.comparison else 0,
+            "lastError": facts.last_error or (undelivered[0]["reason"] if undelivered else None),
+            "retries": facts.retries,
+            "digestRounds": facts.rounds,
             "comparedAt": iso(last.at) if last else None,
-            "isEqual": _is_equal(tasks.comparison),
+            "isEqual": facts.is_equal,
             "differing": (dict(last.differing) or None) if last else None,
         }
         return present(state)
@@ -179,8 +158,8 @@ class PeerStatus:
     def _since(self, db: Connection, cursor: int) -> int | None:
         return peers.waiting_since(db, cursor, self._node.agent_id)
 
-    def _lag(self, since: Callable[[int], int | None], sender: Sender) -> float:
-        oldest = since(sender.confirmed)
+    def _lag(self, since: Callable[[int], int | None], facts: PeerFacts) -> float:
+        oldest = since(facts.confirmed)
         return 0.0 if oldest is None else max(0.0, (self._database.now() - oldest) / 1e6)
 
 
@@ -190,24 +169,16 @@ def verdict_of(judged: Equality) -> dict[str, Any]:
     return present(judged._asdict() | {"compared_at": None, "comparedAt": at and iso(at)})
 
 
-def _compared(tasks: PeerTasks, comparison: Comparison, waiting: int) -> NodeCompared:
-    last, sender = comparison.last, tasks.sender
-    is_up = not sender.failures
-    backlog = waiting + len(sender.undelivered)
+def _compared(
+    agent_id: str, facts: PeerFacts | None, waiting: Callable[[int], int]
+) -> NodeCompared:
+    if facts is None or not facts.is_mesh:
+        return NodeCompared(agent_id, is_up=False)
+    is_up, last, backlog = not facts.failures, facts.compared, _backlog(waiting, facts)
     if last is None:
-        return NodeCompared(sender.agent_id, is_up, backlog=backlog)
-    return NodeCompared(
-        sender.agent_id, is_up, last.at, last.is_equal, last.differing, backlog=backlog
-    )
+        return NodeCompared(agent_id, is_up, backlog=backlog)
+    return NodeCompared(agent_id, is_up, last.at, last.is_equal, last.differing, backlog=backlog)
 
 
-def _is_equal(comparison: Comparison | None) -> bool | None:
-    return None if comparison is None or comparison.last is None else comparison.last.is_equal
-
-
-def _health(sender: Sender) -> str:
-    return "down" if sender.failures else "up" if sender.last_contact else "unknown"
-
-
-def _backlog(waiting: Callable[[int], int], sender: Sender) -> int:
-    return waiting(sender.cursor) + len(sender.undelivered)
+def _backlog(waiting: Callable[[int], int], facts: PeerFacts) -> int:
+    return waiting(facts.cursor) + facts.undelivered

@@ -43,6 +43,10 @@ class SharedParts:
     fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while much is fetched from one peer."""
 
+    def settle_anew(self) -> None:
+        """Compare clocks before anything is sent: another replica has sent until now."""
+        self.settling = ClockSettling(self.database, self.node)
+
 
 class PeerTasks:
     """Everything that runs for one peer: `mesh_channel`, `comparison` and `mail` only for a mesh

@@ -32,6 +32,10 @@ class Shared(Protocol):
     replica: str
     """This process, among the replicas."""
 
+    @property
+    def migration(self) -> str:
+        """The newest migration that this release knows."""
+
     def now(self) -> int:
         """The time of the database server: microseconds since 1970."""
 

@@ -8,6 +8,7 @@ from peers.errors import CallError
 from peers.versions import version_problem
 from server.domain.endpoints import check_address, check_endpoint
 from server.domain.errors import InvalidInput, Refusal
+from server.util.duty import check_duty
 
 CARD_SECONDS = 3.0
 CARD_MAX = 1024 * 1024
@@ -21,12 +22,13 @@ def make_client(
     answer_max: int = ANSWER_MAX,
 ) -> HttpClient:
     """A client that connects to loopback and private networks only when allowed, and never to an
-    address that `domain.endpoints` refuses. `seconds` and `answer_max` as in `Client`."""
+    address that `domain.endpoints` refuses; nor in the name of a duty that has lapsed, where it
+    raises Unavailable. `seconds` and `answer_max` as in `Client`."""
     address = partial(
         check_address, loopback_allowed=loopback_allowed, private_allowed=private_allowed
     )
     return HttpClient(
-        partial(_problem, partial(check_endpoint, loopback_allowed=loopback_allowed)),
+        partial(_may_call, partial(check_endpoint, loopback_allowed=loopback_allowed)),
         partial(_problem, address),
         seconds=seconds,
         answer_max=answer_max,
@@ -52,6 +54,11 @@ class CardCheck:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _may_call(check: Callable[[str], object], url: str) -> str | None:
+    check_duty()
+    return _problem(check, url)
 
 
 def _problem(check: Callable[[str], object], value: str) -> str | None:

@@ -77,6 +77,9 @@ class HandoffWorker(Service):
         )
 
     async def start(self) -> None:
+        # Another replica may have written on since an earlier start.
+        self._files.clear()
+        self._journalled = 0
         # Verification runs without artifact roots too: a run with other settings may have left
         # work.
         duties: dict[str, Duty] = {"escalate": self._escalate, "verify": self._verify}
@@ -87,8 +90,7 @@ class HandoffWorker(Service):
         for name, duty in duties.items():
             self.run(name, partial(self._at_commits, duty))
 
-    async def stop(self) -> None:
-        await super().stop()
+    async def close(self) -> None:
         if self._gateway is not None:
             await self._gateway.close()
 

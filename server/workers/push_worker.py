@@ -22,6 +22,7 @@ from server.node import Node
 from server.store import pushes
 from server.store.database import Database
 from server.store.pushes import PushTarget
+from server.util.duty import check_duty
 from server.util.loops import Loops, Turns, cancel, grouped
 from server.util.service import Service
 from server.util.wait_first import first
@@ -72,6 +73,8 @@ class PushWorker(Service):
         """Cancels pushes in flight: they are due again after the next start."""
         await super().stop()
         await cancel(list(self._in_flight.values()))
+
+    async def close(self) -> None:
         for transport in self._transports.values():
             await transport.close()
 
@@ -132,6 +135,7 @@ class PushWorker(Service):
             )
             if parcel is None:
                 return
+            check_duty()
             error = await transport.push(parcel)
             chance = random.random()  # noqa: S311 - spreads load, guards nothing
             settled = await self._session.write(

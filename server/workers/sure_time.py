@@ -2,11 +2,14 @@
 
 A start continues from the time on disk, so a clock that jumped years ahead while the node was
 stopped expires nothing. An operator's command may confirm a clock, or restamp what a wrong clock
-stamped: both write to the file, and this service continues from what they wrote.
+stamped: both write to the file, and this service continues from what they wrote. Of several
+replicas one writes down the time, and the others continue from that.
 """
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -27,13 +30,21 @@ log = structlog.get_logger()
 
 class SureTime(Service):
     """Must start before anything that expires. `last_stamp` is the stamp of the last change here, 0
-    without one: the file of an older release has no sure time, and starts from this stamp."""
+    without one: the file of an older release has no sure time, and starts from this stamp. `saves`
+    says whether it is for this process to write the time down."""
 
-    def __init__(self, database: Database, loops: Loops, last_stamp: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        loops: Loops,
+        last_stamp: int,
+        saves: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__(loops)
         self._database = database
         self._clock = database.clock
         self._last_stamp = last_stamp
+        self._saves = saves
         self._saved: Sure | None = None
         self._repaired = 0
         self._doubtful = False
@@ -53,6 +64,15 @@ class SureTime(Service):
         with suppress(Unavailable):
             await self._save(self._clock.certainty())
 
+    def tell(self) -> dict[str, int]:
+        """For the other replicas: the largest stamp that is stored, as far as this one knows."""
+        return {"newest": self._database.stamps.newest, "repaired": self._repaired}
+
+    def hear(self, report: Mapping[str, Any]) -> None:
+        """Take what another replica tells, unless an operator has restamped since."""
+        if report["repaired"] == self._repaired:
+            self._database.stamps.stored(report["newest"])
+
     async def _look(self) -> None:
         await self._look_at_time()
         repaired = await self._database.read(unreceived_changes.last_correction)
@@ -68,7 +88,8 @@ class SureTime(Service):
     async def _look_at_time(self) -> None:
         kept = await self._database.read(stamps.kept)
         if kept is not None and kept != self._saved:
-            log.info("clock_confirmed", by="an operator")
+            if self._saves():
+                log.info("clock_confirmed", by="an operator")
             self._saved = kept
             self._clock.trust(kept)
         sure = self._clock.certainty()
@@ -83,6 +104,8 @@ class SureTime(Service):
         self._doubtful = doubtful
 
     async def _save(self, sure: Sure) -> None:
+        if not self._saves():
+            return
         await self._database.write(lambda to: stamps.keep(to.connection, sure))
         self._saved = sure
 

@@ -15,6 +15,7 @@ FLOORS = (
     "server.store",
     "server.auth",
     "server.node",
+    "server.cluster",
     "server.methods.base",
     "server.methods.openrpc",
     "server.methods.rpc",

@@ -123,15 +123,15 @@ class Honest:
         self.node = Node(self.agent, self.name, True, True, key_of(self.name), url_of(self.name))
         settings = Settings(db=self.db, agent_id=self.agent, repo=self.name)
         self.mesh = Supervisor(settings, self.database, self.node, Still())
-        self.mesh._shared.client = self.mesh.deferred._client = Wire(self.name, self._route)
+        wire = Wire(self.name, self._route)
+        self.mesh._shared.client = self.mesh.exchange.deferred._client = wire
         self.mesh._shared.settling.settled.set()
         self.dispatcher = make_dispatcher(
             settings, self.database, self.node, Metrics(), asyncio.Event(), self.mesh
         )
 
     async def _link(self) -> None:
-        for peer in await self.database.read(peers.every):
-            await self.mesh._add(peer)
+        await self.mesh.links.match(exchanges=False)
 
     # --- what comes in ------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Honest:
         """Tell a member what has changed here, as far as the network lets it."""
         peer = await self.database.read(partial(peers.find, agent_id=agent_of(other)))
         assert peer is not None
-        tasks = self.mesh._peers[peer.agent_id]
+        tasks = self.mesh.links.tasks[peer.agent_id]
         assert tasks.mesh_channel is not None
         for _ in range(PAGES):
             page = await tasks.load(self.cursors.get(other, 0))
@@ -175,7 +175,7 @@ class Honest:
     async def compare(self, other: str) -> bool:
         """Compare with a member, and fetch what differs; whether it came to an end."""
         agent = agent_of(other)
-        comparison = self.mesh._peers[agent].comparison
+        comparison = self.mesh.links.tasks[agent].comparison
         assert comparison is not None
         try:
             return await comparison.round(partial(self.mesh._shared.settling.heard_time, agent))
@@ -184,12 +184,12 @@ class Honest:
 
     async def take_due(self) -> None:
         """Take in what was deferred and is due."""
-        async for failed in self.mesh.deferred.run():
+        async for failed in self.mesh.exchange.deferred.run():
             assert failed is None, failed
             return
 
     def judge(self) -> None:
-        self.database.clock.judge(self.mesh._peers)
+        self.database.clock.judge(self.mesh.links.tasks)
 
     async def count(self) -> str:
         """The digest of all that it holds."""

@@ -217,3 +217,28 @@ def test_it_goes_by_another_clock_at_once_when_told_to() -> None:
     machine.keeper.go_by(lambda: machine.time + SECOND)
     assert machine.wait(HOUR) == SECOND
     assert not machine.keeper.has_jumped
+
+
+def test_the_verdict_of_another_process_of_the_node_is_kept_until_it_has_its_own() -> None:
+    """A replica that begins to compare clocks must not forget for a moment what the last one
+    found."""
+    first, next_one = Machine(ahead=HOUR), Machine(ahead=HOUR)
+    for peer in "abc":
+        first.hear(peer, 0)
+    assert first.wait(0) == 0
+    next_one.keeper.adopt(first.keeper.verdict)
+    assert next_one.wait(0) == 0
+    next_one.keeper.judge("abc")
+    assert next_one.wait(0) == 0
+    for peer in "abc":
+        next_one.hear(peer, 0)
+    assert next_one.wait(SETTLING) == 0
+
+
+def test_an_adopted_verdict_that_nothing_bears_out_ends() -> None:
+    machine = Machine()
+    machine.keeper.adopt(Machine().keeper.verdict._replace(correction=HOUR))
+    assert machine.wait(0) == HOUR
+    machine.time += SETTLING
+    machine.keeper.judge("abc")
+    assert machine.wait(0) == 0

@@ -14,7 +14,7 @@ PAUSES: dict[str, dict[str, float]] = {
     "peers.sender": {"LINGER_SECONDS": 0.01, "BUSY_SECONDS": 0.05},
     "server.mesh.anti_entropy": {"BEHIND_SECONDS": 0.05},
     "server.mesh.deferred_worker": {"LOOK_SECONDS": 0.2},
-    "server.mesh.supervisor": {"COUNT_SECONDS": 0.05, "OVERSEE_SECONDS": 0.2},
+    "server.mesh.exchange": {"COUNT_SECONDS": 0.05, "OVERSEE_SECONDS": 0.2},
     "server.mesh.peers_to_join": {"LOOK_SECONDS": 0.2},
     "server.workers.handoff_worker": {"POLL_SECONDS": 0.2},
     "server.workers.mail_sweeper": {"LOOK_SECONDS": 0.2},

@@ -12,7 +12,7 @@ FORGOTTEN = 60_000_000
 
 class Replica(NamedTuple):
     """A replica as it tells of itself. `migration` is the newest one that its release knows; times
-    are microseconds since 1970 of the database server; `told` is JSON."""
+    are microseconds since 1970 of the database server; `report` is JSON."""
 
     replica: str
     address: str
@@ -21,7 +21,7 @@ class Replica(NamedTuple):
     started_at: int
     seen_at: int
     status: str
-    told: str = "{}"
+    report: str = "{}"
 
     def is_away(self, now: int) -> bool:
         """Whether it was not heard of lately."""
@@ -36,7 +36,7 @@ class Announced(NamedTuple):
     version: str
     migration: str
     status: str
-    told: str = "{}"
+    report: str = "{}"
 
 
 def beat(db: Connection, own: Announced) -> tuple[list[Replica], int]:
@@ -59,10 +59,11 @@ def leave(db: Connection, replica: str) -> None:
 
 
 _BEAT = (
-    "INSERT INTO replicas (replica, address, version, migration, status, told, started_at, seen_at)"
+    "INSERT INTO replicas"
+    " (replica, address, version, migration, status, report, started_at, seen_at)"
     " VALUES (?, ?, ?, ?, ?, ?, clock_timestamp(), clock_timestamp())"
     " ON CONFLICT (replica) DO UPDATE SET address = excluded.address, version = excluded.version,"
-    " migration = excluded.migration, status = excluded.status, told = excluded.told,"
+    " migration = excluded.migration, status = excluded.status, report = excluded.report,"
     " seen_at = excluded.seen_at"
 )
 _FORGET = (
@@ -72,6 +73,6 @@ _FORGET = (
 _EVERY = """
 SELECT replica, address, version, migration,
     CAST(EXTRACT(EPOCH FROM started_at) * 1000000 AS BIGINT),
-    CAST(EXTRACT(EPOCH FROM seen_at) * 1000000 AS BIGINT), status, told
+    CAST(EXTRACT(EPOCH FROM seen_at) * 1000000 AS BIGINT), status, report
 FROM replicas ORDER BY started_at, replica
 """

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import TypeVar
 
 import psycopg
@@ -13,6 +14,7 @@ from server.store.connection import Connection
 from server.store.postgresql import duties
 from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.errors import NodeMoved, unavailable
+from server.store.postgresql.migrate import migrations
 from server.store.postgresql.server_clock import ServerClock
 from server.util.duty import HeldDuty
 
@@ -29,6 +31,10 @@ class PgShared:
         self._connect = connect
         self._connection: PgConnection | None = None
         self._thread = ThreadPoolExecutor(1, "cacp-aside")
+
+    @cached_property
+    def migration(self) -> str:
+        return migrations()[-1].name
 
     def now(self) -> int:
         return self.clock.now()

@@ -128,8 +128,8 @@ def test_who_moves_forgets_nothing_that_was_not_taken(tmp_path: Path) -> None:
         node = Methods(agent_of("alpha"), "alpha", True, True, SigningKey(b"k" * 32))
         mesh = Supervisor(settings, database, node, Loops())
         await register("http://127.0.0.1:1")
-        await mesh._match_peers()
-        before, keep = mesh._peers[beta], mesh._progress.keep
+        await mesh.links.begin()
+        before, keep = mesh.links.tasks[beta], mesh.links._progress.keep
         running = list(before.running)
 
         async def keep_while_it_goes_on(senders: Mapping[str, Sender]) -> None:
@@ -140,13 +140,14 @@ def test_who_moves_forgets_nothing_that_was_not_taken(tmp_path: Path) -> None:
                     {refused: UndeliveredEntity(9, "no")},
                 )
 
-        mesh._progress.keep = keep_while_it_goes_on  # type: ignore[method-assign]
+        mesh.links._progress.keep = keep_while_it_goes_on  # type: ignore[method-assign]
         await register("http://127.0.0.1:2")
-        await mesh._match_peers()
-        after = mesh._peers[beta]
+        await mesh.links.match(exchanges=True)
+        after = mesh.links.tasks[beta]
         assert after is not before
         assert after.sender.cursor < 9 or refused in after.sender.undelivered
         await mesh.stop()
+        await mesh.close()
         await database.close()
 
     asyncio.run(run())

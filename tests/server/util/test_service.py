@@ -33,6 +33,9 @@ class Noted(Service):
         await super().stop()
         self._note("stop")
 
+    async def close(self) -> None:
+        self._note("close")
+
     def _note(self, step: str) -> None:
         self.notes.append(f"{step} {self.name}")
         if step == self.fails:
@@ -43,7 +46,7 @@ async def test_services_stop_in_the_reverse_of_their_order() -> None:
     notes: list[str] = []
     async with running([Noted("a", notes), Noted("b", notes)]):
         assert notes == ["start a", "start b"]
-    assert notes[2:] == ["stop b", "stop a"]
+    assert notes[2:] == ["stop b", "close b", "stop a", "close a"]
 
 
 async def test_a_start_that_fails_stops_what_has_started() -> None:
@@ -51,7 +54,7 @@ async def test_a_start_that_fails_stops_what_has_started() -> None:
     with pytest.raises(RuntimeError, match="b"):
         async with running([Noted("a", notes), Noted("b", notes, "start"), Noted("c", notes)]):
             pass
-    assert notes == ["start a", "start b", "stop a"]
+    assert notes == ["start a", "start b", "close b", "stop a", "close a"]
 
 
 async def test_a_stop_that_fails_keeps_no_other_from_stopping() -> None:
@@ -59,7 +62,7 @@ async def test_a_stop_that_fails_keeps_no_other_from_stopping() -> None:
     with pytest.raises(RuntimeError, match="b"):
         async with running([Noted("a", notes), Noted("b", notes, "stop")]):
             pass
-    assert notes[2:] == ["stop b", "stop a"]
+    assert notes[2:] == ["stop b", "close b", "stop a", "close a"]
 
 
 async def test_the_loops_of_a_service_run_until_it_stops() -> None:

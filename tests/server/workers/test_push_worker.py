@@ -78,6 +78,7 @@ async def run(
             await play(session, push_worker)
     finally:
         await push_worker.stop()
+        await push_worker.close()
         await database.close()
 
 

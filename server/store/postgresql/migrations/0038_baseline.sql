@@ -29,10 +29,10 @@ CREATE UNLOGGED TABLE replicas (
     started_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     seen_at    TIMESTAMPTZ NOT NULL,
     status     TEXT COLLATE "C" NOT NULL,
-    told       TEXT COLLATE "C" NOT NULL DEFAULT '{}'
+    report       TEXT COLLATE "C" NOT NULL DEFAULT '{}'
 );
 COMMENT ON COLUMN replicas.migration IS 'The newest migration that its release knows';
-COMMENT ON TABLE replicas IS 'The replicas that run, each renewed by itself every second; told has what the others need to know of it, as JSON';
+COMMENT ON TABLE replicas IS 'The replicas that run, each renewed by itself every second; report has what the others need to know of it, as JSON';
 
 CREATE UNLOGGED TABLE request_rates (
     caller  TEXT COLLATE "C" PRIMARY KEY,

@@ -8,8 +8,8 @@ from server.store.postgresql.migrate import prepare
 from server.store.postgresql.replicas import AWAY, Announced
 
 
-def own(name: str, told: str = "{}") -> Announced:
-    return Announced(name, f"127.0.0.1:{name}", "2.0", "baseline", "healthy", told)
+def own(name: str, report: str = "{}") -> Announced:
+    return Announced(name, f"127.0.0.1:{name}", "2.0", "baseline", "healthy", report)
 
 
 def test_replicas_see_each_other_and_a_stopped_one_is_gone(url: str) -> None:
@@ -18,7 +18,7 @@ def test_replicas_see_each_other_and_a_stopped_one_is_gone(url: str) -> None:
         replicas.beat(db, own("1"))
         known, now = replicas.beat(db, own("2", '{"calls":{}}'))
         assert [each.replica for each in known] == ["1", "2"]
-        assert known[1].told == '{"calls":{}}'
+        assert known[1].report == '{"calls":{}}'
         assert known[1].address == "127.0.0.1:2"
         assert not any(each.is_away(now) for each in known)
         assert known[0].is_away(known[0].seen_at + AWAY + 1)

@@ -1,0 +1,1 @@
+"""What makes several replicas on one database one node (docs/packages/replicas.md)."""
