@@ -1,15 +1,43 @@
 """The named queries of `queries/*.sql`, loaded once."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import aiosql
+from aiosql.adapters.sqlite3 import SQLite3Adapter
+
+from server.store.connection import Connection, Cursor
 
 Row = tuple[Any, ...]
 
-SQL: Any = aiosql.from_path(Path(__file__).parent / "queries", "sqlite3")
-"""Each query as a function of a connection and named parameters."""
+
+class ChangedRows:
+    """How many rows a statement changed. On PostgreSQL only who wants to know it waits for it."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def __int__(self) -> int:
+        return self._cursor.rowcount
+
+    def __bool__(self) -> bool:
+        return self._cursor.rowcount > 0
+
+
+class _Adapter(SQLite3Adapter):
+    def insert_update_delete(  # type: ignore[override]
+        self, conn: Connection, query_name: str, sql: str, parameters: Any
+    ) -> ChangedRows:
+        return ChangedRows(conn.execute(sql, parameters))
+
+
+SQL: Any = aiosql.from_path(Path(__file__).parent / "queries", _Adapter)
+"""Each query as a function of a connection and named parameters. What changes rows returns
+`ChangedRows`."""
 
 _NAMED = re.compile(r"(?<!:):([a-z]\w*)")
 
@@ -30,8 +58,14 @@ def plain(query: Any) -> str:
 def _of_postgresql() -> dict[str, str]:
     """Each statement that differs on PostgreSQL, by the text for SQLite."""
     suffix = "_postgresql"
-    names = [name for name in SQL.available_queries if name.endswith(suffix)]
-    return {getattr(SQL, name.removesuffix(suffix)).sql: getattr(SQL, name).sql for name in names}
+    texts: dict[str, str] = {}
+    for name in SQL.available_queries:
+        if name.endswith(suffix):
+            ours, other = getattr(SQL, name.removesuffix(suffix)), getattr(SQL, name)
+            texts[ours.sql] = other.sql
+            with suppress(ValueError):
+                texts[plain(ours)] = plain(other)
+    return texts
 
 
 POSTGRESQL = _of_postgresql()

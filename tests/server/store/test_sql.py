@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from server.store import sql
-from server.store.sql import SQL, plain
+from server.store.connection import Connection
+from server.store.sql import POSTGRESQL, SQL, plain
 
 NAMES = sorted(SQL.available_queries)
 POSTGRESQL_ONLY = {"add_search_words", "remove_search_words", "search_words_counts"}
@@ -41,6 +42,28 @@ def test_no_name_stands_twice() -> None:
     texts = [file.read_text() for file in sorted(folder.glob("*.sql"))]
     found = [name for text in texts for name in re.findall(r"^-- name: (\w+)", text, re.MULTILINE)]
     assert [name for name in set(found) if found.count(name) > 1] == []
+
+
+def test_who_wants_to_know_is_told_how_many_rows_were_changed(db: Connection) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    SQL.put_meta(db, name="a", value="1")
+    SQL.put_meta(db, name="b", value="1")
+    none = SQL.end_alarm(db, reason="r", about="a")
+    for before in (1, 2):
+        db.execute("INSERT INTO idempotency VALUES (?, 'h', 'r', 1)", (f"s{before}",))
+    both = SQL.forget_answers(db, before=2)
+    again = SQL.forget_answers(db, before=2)
+    db.execute("COMMIT")
+    assert [(int(rows), bool(rows)) for rows in (none, both, again)] == [
+        (0, False),
+        (2, True),
+        (0, False),
+    ]
+
+
+def test_what_differs_on_postgresql_is_found_by_either_text() -> None:
+    assert "json_agg" in POSTGRESQL[SQL.all_keys.sql]
+    assert POSTGRESQL[plain(SQL.newest_equivocation)] == plain(SQL.newest_equivocation_postgresql)
 
 
 def test_a_plain_query_takes_its_parameters_in_the_order_of_its_text() -> None:
