@@ -13,12 +13,13 @@ import pytest
 
 from server.domain.clocks import Deferred
 from server.domain.errors import Conflict, Unavailable
+from server.domain.location import Location
 from server.store import changes, database
 from server.store.connection import Connection
 from server.store.database import Database
 from server.store.group_commit import GROUP_SECONDS, Transaction, WriteFunction
+from server.store.opening import Durability, connect
 from server.store.sqlite import connection, storage
-from server.store.sqlite.connection import Durability, connect
 from server.store.sqlite.migrate import prepare
 from tests.faults import shim
 from tests.faults.shim import Call, Fault
@@ -33,8 +34,8 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[Database]:
-    opened = Database(path)
+async def opened(location: Location) -> AsyncIterator[Database]:
+    opened = Database(location)
     await opened.open(last_stamp=0)
     try:
         yield opened
@@ -67,8 +68,8 @@ def log_bytes(db: Database) -> int:
     return int(db.storage.facts()["logBytes"])
 
 
-def names(path: Path) -> set[str]:
-    with closing(connect(path)) as db:
+def names(location: Location) -> set[str]:
+    with closing(connect(location)) as db:
         return {name for (name,) in db.execute("SELECT name FROM meta")}
 
 
@@ -86,12 +87,13 @@ async def gather(db: Database, *functions: WriteFunction[Any]) -> list[Any]:
 # --- durability ---------------------------------------------------------------------------------
 
 
-async def test_a_write_is_on_disk_when_it_returns(path: Path) -> None:
-    async with opened(path) as db:
+async def test_a_write_is_on_disk_when_it_returns(location: Location) -> None:
+    async with opened(location) as db:
         assert await db.write(put("a")) == "a"
-        assert "a" in names(path)
+        assert "a" in names(location)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("durability", "pragma"), [("FULL", 2), ("NORMAL", 1)])
 async def test_durability_is_full_unless_set_otherwise(
     path: Path, durability: Durability, pragma: int
@@ -109,54 +111,54 @@ async def test_durability_is_full_unless_set_otherwise(
 # --- group commit -------------------------------------------------------------------------------
 
 
-async def test_writes_that_come_at_once_share_a_commit(path: Path) -> None:
-    async with opened(path) as db:
+async def test_writes_that_come_at_once_share_a_commit(location: Location) -> None:
+    async with opened(location) as db:
         await gather(db, *(put(f"n{number}") for number in range(100)))
         assert (db.writes, db.commits) == (100, 1)
 
 
-async def test_a_write_that_changes_nothing_is_not_counted(path: Path) -> None:
-    async with opened(path) as db:
+async def test_a_write_that_changes_nothing_is_not_counted(location: Location) -> None:
+    async with opened(location) as db:
         assert await db.write(lambda transaction: transaction.stamp) > 0
         assert (db.writes, db.commits) == (0, 1)
 
 
-async def test_a_refused_member_leaves_the_others(path: Path) -> None:
-    async with opened(path) as db:
+async def test_a_refused_member_leaves_the_others(location: Location) -> None:
+    async with opened(location) as db:
         assert await gather(db, put("a"), refuse, put("b")) == ["a", Conflict, "b"]
         assert db.commits == 1
-        assert names(path) >= {"a", "b"}
+        assert names(location) >= {"a", "b"}
 
 
 async def test_a_member_that_fails_after_it_wrote_leaves_nothing_and_the_others_all(
-    path: Path,
+    location: Location,
 ) -> None:
-    async with opened(path) as db:
+    async with opened(location) as db:
         assert await gather(db, put("a"), put_and_refuse, put("b")) == ["a", Conflict, "b"]
-        assert names(path) >= {"a", "b"}
-        assert "half" not in names(path)
+        assert names(location) >= {"a", "b"}
+        assert "half" not in names(location)
 
 
-async def test_a_member_that_the_database_refuses_leaves_the_others(path: Path) -> None:
-    async with opened(path) as db:
+async def test_a_member_that_the_database_refuses_leaves_the_others(location: Location) -> None:
+    async with opened(location) as db:
         assert await gather(db, put("a"), break_, put("b")) == ["a", Unavailable, "b"]
-        assert names(path) >= {"a", "b"}
+        assert names(location) >= {"a", "b"}
 
 
-async def test_a_member_sees_what_those_before_it_wrote(path: Path) -> None:
+async def test_a_member_sees_what_those_before_it_wrote(location: Location) -> None:
     def add(transaction: Transaction) -> int:
         row = transaction.connection.execute("SELECT count(*) FROM meta").fetchone()
         changes.put_meta(transaction.connection, f"n{row[0]}", "")
         return int(row[0])
 
-    async with opened(path) as db:
+    async with opened(location) as db:
         counts = await gather(db, *(add for _ in range(20)))
         assert counts == list(range(counts[0], counts[0] + 20))
 
 
-async def test_stamps_rise_and_are_after_the_last_known(path: Path) -> None:
+async def test_stamps_rise_and_are_after_the_last_known(location: Location) -> None:
     """Design §7: stamps are never behind what the node has seen."""
-    db = Database(path)
+    db = Database(location)
     last = db.now() + 60_000_000
     await db.open(last)
     stamps = await gather(db, *(lambda transaction: transaction.stamp for _ in range(50)))
@@ -165,9 +167,11 @@ async def test_stamps_rise_and_are_after_the_last_known(path: Path) -> None:
 
 
 @pytest.mark.parametrize("ahead", [3_600_000_000, 400 * 86_400_000_000])
-async def test_stamps_come_back_to_the_time_after_a_clock_was_wrong(path: Path, ahead: int) -> None:
+async def test_stamps_come_back_to_the_time_after_a_clock_was_wrong(
+    location: Location, ahead: int
+) -> None:
     """It is no trouble either: none of it is the stamp of anything."""
-    db = Database(path)
+    db = Database(location)
     begun = db.now()
     await db.open(begun + ahead)
     stamps = await gather(db, *(lambda transaction: transaction.stamp for _ in range(50)))
@@ -190,8 +194,8 @@ def store(stamp: int) -> WriteFunction[None]:
     return write
 
 
-async def test_a_caller_that_gave_up_does_not_stop_its_group(path: Path) -> None:
-    async with opened(path) as db:
+async def test_a_caller_that_gave_up_does_not_stop_its_group(location: Location) -> None:
+    async with opened(location) as db:
         gone = asyncio.ensure_future(db.write(put("gone")))
         stays = asyncio.ensure_future(db.write(put("stays")))
         await asyncio.sleep(0)
@@ -200,51 +204,52 @@ async def test_a_caller_that_gave_up_does_not_stop_its_group(path: Path) -> None
 
 
 async def test_too_many_waiting_writes_are_refused_at_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "WAITING_MAX", 3)
-    async with opened(path) as db:
+    async with opened(location) as db:
         outcomes = await gather(db, *(put(f"n{number}") for number in range(5)))
         assert outcomes == ["n0", "n1", "n2", Unavailable, Unavailable]
 
 
-async def test_a_long_queue_goes_in_several_groups(path: Path) -> None:
-    async with opened(path) as db:
+async def test_a_long_queue_goes_in_several_groups(location: Location) -> None:
+    async with opened(location) as db:
         outcomes = await gather(db, *(put(f"n{number}") for number in range(600)))
         assert outcomes == [f"n{number}" for number in range(600)]
         assert db.commits >= 3
 
 
-async def test_a_slow_group_lets_the_rest_wait_for_the_next(path: Path) -> None:
+async def test_a_slow_group_lets_the_rest_wait_for_the_next(location: Location) -> None:
     pause = threading.Event()
 
     def slow(transaction: Transaction) -> None:
         pause.wait(GROUP_SECONDS * 2)
 
-    async with opened(path) as db:
+    async with opened(location) as db:
         await gather(db, slow, put("a"), put("b"))
         assert db.commits == 2
-        assert names(path) >= {"a", "b"}
+        assert names(location) >= {"a", "b"}
 
 
 # --- trouble ------------------------------------------------------------------------------------
 
 
 async def test_what_nobody_expected_fails_its_group_and_the_next_is_served(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def confused(last: int, now: int, limit: int) -> int:
         raise RuntimeError("what time is it?")
 
-    async with opened(path) as db:
+    async with opened(location) as db:
         with monkeypatch.context() as patched:
             patched.setattr("server.store.stamps.tick", confused)
             assert await gather(db, put("a"), put("b")) == [Unavailable, Unavailable]
             assert db.trouble == "storage_failed"
         assert await asyncio.wait_for(db.write(put("c")), PATIENCE) == "c"
-    assert "a" not in names(path)
+    assert "a" not in names(location)
 
 
+@pytest.mark.sqlite
 async def test_a_folder_that_was_replaced_does_not_end_the_writer(tmp_path: Path) -> None:
     path = tmp_path / "data" / "node.db"
     prepare(path)
@@ -261,14 +266,14 @@ async def test_a_folder_that_was_replaced_does_not_end_the_writer(tmp_path: Path
         assert await asyncio.wait_for(db.write(put("b")), PATIENCE) == "b"
 
 
-async def test_nobody_waits_for_a_writer_that_has_ended(path: Path) -> None:
+async def test_nobody_waits_for_a_writer_that_has_ended(location: Location) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(transaction: Transaction) -> None:
         begun.set()
         go_on.wait(PATIENCE)
 
-    async with opened(path) as db:
+    async with opened(location) as db:
         waiting = asyncio.ensure_future(gather(db, slow, put("a")))
         await asyncio.to_thread(begun.wait, PATIENCE)
         end_writer()
@@ -279,8 +284,8 @@ async def test_nobody_waits_for_a_writer_that_has_ended(path: Path) -> None:
         assert (refused.value.data["reason"], db.trouble) == ("writer_ended", "writer_ended")
 
 
-async def test_trouble_is_kept_whatever_is_written_afterwards(path: Path) -> None:
-    async with opened(path) as db:
+async def test_trouble_is_kept_whatever_is_written_afterwards(location: Location) -> None:
+    async with opened(location) as db:
         assert db.trouble is None
         await gather(db, break_)
         assert db.trouble == "storage_failed"
@@ -289,6 +294,7 @@ async def test_trouble_is_kept_whatever_is_written_afterwards(path: Path) -> Non
         assert db.trouble == "storage_failed"
 
 
+@pytest.mark.sqlite
 async def test_a_locked_database_says_so_and_recovers(path: Path) -> None:
     def wait_less(transaction: Transaction) -> None:
         transaction.connection.execute("PRAGMA busy_timeout=50")
@@ -305,6 +311,7 @@ async def test_a_locked_database_says_so_and_recovers(path: Path) -> None:
         assert await db.write(put("a")) == "a"
 
 
+@pytest.mark.sqlite
 async def test_a_full_disk_refuses_the_group_whole_and_recovers(path: Path) -> None:
     """Design §3: when the disk is full SQLite rolls back the whole transaction."""
 
@@ -330,7 +337,7 @@ async def test_a_full_disk_refuses_the_group_whole_and_recovers(path: Path) -> N
 # --- reading ------------------------------------------------------------------------------------
 
 
-async def test_a_wide_read_sees_one_snapshot(path: Path) -> None:
+async def test_a_wide_read_sees_one_snapshot(location: Location) -> None:
     between = threading.Event()
     written = threading.Event()
 
@@ -340,32 +347,32 @@ async def test_a_wide_read_sees_one_snapshot(path: Path) -> None:
         assert written.wait(PATIENCE)
         return first, connection.execute("SELECT count(*) FROM meta").fetchone()[0]
 
-    async with opened(path) as db:
+    async with opened(location) as db:
         reading = asyncio.ensure_future(db.read_wide(read_twice))
         await asyncio.to_thread(between.wait, PATIENCE)
         await db.write(put("a"))
         written.set()
         first, second = await reading
         assert first == second
-        assert "a" in names(path)
+        assert "a" in names(location)
 
 
-async def test_reads_fail_as_refusals(path: Path) -> None:
-    async with opened(path) as db:
+async def test_reads_fail_as_refusals(location: Location) -> None:
+    async with opened(location) as db:
         with pytest.raises(Unavailable):
             await db.read(lambda connection: connection.execute("SELECT nonsense"))
         with pytest.raises(Unavailable):
             await db.read_wide(lambda connection: connection.execute("SELECT nonsense"))
 
 
-async def test_more_wide_reads_than_readers_take_turns(path: Path) -> None:
-    async with opened(path) as db:
+async def test_more_wide_reads_than_readers_take_turns(location: Location) -> None:
+    async with opened(location) as db:
         found = await asyncio.gather(*(db.read_wide(changes.can_read) for _ in range(20)))
         assert found == [True] * 20
 
 
-async def test_who_follows_the_log_hears_of_each_commit(path: Path) -> None:
-    async with opened(path) as db:
+async def test_who_follows_the_log_hears_of_each_commit(location: Location) -> None:
+    async with opened(location) as db:
         heard = db.next_commit
         await db.write(put("a"))
         assert heard.is_set()
@@ -375,8 +382,8 @@ async def test_who_follows_the_log_hears_of_each_commit(path: Path) -> None:
 # --- the log and the end ------------------------------------------------------------------------
 
 
-async def test_a_write_that_changed_nothing_is_no_news(path: Path) -> None:
-    async with opened(path) as database:
+async def test_a_write_that_changed_nothing_is_no_news(location: Location) -> None:
+    async with opened(location) as database:
         heard = database.next_commit
         await database.write(lambda transaction: None)
         assert not heard.is_set()
@@ -384,6 +391,7 @@ async def test_a_write_that_changed_nothing_is_no_news(path: Path) -> None:
         assert heard.is_set()
 
 
+@pytest.mark.sqlite
 async def test_the_write_ahead_log_stays_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,17 +410,17 @@ async def test_the_write_ahead_log_stays_bounded(
         assert log_bytes(db) < 4 * 1024 * 1024
 
 
-async def test_close_finishes_what_waits(path: Path) -> None:
-    db = Database(path)
+async def test_close_finishes_what_waits(location: Location) -> None:
+    db = Database(location)
     await db.open(0)
     waiting = [asyncio.ensure_future(db.write(put(f"n{number}"))) for number in range(600)]
     await asyncio.sleep(0)
     await db.close()
     assert await asyncio.gather(*waiting) == [f"n{number}" for number in range(600)]
-    assert names(path) >= {f"n{number}" for number in range(600)}
+    assert names(location) >= {f"n{number}" for number in range(600)}
 
 
-async def test_close_waits_for_the_group_that_is_being_written(path: Path) -> None:
+async def test_close_waits_for_the_group_that_is_being_written(location: Location) -> None:
     begun = threading.Event()
     go_on = threading.Event()
 
@@ -421,7 +429,7 @@ async def test_close_waits_for_the_group_that_is_being_written(path: Path) -> No
         go_on.wait(PATIENCE)
         return "done"
 
-    db = Database(path)
+    db = Database(location)
     await db.open(0)
     write = asyncio.ensure_future(db.write(slow))
     await asyncio.to_thread(begun.wait, PATIENCE)
@@ -433,15 +441,22 @@ async def test_close_waits_for_the_group_that_is_being_written(path: Path) -> No
     assert await asyncio.wait_for(write, PATIENCE) == "done"
 
 
-async def test_after_close_a_write_is_refused_and_the_log_is_folded_in(path: Path) -> None:
-    async with opened(path) as db:
+async def test_after_close_a_write_is_refused(location: Location) -> None:
+    async with opened(location) as db:
         await db.write(put("a"))
     with pytest.raises(Unavailable) as refused:
         await db.write(put("b"))
     assert refused.value.data["reason"] == "stopping"
+
+
+@pytest.mark.sqlite
+async def test_after_close_the_log_is_folded_in(path: Path) -> None:
+    async with opened(path) as db:
+        await db.write(put("a"))
     assert log_bytes(db) == 0
 
 
+@pytest.mark.sqlite
 async def test_a_broken_page_is_not_forgotten_when_a_write_succeeds(path: Path) -> None:
     def broken(connection: Connection) -> None:
         error = sqlite3.DatabaseError("database disk image is malformed")
@@ -459,6 +474,7 @@ async def test_a_broken_page_is_not_forgotten_when_a_write_succeeds(path: Path) 
 # --- a disk that fails at the start -------------------------------------------------------------
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("kind", ["open", "read"])
 async def test_an_open_that_fails_is_a_refusal_and_leaves_nothing_open(
     path: Path, kind: str
