@@ -34,10 +34,10 @@ from server.domain.bans import TrustedBans
 from server.domain.endpoints import check_endpoint, is_loopback
 from server.domain.errors import Refusal
 from server.domain.location import Location, check_database_url, location_of
+from server.secret_files import with_secrets
 
 MEBIBYTE = 1024 * 1024
 TOKEN_MIN = 24
-TOKEN_FILE_MAX = 4096
 
 
 class Settings(BaseSettings):
@@ -59,6 +59,11 @@ class Settings(BaseSettings):
         SecretStr(""),
         description="A PostgreSQL database for any number of replicas in place of the file, such "
         "as postgresql://user@host/cacp; `db` then only names the operator's key file and the like",
+    )
+    database_password_file: Path | None = Field(
+        None,
+        description="File with the password for database_url, such as a secret of a container; a "
+        "password in the URL precedes it",
     )
     agent_id: str = Field(
         "", max_length=200, description="This node's agent id (AID); made from repo by default"
@@ -261,21 +266,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_token(cls, values: dict[str, Any]) -> dict[str, Any]:
-        file = values.get("mesh_token_file")
-        if not file:
-            return values
-        if values.get("mesh_token"):
-            raise ValueError("CACP_MESH_TOKEN and CACP_MESH_TOKEN_FILE are both given; drop one")
-        try:
-            with Path(file).open() as text:
-                token = text.read(TOKEN_FILE_MAX).strip()
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is not text"
-            raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} can't be read: {why}") from None
-        if not token:
-            raise ValueError(f"CACP_MESH_TOKEN_FILE: {file} is empty")
-        return values | {"mesh_token": token}
+    def _read_secrets(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return with_secrets(values)
 
     @field_validator("mesh_token")
     @classmethod

@@ -1,7 +1,7 @@
 """Where a node's database is: an SQLite file, or a database on a PostgreSQL server."""
 
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 _SCHEMES = ("postgresql", "postgres")
 _SECRET = {"password", "sslpassword", "passfile", "sslkey"}
@@ -33,6 +33,14 @@ Location = Path | DatabaseUrl
 def location_of(url: str, path: Path) -> Location:
     """The database at a URL, or the file when there is none."""
     return DatabaseUrl(url) if url else path
+
+
+def with_password(url: str, password: str) -> str:
+    """The URL with a password, unless it has one."""
+    parts = urlsplit(url)
+    if parts.password is not None or "password" in dict(parse_qsl(parts.query)):
+        return url
+    return f"{url}{'&' if parts.query else '?'}password={quote(password, safe='')}"
 
 
 def check_database_url(url: str) -> None:

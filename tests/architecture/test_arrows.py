@@ -9,6 +9,7 @@ FLOORS = (
     "schemas",
     "peers",
     "server.domain",
+    "server.secret_files",
     "server.settings",
     "server.setting_sources",
     "server.util",
