@@ -47,10 +47,10 @@ def lock_nothing() -> None:
     connection._LOCK = connection._LOCK.removesuffix(" FOR UPDATE")
     note = PgConnection.note
 
-    def late(self: PgConnection, stamp: int, replica: str) -> None:
+    def late(self: PgConnection, stamp: int, replica: str, number: int) -> None:
         self.settle()
         time.sleep(random.uniform(0, LATE_SECONDS))
-        note(self, stamp, replica)
+        note(self, stamp, replica, number)
 
     PgConnection.note = late  # type: ignore[method-assign]
 

@@ -183,7 +183,7 @@ class _Run:
     async def _balance(self, world: World) -> Balance:
         stored: list[str] = []
         first = self._cluster.replicas[0]
-        for name, (project, contract) in world.contracts.items():
+        for project, contract in world.contracts.values():
             result = await self._ask(
                 first.url,
                 "cacp/contract/get",

@@ -17,7 +17,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from server.store.postgresql.dialect import Statement, translate
-from server.store.postgresql.errors import NodeMoved, ServerSilent
+from server.store.postgresql.errors import NodeMoved, NotReplicated, ServerSilent
 from server.store.postgresql.text import from_stored, to_stored
 from server.store.sql import POSTGRESQL
 
@@ -31,6 +31,9 @@ STATEMENT_MS = 8_000
 LOCK_MS = 5_000
 IDLE_MS = 5_000
 """How long a writer may hold the lock without a statement, such as when its process is stopped."""
+WARNING = b"01000"
+"""What an administrator who cancels a commit's wait for a synchronous standby brings about: it took
+place on this server, and may be lost with it."""
 UNANSWERED_MAX = 512
 """Statements sent before their answers are collected: neither side waits with full buffers."""
 
@@ -163,8 +166,6 @@ class PgConnection:
     def __init__(self, url: str, *, seconds: float = ANSWER_SECONDS) -> None:
         self.row_factory: Any = None
         self.total_changes = 0
-        self.xid: str | None = None
-        """The id of the writing transaction, by which its outcome can be looked up."""
         self._conninfo = conninfo(url)
         self._seconds = seconds
         self.pooled = False
@@ -181,6 +182,8 @@ class PgConnection:
         self._unconfirmed: list[str] = []
         """Statements that the server may have refused to prepare."""
         self._sent: list[PgCursor | None] = []
+        self._warnings: set[bytes | None] = set()
+        """SQLSTATEs of what the server said besides its answers."""
         self._pg = pq.PGconn.connect(self._conninfo)
         if self._pg.status != pq.ConnStatus.OK:
             message = self._pg.get_error_message()
@@ -189,6 +192,7 @@ class PgConnection:
         # A pooler gives out numbers of its own, by which it knows what to cancel.
         [[pid]] = self._ask(b"SELECT pg_backend_pid()")
         self.pooled = int(pid) != self._pg.backend_pid
+        self._pg.notice_handler = self._noticed
         self._pg.nonblocking = 1
         self._pg.enter_pipeline_mode()
         self._poll = select.poll()
@@ -299,8 +303,7 @@ class PgConnection:
         row = self.execute(_LOCK).fetchone()
         if row is None:
             raise NodeMoved("there is nothing to lock")
-        stamp, self.xid = row
-        return int(stamp)
+        return int(row[0])
 
     def begin_reading(self) -> None:
         """Begin a transaction that reads one snapshot; it is sent with the first read."""
@@ -315,19 +318,25 @@ class PgConnection:
     def _known(self, text: str) -> _Prepared:
         return self._statements.get(text) or self._prepare(text)
 
-    def note(self, stamp: int, replica: str) -> None:
-        """Store the last stamp that was given out, and wake the other replicas at the commit."""
+    def note(self, stamp: int, replica: str, number: int) -> None:
+        """Store the last stamp that was given out, and that this is the replica's commit of this
+        number; wake the other replicas at the commit."""
         self._send(self._known(_NOTE), (stamp,), None)
+        self._send(self._known(_NUMBER), (replica, number), None)
         self._send(self._known(_NOTIFY), (replica,), None)
 
     def commit(self) -> None:
-        """Commit. When it raises and the connection is cut, the outcome is not known."""
+        """Commit. When it raises and the connection is cut, the outcome is not known; neither is it
+        when it raises NotReplicated."""
         cursor = PgCursor(self)
+        self._warnings.clear()
         self._send(self._known(_COMMIT), (), cursor)
         self.settle()
         self.in_transaction = False
         if cursor.tag != "COMMIT":
             raise psycopg.InternalError("the transaction had failed before its commit")
+        if WARNING in self._warnings:
+            raise NotReplicated("the wait for the standby was canceled")
 
     def roll_back(self) -> None:
         """End a transaction, if there is one. The server ends that of a cut connection."""
@@ -393,6 +402,9 @@ class PgConnection:
         if self._pg.status != pq.ConnStatus.OK:
             raise psycopg.OperationalError(self._pg.get_error_message())
 
+    def _noticed(self, notice: Any) -> None:
+        self._warnings.add(notice.error_field(pq.DiagnosticField.SQLSTATE))
+
     def _await(self, until: float) -> None:
         """Wait until an answer is there. Raises ServerSilent."""
         pg = self._pg
@@ -426,8 +438,12 @@ _SESSION_LIMITS = (
     " set_config('idle_in_transaction_session_timeout', ?, false)"
 )
 _TRANSACTION_LIMITS = _SESSION_LIMITS.replace("false", "true")
-_LOCK = "SELECT stamp, CAST(pg_current_xact_id() AS TEXT) FROM cluster WHERE id = 1 FOR UPDATE"
+_LOCK = "SELECT stamp FROM cluster WHERE id = 1 FOR UPDATE"
 _NOTE = "UPDATE cluster SET stamp = ? WHERE id = 1"
+_NUMBER = (
+    "INSERT INTO commits (replica, number, at) VALUES (?, ?, now()) ON CONFLICT (replica)"
+    " DO UPDATE SET number = excluded.number, at = excluded.at"
+)
 _NOTIFY = "SELECT pg_notify('cacp', ?)"
 
 _STEPS: dict[str, Callable[[PgConnection], Any]] = {

@@ -17,6 +17,10 @@ class NodeMoved(psycopg.OperationalError):
     sqlstate = "MOVED"
 
 
+class NotReplicated(psycopg.OperationalError):
+    """A commit took place on this server only, though it was to be on a standby as well."""
+
+
 WORDS = {
     "storage_full": "The database server's disk is full",
     "storage_read_only": "The database server takes no writes: it is read-only or a standby",

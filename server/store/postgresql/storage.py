@@ -17,7 +17,7 @@ from server.domain.errors import OutcomeUnknown, Unavailable
 from server.store.connection import Connection, ReadFunction
 from server.store.metered import Count, metered
 from server.store.postgresql.connection import PgConnection
-from server.store.postgresql.errors import unavailable
+from server.store.postgresql.errors import NotReplicated, unavailable
 from server.store.postgresql.news import NewsFeed
 from server.store.postgresql.shared import PgShared
 from server.util.loops import Loops, cancel
@@ -45,6 +45,8 @@ class PgStorage:
         """This process, among the replicas."""
         self.shared = PgShared(self.replica, self._connect_aside)
         self._changes_before = 0
+        self._number = 0
+        """Of the last transaction that was to be committed."""
 
     def unavailable(self, error: Exception) -> Unavailable:
         return unavailable(error)
@@ -57,6 +59,7 @@ class PgStorage:
         try:
             self._writer = await self._loop.run_in_executor(self._writing, self._connect)
             await self._loop.run_in_executor(self._writing, self.shared.look, self._writer)
+            await self._loop.run_in_executor(self._writing, self._writer.execute, _FORGET)
         except psycopg.Error:
             self._writing.shutdown(wait=False)
             self._reading.shutdown(wait=False)
@@ -142,38 +145,36 @@ class PgStorage:
         if pg.total_changes == self._changes_before:
             pg.roll_back()
             return
-        pg.note(stamp, self.replica)
+        self._number += 1
+        pg.note(stamp, self.replica, self._number)
         try:
             pg.commit()
+        except NotReplicated:
+            raise _unknown() from None
         except psycopg.Error:
             if not pg.is_cut:
                 raise
-            outcome = self._outcome_of(pg.xid)
+            outcome = self._outcome()
             log.warning("commit_unanswered", outcome=outcome)
             if outcome == "aborted":
                 raise
             if outcome != "committed":
-                raise OutcomeUnknown(
-                    "The database server was lost while it committed: whether the call took place "
-                    "is not known. Read what it would have changed, or send it again with the same "
-                    "idempotency key"
-                ) from None
+                raise _unknown() from None
 
-    def _outcome_of(self, xid: str | None) -> str:
-        """Whether the transaction was `committed` or `aborted`, else `unknown`."""
+    def _outcome(self) -> str:
+        """Whether the last transaction was `committed` or `aborted`, else `unknown`. The server may
+        be another one by now, with what was replicated to it."""
         until = time.monotonic() + LOOKUP_SECONDS
         while time.monotonic() < until:
-            with suppress(psycopg.OperationalError):
+            with suppress(psycopg.Error):
                 connection = self._connect()
                 try:
-                    [status] = connection.execute(_OUTCOME, (xid,)).fetchone()
-                except psycopg.DataError:
-                    # The server never heard of it: it is another one, without the transaction.
-                    return "unknown"
+                    # It has the lock for as long as it may still commit.
+                    connection.begin_writing()
+                    row = connection.execute(_NUMBER, (self.replica,)).fetchone()
                 finally:
                     connection.close()
-                if status in ("committed", "aborted"):
-                    return str(status)
+                return "committed" if row is not None and row[0] == self._number else "aborted"
             time.sleep(LOOKUP_PAUSE)
         return "unknown"
 
@@ -204,7 +205,15 @@ class PgStorage:
         }
 
 
-_OUTCOME = "SELECT pg_xact_status(CAST(CAST(? AS TEXT) AS XID8))"
+_NUMBER = "SELECT number FROM commits WHERE replica = ?"
+_FORGET = "DELETE FROM commits WHERE at < now() - interval '1 day'"
+
+
+def _unknown() -> OutcomeUnknown:
+    return OutcomeUnknown(
+        "The database server was lost while it committed: whether the call took place is not "
+        "known. Read what it would have changed, or send it again with the same idempotency key"
+    )
 
 
 def _snapshot(function: ReadFunction[T], count: Count | None, connection: Connection) -> T:

@@ -9,6 +9,13 @@ CREATE TABLE cluster (
 COMMENT ON TABLE cluster IS 'One row, locked by each transaction that writes; it holds the last stamp of all replicas';
 INSERT INTO cluster VALUES (1, 0);
 
+CREATE TABLE commits (
+    replica TEXT COLLATE "C" PRIMARY KEY,
+    number  BIGINT NOT NULL,
+    at      TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE commits IS 'The number of the last transaction that each replica has committed, by which it learns what became of one whose answer was lost';
+
 -- The time when a statement runs, rather than when its transaction began: microseconds since 1970.
 CREATE FUNCTION server_time() RETURNS BIGINT LANGUAGE sql VOLATILE
 AS $$ SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) $$;

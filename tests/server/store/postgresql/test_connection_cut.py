@@ -52,5 +52,5 @@ def _write_on(connection: PgConnection) -> None:
         for stamp in range(3):
             connection.execute("UPDATE cluster SET stamp = ? WHERE id = 1", (stamp,))
         connection.execute("SELECT 1").fetchone()
-        connection.note(4, "replica")
+        connection.note(4, "replica", 1)
         connection.commit()

@@ -32,7 +32,7 @@ def test_replicas_are_seen_and_which_of_them_has_the_duty(db: PgConnection) -> N
         replicas.beat(db, Announced(name, f"127.0.0.1:{name}", "1", "baseline", "ready"))
     assert duties.take(db, None, "b") == 1
     db.execute("BEGIN IMMEDIATE")
-    db.note(7, "a")
+    db.note(7, "a", 1)
     db.commit()
     seen = overview.look(db)
     assert {one.address for one in seen.replicas} == {"127.0.0.1:a", "127.0.0.1:b"}
