@@ -1,6 +1,6 @@
-"""What a contract, a task that is handed over and a mailbox do when only one call at a time comes
-to them: the product's rules (docs/contracts.md, docs/handoffs.md, docs/acp.md), as few as the
-clients of `workload` need.
+"""What a contract, a task that is handed over, a mailbox and a replica's duty do when only one call
+at a time comes to them: the product's rules (docs/contracts.md, docs/handoffs.md, docs/acp.md), as
+few as the clients of `workload` need.
 
 Results are what `workload` makes of an answer: a tuple of what it says, or `Refused`.
 """
@@ -163,8 +163,25 @@ class MailboxModel:
         return state, ("acked" if message in state.read else "unknown",)
 
 
+# --- duties ---------------------------------------------------------------------------------------
+
+
+class DutyModel:
+    """The duty to do what only one replica may: `take()`, which is told an epoch of its own, and
+    `write(epoch)`, which is refused to who does not hold it any more. Clocks decide only when who
+    tries to take it, so nothing here goes by them."""
+
+    initial = 0
+
+    def apply(self, state: int, operation: Operation) -> tuple[int, Any]:
+        if operation.name == "take":
+            return state + 1, (state + 1,)
+        return state, ("written",) if operation.args == (state,) else Refused("duty_lost")
+
+
 MODELS: dict[str, Model[Any]] = {
     "contract": ContractModel(),
     "task": TaskModel(),
     "mailbox": MailboxModel(),
+    "duty": DutyModel(),
 }
