@@ -41,6 +41,7 @@ HAS = {
     "node": shutil.which("node") is not None,
     "chromium": chromium() is not None,
     "pgbouncer": shutil.which("pgbouncer") is not None,
+    "haproxy": shutil.which("haproxy") is not None,
 }
 
 
