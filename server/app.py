@@ -33,7 +33,7 @@ from server.http.connections import Connections
 from server.http.health import HealthCheck
 from server.http.last_resort import LastResort
 from server.http.metrics import Metrics
-from server.http.rate_limit import RateLimit
+from server.http.rate_limit import Limit, RateLimit, SharedRateLimit
 from server.http.routes import AppState, no_route, routes
 from server.http.rpc_endpoint import RpcEndpoint
 from server.mcp_tools.endpoint import PATH as MCP_PATH
@@ -109,13 +109,13 @@ class _Parts:
         self.check_card = CardCheck(loopback_allowed=settings.loopback)
         self.node = node = make_node(settings, secret, self.check_card)
         self.mesh = mesh = Supervisor(settings, database, node, loops)
-        self.discovery = Discovery(settings, database, loops)
+        self.discovery = Discovery(settings, database, loops, partial(_limit, database))
         self.mismatches = MismatchAudit(database)
         self.notices = RateLimitedLog()
         self.admission = Admission(
             Authenticator(settings, secret, self.discovery.known_holder),
             database.read,
-            RateLimit(settings.requests_per_minute),
+            _limit(database, settings.requests_per_minute),
             self.notices,
             mesh.heard_from,
             self.mismatches.note,
@@ -244,6 +244,14 @@ class _Parts:
         node_metrics.count_mail(metrics, self.push_worker, database)
         node_metrics.count_peers(metrics, self.mesh, database, self.node)
         node_metrics.count_mesh(metrics, self.mesh, self.discovery, database, self.node)
+
+
+def _limit(database: Database, per_minute: int, kind: str = "") -> Limit:
+    """A limit of requests for each caller, at all replicas together, of a `kind` of its own."""
+    shared = database.storage.shared
+    if shared is None:
+        return RateLimit(per_minute)
+    return SharedRateLimit(per_minute, shared.aside, kind)
 
 
 def _name_of(location: Location) -> str:

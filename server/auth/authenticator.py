@@ -73,7 +73,7 @@ class Authenticator:
         self,
         settings: Settings,
         secret: bytes,
-        known: Callable[[str], str | None] = lambda hashed: None,
+        known: Callable[[Connection, str], str | None] = lambda db, hashed: None,
     ) -> None:
         """`known` returns the agent that was granted the key with a hash
         (`server.discovery.known_agents`)."""
@@ -204,7 +204,7 @@ class Authenticator:
         holder = keys.holder(db, hashed)
         if holder is not None:
             return holder
-        agent_id = self._known(hashed)
+        agent_id = self._known(db, hashed)
         return None if agent_id is None else keys.Holder(agent_id, "", "known", None)
 
     def _without_key(

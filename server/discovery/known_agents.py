@@ -10,7 +10,8 @@
 The caller makes up the nonce, and shows at its endpoint who it is and which node it asks. Nobody
 else can: an endpoint answers only for its own nonces. A node in the middle can't relay a nonce,
 because the response names the node that the caller meant. The granted key may only read, expires
-after an hour and is kept in memory: after a restart, callers ask again.
+after an hour and is not kept on disk: after a restart, callers ask again. Replicas know each
+other's grants and nonces.
 """
 
 import secrets
@@ -24,10 +25,11 @@ from peers.client import HttpClient
 from peers.errors import CallError, PeerRefused
 from schemas.adp import PROTOCOL, Filters, Listing, SearchRequest
 from schemas.known import CHALLENGE_PATH, Challenge, KnownGrant, KnownParams
+from server.cluster.shared_values import SharedValues
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import place
 from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
-from server.http.rate_limit import RateLimit
+from server.http.rate_limit import Limit
 from server.settings import Settings
 from server.store import keys, mesh
 from server.store.connection import Read
@@ -35,7 +37,8 @@ from server.store.connection import Read
 Search = Callable[[SearchRequest], Awaitable[list[Listing]]]
 
 GRANT_SECONDS = 3600
-GRANTS_MAX = 10_000
+ASKING_SECONDS = 60.0
+"""For how long a nonce is shown at most."""
 LISTED_SECONDS = 300.0
 UNLISTED_SECONDS = 30.0
 """How long the node caches an agent's endpoint, and that ADP does not list an agent."""
@@ -47,42 +50,25 @@ AT_ONCE = 4
 log = structlog.get_logger()
 
 
-class Grants:
-    """The granted keys, as hashes. Times are seconds of a monotonic clock."""
-
-    def __init__(self) -> None:
-        self._granted: dict[str, tuple[str, float]] = {}
-
-    def grant(self, agent_id: str, now: float) -> str:
-        """A new key for an agent. Beyond `GRANTS_MAX` the oldest grant is dropped."""
-        key = keys.new_key()
-        self._granted[keys.hash_of(key.encode())] = (agent_id, now + GRANT_SECONDS)
-        while len(self._granted) > GRANTS_MAX:
-            del self._granted[next(iter(self._granted))]
-        return key
-
-    def holder(self, hashed: str, now: float) -> str | None:
-        """The agent that was granted the key with this hash; None when there is none or it
-        expired."""
-        agent_id, until = self._granted.get(hashed, ("", 0.0))
-        if now < until:
-            return agent_id
-        self._granted.pop(hashed, None)
-        return None
-
-
 class Handshake:
     """Decides which agents become known."""
 
     def __init__(
-        self, settings: Settings, grants: Grants, search: Search, client: HttpClient, read: Read
+        self,
+        settings: Settings,
+        grants: SharedValues,
+        limits: Limit,
+        search: Search,
+        client: HttpClient,
+        read: Read,
     ) -> None:
+        """`grants` are the granted keys, by their hashes; `limits` those of an address."""
         self._settings = settings
         self._grants = grants
         self._search = search
         self._client = client
         self._read = read
-        self._limits = RateLimit(ASKED_PER_MINUTE)
+        self._limits = limits
         self._listed: dict[str, tuple[str | None, float]] = {}
         self._under_way = 0
 
@@ -99,7 +85,8 @@ class Handshake:
         finally:
             self._under_way -= 1
         log.info("known_agent", agent=params.agent_id)
-        key = self._grants.grant(params.agent_id, time.monotonic())
+        key = keys.new_key()
+        await self._grants.put(keys.hash_of(key.encode()), params.agent_id, GRANT_SECONDS)
         return KnownGrant(key=key, expires_in=GRANT_SECONDS)
 
     async def _check(self, agent_id: str, client: str) -> None:
@@ -108,6 +95,7 @@ class Handshake:
                 "This node does not accept agents without a key (CACP_KNOWN_AGENTS)",
                 reason="known_agents_off",
             )
+        await self._limits.fill(client)
         self._limits.check(client, time.monotonic())
         if self._under_way >= AT_ONCE:
             raise RateLimited("Too many agents are being looked up; try again in 5 s", retryAfter=5)
@@ -166,15 +154,16 @@ class Handshake:
 class Asking:
     """The client's side: this node asks another to admit it as known, and shows its nonces."""
 
-    def __init__(self, agent_id: str, client: HttpClient) -> None:
+    def __init__(self, agent_id: str, client: HttpClient, nonces: SharedValues) -> None:
+        """`nonces` are those of open requests, each with the node that is asked."""
         self._agent_id = agent_id
         self._client = client
-        self._shown: dict[str, str] = {}
+        self._nonces = nonces
 
     async def ask(self, url: str) -> KnownGrant:
         """A read-only key for the node at `url`. Raises Unreachable, Forbidden when it refuses."""
         nonce = secrets.token_urlsafe(32)
-        self._shown[nonce] = url
+        await self._nonces.put(nonce, url, ASKING_SECONDS)
         try:
             body = {"agentId": self._agent_id, "nonce": nonce}
             return KnownGrant.model_validate(await self._client.post(f"{place(url)}/known", body))
@@ -184,9 +173,9 @@ class Asking:
             problem = "The node's response is not a grant"
             raise Forbidden(problem, reason="not_taken_as_known") from None
         finally:
-            del self._shown[nonce]
+            await self._nonces.take(nonce)
 
-    def shown(self, nonce: str) -> Challenge | None:
+    async def shown(self, nonce: str) -> Challenge | None:
         """The challenge of a nonce while its request is open, else None."""
-        url = self._shown.get(nonce)
+        url = await self._nonces.find(nonce)
         return None if url is None else Challenge(agent_id=self._agent_id, node=url)

@@ -11,7 +11,7 @@ Integration).
 | /v1/…                                | callers, as an exchange | `exchange`                      |
 """
 
-import time
+from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,14 +24,17 @@ from schemas.adp import Listing, SearchRequest, to_wire
 from schemas.errors import ErrorCode
 from schemas.known import CHALLENGE_PATH, AskParams, KnownParams
 from server.auth.authenticator import Caller
+from server.cluster.shared_values import SharedValues
 from server.discovery import exchange
 from server.discovery.exchange import AgentRegistry
-from server.discovery.known_agents import Asking, Grants, Handshake
+from server.discovery.known_agents import ASKED_PER_MINUTE, Asking, Handshake
 from server.domain.agents import same_agent
 from server.domain.errors import Forbidden, InvalidInput
 from server.http import agent_card
+from server.http.rate_limit import Limit
 from server.http.routes import AppState, Handler, answering, guarded, json_response, read_model
 from server.settings import Settings
+from server.store.connection import Connection
 from server.store.database import Database
 from server.util.loops import Loops
 from server.util.outgoing_client import make_client
@@ -47,7 +50,14 @@ class Discovery(Service):
     """The node's part in ADP. It calls out only when `adp_url` is set, or when its own agent
     asks."""
 
-    def __init__(self, settings: Settings, database: Database, loops: Loops) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        loops: Loops,
+        limit_of: Callable[[int, str], Limit],
+    ) -> None:
+        """`limit_of` makes a limit of so many requests a minute, of a kind of its own."""
         super().__init__(loops)
         self.client = make_client(
             loopback_allowed=settings.loopback, seconds=SECONDS, answer_max=ANSWER_MAX
@@ -64,9 +74,16 @@ class Discovery(Service):
             if settings.adp_url
             else None
         )
-        self.asking = Asking(settings.agent, self.client)
-        self._grants = Grants()
-        self.handshake = Handshake(settings, self._grants, self.search, self.client, database.read)
+        self.asking = Asking(settings.agent, self.client, SharedValues(database, "nonce"))
+        self._grants = SharedValues(database, "grant")
+        self.handshake = Handshake(
+            settings,
+            self._grants,
+            limit_of(ASKED_PER_MINUTE, "known "),
+            self.search,
+            self.client,
+            database.read,
+        )
         self._registration = Registration(self.register) if settings.adp_register else None
         self.registering = Registering(loops, self._registration)
         """What only one of several replicas runs."""
@@ -91,9 +108,9 @@ class Discovery(Service):
             raise InvalidInput(_NO_EXCHANGE, reason="no_exchange")
         await self.exchange.register(self.manifest)
 
-    def known_holder(self, hashed: str) -> str | None:
+    def known_holder(self, db: Connection, hashed: str) -> str | None:
         """The agent that was granted the read-only key with this hash; None for an unknown hash."""
-        return self._grants.holder(hashed, time.monotonic())
+        return self._grants.find_in(db, hashed)
 
     def is_registered(self) -> float:
         return float(self._registration is not None and bool(self._registration.registered))
@@ -134,7 +151,7 @@ def routes(state: AppState, discovery: Discovery) -> list[Route]:
         return json_response(to_wire(await asking.ask(params.url)))
 
     async def challenge(request: Request) -> Response:
-        shown = asking.shown(request.path_params["nonce"])
+        shown = await asking.shown(request.path_params["nonce"])
         if shown is None:
             return json_response({"detail": "This node has no open request with this nonce"}, 404)
         return json_response(to_wire(shown))

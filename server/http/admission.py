@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import Forbidden, InvalidRequest, Unauthenticated
-from server.http.rate_limit import RateLimit
+from server.http.rate_limit import Limit
 from server.store.connection import Read
 from server.util.log_once import RateLimitedLog
 
@@ -27,7 +27,7 @@ class Admission:
         self,
         identity: Authenticator,
         read: Read,
-        limits: RateLimit,
+        limits: Limit,
         notices: RateLimitedLog,
         on_contact: Callable[[str], None] = lambda agent_id: None,
         on_agent_mismatch: Callable[[str, str | None, str | None, str], None] = lambda *about: None,
@@ -96,7 +96,7 @@ class Admission:
         try:
             caller = await identified
         except Unauthenticated as refusal:
-            self._limits.check(f"address {address}", time.monotonic())
+            await self._check(f"address {address}")
             reason = refusal.data["reason"]
             self._notices.refused(
                 "unauthenticated", (reason, address), reason=reason, address=address
@@ -104,13 +104,16 @@ class Admission:
             raise
         except Forbidden as refusal:
             known = refusal.data.get("agentId")
-            self._limits.check(known or f"address {address}", time.monotonic())
+            await self._check(known or f"address {address}")
             if known is not None:
                 claimed = headers.get(b"x-agent-id")
                 named = None if claimed is None else claimed.decode(errors="replace")
                 self._on_agent_mismatch(known, named, address, refusal.message)
             raise
-        self._limits.check(caller.agent_id, time.monotonic())
+        await self._check(caller.agent_id)
+        if caller.trust == "peer":
+            # `charge` may not wait.
+            await self._peer_limits.fill(caller.agent_id)
         if caller.via != "local":
             self._on_contact(caller.agent_id)
         return caller
@@ -128,10 +131,14 @@ class Admission:
         headers, address = dict(scope["headers"]), address_of(scope)
         _check_same(await self._identified_by_hash(hashed, headers, address), caller)
 
-    def check_stranger(self, scope: Scope) -> None:
+    async def _check(self, caller: str) -> None:
+        await self._limits.fill(caller)
+        self._limits.check(caller, time.monotonic())
+
+    async def check_stranger(self, scope: Scope) -> None:
         """Enforce the rate limit of an address for a request without credentials. Raises
         RateLimited."""
-        self._limits.check(f"address {address_of(scope)}", time.monotonic())
+        await self._check(f"address {address_of(scope)}")
 
     def charge(self, caller: Caller, more: int) -> None:
         """Count `more` requests of a caller that was admitted with one.

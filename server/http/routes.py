@@ -236,14 +236,14 @@ async def _mesh(state: AppState, request: Request, caller: Caller) -> Response:
 
 async def _hello(state: AppState, request: Request) -> Response:
     """The first message of a handshake, in which the sender proves its identity."""
-    state.admission.check_stranger(request.scope)
+    await state.admission.check_stranger(request.scope)
     with _logged(state, request):
         welcome = await state.handshakes.hello(await read_model(request, Hello, REGISTER_LIMIT))
     return json_response(welcome.model_dump_json(by_alias=True).encode())
 
 
 async def _confirm(state: AppState, request: Request) -> Response:
-    state.admission.check_stranger(request.scope)
+    await state.admission.check_stranger(request.scope)
     with _logged(state, request):
         confirm = await read_model(request, Confirm, REGISTER_LIMIT)
         confirmed = await state.handshakes.confirm(confirm)

@@ -1,13 +1,14 @@
 """The answering side of a handshake, and what both sides write when it is done (design §6)."""
 
 import secrets
-import time
 from dataclasses import dataclass
-from typing import NamedTuple
+
+import orjson
 
 from peers import handshake
 from peers.signing import verify
 from schemas.mesh import Confirm, Confirmed, Hello, Introduction, Welcome
+from server.cluster.shared_values import SharedValues
 from server.domain.agents import same_agent
 from server.domain.endpoints import check_endpoint
 from server.domain.errors import Conflict, Forbidden, RateLimited, Unauthenticated
@@ -25,13 +26,6 @@ KEYS_KEPT = 2
 """Keys of one peer that stay valid: handshakes from both sides may cross."""
 
 
-class _Pending(NamedTuple):
-    hello: Hello
-    secret: str
-    transcript: bytes
-    deadline: float
-
-
 @dataclass(frozen=True, slots=True)
 class HandshakeParty:
     """The other node, authenticated, and the keys of the pair: this node calls with `call_with`,
@@ -43,13 +37,15 @@ class HandshakeParty:
 
 
 class HandshakeServer:
-    """Answers Hello and Confirm. A handshake that isn't confirmed in time is dropped."""
+    """Answers Hello and Confirm, which may come to different replicas. A handshake that isn't
+    confirmed in time is dropped."""
 
     def __init__(self, settings: Settings, database: Database, node: Node) -> None:
         self._tokens = settings.mesh_tokens
         self._database = database
         self._node = node
-        self._pending: dict[str, _Pending] = {}
+        self._pending = SharedValues(database, "hello")
+        """The Hello and this node's Introduction, by the nonce of that. No secret is kept."""
 
     async def hello(self, hello: Hello) -> Welcome:
         """Begin a handshake. Raises Unauthenticated for an unknown secret, Forbidden, RateLimited,
@@ -58,17 +54,17 @@ class HandshakeServer:
         secret = await self._secret(hello)
         check_introduction(self._node, caller)
         await self._database.read(lambda db: check_welcome(db, self._node, caller))
-        self._forget_old()
-        if len(self._pending) >= PENDING_MAX:
+        if await self._pending.count() >= PENDING_MAX:
             raise RateLimited(
                 f"{PENDING_MAX} handshakes are open, the limit: retry in {PENDING_SECONDS:g} s",
                 retryAfter=int(PENDING_SECONDS),
             )
         own = introduce(self._node)
         transcript = handshake.transcript(caller, own)
-        self._pending[own.nonce] = _Pending(
-            hello, secret, transcript, time.monotonic() + PENDING_SECONDS
+        open_handshake = orjson.dumps(
+            [each.model_dump(by_alias=True, mode="json") for each in (hello, own)]
         )
+        await self._pending.put(own.nonce, open_handshake.decode(), PENDING_SECONDS)
         return Welcome(
             introduction=own,
             proof=handshake.proof(secret, "answerer", transcript),
@@ -77,21 +73,23 @@ class HandshakeServer:
 
     async def confirm(self, confirm: Confirm) -> Confirmed:
         """Make the caller a peer. Raises Unauthenticated if its proof or signature is wrong."""
-        self._forget_old()
-        pending = self._pending.pop(confirm.nonce, None)
+        pending = await self._pending.take(confirm.nonce)
         if pending is None:
             raise Unauthenticated(
                 f"This handshake is unknown, or older than {PENDING_SECONDS:g} s: "
                 "start another with POST /peers/hello",
                 reason="unknown_handshake",
             )
-        caller = pending.hello.introduction
-        check_proof("caller", pending.secret, pending.transcript, caller, confirm)
-        pair = handshake.pair_keys(pending.secret, pending.transcript)
+        given, answered = orjson.loads(pending)
+        hello, own = Hello.model_validate(given), Introduction.model_validate(answered)
+        caller, secret = hello.introduction, await self._secret(hello)
+        transcript = handshake.transcript(caller, own)
+        check_proof("caller", secret, transcript, caller, confirm)
+        pair = handshake.pair_keys(secret, transcript)
         party = HandshakeParty(caller, call_with=pair.answerer, called_with=pair.caller)
 
         def enter_both(transaction: Transaction) -> None:
-            invite = pending.hello.secret_id
+            invite = hello.secret_id
             is_invite = invite.startswith("inv_")
             if (
                 is_invite
@@ -120,11 +118,6 @@ class HandshakeServer:
                 reason="unknown_secret",
             )
         return invited
-
-    def _forget_old(self) -> None:
-        now = time.monotonic()
-        for nonce in [nonce for nonce, pending in self._pending.items() if pending.deadline < now]:
-            del self._pending[nonce]
 
 
 def introduce(node: Node) -> Introduction:

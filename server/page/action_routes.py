@@ -1,6 +1,5 @@
 """`POST /ui/actions/NAME`: a form becomes a call of a method, as that person would make it."""
 
-import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -10,13 +9,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from server.cluster.shared_values import SharedValues
 from server.domain.agents import identity
 from server.domain.errors import Forbidden, NotFound, Refusal
 from server.domain.page_session import local_path
 from server.http.rpc_endpoint import idempotency_key
 from server.page.actions import ACTIONS, PageAction, Params
 from server.page.guard import PageParts, guarded_page
-from server.page.nudges import Nudges, SentNudge
+from server.page.nudges import Nudges
 from server.page.viewer import PageMessage, Viewer
 from server.rpc.dispatch import RequestContext
 
@@ -26,7 +26,8 @@ _PREFIX = "Invalid params: "
 
 def action_routes(parts: PageParts) -> list[Route]:
     """The route of all actions."""
-    return [Route("/ui/actions/{name}", partial(_act, parts, Nudges()), methods=["POST"])]
+    nudges = Nudges(SharedValues(parts.state.database, "nudge"))
+    return [Route("/ui/actions/{name}", partial(_act, parts, nudges), methods=["POST"])]
 
 
 async def _act(parts: PageParts, nudges: Nudges, request: Request) -> Response:
@@ -71,10 +72,10 @@ async def _called(
     if action.name != "nudge":
         return await _outcome(parts, action, request, viewer, fields, params)
     about = identity(params["to"][0]), fields.get("item") or params["payload"]["summary"]
-    nudges.note(*about, SentNudge(time.monotonic(), fields.get("once", "")))
+    await nudges.note(*about, fields.get("once", ""))
     message = await _outcome(parts, action, request, viewer, fields, params)
     if message.kind == "bad":
-        nudges.forget(*about)
+        await nudges.forget(*about)
     return message
 
 

@@ -226,7 +226,7 @@ class PageSessions:
             lambda to: (page_sessions.take_link(to.connection, hashed), to.now)
         )
         if taken is None or not page_session.is_link_valid(taken.made_at, taken.expires_at, now):
-            self._admission.check_stranger(request.scope)
+            await self._admission.check_stranger(request.scope)
             raise Unauthenticated(
                 "This link was opened before or is older than a minute: "
                 "`cacp open` makes a new one",

@@ -233,7 +233,7 @@ def test_a_key_that_was_granted_to_a_known_agent_reads(node: Node) -> None:
     """Design §6: known = found in ADP, proven by a challenge, reads only."""
     key = keys.new_key()
     granted = {keys.hash_of(key.encode()): FRONTEND}
-    identity = Identity(node, Settings(), known=granted.get)
+    identity = Identity(node, Settings(), known=lambda db, hashed: granted.get(hashed))
     headers = {b"authorization": b"Bearer " + key.encode()}
     assert identity.identify(headers, None) == Caller(FRONTEND, "", "known", "key")
     named = {**headers, b"x-agent-id": BACKEND.encode()}

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.discovery.known_agents import ASKED_PER_MINUTE, GRANT_SECONDS, GRANTS_MAX, Grants
-from server.store.keys import PATTERN, hash_of
+from server.discovery.known_agents import ASKED_PER_MINUTE, GRANT_SECONDS
 from tests.support.node import AGENT, Node, RpcError, bearer
 from tests.support.scripted_http import ScriptedHttp, answer
 
@@ -151,27 +150,6 @@ def test_asking_is_limited(host: Node) -> None:
 )
 def test_a_bad_question_is_refused(host: Node, body: Any) -> None:
     assert post(host, "/known", body).status_code == 400
-
-
-def test_a_grant_lasts_an_hour() -> None:
-    grants = Grants()
-    key = grants.grant(READER, now=10.0)
-    assert PATTERN.fullmatch(key.encode())
-    hashed = hash_of(key.encode())
-    assert grants.holder(hashed, 10.0 + GRANT_SECONDS - 1) == READER
-    assert grants.holder(hashed, 10.0 + GRANT_SECONDS) is None
-    assert grants.holder(hashed, 10.0) is None
-    assert grants.holder("", 0.0) is None
-
-
-def test_grants_are_bounded() -> None:
-    grants = Grants()
-    first = hash_of(grants.grant(READER, now=0.0).encode())
-    for _ in range(GRANTS_MAX - 1):
-        last = hash_of(grants.grant(READER, now=0.0).encode())
-    assert grants.holder(first, 1.0) == READER
-    grants.grant(READER, now=0.0)
-    assert (grants.holder(first, 1.0), grants.holder(last, 1.0)) == (None, READER)
 
 
 def test_nobody_becomes_known_by_an_id_that_reads_as_anothers(host: Node, reader: Node) -> None:
