@@ -101,9 +101,16 @@ class NodeClient:
     def close(self) -> None:
         self._http.close()
 
-    def call(self, method: str, params: dict[str, Any] | None = None, patience: float = 0.0) -> Any:
-        """The result of one call. The node may take `patience` seconds longer than for others."""
-        return _result(self._post(_request(method, params or {}, 1), patience=patience))
+    def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        patience: float = 0.0,
+        once: str | None = None,
+    ) -> Any:
+        """The result of one call. The node may take `patience` seconds longer than for others.
+        `once` is an idempotency key, with which a call may be sent again that had no answer."""
+        return _result(self._post(_request(method, params or {}, 1), patience=patience, once=once))
 
     def call_each(self, method: str, many: list[dict[str, Any]]) -> Iterator[Any]:
         """The results of one method for many params, in their order, in few requests."""
@@ -159,12 +166,17 @@ class NodeClient:
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
 
-    def _post(self, body: object, path: str = "/", patience: float = 0.0) -> Any:
+    def _post(
+        self, body: object, path: str = "/", patience: float = 0.0, once: str | None = None
+    ) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if once is not None:
+            headers["Idempotency-Key"] = once
         response = self._send(
             "POST",
             path,
             content=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
+            headers=headers,
             timeout=TIMEOUT + patience,
         )
         return self._json(response)

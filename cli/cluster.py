@@ -130,5 +130,10 @@ def _hints(running: "Cluster") -> Iterator[str]:
     yield f"{numbers}   kill that replica with SIGKILL{what}; it is started again"
     yield f"Write   export CACP_URL={running.url}"
     yield "        cacp call cacp/project/create name=Demo objective=o"
+    if running.server is not None:
+        secret = os.path.relpath(running.url_file)
+        yield f'        cacp demo --url {running.url} --database "$(cat {secret})"'
     yield f"Logs    {os.path.relpath(running.folder)}"
+    if running.server is not None and running.folder not in running.server.folder.parents:
+        yield f"        {running.server.folder}"
     yield "Ctrl-C  end all"

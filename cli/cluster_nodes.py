@@ -51,6 +51,7 @@ class Cluster:
         self.folder = folder.resolve()
         self.server: LocalPostgresql | None = None
         self.replicas: list[LocalProcess] = []
+        self.database = database or DatabaseUrl()
         self._ports = [port + place for place in range(1, replicas + 1)]
         self._port = port
         self._given = database
@@ -67,10 +68,10 @@ class Cluster:
             check_free(port)
         self._proxy = Proxy(self._port, self._ports)
         try:
-            self._url = self._given or self._start_server()
+            self.database = self._given or self._start_server()
             self._proxy.__enter__()
             for number, port in enumerate(self._ports, start=1):
-                self.replicas.append(self._replica(f"replica-{number}", port, self._url))
+                self.replicas.append(self._replica(f"replica-{number}", port, self.database))
                 self._restarts[self.replicas[-1].name] = Restarts()
             for replica in self.replicas:
                 replica.start()
@@ -213,7 +214,7 @@ class Cluster:
         if overview is not None and overview.stamp:
             age = max(0.0, (overview.now - overview.stamp) / 1e6)
         return DatabaseView(
-            self._url.shown,
+            self.database.shown,
             server.pid if server is not None and server.running else None,
             state,
             None if overview is None else overview.server,
@@ -264,7 +265,7 @@ class Cluster:
         while not self._ending.wait(OVERVIEW_SECONDS):
             try:
                 if connection is None or connection.is_cut:
-                    connection = overview.connect(self._url)
+                    connection = overview.connect(self.database)
                 self._overview = overview.look(connection)
             except psycopg.Error:
                 self._overview = None

@@ -6,6 +6,7 @@ and the callers decide. Only a connection that no replica has accepted yet is tr
 """
 
 import asyncio
+import json
 import socket
 import sys
 import threading
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple, Self, cast
 
 import httptools
 
+from schemas.errors import ErrorCode
 from server.http.connections import affordable
 
 CHECK_SECONDS = 1.0
@@ -27,11 +29,22 @@ SILENT_SECONDS = 6.0
 """How long a replica may answer nothing before its connections are closed: one that is stopped
 (SIGSTOP), or hangs."""
 MAX_CONNECTIONS = 8192
-NOBODY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-    b"Connection: close\r\nContent-Length: 61\r\n\r\n"
-    b'{"error":"No replica answers","reason":"no_replica_answers"}\n'
+_NOBODY = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "error": {
+            "code": ErrorCode.SERVER_ERROR,
+            "message": "No replica answers; retry in a few seconds",
+            "data": {"reason": "no_replica_answers"},
+        },
+        "id": None,
+    }
 )
+NOBODY = (
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    f"Connection: close\r\nContent-Length: {len(_NOBODY)}\r\n\r\n{_NOBODY}"
+).encode()
+"""What a caller gets while no replica accepts its connection, whatever it asked."""
 
 
 class UpstreamState(StrEnum):

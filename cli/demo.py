@@ -1,4 +1,5 @@
-"""`cacp demo`: two agents take a contract from proposed to verified, on a temporary node."""
+"""`cacp demo`: two agents take a contract from proposed to verified, on a node of its own or one
+that runs."""
 
 import json
 import os
@@ -6,25 +7,31 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from cacp_launcher import command
-from cli.client import NodeClient, NodeError
-from cli.terminal import REFUSED, fail
+from cli.client import CallRefused, NodeClient, NodeError, NodeUnreachable
+from cli.terminal import REFUSED, USAGE, fail
+from schemas.errors import ErrorCode
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from server.store.connection import Connection
+
 BACKEND = "backend-api"
 FRONTEND = "frontend-app"
 TONES = {BACKEND: "cyan", FRONTEND: "magenta"}
 PAUSE = 0.3
+PATIENCE_SECONDS = 60.0
+AGAIN_SECONDS = 0.2
 START_SECONDS = 60.0
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6}([0-9a-f]{6})")
 
@@ -38,6 +45,20 @@ ENDPOINT = {
 
 def demo(
     fast: Annotated[bool, typer.Option("--fast", help="Don't pause between the steps.")] = False,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url", metavar="URL", help="A running node to play on, such as that of a cluster."
+        ),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="With --url: that node's SQLite file or PostgreSQL database, in which the agents "
+            "have keys until the end.",
+        ),
+    ] = None,
 ) -> None:
     """Watch two agents agree on an endpoint, build it and verify it.
 
@@ -45,24 +66,31 @@ def demo(
     shows each call and its result, then what `cacp show` prints, and cleans up. It takes a few
     seconds.
 
-    Example: cacp demo
+    With --url it plays on a node that runs, and leaves the project there. A call that gets no
+    answer, or that the node can't carry out now, is made again with the same idempotency key: kill
+    replicas of `cacp cluster` meanwhile.
+
+    \b
+    Examples:
+      cacp demo
+      cacp demo --url http://127.0.0.1:8080 \\
+          --database "$(cat data/cluster/database-url)"
     """
     from cli import views
-    from cli.show import story, tell
 
+    if (url is None) != (database is None):
+        fail(USAGE, "--url and --database belong together: the node, and where it keeps keys")
     out = views.console()
     try:
-        with _scratch_node() as (url, agent_keys):
-            out.print(f"A temporary node listens on {url}.\n", style="dim")
-            with (
-                NodeClient(url, agent_keys[BACKEND]) as backend,
-                NodeClient(url, agent_keys[FRONTEND]) as frontend,
-            ):
-                stage = Stage(out, {BACKEND: backend, FRONTEND: frontend}, 0 if fast else PAUSE)
-                project_id, contract_id = play(stage)
-                out.rule(f"cacp show {contract_id}", style="dim")
-                out.print(story(tell(backend, project_id, contract_id), out.width))
-    except (NodeError, OSError) as error:
+        if url is not None and database is not None:
+            with _keyed(database) as agent_keys:
+                _show(out, url, agent_keys, 0 if fast else PAUSE, PATIENCE_SECONDS)
+            out.print("\nDone; the keys are revoked, and the project stays.", style="bold")
+            return
+        with _scratch_node() as (scratch, agent_keys):
+            out.print(f"A temporary node listens on {scratch}.\n", style="dim")
+            _show(out, scratch, agent_keys, 0 if fast else PAUSE, 0)
+    except (NodeError, OSError, ValueError) as error:
         fail(REFUSED, f"the demo failed: {error}")
     except KeyboardInterrupt:
         raise typer.Exit from None
@@ -71,16 +99,59 @@ def demo(
     out.print("  cacp watch                       its changes, live, in another terminal")
 
 
+def _show(
+    out: "Console", url: str, agent_keys: dict[str, str], pause: float, patience: float
+) -> None:
+    """Play at a node, then print the contract's story."""
+    from cli.show import story, tell
+
+    with (
+        NodeClient(url, agent_keys[BACKEND]) as backend,
+        NodeClient(url, agent_keys[FRONTEND]) as frontend,
+    ):
+        stage = Stage(out, {BACKEND: backend, FRONTEND: frontend}, pause, patience)
+        project_id, contract_id = play(stage)
+        out.rule(f"cacp show {contract_id}", style="dim")
+        tale = insist(lambda: tell(backend, project_id, contract_id), patience)
+        out.print(story(tale, out.width))
+
+
+T = TypeVar("T")
+
+
+def insist(call: Callable[[], T], patience: float, waits: Callable[[str], object] = str) -> T:
+    """The result of a call, which is made again for `patience` seconds while it gets no answer or
+    the node can't carry it out. `waits` is told why, the first time. Raises NodeError."""
+    deadline = time.monotonic() + patience
+    is_told = False
+    while True:
+        try:
+            return call()
+        except NodeError as error:
+            passing = isinstance(error, NodeUnreachable) or (
+                isinstance(error, CallRefused) and error.code == ErrorCode.SERVER_ERROR
+            )
+            if not passing or time.monotonic() >= deadline:
+                raise
+            if not is_told:
+                waits(one_line(error))
+            is_told = True
+        time.sleep(AGAIN_SECONDS)
+
+
 Ids = dict[str, str]
 
 
 class Stage:
     """Makes the agents' calls, and shows each with its result."""
 
-    def __init__(self, out: "Console", agents: dict[str, NodeClient], pause: float) -> None:
+    def __init__(
+        self, out: "Console", agents: dict[str, NodeClient], pause: float, patience: float = 0
+    ) -> None:
         self._out = out
         self._agents = agents
         self._pause = pause
+        self._patience = patience
 
     def scene(self, title: str) -> None:
         self._out.print(f"\n{title}", style="bold")
@@ -95,7 +166,12 @@ class Stage:
         self._out.print(
             Text.assemble((f"{repo:<13}", f"bold {TONES[repo]}"), f" {method} ", (shown, "dim"))
         )
-        result = self._agents[repo].call(f"cacp/{method}", params)
+        once = str(uuid.uuid4())
+        result = insist(
+            lambda: self._agents[repo].call(f"cacp/{method}", params, once=once),
+            self._patience,
+            lambda why: self._out.print(f"{'':13} … again: {why}", style="yellow"),
+        )
         self._out.print(
             Text.assemble(
                 " " * 13, (" → ", "green"), (_compact(result, self._out.width - 17), "green")
@@ -199,9 +275,13 @@ def _build(stage: Stage, contract: Ids) -> None:
 @contextmanager
 def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
     """A node process with a temporary database: its URL, and the key of each repo's agent."""
+    from server.store.opening import connect, prepare
+
     with tempfile.TemporaryDirectory(prefix="cacp-demo-") as folder:
         db = Path(folder) / "demo.db"
-        agent_keys = _make_keys(db)
+        prepare(db)
+        with closing(connect(db)) as connection:
+            agent_keys = _make_keys(connection)
         port = _free_port()
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CACP_")
@@ -227,17 +307,43 @@ def _scratch_node() -> Iterator[tuple[str, dict[str, str]]]:
                 process.wait()
 
 
-def _make_keys(db: Path) -> dict[str, str]:
+@contextmanager
+def _keyed(database: str) -> Iterator[dict[str, str]]:
+    """The key of each repo's agent, in a node's database; they end with the block. Raises
+    ValueError when it can't be opened."""
+    from server.domain.location import DatabaseUrl
     from server.store import keys
-    from server.store.sqlite.connection import connect
-    from server.store.sqlite.migrate import prepare
+    from server.store.opening import connect, storage_at
 
-    prepare(db)
+    location = DatabaseUrl(database) if "://" in database else Path(database)
+    if isinstance(location, Path) and not location.exists():
+        raise ValueError(f"there is no database {location}")
+    errors = storage_at(location).errors
+    try:
+        with closing(connect(location)) as connection:
+            agent_keys = _make_keys(connection)
+    except errors as error:
+        raise ValueError(f"the database can't be used: {one_line(error)}") from None
+    try:
+        yield agent_keys
+    finally:
+        # On a connection of its own: the server may have been killed and started meanwhile.
+        with suppress(*errors), closing(connect(location)) as connection:
+            for key in keys.every(connection):
+                if key.agent_id in map(_agent_of, agent_keys):
+                    keys.revoke(connection, key.key_id, now=time.time_ns() // 1000)
+
+
+def _agent_of(repo: str) -> str:
+    return f"aid://demo.example/{repo}@1.0.0"
+
+
+def _make_keys(connection: "Connection") -> dict[str, str]:
+    from server.store import keys
+
     made = {repo: keys.new_key() for repo in (BACKEND, FRONTEND)}
-    with closing(connect(db)) as connection:
-        for repo, key in made.items():
-            agent_id = f"aid://demo.example/{repo}@1.0.0"
-            keys.add(connection, key, agent_id=agent_id, repo=repo, now=time.time_ns() // 1000)
+    for repo, key in made.items():
+        keys.add(connection, key, agent_id=_agent_of(repo), repo=repo, now=time.time_ns() // 1000)
     return made
 
 

@@ -197,9 +197,19 @@ class LocalPostgresql:
     def stop(self, *, fast: bool = True) -> None:
         """End it: with a checkpoint (`fast`), or at once, so that its next start recovers."""
         self._end(signal.SIGINT if fast else signal.SIGQUIT)
+        self._release()
+
+    def _release(self) -> None:
         if self._held is not None:
             os.close(self._held)
             self._held = None
+
+    def leave(self) -> None:
+        """Leave it to the others that hold its lifeline: it ends with the last of them."""
+        self._release()
+        if self._guard is not None:
+            # Python warns of a process that still runs when the object goes.
+            self._guard.returncode = 0
 
     def kill(self) -> None:
         """SIGKILL: no warning, no clean-up."""

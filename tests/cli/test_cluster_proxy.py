@@ -197,7 +197,8 @@ def test_without_any_replica_callers_are_told(replicas: Replicas) -> None:
     answer = httpx.post(replicas.proxy.url, content=b"x" * 200_000, trust_env=False)
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "1"
-    assert answer.json()["reason"] == "no_replica_answers"
+    error = answer.json()["error"]
+    assert (error["code"], error["data"]["reason"]) == (-32000, "no_replica_answers")
 
 
 def test_a_port_that_is_taken_is_named() -> None:

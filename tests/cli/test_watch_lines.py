@@ -37,7 +37,13 @@ class CannedNode(NodeClient):
     def __init__(self) -> None:
         self.left = dict(ANSWERS)
 
-    def call(self, method: str, params: dict[str, Any] | None = None, patience: float = 0) -> Any:
+    def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        patience: float = 0,
+        once: str | None = None,
+    ) -> Any:
         if method not in self.left:
             raise CallRefused(-32602, "again")
         return self.left.pop(method)

@@ -5,6 +5,7 @@ go, with the last of them, SIGKILL included. `CACP_TEST_DATABASE_URL` names a se
 user may create databases.
 """
 
+import atexit
 import fcntl
 import hashlib
 import os
@@ -72,6 +73,12 @@ def server() -> DatabaseUrl:
 
 _KEPT: list[LocalPostgresql] = []
 """The server, in the worker that started it."""
+
+
+@atexit.register
+def _leave() -> None:
+    for kept in _KEPT:
+        kept.leave()
 
 
 def _started(folder: Path) -> LocalPostgresql:
