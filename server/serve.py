@@ -32,6 +32,7 @@ from server.settings import Settings
 from server.store import keys, tokens
 from server.store.connection import Connection
 from server.store.opening import connect, prepare, storage_at
+from server.store.postgresql.agreement import agree
 from server.store.sqlite.file_lock import ListenAddress, lock
 from server.store.sqlite.file_lock import announce as announce_address
 from server.util.log_once import RateLimitedLog
@@ -182,12 +183,23 @@ def _credentials(settings: Settings) -> bytes:
             secret = tokens.node_secret(db)
             check_exposed(settings, keys.any_active(db))
             shared = isinstance(settings.location, DatabaseUrl)
+            if shared:
+                agree(db, _node_of(settings))
             note_operator_key = _operator_key(db, settings.db, shared=shared)
             db.execute("COMMIT")
     except storage.errors as error:
         raise storage.unavailable(error) from error
     note_operator_key()
     return secret
+
+
+def _node_of(settings: Settings) -> dict[str, str]:
+    """Who the node is, by the names of the settings that say so."""
+    return {
+        "CACP_AGENT_ID": settings.agent,
+        "CACP_REPO": settings.repo,
+        "CACP_PUBLIC_URL": settings.public_url.rstrip("/"),
+    }
 
 
 def _operator_key(db: Connection, database: Path, *, shared: bool) -> Callable[[], None]:

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from peers import handshake
+from peers.signing import SigningKey
+from schemas.mesh import Hello, Introduction, Welcome
 from server.domain.duty import LEASE, SECOND
 from server.domain.location import DatabaseUrl
+from server.http.rate_limit import PARTS
 from server.store import keys
 from server.store.opening import connect
 from tests.support.mail_agent import MailAgent, agent
@@ -22,6 +27,8 @@ from tests.support.waiting import PATIENCE, eventually
 from tests.support.webhook_receiver import receiver
 
 PUBLIC = "http://127.0.0.1:9"
+PEER = "aid://example.com/peer@1.0.0"
+PARTS_OF_60 = 60 // PARTS
 LEASE_SECONDS = LEASE / SECOND
 
 
@@ -191,3 +198,87 @@ def test_who_called_one_replica_is_awake_at_each(tmp_path: Path) -> None:
             return any(each["agentId"] == anna.address and each["isAwake"] for each in listed)
 
         eventually(awake)
+
+
+def test_a_replica_of_another_node_does_not_start(tmp_path: Path) -> None:
+    with replicas(tmp_path, 1) as [one]:
+        other = Replica(tmp_path / "other", one.location, public_url="http://127.0.0.1:10")
+        with pytest.raises(AssertionError, match="the node ended at once"):
+            other.start()
+        assert f"their CACP_PUBLIC_URL is {PUBLIC}" in other.log
+        other.http.close()
+
+
+def test_a_caller_gets_its_limit_once_not_from_each_replica(tmp_path: Path) -> None:
+    with replicas(tmp_path, 3, rate_limit=60) as nodes:
+        anna = agent(nodes[0], "anna")
+
+        def spend(node: Replica) -> int:
+            """How many of so many requests are admitted."""
+            statuses = [node.get("/mesh", key=anna.key).status_code for _ in range(60)]
+            assert set(statuses) <= {200, 429}
+            return statuses.count(200)
+
+        began = time.monotonic()
+        with ThreadPoolExecutor(3) as pool:
+            admitted = sum(pool.map(spend, nodes))
+        took = time.monotonic() - began
+        assert 60 - 3 * PARTS_OF_60 <= admitted <= 60 + took + 1
+
+
+def test_a_handshake_may_end_at_another_replica(tmp_path: Path) -> None:
+    """A proxy gives each request to any of them."""
+    with replicas(tmp_path, 2, mesh_token="shared-secret-of-the-mesh") as [one, other]:
+        hello, key, introduction = greeting("shared-secret-of-the-mesh")
+        welcome = Welcome.model_validate(one.http.post("/peers/hello", json=hello).json())
+        transcript = handshake.transcript(introduction, welcome.introduction)
+        confirm = {
+            "nonce": welcome.introduction.nonce,
+            "proof": handshake.proof("shared-secret-of-the-mesh", "caller", transcript),
+            "signature": key.sign(handshake.signed("caller", transcript)),
+        }
+        assert other.http.post("/peers/confirm", json=confirm).json()["status"] == "registered"
+        assert one.http.post("/peers/confirm", json=confirm).status_code == 401
+        eventually(lambda: [each["agentId"] for each in peers_of(other)] == [PEER])
+
+
+def greeting(secret: str) -> tuple[dict[str, Any], SigningKey, Introduction]:
+    key = SigningKey(bytes(range(32)))
+    introduction = Introduction.model_validate(
+        {
+            "agentId": PEER,
+            "endpoint": "http://127.0.0.1:9",
+            "repoName": "peer",
+            "publicKey": key.public,
+            "nonce": "5" * 64,
+        }
+    )
+    hello = Hello.model_construct(
+        introduction=introduction, secret_id=handshake.token_tag(secret, introduction.nonce)
+    )
+    return hello.model_dump(by_alias=True, mode="json"), key, introduction
+
+
+def peers_of(node: Node) -> Any:
+    return node.get("/peers").json()["peers"]
+
+
+def test_a_replica_shows_how_the_exchange_of_another_with_a_peer_goes(tmp_path: Path) -> None:
+    (tmp_path / "peer").mkdir()
+    token = {"mesh_token": "shared-secret-of-the-mesh"}
+    with (
+        replicas(tmp_path, 2, **token) as [one, other],
+        Node(tmp_path / "peer", agent_id=PEER, repo="peer", peers=one.url, **token) as far,
+    ):
+        eventually(lambda: [each["agentId"] for each in peers_of(other)] == [PEER])
+        other.call("cacp/project/create", name="p", objective="o")
+        eventually(lambda: far.call("cacp/project/list")["projects"])
+        assert one.works
+        for node in (one, other):
+            eventually(lambda node=node: peers_of(node)[0].get("sync", {}).get("isEqual"))
+            assert peers_of(node)[0]["sync"]["health"] == "up"
+            assert metric(node, 'cacp_peer_up{peer="' + PEER + '"}') == 1
+        one.stop()
+        other.call("cacp/project/create", name="q", objective="o")
+        eventually(lambda: len(far.call("cacp/project/list")["projects"]) == 2)
+        eventually(lambda: peers_of(other)[0]["sync"]["health"] == "up")
