@@ -1,5 +1,6 @@
 """The key of a connection: made in the node's database, or given in a file. The node knows it."""
 
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -7,6 +8,7 @@ from cli.client import CallRefused, NodeClient, NodeUnreachable
 from cli.connect_record import AgentConnection
 from cli.key_file import place, read_key, write_private
 from cli.keys import HolderOptions, MadeKey, make_key, revoke_key
+from cli.node_url import location
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -80,7 +82,7 @@ def check_database(connection: AgentConnection) -> None:
             f"keys create {connection.agent_id} --repo {connection.repo}`, and give it here with "
             "--key-file",
         )
-    if connection.db is None or not Path(connection.db).is_file():
+    if not _is_there(connection.db):
         fail(
             REFUSED,
             f"{connection.db} does not exist: name the database of the node at {connection.url} "
@@ -91,14 +93,14 @@ def check_database(connection: AgentConnection) -> None:
 def new_key(connection: AgentConnection) -> MadeKey:
     """Make a key for the connection's agent. Ends the command, with the key revoked, when the node
     doesn't know it."""
-    db = Path(str(connection.db))
+    db = _named(str(connection.db))
     made = make_key(HolderOptions(connection.agent_id, connection.repo), db)
     if not is_known(connection.url, made.key):
         revoke_key(str(made.key_id), db)
         fail(
             REFUSED,
-            f"the node at {connection.url} does not run on {db}: a key that was made there is "
-            f"unknown to it ({made.key_id}, revoked again). Name its database with --db",
+            f"the node at {connection.url} does not run on {connection.db}: a key that was made "
+            f"there is unknown to it ({made.key_id}, revoked again). Name its database with --db",
         )
     connection.key_id = made.key_id
     return made
@@ -113,8 +115,20 @@ def revoke(connection: AgentConnection) -> str:
     """Revoke the key that was made for a connection. Returns what became of it."""
     if connection.key_id is None:
         return "The key was yours: it is not revoked, only its copy is removed."
-    if connection.db is None or not Path(connection.db).is_file():
+    if not _is_there(connection.db):
         return f"{connection.key_id} can't be revoked: its database {connection.db} is gone."
-    if revoke_key(connection.key_id, Path(connection.db)):
+    if revoke_key(connection.key_id, _named(str(connection.db))):
         return f"{connection.key_id} is revoked."
     return f"{connection.key_id} was revoked before."
+
+
+def _is_there(db: str | None) -> bool:
+    """Whether a connection's database can be looked for; that on a server can."""
+    return db is not None and ("://" in db or Path(db).is_file())
+
+
+def _named(db: str) -> str:
+    """A connection's database, with the password of CACP_DATABASE_URL where it is that one: a
+    connection's file has none."""
+    place = location(None, os.environ)
+    return db if isinstance(place, Path) or place.shown != db else str(place)

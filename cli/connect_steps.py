@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -20,9 +20,12 @@ from cli.file_edit import FileEdit, apply
 from cli.git_folder import repository_name, top_level
 from cli.hook_install import needs_activation, program
 from cli.keys import print_side_effects
-from cli.node_url import node_url
+from cli.node_url import location, node_url
 from cli.offline import checked_name
 from cli.terminal import REFUSED, USAGE, fail
+
+if TYPE_CHECKING:
+    from server.domain.location import Location
 
 NEW_FILE = 0o666
 
@@ -137,10 +140,11 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> AgentConnection:
         option = "--repo" if target.repo or not target.agent_id else "--agent-id"
         fail(USAGE, f"{option}: {repo!r} {error.message}; name the repo with --repo")
     known = there or named(agent, repo)
-    db = target.db or Path(os.environ.get("CACP_DB") or "data/cacp.db")
+    place = location(target.db, os.environ)
+    db = str(place.resolve()) if isinstance(place, Path) else place.shown
     if known is None:
-        url = (target.url or _node_of(target.db)).rstrip("/")
-        return AgentConnection(agent, repo, target.agent_id or "", url, None, str(db.resolve()))
+        url = (target.url or _node_of(place)).rstrip("/")
+        return AgentConnection(agent, repo, target.agent_id or "", url, None, db)
     for option, value, present in (
         ("repo", repo, known.repo),
         ("agent id", target.agent_id or known.agent_id, known.agent_id),
@@ -153,13 +157,13 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> AgentConnection:
                 f"`cacp disconnect {agent}` there first"
             )
     if target.db is not None or known.db is None:
-        known.db = str(db.resolve())
+        known.db = db
     return known
 
 
-def _node_of(db: Path | None) -> str:
-    """The URL of the node of a database, or of the one that other commands would call."""
-    named = {} if db is None else {"CACP_DB": str(db)}
+def _node_of(place: "Location") -> str:
+    """The URL of the node of a file, or of the one that other commands would call."""
+    named = {"CACP_DB": str(place)} if isinstance(place, Path) else {}
     try:
         return node_url(os.environ | named).url
     except ValueError as error:

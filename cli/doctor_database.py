@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from server.domain.doctor_check import DoctorCheck, State
+from server.store.connection import Connection
 
 RESTORE = "stop the node and restore the file from a backup"
 
@@ -62,7 +63,7 @@ def integrity_check(db: sqlite3.Connection) -> DoctorCheck:
     return DoctorCheck("integrity", "ok", "the file is sound")
 
 
-def search_check(db: sqlite3.Connection) -> DoctorCheck:
+def search_check(db: Connection) -> DoctorCheck:
     """Whether the index of full-text search is sound and complete."""
     from server.store import search
 

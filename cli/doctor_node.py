@@ -48,7 +48,8 @@ def look(settings: "Settings") -> NodeState:
 def node_checks(settings: "Settings", state: NodeState) -> Iterator[DoctorCheck]:
     """What is known of the node that has the database open."""
     if not state.running:
-        yield DoctorCheck("node", "ok", "no node runs on this database")
+        where = "this database" if isinstance(settings.location, Path) else "this machine"
+        yield DoctorCheck("node", "ok", f"no node runs on {where}")
     elif state.url is None:
         yield DoctorCheck(
             "node",

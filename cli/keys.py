@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
@@ -119,7 +118,7 @@ def create(
 
 
 def make_key(
-    holder: HolderOptions, db: Path | None, authority: str | None = None, *, create: bool = False
+    holder: HolderOptions, db: str | None, authority: str | None = None, *, create: bool = False
 ) -> MadeKey:
     """Make a key in a node's database; with `create` also in a new one. `authority` is the key by
     which a human's is made. Problems end the command with one line on stderr."""
@@ -187,7 +186,7 @@ def revoke(
     typer.echo(f"{key_id} is revoked.", err=True)
 
 
-def revoke_key(key_id: str, db: Path | None) -> bool:
+def revoke_key(key_id: str, db: str | None) -> bool:
     """Revoke a key in a node's database. False when it is not active there. Problems end the
     command with one line on stderr."""
     from server.store import keys

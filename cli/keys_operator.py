@@ -42,12 +42,19 @@ def operator(
     """
     from server.auth.key_file import UnusableKeyFile
     from server.auth.operator_key import ensure, path_beside, replace
+    from server.store import keys
 
     outcome = "replaced"
     with transaction(db) as node:
         try:
             if rotate:
                 replace(node.db, node.path)
+            elif node.shared and keys.has_operator(node.db) and not path_beside(node.path).exists():
+                fail(
+                    REFUSED,
+                    "the operator's key of these replicas is in a file on another machine: copy it "
+                    f"to {path_beside(node.path)}, or replace the key with --rotate",
+                )
             else:
                 outcome = ensure(node.db, node.path)
         except UnusableKeyFile as problem:

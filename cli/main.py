@@ -24,6 +24,8 @@ from cli.mail import inbox, send
 from cli.matrix import matrix
 from cli.mcp import mcp
 from cli.mesh import mesh
+from cli.migrate import migrate
+from cli.move import move
 from cli.next import next_
 from cli.open import open_
 from cli.openrpc import openrpc
@@ -86,6 +88,8 @@ app.command(rich_help_panel=OPERATE)(register)
 app.command(rich_help_panel=OPERATE)(known)
 app.command(rich_help_panel=OPERATE)(backup)
 app.command(rich_help_panel=OPERATE)(export)
+app.command(rich_help_panel=OPERATE)(migrate)
+app.command(rich_help_panel=OPERATE)(move)
 app.command(rich_help_panel=OPERATE)(reindex)
 app.add_typer(acp.app, rich_help_panel=OPERATE)
 app.add_typer(keys.app, rich_help_panel=OPERATE)

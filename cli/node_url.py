@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from server.domain.location import Location
+
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_DB = "data/cacp.db"
 
@@ -44,8 +46,28 @@ def chosen_url(variables: Mapping[str, str], running: "Callable[[Path], str | No
     return NodeUrl(DEFAULT_URL, "the default")
 
 
+def location(named: "str | Path | None", variables: Mapping[str, str]) -> "Location":
+    """The database that a command works on: the file or the URL that is named, else that of
+    CACP_DATABASE_URL, else this folder's file. Raises ValueError for a URL of something else, and
+    for a file with a password that can't be read."""
+    from pathlib import Path
+
+    from server.domain.location import DatabaseUrl
+    from server.secret_files import database_url
+
+    wanted = named or variables.get("CACP_DATABASE_URL")
+    if not wanted:
+        return database(variables)
+    if isinstance(wanted, Path):
+        return wanted
+    if "://" not in wanted:
+        return Path(wanted)
+    return DatabaseUrl(database_url(wanted, variables.get("CACP_DATABASE_PASSWORD_FILE")))
+
+
 def database(variables: Mapping[str, str]) -> "Path":
-    """The database of this folder's node."""
+    """The file of this folder's node. Beside it are the node's other files, also those of a replica
+    whose database is elsewhere."""
     from pathlib import Path
 
     return Path(variables.get("CACP_DB") or DEFAULT_DB)

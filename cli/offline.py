@@ -1,4 +1,4 @@
-"""What commands share that work on a node's database file, whether the node runs or not."""
+"""What commands share that work on a node's database, whether the node runs or not."""
 
 import os
 import sqlite3
@@ -12,23 +12,27 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from cli.node_url import database
+from cli.node_url import database, location
 from cli.project_choice import NoSuchName, chosen
 from cli.terminal import REFUSED, USAGE, fail, notice
-from server.store.connection import Connection
 
 if TYPE_CHECKING:
+    from server.domain.location import DatabaseUrl, Location
     from server.settings import Settings
+    from server.store.connection import Connection
 
 
 @dataclass(frozen=True)
 class Offline:
-    """An open transaction on a node's file."""
+    """An open transaction on a node's database."""
 
-    db: Connection
+    db: "Connection"
     path: Path
+    """The node's file, or the one beside which a replica keeps its other files."""
     now: int
     """Microseconds since 1970, UTC."""
+    shared: bool = False
+    """Whether replicas on other machines may run on the database."""
 
     @cached_property
     def settings(self) -> "Settings":
@@ -43,46 +47,118 @@ class Offline:
 
 
 @contextmanager
-def transaction(path: Path | None, *, create: bool | None = None) -> Iterator[Offline]:
-    """One transaction on the node's file: `path`, else CACP_DB, else data/cacp.db.
+def transaction(named: str | Path | None, *, create: bool | None = None) -> Iterator[Offline]:
+    """One transaction on the node's database: the file or URL `named`, else CACP_DATABASE_URL, else
+    CACP_DB, else data/cacp.db.
 
-    Without a file there, the command ends; with `create` the file is made first. None stands for a
+    Without a database there, the command ends; with `create` it is made first. None stands for a
     command that never makes one. A running node sees what was written at its next request. When
-    the file can't be used, the command ends with one line on stderr.
+    the database can't be used, the command ends with one line on stderr.
     """
+    place = place_of(named)
+    with usable(place):
+        if isinstance(place, Path):
+            with _on_file(place, create) as node:
+                yield node
+        else:
+            with _on_server(place, create) as node:
+                yield node
+
+
+def place_of(named: str | Path | None) -> "Location":
+    """The database that a command works on. Ends the command when it can't be named so."""
+    try:
+        return location(named, os.environ)
+    except ValueError as error:
+        fail(USAGE, f"CACP_DATABASE_URL or --database: {error}")
+
+
+@contextmanager
+def usable(place: "Location") -> Iterator[None]:
+    """End the command with one line on stderr when the database can't be used."""
     from server.domain.errors import Unavailable
+    from server.store.portable import DatabaseRefused
+
+    errors: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
+    if not isinstance(place, Path):
+        import psycopg
+
+        errors = (psycopg.Error, OSError)
+    try:
+        yield
+    except Unavailable as error:
+        fail(REFUSED, f"{shown(place)}: {error.message} ({error.data['reason']})")
+    except DatabaseRefused as error:
+        fail(REFUSED, f"{shown(place)}: {error}")
+    except errors as error:
+        problem = str(error).strip().partition("\n")[0]
+        fail(REFUSED, f"{shown(place)} can't be used as a node's database: {problem}")
+
+
+def shown(place: "Location") -> str:
+    """A database as people are shown it: without a password."""
+    return str(place) if isinstance(place, Path) else place.shown
+
+
+@contextmanager
+def _on_file(path: Path, create: bool | None) -> Iterator[Offline]:
+    from server.store.portable import check_here
     from server.store.sqlite.connection import connect
 
-    path = path or database(os.environ)
-    try:
-        if not path.exists() or path.stat().st_size == 0:
+    if not path.exists() or path.stat().st_size == 0:
+        if not create:
+            fail_missing(path, can_create=create is not None)
+        _make(path)
+    with closing(connect(path)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        check_here(db)
+        yield Offline(db, path, time.time_ns() // 1000)
+        db.execute("COMMIT")
+
+
+@contextmanager
+def _on_server(url: "DatabaseUrl", create: bool | None) -> Iterator[Offline]:
+    from server.store.opening import connect
+    from server.store.portable import check_here
+    from server.store.postgresql.fitness import tables
+    from server.store.postgresql.replicas import server_time
+    from server.store.postgresql.storage import PgStorage
+
+    storage = PgStorage(url)
+    with closing(connect(url)) as db:
+        if not tables(db):
             if not create:
-                fail_missing(path, can_create=create is not None)
-            _make(path)
-        with closing(connect(path)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            yield Offline(db, path, time.time_ns() // 1000)
-            db.execute("COMMIT")
-    except Unavailable as error:
-        fail(REFUSED, f"{path}: {error.message} ({error.data['reason']})")
-    except (sqlite3.Error, OSError) as error:
-        fail(REFUSED, f"{path} can't be used as a node's database: {error}")
+                fail_missing(url, can_create=create is not None)
+            _make(url)
+        check_here(db)
+        last = storage.begin(db)
+        # Stamped by the clock of all replicas, after all that they have stamped.
+        now = max(last + 1, server_time(db))
+        yield Offline(db, database(os.environ), now, shared=True)
+        storage.commit(db, now)
 
 
-def _make(path: Path) -> None:
+def _make(place: "Location") -> None:
     from server.settings import load
-    from server.store.sqlite.migrate import prepare
+    from server.store.opening import prepare
 
     try:
-        settings = load(db=path)
+        settings = load()
     except ValueError as error:
         fail(USAGE, str(error))
-    prepare(path, settings.durability)
-    notice(f"created a new database {path}")
+    try:
+        prepare(place, settings.durability)
+    except ValueError as error:
+        fail(REFUSED, f"{shown(place)}: {error}")
+    notice(f"created a new database {shown(place)}")
 
 
-def fail_missing(path: Path, *, can_create: bool = False) -> NoReturn:
-    """End the command because there is no database at `path`."""
+def fail_missing(place: "Location", *, can_create: bool = False) -> NoReturn:
+    """End the command because there is no node's database at `place`."""
+    if not isinstance(place, Path):
+        remedy = "; --create makes it there" if can_create else ": name the right one"
+        fail(REFUSED, f"no node's database is at {place.shown}{remedy}")
+    path = place
     remedy = "run this in the node's folder, or name its file with --db or CACP_DB"
     if can_create:
         remedy += "; --create makes a new database there"
@@ -93,7 +169,7 @@ def fail_unknown_peer(agent_id: str) -> NoReturn:
     fail(REFUSED, f"{agent_id} is not a peer; `cacp peers` lists the peers")
 
 
-def chosen_project(db: Connection, wanted: str) -> str:
+def chosen_project(db: "Connection", wanted: str) -> str:
     """The id of the project that `wanted` names. Ends the command unless it names one."""
     from server.store import project_names
 

@@ -6,14 +6,16 @@ the command calls doesn't get it.
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.node_url import database, running_url
 from cli.terminal import REFUSED, USAGE, fail, notice
 from schemas.plain import one_line
-from server.store.connection import Connection
+
+if TYPE_CHECKING:
+    from server.store.connection import Connection
 
 OperatorOption = Annotated[
     bool,
@@ -78,7 +80,7 @@ def local_operator_key(url: str) -> str | None:
         return None
 
 
-def check_may_make_humans(db: Connection, path: Path, key: str | None) -> None:
+def check_may_make_humans(db: "Connection", path: Path, key: str | None) -> None:
     """End the command unless `key`, or without one the key of the operator key file of the database
     at `path`, is the operator's or a human's for the whole node."""
     from server.auth.key_file import UnusableKeyFile

@@ -60,9 +60,13 @@ KeyOption = Annotated[
     ),
 ]
 DbOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        "--db", help="The node's SQLite file. By default CACP_DB, or data/cacp.db without it."
+        "--db",
+        "--database",
+        metavar="FILE|URL",
+        help="The node's SQLite file, or the postgresql:// URL of its database. By default "
+        "CACP_DATABASE_URL, else CACP_DB, or data/cacp.db without both.",
     ),
 ]
 CreateOption = Annotated[

@@ -2,19 +2,21 @@
 
 import errno
 import os
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.node_url import database
-from cli.offline import fail_missing
+from cli.offline import fail_missing, place_of, shown, usable
 from cli.options import DbOption, JsonOption
 from cli.terminal import REFUSED, fail, print_json
+
+if TYPE_CHECKING:
+    from server.domain.location import Location
+    from server.store.move import MoveStep
 
 LINES_PER_STEP = 1_000
 
@@ -41,14 +43,16 @@ def backup(
     To restore it: stop the node, replace its database with the copy, remove the files beside it
     that end in -wal and -shm, and start the node.
 
+    From PostgreSQL it makes an SQLite file too, checked row by row. To restore that: `cacp serve`
+    on the file, or `cacp move` it into an empty database. For point-in-time recovery and for
+    databases of many gigabytes use PostgreSQL's own tools: a node notices that it was restored.
+
     \b
     Examples:
       cacp backup cacp-monday.db
       cacp backup /backups/node.db --db team.db
       cacp backup --without-secrets report.db
     """
-    from server.store.sqlite.migrate import copy
-
     source = source_of(db)
     part = file.with_name(f"{file.name}.part")
     with reported(source, file), private():
@@ -59,8 +63,7 @@ def backup(
         part.unlink(missing_ok=True)
         try:
             with _progress() as show:
-                show(f"Copying {_size(source)}")
-                copy(source, part, without_secrets=without_secrets)
+                _copy(source, part, show, without_secrets=without_secrets)
             os.link(part, file)
         finally:
             part.unlink(missing_ok=True)
@@ -73,7 +76,7 @@ def backup(
             if without_secrets
             else "with its secrets: protect it as you protect a key"
         )
-        typer.echo(f"Copied {source} to {file}: {_size(file)}, {secrets}.", err=True)
+        typer.echo(f"Copied {shown(source)} to {file}: {_size(file)}, {secrets}.", err=True)
 
 
 def export(
@@ -93,7 +96,7 @@ def export(
       cacp export dump
       jq -r .name dump/contracts.jsonl
     """
-    from server.store.export import ENTITIES, lines, snapshot
+    from server.store.export import ENTITIES, lines, view
 
     source = source_of(db)
     counts: dict[str, int] = {}
@@ -101,7 +104,7 @@ def export(
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise FileExistsError(f"{folder} is not empty")
-        with snapshot(source) as connection, _progress() as show:
+        with view(source) as connection, _progress() as show:
             for entity in ENTITIES:
                 show(entity)
                 counts[entity] = 0
@@ -122,24 +125,44 @@ def export(
         )
 
 
-def source_of(db: Path | None) -> Path:
-    source = db or database(os.environ)
-    if not source.is_file():
+def _copy(
+    source: "Location", target: Path, show: Callable[[str], None], *, without_secrets: bool
+) -> None:
+    if isinstance(source, Path):
+        from server.store.sqlite.migrate import copy
+
+        show(f"Copying {_size(source)}")
+        copy(source, target, without_secrets=without_secrets)
+        return
+    from server.store.move import back_up
+
+    def report(step: "MoveStep") -> None:
+        show(f"{step.action} {step.table} {step.rows:,} of {step.total:,}")
+
+    try:
+        back_up(source, target, report, without_secrets=without_secrets)
+    except ValueError as error:
+        fail(REFUSED, f"{source.shown}: {error}")
+
+
+def source_of(db: str | None) -> "Location":
+    """The database that is read. Ends the command when it is a file that isn't there."""
+    source = place_of(db)
+    if isinstance(source, Path) and not source.is_file():
         fail_missing(source)
     return source
 
 
 @contextmanager
-def reported(source: Path, target: Path) -> Iterator[None]:
+def reported(source: "Location", target: Path) -> Iterator[None]:
     """End the command with one line when the source can't be read, or the target not written."""
-    try:
-        yield
-    except FileExistsError as error:
-        fail(REFUSED, str(error))
-    except sqlite3.Error as error:
-        fail(REFUSED, f"{source} can't be written to {target}: {error}; see `cacp doctor`")
-    except OSError as error:
-        fail(REFUSED, f"{target} can't be written: {error.strerror}")
+    with usable(source):
+        try:
+            yield
+        except FileExistsError as error:
+            fail(REFUSED, str(error))
+        except OSError as error:
+            fail(REFUSED, f"{target} can't be written: {error.strerror}")
 
 
 @contextmanager

@@ -10,8 +10,10 @@ from typing import Any
 import orjson
 
 from schemas.base import iso
+from server.domain.location import DatabaseUrl, Location
 from server.store.connection import Connection
 from server.store.sql import SQL
+from server.store.streaming import streamed
 
 _TIMES = frozenset(
     {"created_at", "claimed_at", "registered_at", "last_seen", "renewed_at", "at", "closed_at"}
@@ -48,6 +50,19 @@ ENTITIES = (
 
 
 @contextmanager
+def view(location: Location) -> Iterator[Connection]:
+    """A consistent, read-only view of a node's database, whether or not the node runs."""
+    if isinstance(location, DatabaseUrl):
+        from server.store.postgresql.stream import snapshot as view_of
+
+        with view_of(location) as db:
+            yield db
+    else:
+        with snapshot(Path(location)) as db:
+            yield db
+
+
+@contextmanager
 def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     """A consistent, read-only view of a node's file, whether or not the node runs."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
@@ -59,10 +74,9 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 def lines(db: Connection, entity: str) -> Iterator[bytes]:
     """Each row of an entity as a line of JSON. Times are ISO 8601; stamps by which facts are merged
     stay microseconds; contents of files are base64."""
-    with getattr(SQL, f"export_{entity}_cursor")(db) as cursor:
-        columns = [column[0] for column in cursor.description]
-        for row in cursor:
-            yield orjson.dumps(_shown(dict(zip(columns, row, strict=True)))) + b"\n"
+    with streamed(db, getattr(SQL, f"export_{entity}")) as rows:
+        for row in rows:
+            yield orjson.dumps(_shown(dict(zip(rows.columns, row, strict=True)))) + b"\n"
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

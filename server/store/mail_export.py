@@ -11,11 +11,13 @@ from typing import Any
 
 import orjson
 
+from server.domain.location import Location
 from server.store import mailboxes
 from server.store.connection import Connection
-from server.store.export import snapshot
+from server.store.export import view
 from server.store.messages import MessageRow
 from server.store.sql import SQL
+from server.store.streaming import streamed
 
 STATE = "export.json"
 LINES = 500
@@ -25,19 +27,19 @@ Line = tuple[list[Any], bytes]
 """The position of a line in its order, and its text."""
 
 
-def export(source: Path, folder: Path) -> dict[str, int]:
+def export(source: Location, folder: Path) -> dict[str, int]:
     """Append to the files of a folder what a snapshot of the database adds; returns the number of
     lines added to each.
 
     `messages.jsonl` holds {message, receipts} in the order of their last change, `archive.jsonl`
     the same for archived messages, `audit.jsonl` the audit events. Raises OSError and
-    sqlite3.Error.
+    what the database's driver raises.
     """
     state: dict[str, Any] = {}
     if (folder / STATE).exists():
         state = orjson.loads((folder / STATE).read_bytes())
     counts = {}
-    with snapshot(source) as db:
+    with view(source) as db:
         for name, lines in (("messages", _messages), ("archive", _archive), ("audit", _audit)):
             counts[name] = 0
             known = state.get(name, {"bytes": 0, "last": None})
@@ -65,22 +67,21 @@ def _save(folder: Path, descriptor: int, flush: Any, state: dict[str, Any]) -> N
 
 def _messages(db: Connection, last: list[Any] | None) -> Iterator[Line]:
     changed, message_id = last or ("", "")
-    with SQL.mail_messages_cursor(db, changed=changed, id=message_id) as cursor:
-        for *row, at in cursor:
+    with streamed(db, SQL.mail_messages, changed=changed, id=message_id) as rows:
+        for *row, at in rows:
             message = MessageRow(*row)
             yield [at, message.id], mailboxes.whole(db, message)
 
 
 def _archive(db: Connection, last: list[Any] | None) -> Iterator[Line]:
-    with SQL.mail_archive_cursor(db, seq=last[0] if last else 0) as cursor:
-        for seq, document in cursor:
+    with streamed(db, SQL.mail_archive, seq=last[0] if last else 0) as rows:
+        for seq, document in rows:
             yield [seq], document.encode()
 
 
 def _audit(db: Connection, last: list[Any] | None) -> Iterator[Line]:
-    with SQL.mail_audit_cursor(db, seq=last[0] if last else 0) as cursor:
-        names = [column[0] for column in cursor.description]
-        for row in cursor:
-            event = dict(zip(names, row, strict=True))
+    with streamed(db, SQL.mail_audit, seq=last[0] if last else 0) as rows:
+        for row in rows:
+            event = dict(zip(rows.columns, row, strict=True))
             event["detail"] = orjson.loads(event["detail"]) if event["detail"] else None
             yield [row[0]], orjson.dumps(event)

@@ -75,6 +75,27 @@ def move(
     return MoveResult(sums, damage)
 
 
+def back_up(
+    source: DatabaseUrl, target: Path, report: Report, *, without_secrets: bool = False
+) -> MoveResult:
+    """Copy a database on a server, which may be in use, to a file: as it was at one moment. The
+    file gets a new epoch at its first start, or when it is moved into a server again.
+
+    Raises Unavailable and ValueError.
+    """
+    from server.store.postgresql.transfer import running_source
+    from server.store.sqlite.transfer import target as make_file
+
+    with running_source(source) as former, make_file(target, shown(source)) as copy:
+        sums = _copy(former, copy, report, keep_source=True)
+        _check(copy, sums, report, keep_source=True)
+        damage = copy.damage()
+        if without_secrets:
+            copy.redact()
+        copy.finish()
+    return MoveResult(sums, damage)
+
+
 def shown(location: Location) -> str:
     """A location as people are shown it, and as it is noted in a database."""
     if isinstance(location, DatabaseUrl):

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Protocol
 
+from server.store.connection import Connection
 from server.store.sqlite import schema
 
 Row = tuple[Any, ...]
@@ -116,15 +117,24 @@ class TableSum:
             yield row
 
 
+def check_here(db: Connection) -> None:
+    """Raises DatabaseRefused for a database that was moved, or is an unfinished copy."""
+    check_usable(dict(db.execute("SELECT name, value FROM meta").fetchall()))
+
+
+class DatabaseRefused(ValueError):
+    """A node's database that a node may not use."""
+
+
 def check_usable(meta: dict[str, str]) -> None:
-    """Raises ValueError for a database that was moved, or is an unfinished copy. `meta` has what
-    the database says of itself, by name."""
+    """Raises DatabaseRefused for a database that was moved, or is an unfinished copy. `meta` has
+    what the database says of itself, by name."""
     if MOVED in meta:
-        raise ValueError(
+        raise DatabaseRefused(
             f"The node was moved to {meta[MOVED]}: start it there. What this database holds is "
             "what it held then"
         )
     if MOVING in meta:
-        raise ValueError(
+        raise DatabaseRefused(
             f"The database is an unfinished copy of {meta[MOVING]}: run `cacp move` again"
         )

@@ -3,13 +3,16 @@ server that replicas share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from server.domain.errors import Unavailable
 from server.store.connection import Connection, ReadFunction
 from server.store.metered import Count
-from server.util.duty import HeldDuty
-from server.util.loops import Loops
+
+if TYPE_CHECKING:
+    # Commands prepare databases too, and both are slow to import.
+    from server.util.duty import HeldDuty
+    from server.util.loops import Loops
 
 T = TypeVar("T")
 
@@ -43,7 +46,7 @@ class Shared(Protocol):
         """Run a function on a connection of its own, where each statement is a transaction; it may
         be run twice. Raises Unavailable, within some seconds."""
 
-    def verify(self, connection: Connection, duty: HeldDuty) -> None:
+    def verify(self, connection: Connection, duty: "HeldDuty") -> None:
         """In a transaction that writes: raise Unavailable unless this replica still has the duty,
         which it then keeps until the transaction has ended."""
 
@@ -61,7 +64,7 @@ class Storage(Protocol):
     def unavailable(self, error: Exception) -> Unavailable:
         """The refusal for a driver's error, with a reason for programs."""
 
-    async def open(self, loops: Loops, news: Callable[[], None]) -> None:
+    async def open(self, loops: "Loops", news: Callable[[], None]) -> None:
         """Open the connections. `news` is to be called, on the event loop, when another process
         may have written. Raises what the driver raises, with nothing left open."""
 

@@ -14,6 +14,7 @@ from cli import casing
 from cli.casing import OPAQUE
 from cli.main import app
 from cli.mesh_view import NodeView, as_json
+from server.store.opening import prepare
 from tests.cli.run import cacp
 from tests.support.node import Node
 from tests.support.team import FRONTEND_AGENT, Team
@@ -68,6 +69,7 @@ def commands_with_json() -> Iterator[str]:
 def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The arguments with which each command prints JSON, on a project with all that it may have."""
     folder: Path = tmp_path_factory.mktemp("casing")
+    prepare(folder / "moved.db")
     team = Team.on(node, node.key(FRONTEND_AGENT, "frontend-app"))
     contract = team.proposed()
     team.frontend("context/askQuestion", question="Why?", relatedContracts=[contract])
@@ -93,6 +95,8 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp invite list": [],
         "cacp keys create": ["aid://example.com/casing@1.0.0", "--repo", "casing"],
         "cacp keys list": [],
+        "cacp migrate": ["--check"],
+        "cacp move": ["--from", str(folder / "moved.db"), "--to", str(folder / "new.db")],
         "cacp next": [],
         "cacp peers": [],
         "cacp peers bans": [],

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli import node_url
-from cli.node_url import DEFAULT_DB, DEFAULT_URL, chosen_url, own_url
+from cli.node_url import DEFAULT_DB, DEFAULT_URL, chosen_url, location, own_url
+from server.domain.location import DatabaseUrl
 from server.settings import Settings
 from tests.cli.run import cacp
 from tests.support.node import Node, free_port
@@ -69,3 +70,38 @@ def test_a_port_that_is_none_is_wrong_usage() -> None:
     done = cacp("status", port="http")
     assert done.exit_code == 2
     assert "CACP_PORT should be a port" in done.stderr
+
+
+URL = "postgresql://me@host/cacp"
+
+
+@pytest.mark.parametrize(
+    ("named", "variables", "place"),
+    [
+        (None, {}, Path(DEFAULT_DB)),
+        (None, {"CACP_DB": "a.db"}, Path("a.db")),
+        (None, {"CACP_DB": "a.db", "CACP_DATABASE_URL": URL}, DatabaseUrl(URL)),
+        ("b.db", {"CACP_DB": "a.db", "CACP_DATABASE_URL": URL}, Path("b.db")),
+        (Path("b.db"), {"CACP_DATABASE_URL": URL}, Path("b.db")),
+        (URL, {"CACP_DB": "a.db"}, DatabaseUrl(URL)),
+    ],
+)
+def test_the_database_of_a_command(
+    named: str | Path | None, variables: dict[str, str], place: Path | DatabaseUrl
+) -> None:
+    assert location(named, variables) == place
+
+
+def test_the_password_may_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("a/b\n")
+    variables = {"CACP_DATABASE_URL": URL, "CACP_DATABASE_PASSWORD_FILE": str(file)}
+    assert location(None, variables) == f"{URL}?password=a%2Fb"
+    assert location("a.db", variables) == Path("a.db")
+    with pytest.raises(ValueError, match="can't be read"):
+        location(URL, {"CACP_DATABASE_PASSWORD_FILE": str(tmp_path / "none")})
+
+
+def test_other_databases_are_refused() -> None:
+    with pytest.raises(ValueError, match="should be a URL such as postgresql://"):
+        location("mysql://host/x", {})

@@ -1,6 +1,7 @@
 """Working on a node's file, node up or down."""
 
 import stat
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import typer
 
 from cli.offline import checked_name, transaction
 from cli.terminal import REFUSED, USAGE
+from server.domain.location import DatabaseUrl
 from server.store import keys
 from tests.support.located import connect, prepare
+from tests.support.postgresql import drop, empty_database, execute
 
 
 def ended(
@@ -118,3 +121,54 @@ def test_a_name_can_stand_in_a_header(name: str) -> None:
     assert checked_name("aid://example.com/ä@1.0.0")
     with pytest.raises(typer.BadParameter):
         checked_name(name)
+
+
+@pytest.fixture
+def url() -> Iterator[DatabaseUrl]:
+    made = empty_database()
+    yield made
+    drop(made)
+
+
+def test_makes_a_servers_tables_only_if_told(
+    url: DatabaseUrl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit), transaction(url):
+        pass
+    assert (
+        capsys.readouterr().err
+        == f"cacp: no node's database is at {url.shown}: name the right one\n"
+    )
+    with pytest.raises(typer.Exit), transaction(url, create=False):
+        pass
+    assert "--create makes it there" in capsys.readouterr().err
+    with transaction(url, create=True) as node:
+        assert keys.every(node.db) == []
+    assert capsys.readouterr().err == f"cacp: created a new database {url.shown}\n"
+
+
+def test_replicas_notice_what_a_command_writes(url: DatabaseUrl) -> None:
+    """It is stamped after all that they have stamped."""
+    with transaction(url, create=True):
+        pass
+    ahead = 4_000_000_000_000_000
+    execute(url, "UPDATE cluster SET stamp = %s", ahead)
+    with transaction(url) as node:
+        assert node.shared
+        assert node.now == ahead + 1
+        keys.add(node.db, keys.new_key(), agent_id="a", repo="r", now=node.now)
+    assert execute(url, "SELECT stamp FROM cluster") == [(ahead + 1,)]
+    with suppress(typer.Exit), transaction(url) as node:
+        keys.add(node.db, keys.new_key(), agent_id="b", repo="r", now=node.now)
+        raise typer.Exit(REFUSED)
+    with transaction(url) as node:
+        assert [key.agent_id for key in keys.every(node.db)] == ["a"]
+    assert execute(url, "SELECT stamp FROM cluster") == [(ahead + 1,)], "nothing was written"
+
+
+def test_a_server_that_is_away_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), transaction("postgresql://me:secret@127.0.0.1:1/cacp"):
+        pass
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("cacp: postgresql://me@127.0.0.1:1/cacp can't be used as a node's")
+    assert "secret" not in line

@@ -6,14 +6,19 @@ import re
 import shutil
 import sqlite3
 import stat
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.domain.location import DatabaseUrl
+from server.store.move import move
+from server.store.opening import prepare
 from tests.cli.run import cacp
 from tests.support.node import Node
+from tests.support.postgresql import drop, empty_database, execute
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 
@@ -152,3 +157,66 @@ def test_an_export_fills_only_an_empty_folder(tmp_path: Path, node: Node) -> Non
 
 def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.fixture
+def moved(tmp_path: Path, node: Node, team: Team) -> Iterator[tuple[DatabaseUrl, str]]:
+    """A copy of a running node on PostgreSQL, and a contract in it."""
+    contract = team.proposed()
+    copy, url = tmp_path / "copied.db", empty_database()
+    assert cacp("backup", str(copy), "--db", str(node.db)).exit_code == 0
+    move(copy, url, lambda step: None)
+    yield url, contract
+    drop(url)
+
+
+@pytest.mark.sqlite
+def test_a_backup_of_a_database_on_a_server_starts_as_a_node(
+    tmp_path: Path, moved: tuple[DatabaseUrl, str], team: Team
+) -> None:
+    url, contract = moved
+    before = prepare(url).epoch
+    copy = tmp_path / "copy" / "node.db"
+    copy.parent.mkdir()
+    done = cacp("backup", str(copy), "--json", database_url=url)
+    assert json.loads(done.stdout)["bytes"] == copy.stat().st_size
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [file.name for file in copy.parent.iterdir()] == ["node.db"]
+    assert cacp("backup", str(copy), "--db", url).exit_code == 1, "it overwrites nothing"
+    with Node(copy.parent) as restored:
+        found = restored.call("cacp/contract/get", projectId=team.project, contractId=contract)
+        assert found["status"] == "proposed"
+        assert restored.query("SELECT value FROM meta WHERE name = 'epoch'") != [(before,)]
+    assert execute(url, "SELECT value FROM meta WHERE name = 'epoch'") == [(before,)]
+
+
+@pytest.mark.sqlite
+def test_a_backup_of_a_server_without_secrets_holds_none(
+    tmp_path: Path, moved: tuple[DatabaseUrl, str]
+) -> None:
+    url, _ = moved
+    [[secret]] = execute(url, "SELECT value FROM meta WHERE name = 'secret'")
+    [[key], *_] = execute(url, "SELECT hash FROM keys")
+    for name, kept in (("whole.db", True), ("redacted.db", False)):
+        options = () if kept else ("--without-secrets",)
+        assert cacp("backup", str(tmp_path / name), *options, "--db", url).exit_code == 0
+        content = (tmp_path / name).read_bytes()
+        assert [part.encode() in content for part in (secret, key)] == [kept, kept]
+
+
+@pytest.mark.sqlite
+def test_an_export_is_the_same_from_both_kinds_of_database(
+    tmp_path: Path, moved: tuple[DatabaseUrl, str]
+) -> None:
+    """From the file that is what was moved."""
+    url, _ = moved
+    for name, database in (("there", url), ("here", str(tmp_path / "copied.db"))):
+        done = cacp("export", str(tmp_path / name), "--db", database)
+        assert done.exit_code == 0, done.stderr
+        assert (
+            cacp("acp", "export", str(tmp_path / f"{name}-mail"), "--db", database).exit_code == 0
+        )
+    for here in (tmp_path / "here").iterdir():
+        there = tmp_path / "there" / here.name
+        assert sorted(there.read_bytes().splitlines()) == sorted(here.read_bytes().splitlines())
+    assert (tmp_path / "here" / "contracts.jsonl").stat().st_size > 100

@@ -15,9 +15,9 @@ class PgAsked(Protocol):
     def execute(self, sql: str, /) -> Any: ...
 
 
-def check_server(db: PgAsked) -> None:
+def check_server(db: PgAsked, *, reads_only: bool = False) -> None:
     """Raises ValueError for a server or a database that can't hold a node, and Unavailable for one
-    that takes no writes now."""
+    that takes no writes now, unless it is only to be read."""
     [(version, shown, encoding, schema, name)] = db.execute(_SERVER).fetchall()
     if version < OLDEST:
         raise ValueError(f"The server is PostgreSQL {shown}: a node needs 14 or newer")
@@ -32,7 +32,7 @@ def check_server(db: PgAsked) -> None:
             "search_path"
         )
     [(read_only,)] = db.execute(_READ_ONLY).fetchall()
-    if read_only:
+    if read_only and not reads_only:
         raise Unavailable(WORDS["storage_read_only"], reason="storage_read_only")
 
 

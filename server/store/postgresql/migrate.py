@@ -67,21 +67,24 @@ def migrations() -> list[MigrationFile]:
     return in_folder(MigrationFile, MIGRATIONS)
 
 
-def prepare(url: str, *, statement_seconds: int = STATEMENT_SECONDS) -> Prepared:
-    """Create the tables in an empty database or migrate them, and give a restored copy a new epoch.
+def prepare(
+    url: str, *, statement_seconds: int = STATEMENT_SECONDS, new_epoch: bool = False
+) -> Prepared:
+    """Create the tables in an empty database or migrate them, and give a restored copy, or with
+    `new_epoch` any, a new epoch.
 
     Raises `Unavailable` when the server can't be used now, and ValueError when the database, its
     server or this user can't be a node's, or a newer release wrote the database which this one may
     not run beside.
     """
     try:
-        with psycopg.connect(checked(url), autocommit=True) as db:
+        with psycopg.connect(checked(url), autocommit=True, prepare_threshold=None) as db:
             check_server(db)
             create(db, statement_seconds=statement_seconds)
             _check_usable(db)
             identity, vouched = identity_of(db), _is_vouched(db)
         with closing(PgConnection(url)) as connection:
-            return _ready(connection, identity, vouched=vouched)
+            return _ready(connection, identity, vouched=vouched, new_epoch=new_epoch)
     except psycopg.Error as error:
         raise refusal(error) from error
 
@@ -92,12 +95,13 @@ def create(db: "psycopg.Connection[Any]", *, statement_seconds: int = STATEMENT_
         _run_patiently(db, migration, statement_seconds)
 
 
-def pending(db: PgAsked) -> list[str]:
+def pending(db: PgAsked, *, reads_only: bool = False) -> list[str]:
     """The names of the migrations that the next start would run. Changes nothing.
 
-    Raises ValueError and Unavailable when a node would refuse the database.
+    Raises ValueError and Unavailable when a node would refuse the database, with `reads_only` not
+    because it takes no writes now.
     """
-    check_server(db)
+    check_server(db, reads_only=reads_only)
     unmade = missing(db)
     if unmade:
         check_may_create(db)
@@ -269,7 +273,9 @@ def _is_vouched(db: PgAsked) -> bool:
         time.sleep(PAUSE_SECONDS)
 
 
-def _ready(connection: PgConnection, identity: Identity, *, vouched: bool) -> Prepared:
+def _ready(
+    connection: PgConnection, identity: Identity, *, vouched: bool, new_epoch: bool
+) -> Prepared:
     """Make what each database has once, and derive anew what an earlier release derived by other
     rules."""
     # Slow to import: it holds all models that something may wait for.
@@ -279,7 +285,7 @@ def _ready(connection: PgConnection, identity: Identity, *, vouched: bool) -> Pr
     try:
         if attention.is_outdated(connection):
             attention.rebuild(connection)
-        epoch = _epoch(connection, identity, vouched=vouched)
+        epoch = _epoch(connection, identity, vouched=vouched, new_epoch=new_epoch)
         tokens.node_secret(connection)
         connection.commit()
     except BaseException:
@@ -288,12 +294,14 @@ def _ready(connection: PgConnection, identity: Identity, *, vouched: bool) -> Pr
     return Prepared(epoch, stamp)
 
 
-def _epoch(connection: PgConnection, identity: Identity, *, vouched: bool) -> str:
+def _epoch(connection: PgConnection, identity: Identity, *, vouched: bool, new_epoch: bool) -> str:
     """The store's epoch. A copy gets a new one, so that no cursor skips what the copy writes
     (design §4)."""
     stored = SQL.meta_value(connection, name="database")
     epoch = SQL.meta_value(connection, name="epoch")
-    if stored is not None and is_copy(Identity.parse(stored), identity, vouched=vouched):
+    if new_epoch or (
+        stored is not None and is_copy(Identity.parse(stored), identity, vouched=vouched)
+    ):
         epoch = None
         # Nobody whose session ended since the copy was made is signed in again.
         SQL.redact_page_sessions(connection)

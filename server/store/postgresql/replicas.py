@@ -49,8 +49,12 @@ def beat(db: Connection, own: Announced) -> tuple[list[Replica], int]:
 def every(db: Connection) -> tuple[list[Replica], int]:
     """All replicas that are known, the oldest first, and the server's time."""
     rows = db.execute(_EVERY).fetchall()
-    now = int(db.execute("SELECT server_time()").fetchone()[0])
-    return [Replica(*row) for row in rows], now
+    return [Replica(*row) for row in rows], server_time(db)
+
+
+def server_time(db: Connection) -> int:
+    """The server's time, in microseconds since 1970."""
+    return int(db.execute("SELECT server_time()").fetchone()[0])
 
 
 def leave(db: Connection, replica: str) -> None:

@@ -62,6 +62,21 @@ class PgSource:
 
 
 @contextmanager
+def running_source(url: str) -> Iterator[PgSource]:
+    """Open a database to copy it while replicas use it. Raises Unavailable and ValueError."""
+    try:
+        with closing(_connect(url)) as view:
+            fitness.check_server(view, reads_only=True)
+            _check_node(view)
+            view.commit()
+            view.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            view.read_only = True
+            yield PgSource(view, view)
+    except psycopg.Error as error:
+        raise refusal(error) from error
+
+
+@contextmanager
 def source(url: str) -> Iterator[PgSource]:
     """Open a database to move it. Raises Unavailable while a replica runs, and ValueError when it
     is not one of this release."""
@@ -69,13 +84,7 @@ def source(url: str) -> Iterator[PgSource]:
         with ExitStack() as opened:
             lock = opened.enter_context(closing(_connect(url)))
             fitness.check_server(lock)
-            if not fitness.tables(lock):
-                raise ValueError("There is no node in this database")
-            if unmade := missing(lock):
-                raise ValueError(
-                    f"The database is of an older release ({', '.join(unmade)} to run): "
-                    "`cacp migrate` brings it up to date"
-                )
+            _check_node(lock)
             lock.commit()
             lock.execute(STATEMENT("SET LOCAL lock_timeout = {}").format(Literal(LOCK_MS)))
             lock.execute("SELECT stamp FROM cluster FOR UPDATE")
@@ -169,6 +178,17 @@ def target(url: str, place: str) -> Iterator[PgTarget]:
         raise refusal(error) from error
 
 
+def _check_node(db: "psycopg.Connection[Any]") -> None:
+    """Raises ValueError unless a node of this release is in the database."""
+    if not fitness.tables(db):
+        raise ValueError("There is no node in this database")
+    if unmade := missing(db):
+        raise ValueError(
+            f"The database is of an older release ({', '.join(unmade)} to run): "
+            "`cacp migrate` brings it up to date"
+        )
+
+
 def _is_free(db: "psycopg.Connection[Any]") -> bool:
     """Whether nothing is in a database but an unfinished copy, or tables that no node has used."""
     fitness.check_server(db)
@@ -180,7 +200,7 @@ def _is_free(db: "psycopg.Connection[Any]") -> bool:
 
 
 def _connect(url: str) -> "psycopg.Connection[Any]":
-    return psycopg.connect(checked(url))
+    return psycopg.connect(checked(url), prepare_threshold=None)
 
 
 def _rows(

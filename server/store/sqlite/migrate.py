@@ -21,8 +21,9 @@ SECRETS = (
 )
 
 
-def prepare(path: Path, durability: Durability = "FULL") -> Prepared:
-    """Create or migrate the database at `path`, and give a restored copy a new epoch.
+def prepare(path: Path, durability: Durability = "FULL", *, new_epoch: bool = False) -> Prepared:
+    """Create or migrate the database at `path`, and give a restored copy, or with `new_epoch` any,
+    a new epoch.
 
     Before an existing database is changed, it is copied to `NAME.before-MIGRATION`. When the log
     can't be read to its end, `durability` FULL refuses the database and NORMAL, under which a power
@@ -47,7 +48,8 @@ def prepare(path: Path, durability: Durability = "FULL") -> Prepared:
         with closing(connect(path)) as connection:
             _migrate(connection, path)
             _derive(connection)
-            return Prepared(_epoch(connection), _last_stamp(connection))
+            epoch = _epoch(connection, new_epoch=new_epoch)
+            return Prepared(epoch, _last_stamp(connection))
     except sqlite3.Error as error:
         raise unavailable(error) from error
     except OSError as error:
@@ -107,10 +109,15 @@ def copy(source: Path, target: Path, *, without_secrets: bool = False) -> None:
         copy_to(target, live)
     if without_secrets:
         with closing(sqlite3.connect(target, isolation_level=None)) as made:
-            for what in (*SECRETS, "undelivered"):
-                getattr(SQL, f"redact_{what}")(made)
-            # Deleted rows stay in free pages until the file is rewritten.
-            made.execute("VACUUM")
+            redact(made)
+
+
+def redact(copied: sqlite3.Connection) -> None:
+    """Delete the secrets in a copy."""
+    for what in (*SECRETS, "undelivered"):
+        getattr(SQL, f"redact_{what}")(copied)
+    # Deleted rows stay in free pages until the file is rewritten.
+    copied.execute("VACUUM")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -250,12 +257,12 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def _epoch(connection: sqlite3.Connection) -> str:
+def _epoch(connection: sqlite3.Connection, *, new_epoch: bool) -> str:
     """The store's epoch. A copy gets a new one, so that no cursor skips what the copy writes
     (design §4)."""
     with _transaction(connection):
         copied = connection.execute("DELETE FROM meta WHERE name = 'copied'").rowcount
-        if copied:
+        if copied or new_epoch:
             connection.execute("DELETE FROM meta WHERE name = 'epoch'")
             # Nobody whose session ended since the copy was made is signed in again.
             SQL.redact_page_sessions(connection)

@@ -11,7 +11,7 @@ from server.store.portable import Row
 from server.store.sqlite import database_integrity
 from server.store.sqlite.connection import connect
 from server.store.sqlite.file_lock import lock, make_folder, sync_folder
-from server.store.sqlite.migrate import missing, prepare
+from server.store.sqlite.migrate import missing, prepare, redact
 from server.store.stamps import newest_stamp
 
 BATCH = 1_000
@@ -106,6 +106,10 @@ class SqliteTarget:
         if broken := database_integrity.broken_references(self._db):
             return f"rows of {min(broken)} refer to nothing"
         return content_integrity.damage(self._db)
+
+    def redact(self) -> None:
+        """Delete the secrets."""
+        redact(self._db)
 
     def finish(self) -> None:
         self._db.execute("DELETE FROM meta WHERE name = ?", (portable.MOVING,))
