@@ -14,4 +14,4 @@ WHERE reason = :reason AND about = :about;
 SELECT reason, about, detail, raised_at, sound, damaged FROM alarms ORDER BY raised_at, reason, about LIMIT 1000;
 
 -- name: count_alarms()
-SELECT reason, count(*) FROM alarms GROUP BY reason;
+SELECT reason, count(*) FROM alarms GROUP BY reason ORDER BY reason;

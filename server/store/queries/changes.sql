@@ -32,7 +32,8 @@ INSERT INTO meta (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: conflicts_by_origin()
-SELECT origin, count(*) FROM changes WHERE entity = 'conflict' GROUP BY origin;
+SELECT origin, count(*) FROM changes WHERE entity = 'conflict'
+GROUP BY origin ORDER BY origin;
 
 -- name: reach_of_unreceived(given, origin, now)^
 SELECT max(CASE WHEN at > :now THEN at END), max(CASE WHEN at <= :now THEN at END)

@@ -22,7 +22,8 @@ UPDATE set_aside SET due = :now WHERE about = :about AND reason = 'predecessor' 
 DELETE FROM set_aside WHERE digest = :digest AND due = :due;
 
 -- name: expired_deferred(before)
-SELECT source, count(*) FROM set_aside WHERE deferred_at <= :before GROUP BY source;
+SELECT source, count(*) FROM set_aside WHERE deferred_at <= :before
+GROUP BY source ORDER BY source;
 
 -- name: drop_expired_deferred(before)!
 DELETE FROM set_aside WHERE deferred_at <= :before;

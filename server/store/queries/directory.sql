@@ -8,7 +8,7 @@ ON CONFLICT (agent) DO UPDATE SET
     verified = excluded.verified, renewed_at = excluded.renewed_at;
 
 -- name: directory_entries(after)
-SELECT agent, words, protocols FROM directory WHERE renewed_at > :after;
+SELECT agent, words, protocols FROM directory WHERE renewed_at > :after ORDER BY renewed_at, agent;
 
 -- name: directory_listing(agent, after)^
 SELECT manifest, registrar, verified FROM directory

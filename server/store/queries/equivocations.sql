@@ -24,10 +24,11 @@ SELECT max(rowid) FROM equivocations;
 SELECT max(seq) FROM equivocations;
 
 -- name: count_equivocations()
-SELECT node, count(*) FROM equivocations GROUP BY node;
+SELECT node, count(*) FROM equivocations GROUP BY node ORDER BY node;
 
 -- name: count_unnoted_equivocations()
-SELECT node, count(*) FROM equivocations WHERE noted_at IS NULL GROUP BY node;
+SELECT node, count(*) FROM equivocations WHERE noted_at IS NULL
+GROUP BY node ORDER BY node;
 
 -- name: note_equivocations(node, noted_at)!
 UPDATE equivocations SET noted_at = :noted_at WHERE node = :node AND noted_at IS NULL;

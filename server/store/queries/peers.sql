@@ -38,7 +38,7 @@ FROM peers ORDER BY registered_at, agent_id;
 UPDATE peers SET came_by = :came_by WHERE agent_id = :agent_id;
 
 -- name: peers_by_way()
-SELECT came_by, count(*) FROM peers GROUP BY came_by;
+SELECT came_by, count(*) FROM peers GROUP BY came_by ORDER BY came_by;
 
 -- name: peer_count()$
 SELECT count(*) FROM peers;

@@ -10,8 +10,8 @@ import pytest
 
 from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.dialect import translate
-from server.store.postgresql.migrate import prepare
 from server.store.sql import POSTGRESQL, SQL
+from tests.support.postgresql import database
 
 SQLITE_ONLY = {
     "add_to_search_index",
@@ -29,10 +29,9 @@ NAMES = [
 ]
 
 
-@pytest.fixture
-def db(url: str) -> Iterator[PgConnection]:
-    prepare(url)
-    with closing(PgConnection(url)) as connection:
+@pytest.fixture(scope="module")
+def db() -> Iterator[PgConnection]:
+    with database() as url, closing(PgConnection(url)) as connection:
         yield connection
 
 

@@ -4,23 +4,22 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.domain.errors import InvalidInput
 from server.domain.search import ReadableScope, parse, searchable
 from server.store.postgresql import search_index
 from server.store.postgresql.connection import PgConnection
-from server.store.postgresql.migrate import prepare
 from server.store.postgresql.search_index import PLACE_MAX, PLACES_MAX, expression, vector
+from tests.support.postgresql import database
 
 MAIL = ReadableScope(("kindmail",), None)
 
 
-@pytest.fixture
-def db(url: str) -> Iterator[PgConnection]:
-    prepare(url)
-    with closing(PgConnection(url)) as connection:
+@pytest.fixture(scope="module")
+def db() -> Iterator[PgConnection]:
+    with database() as url, closing(PgConnection(url)) as connection:
         yield connection
 
 
@@ -79,7 +78,6 @@ def test_a_text_of_any_length_is_taken(db: PgConnection) -> None:
     assert matches(db, many, f"w{PLACE_MAX + 50}")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=80))
 def test_no_text_of_a_person_is_a_syntax_error(db: PgConnection, text: str) -> None:
     try:
