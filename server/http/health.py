@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from server.cluster.trouble import ReplicaTrouble
-from server.domain.errors import Refusal
+from server.domain.errors import Refusal, Unavailable
 from server.store import alarms, changes, deferred, undelivered
-from server.store.connection import Connection
+from server.store.connection import Connection, ReadFunction
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.loops import Loops
@@ -21,6 +21,10 @@ PROBE_SECONDS = 5.0
 PROBE_PATIENCE = 2.0
 """How long a health check waits for its probe; a locked database delays writes for longer."""
 
+READ_PATIENCE = 5.0
+"""How long it waits for a read, which a database server may leave without an answer."""
+
+T = TypeVar("T")
 Level = Literal["healthy", "degraded", "unhealthy"]
 
 
@@ -73,13 +77,19 @@ class HealthCheck:
         if broken is not None:
             return broken
         try:
-            await self._database.read(changes.can_read)
+            await self._read(changes.can_read)
+            failure = await self._probe()
+            return await self._read(self._standing) if failure is None else _unhealthy(failure)
         except Refusal as refusal:
-            return Health("unhealthy", str(refusal.data["reason"]))
-        failure = await self._probe()
-        if failure is not None:
-            return Health("unhealthy", failure)
-        return await self._database.read(self._standing)
+            return _unhealthy(str(refusal.data["reason"]))
+
+    async def _read(self, function: ReadFunction[T]) -> T:
+        """Raises Refusal, when the database is silent for long as well."""
+        try:
+            async with asyncio.timeout(READ_PATIENCE):
+                return await self._database.read(function)
+        except TimeoutError:
+            raise Unavailable("The database does not answer", reason="storage_slow") from None
 
     def seen(self, db: Connection) -> Health:
         """The node's health as a read shows it, without a probe: of writes, it knows the last."""
@@ -147,6 +157,10 @@ class HealthCheck:
             self._probed = time.monotonic()
             self._writes_seen = database.writes
             return None
+
+
+def _unhealthy(reason: str) -> Health:
+    return Health("unhealthy", reason)
 
 
 def _failing_detail(failing: list[str]) -> str:

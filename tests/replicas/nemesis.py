@@ -42,9 +42,15 @@ class Nemesis:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             await asyncio.sleep(self._dice.uniform(0.02, 0.4))
-            await self._do(self._dice.choice(self._faults))
+            if self._faults:
+                await self._do(self._dice.choice(self._faults))
         for replica in self._cluster.replicas:
             replica.set_clock(0)
+
+    async def happen(self, event: Callable[[], None]) -> None:
+        """Do what a test wants to happen once."""
+        self._note(event.__name__)
+        await asyncio.to_thread(event)
 
     async def _do(self, fault: str) -> None:
         replica = self._dice.choice(self._cluster.replicas)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -83,6 +83,8 @@ class Plan:
     paused_seconds: tuple[float, float] = (0.1, 1.5)
     kinds: Sequence[str] = ("contract", "task", "mail")
     """What clients do."""
+    event: Callable[[], None] | None = None
+    """What happens in the middle, besides the faults."""
 
 
 def run(seed: int, cluster: Cluster, plan: Plan) -> Judgement:
@@ -124,10 +126,10 @@ class _Run:
                 async with asyncio.TaskGroup() as group:
                     for worker in workers:
                         group.create_task(self._work(worker))
-                    if plan.faults:
-                        await nemesis.rage(plan.seconds)
-                    else:
-                        await asyncio.sleep(plan.seconds)
+                    if plan.event is not None:
+                        await nemesis.rage(plan.seconds / 2)
+                        await nemesis.happen(plan.event)
+                    await nemesis.rage(plan.seconds / (1 if plan.event is None else 2))
                     self._stopping = True
                 async with asyncio.timeout(SETTLE_SECONDS):
                     await self._read_all(world)

@@ -37,15 +37,15 @@ class SkewedNode(Node):
     def __init__(self, folder: Path, *, ahead: int = 0, **settings: object) -> None:
         self._at_once = {AT_ONCE: "1"} if settings.pop("at_once", False) else {}
         super().__init__(folder, **settings)
-        self._clock = folder / "clock"
+        self.clock_file = folder / "clock"
         self.set_clock(ahead)
 
     def set_clock(self, ahead: int) -> None:
         """Set the machine's clock, so many seconds ahead of the time."""
         self._ahead = ahead
-        written = self._clock.with_suffix(".new")
+        written = self.clock_file.with_suffix(".new")
         written.write_text(str(ahead))
-        written.replace(self._clock)
+        written.replace(self.clock_file)
 
     def pass_time(self, seconds: int) -> None:
         """Set the machine's clock so many seconds forward."""
@@ -53,4 +53,4 @@ class SkewedNode(Node):
 
     @property
     def env(self) -> dict[str, str]:
-        return super().env | {VARIABLE: str(self._clock)} | self._at_once
+        return super().env | {VARIABLE: str(self.clock_file)} | self._at_once

@@ -28,9 +28,10 @@ ANSWER_SECONDS = 10.0
 """How long the server may be silent before a connection is given up. Longer than its own limits,
 which leave the connection usable."""
 STATEMENT_MS = 8_000
-LOCK_MS = 5_000
 IDLE_MS = 5_000
 """How long a writer may hold the lock without a statement, such as when its process is stopped."""
+LOCK_MS = 7_000
+"""Longer, so that the other replicas' callers wait for the end of such a writer."""
 WARNING = b"01000"
 """What an administrator who cancels a commit's wait for a synchronous standby brings about: it took
 place on this server, and may be lost with it."""
@@ -189,30 +190,36 @@ class PgConnection:
             message = self._pg.get_error_message()
             self._pg.finish()
             raise psycopg.OperationalError(message)
-        # A pooler gives out numbers of its own, by which it knows what to cancel.
-        [[pid]] = self._ask(b"SELECT pg_backend_pid()")
-        self.pooled = int(pid) != self._pg.backend_pid
         self._pg.notice_handler = self._noticed
         self._pg.nonblocking = 1
-        self._pg.enter_pipeline_mode()
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
+        # A pooler gives out numbers of its own, by which it knows what to cancel.
+        self.pooled = self._asked(b"SELECT pg_backend_pid()") != self._pg.backend_pid
+        self._pg.enter_pipeline_mode()
         self.is_cut = False
         if not self.pooled:
             self.execute(_SESSION_LIMITS, _LIMITS)
 
-    def _ask(self, statement: bytes) -> list[list[bytes]]:
-        """The rows of a statement, before the first of a pipeline."""
-        result = self._pg.exec_(statement)
-        if result.status != _TUPLES:
-            message = result.get_error_message()
+    def _asked(self, statement: bytes) -> int:
+        """The number that a statement returns, before the first of a pipeline."""
+        self._pg.send_query(statement)
+        until, answers = time.monotonic() + self._seconds, []
+        try:
+            while True:
+                self._await(until)
+                result = self._pg.get_result()
+                if result is None:
+                    break
+                answers.append(result)
+        except psycopg.Error:
+            self._pg.finish()
+            raise
+        if not answers or answers[0].status != _TUPLES:
+            message = answers[0].get_error_message() if answers else "no answer"
             self._pg.finish()
             raise psycopg.OperationalError(message)
-        columns = range(result.nfields)
-        return [
-            [result.get_value(row, column) or b"" for column in columns]
-            for row in range(result.ntuples)
-        ]
+        return int(answers[0].get_value(0, 0) or 0)
 
     @property
     def server_version(self) -> int:
@@ -468,6 +475,9 @@ def conninfo(url: str) -> bytes:
         "application_name": "cacp",
         "client_encoding": "UTF8",
     }
+    if "," in str(given.get("host") or ""):
+        # Of several servers, the one that takes writes now.
+        kept["target_session_attrs"] = "read-write"
     return make_conninfo(**{**kept, **given}).encode()
 
 

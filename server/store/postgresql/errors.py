@@ -47,6 +47,14 @@ _STATES = {
     "XX001": "storage_corrupt",
     "XX002": "storage_corrupt",
 }
+_REFUSED = (
+    ("too many clients", "storage_crowded"),
+    ("too many connections", "storage_crowded"),
+    ("connection slots are reserved", "storage_crowded"),
+    ("no more connections allowed", "storage_crowded"),
+    ("session is read-only", "storage_read_only"),
+)
+"""What a server, a pooler or libpq itself says of a connection that is refused, and the reason."""
 _CLASSES = {"08": "storage_away", "57": "storage_away", "53": "storage_crowded"}
 
 
@@ -54,8 +62,9 @@ def reason_of(error: Exception) -> str:
     """The reason, for programs, of a driver's error."""
     state = getattr(error, "sqlstate", None) or ""
     if not state and isinstance(error, psycopg.OperationalError):
-        # libpq gives no state for what it could not say to the server.
-        return "storage_crowded" if "too many clients" in str(error) else "storage_away"
+        # libpq gives no state of what kept it from connecting, only its words.
+        said = str(error)
+        return next((why for words, why in _REFUSED if words in said), "storage_away")
     return _STATES.get(state) or _CLASSES.get(state[:2]) or "storage_failed"
 
 

@@ -17,7 +17,7 @@ from server.domain.errors import OutcomeUnknown, Unavailable
 from server.store.connection import Connection, ReadFunction
 from server.store.metered import Count, metered
 from server.store.postgresql.connection import PgConnection
-from server.store.postgresql.errors import NotReplicated, unavailable
+from server.store.postgresql.errors import NotReplicated, ServerSilent, unavailable
 from server.store.postgresql.news import NewsFeed
 from server.store.postgresql.shared import PgShared
 from server.util.loops import Loops, cancel
@@ -27,6 +27,8 @@ T = TypeVar("T")
 READERS = 4
 ASIDE_SECONDS = 3.0
 """How long the server may be silent where a lease depends on its answer."""
+SILENT_SECONDS = 1.0
+"""A read that failed after more than this had no answer."""
 LOOKUP_SECONDS = 10.0
 """How long the outcome of a commit is looked up whose answer was lost."""
 LOOKUP_PAUSE = 0.2
@@ -45,6 +47,8 @@ class PgStorage:
         """This process, among the replicas."""
         self.shared = PgShared(self.replica, self._connect_aside)
         self._changes_before = 0
+        self._silent = 0.0
+        """When a read last failed only after a while."""
         self._number = 0
         """Of the last transaction that was to be committed."""
 
@@ -93,11 +97,27 @@ class PgStorage:
         if self._writer.pooled:
             # Limits on time hold for a transaction only.
             return await self.read_wide(function, None)
-        return await self._loop.run_in_executor(self._reading, self._on_reader, function)
+        return await self._in_reader(function)
 
     async def read_wide(self, function: ReadFunction[T], count: Count | None) -> T:
-        snapshot = partial(_snapshot, function, count)
-        return await self._loop.run_in_executor(self._reading, self._on_reader, snapshot)
+        return await self._in_reader(partial(_snapshot, function, count))
+
+    async def _in_reader(self, function: ReadFunction[T]) -> T:
+        asked = time.monotonic()
+        return await self._loop.run_in_executor(self._reading, self._answered, function, asked)
+
+    def _answered(self, function: ReadFunction[T], asked: float) -> T:
+        """Read. What has waited while the server was silent to another one is not tried as well:
+        it would keep all that come later waiting."""
+        if asked < self._silent:
+            raise ServerSilent("no answer to the reads before it")
+        begun = time.monotonic()
+        try:
+            return self._on_reader(function)
+        except psycopg.OperationalError:
+            if time.monotonic() - begun > SILENT_SECONDS:
+                self._silent = time.monotonic()
+            raise
 
     def _on_reader(self, function: ReadFunction[T]) -> T:
         try:
@@ -109,9 +129,9 @@ class PgStorage:
                 connection.reopen()
             try:
                 return function(connection)
-            except psycopg.Error:
+            except psycopg.Error as error:
                 # A connection that was idle while the server restarted; a read can be done again.
-                if not connection.is_cut:
+                if not connection.is_cut or isinstance(error, ServerSilent):
                     raise
                 connection.reopen()
                 return function(connection)
@@ -130,9 +150,14 @@ class PgStorage:
                 pg.reopen()
             pg.roll_back()
             stamp = pg.begin_writing()
-        except psycopg.Error:
-            if not pg.is_cut:
+        except psycopg.Error as error:
+            if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                # Another server may take writes by now, or this one again from who connects anew.
+                pg.cut()
+            elif not pg.is_cut:
                 pg.roll_back()
+                raise
+            elif isinstance(error, ServerSilent):
                 raise
             # It was idle while the server restarted: nothing was begun.
             pg.reopen()

@@ -157,6 +157,20 @@ async def test_a_probe_that_takes_too_long_is_unhealthy(
     await database.close()
 
 
+async def test_a_database_that_does_not_answer_a_read_is_unhealthy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database server may leave it without an answer for long."""
+    database = Database(location_of(path))
+    await database.open(0)
+    over = asyncio.Event()
+    monkeypatch.setattr(health, "READ_PATIENCE", 0.01)
+    monkeypatch.setattr(database, "read", lambda _: over.wait())
+    found = await HealthCheck(database).examine()
+    assert found == health.Health("unhealthy", "storage_slow")
+    await database.close()
+
+
 async def test_little_room_on_the_disk_is_degraded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
