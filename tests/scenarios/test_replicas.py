@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,10 @@ def greeting(secret: str) -> tuple[dict[str, Any], SigningKey, Introduction]:
     return hello.model_dump(by_alias=True, mode="json"), key, introduction
 
 
+def is_equal(node: Node) -> bool:
+    return bool(peers_of(node)[0].get("sync", {}).get("isEqual"))
+
+
 def peers_of(node: Node) -> Any:
     return node.get("/peers").json()["peers"]
 
@@ -275,7 +280,7 @@ def test_a_replica_shows_how_the_exchange_of_another_with_a_peer_goes(tmp_path: 
         eventually(lambda: far.call("cacp/project/list")["projects"])
         assert one.works
         for node in (one, other):
-            eventually(lambda node=node: peers_of(node)[0].get("sync", {}).get("isEqual"))
+            eventually(partial(is_equal, node))
             assert peers_of(node)[0]["sync"]["health"] == "up"
             assert metric(node, 'cacp_peer_up{peer="' + PEER + '"}') == 1
         one.stop()
