@@ -287,3 +287,19 @@ def test_a_replica_shows_how_the_exchange_of_another_with_a_peer_goes(tmp_path: 
         other.call("cacp/project/create", name="q", objective="o")
         eventually(lambda: len(far.call("cacp/project/list")["projects"]) == 2)
         eventually(lambda: peers_of(other)[0]["sync"]["health"] == "up")
+
+
+def test_the_page_shows_the_replicas_and_who_works(tmp_path: Path) -> None:
+    with replicas(tmp_path) as [one, other]:
+
+        def shown() -> list[tuple[str, bool, bool]]:
+            listed = other.get("/ui/health.json").json()["replicas"]
+            return [(each["status"], each["isOwn"], each["doesBackgroundWork"]) for each in listed]
+
+        eventually(lambda: shown() == [("healthy", False, True), ("healthy", True, False)])
+        page = other.http.get("/ui/health", headers={"accept": "text/html"})
+        assert page.status_code == 200
+        assert f"127.0.0.1:{one.port}" in page.text
+        one.kill()
+        eventually(lambda: shown()[0][0] == "away")
+        one.start()

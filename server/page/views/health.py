@@ -47,10 +47,28 @@ def health(call: PageCall) -> Page:
         "mail": _mail(state, db),
         "limits": _limits(state),
         "versions": _versions(db),
+        "replicas": _replicas(state),
     }
     if caller.is_own_agent or caller.human:
         page["settings"] = [setting._asdict() for setting in shown(state.settings, os.environ)]
     return page
+
+
+def _replicas(state: AppState) -> list[Json]:
+    """The replicas that were heard of lately or have not ended cleanly, the oldest first; none for
+    a process that has its database alone."""
+    heartbeat, holder = state.cluster.heartbeat, state.cluster.duty.holder.replica
+    return [
+        {
+            "address": replica.address,
+            "status": "away" if replica.is_away(heartbeat.at) else replica.status,
+            "version": replica.version,
+            "startedAt": iso(replica.started_at),
+            "isOwn": replica.replica == heartbeat.own,
+            "doesBackgroundWork": replica.replica == holder,
+        }
+        for replica in heartbeat.replicas
+    ]
 
 
 def _loops(state: AppState) -> list[Json]:

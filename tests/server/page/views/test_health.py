@@ -20,6 +20,7 @@ def test_it_says_what_doctor_says_of_a_running_node(node: Node) -> None:
     assert checks >= {"certainty", "stamps", "deferred", "undelivered", "differences"}
     assert {loop["name"] for loop in twin["loops"]} >= {"checkpoint", "audit"}
     assert twin["storage"]["bytes"]
+    assert twin["replicas"] == []
     assert {limit["name"]: limit for limit in twin["limits"]}["Open connections"]["used"]
     page = node.http.get("/ui/health", headers=BROWSER).text
     for words in ("Background loops", "<code>cacp doctor</code>", "Write-ahead log", "SQLite"):
