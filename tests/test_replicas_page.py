@@ -14,6 +14,7 @@ from server.cluster.background_duty import LOOK_SECONDS
 from server.cluster.trouble import VACANT_SECONDS, replica_trouble
 from server.domain import duty
 from server.domain.location import check_database_url
+from server.http import rate_limit
 from server.setting_sources import OTHER_VARIABLES
 from server.settings import Settings
 from server.store import idempotency
@@ -113,8 +114,9 @@ def test_every_url_is_one_that_libpq_reads() -> None:
         ("renews it every three seconds", duty.RENEW / SECOND, 3),
         ("the next one begins within a second", LOOK_SECONDS, 0.5),
         ("looks at the database every two seconds", news.POLL_SECONDS, 2),
+        ("N twentieths of the limit more", rate_limit.PARTS, 20),
         ("has news within 0.2 seconds", news.POLL_UNHEARD_SECONDS, 0.2),
-        ("held a lock for more than five seconds", connection.LOCK_MS / 1000, 5),
+        ("held a lock for more than seven seconds", connection.LOCK_MS / 1000, 7),
         ("the server ends its transaction after five seconds", connection.IDLE_MS / 1000, 5),
         ("a statement took more than eight seconds", connection.STATEMENT_MS / 1000, 8),
         ("the server was silent for ten", connection.ANSWER_SECONDS, 10),
