@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import attention, load, mail, page, page_ground
+from bench import attention, load, mail, page, page_ground, replicas
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
 from bench.node import NodeProcess, bare, node
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--letters", type=int, default=100_000, help="size of the large mailbox")
     parser.add_argument(
         "--only",
-        choices=("hot", "wide", "attention", "size", "mail", "page"),
+        choices=("hot", "wide", "attention", "size", "mail", "page", "replicas"),
         help="run only this part",
     )
     options = parser.parse_args()
@@ -45,6 +45,7 @@ def main() -> None:
             "attention": lambda: waiting(folder),
             "mail": lambda: letters(folder, options.letters, rounds, seconds),
             "page": lambda: pages(folder, rounds, seconds),
+            "replicas": lambda: on_postgresql(folder, rounds, seconds),
             "size": lambda: size(folder, options.contracts, rounds, seconds),
         }
         for name, part in parts.items():
@@ -139,6 +140,30 @@ def letters(folder: Path, size: int, rounds: int, seconds: float) -> None:
         )
     median, worst = mail.median_and_worst(mail.wake_seconds(folder))
     print(f"  send to waiting inbox   median {median * 1000:.1f} ms   worst {worst * 1000:.1f} ms")
+
+
+def on_postgresql(folder: Path, rounds: int, seconds: float) -> None:
+    """Replicas compared with a node on SQLite, and with each other."""
+    print(
+        f"\nReplicas on PostgreSQL, {replicas.CONNECTIONS} connections, synchronous_commit=on "
+        "(aims: one 0.8 of SQLite, three 1.0 of one; wake < 20 ms)"
+    )
+    with replicas.database() as server:
+        for name, sides in replicas.writes(folder, server, rounds, seconds).items():
+            show(f"{name} on SQLite", sides.sqlite, [1.0] * rounds)
+            show(f"{name}, one replica", sides.one, ratios_of(sides.one, sides.sqlite))
+            show(f"{name}, three", sides.three, ratios_of(sides.three, sides.one))
+        for name, costs in replicas.unit_costs(folder, server, seconds).items():
+            print(
+                f"  {name:28} costs the replica {costs.replica:.0f} us of processor, "
+                f"the database {costs.database:.0f} us"
+            )
+        median, worst = mail.median_and_worst(replicas.wake_seconds(folder, server))
+    print(f"  send to waiting inbox   median {median * 1000:.1f} ms   worst {worst * 1000:.1f} ms")
+
+
+def ratios_of(runs: list[Measured], others: list[Measured]) -> list[float]:
+    return [run.rate / other.rate for run, other in zip(runs, others, strict=True)]
 
 
 def pages(folder: Path, rounds: int, seconds: float) -> None:

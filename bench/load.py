@@ -37,11 +37,13 @@ def request(method: str, params: dict[str, Any]) -> str:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": "request-123"})
 
 
-def post(port: int, body: str, seconds: float, folder: Path) -> Measured:
-    """POST `body` repeatedly, over 16 connections, from one thread."""
+def post(
+    port: int, body: str, seconds: float, folder: Path, connections: int = CONNECTIONS
+) -> Measured:
+    """POST `body` repeatedly, over so many connections, from one thread."""
     script = folder / "wrk.lua"
     script.write_text(SCRIPT.replace("{body}", body))
-    return _wrk(port, "/", seconds, ["-s", str(script), "-c", str(CONNECTIONS)])
+    return _wrk(port, "/", seconds, ["-s", str(script), "-c", str(connections)])
 
 
 def get(port: int, path: str, seconds: float) -> Measured:

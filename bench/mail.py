@@ -58,15 +58,20 @@ def boxes(folder: Path, size: int, rounds: int, seconds: float) -> dict[str, lis
 def wake_seconds(folder: Path) -> list[float]:
     """Seconds from the start of a send to the answer of an inbox that waits for it."""
     with node(folder / "wake.db", program=UNLIMITED) as running:
-        return [_ping(running) for _ in range(PINGS)]
+        return pings(running, running)
 
 
-def _ping(running: NodeProcess) -> float:
-    cursor = running.call("acp/inbox", {})["cursor"]
+def pings(waits: NodeProcess, sends: NodeProcess) -> list[float]:
+    """The same where the inbox waits at one replica, and another is sent the message."""
+    return [_ping(waits, sends) for _ in range(PINGS)]
+
+
+def _ping(waits: NodeProcess, sends: NodeProcess) -> float:
+    cursor = waits.call("acp/inbox", {})["cursor"]
     arrived: list[float] = []
 
     def wait() -> None:
-        running.call("acp/inbox", {"cursor": cursor, "wait": 20})
+        waits.call("acp/inbox", {"cursor": cursor, "wait": 20})
         arrived.append(time.perf_counter())
 
     waiting = threading.Thread(target=wait)
@@ -74,9 +79,9 @@ def _ping(running: NodeProcess) -> float:
     # By then the inbox waits.
     time.sleep(0.05)
     started = time.perf_counter()
-    sent = running.call("acp/send", SEND)["message"]["id"]
+    sent = sends.call("acp/send", SEND)["message"]["id"]
     waiting.join()
-    running.call("acp/ack", {"message_ids": [sent]})
+    waits.call("acp/ack", {"message_ids": [sent]})
     return arrived[0] - started
 
 
