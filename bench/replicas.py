@@ -68,9 +68,9 @@ def writes(folder: Path, server: LocalPostgresql, rounds: int, seconds: float) -
     measured = {name: Sides([], [], []) for name in ("contract/propose", "acp/send")}
     with ExitStack() as stack:
         alone = stack.enter_context(node(folder / "beside.db", program=mail.UNLIMITED))
-        one = stack.enter_context(replicas(folder, server, "one", 1))
-        three = stack.enter_context(replicas(folder, server, "three", REPLICAS))
-        sides = ([alone], one, three)
+        single = stack.enter_context(replicas(folder, server, "single", 1))
+        several = stack.enter_context(replicas(folder, server, "several", REPLICAS))
+        sides = ([alone], single, several)
         projects = [_project(running[0]) for running in sides]
         for number in range(rounds):
             for name, sets in measured.items():
@@ -128,8 +128,8 @@ def unit_costs(folder: Path, server: LocalPostgresql, seconds: float) -> dict[st
 
 def wake_seconds(folder: Path, server: LocalPostgresql) -> list[float]:
     """Seconds from the start of a send at one replica to the answer of an inbox at another."""
-    with replicas(folder, server, "wake", 2) as (one, two):
-        return mail.pings(two, one)
+    with replicas(folder, server, "wake", 2) as (waits, sends):
+        return mail.pings(waits, sends)
 
 
 def _server_seconds(server: LocalPostgresql) -> float:

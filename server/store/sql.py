@@ -61,10 +61,10 @@ def _of_postgresql() -> dict[str, str]:
     texts: dict[str, str] = {}
     for name in SQL.available_queries:
         if name.endswith(suffix):
-            ours, other = getattr(SQL, name.removesuffix(suffix)), getattr(SQL, name)
-            texts[ours.sql] = other.sql
+            shared, differing = getattr(SQL, name.removesuffix(suffix)), getattr(SQL, name)
+            texts[shared.sql] = differing.sql
             with suppress(ValueError):
-                texts[plain(ours)] = plain(other)
+                texts[plain(shared)] = plain(differing)
     return texts
 
 

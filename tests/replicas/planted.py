@@ -60,6 +60,6 @@ def commit_later() -> None:
     are answered before their writes are durable, or even visible to others."""
 
     def unanswered(self: PgConnection) -> None:
-        self._send(self._known("COMMIT"), (), None)
+        self._tell("COMMIT")
 
     PgConnection.commit = unanswered  # type: ignore[method-assign]

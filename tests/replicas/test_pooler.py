@@ -96,7 +96,8 @@ def test_replicas_work_behind_it(through: DatabaseUrl, tmp_path: Path) -> None:
             (one, two)[number % 2].call("cacp/project/create", name=f"{number}", objective="o")
         for node in (one, two):
             assert node.call("cacp/project/list")["total"] == 6
-            assert node.get("/health").json()["status"] == "healthy"
+            health = node.get("/health").json()
+            assert health["status"] == "healthy", health
         letters: list[str] = []
 
         def wait() -> None:

@@ -199,4 +199,5 @@ def _fill(url: DatabaseUrl) -> None:
     """Make the tables, without what each database has of its own."""
     prepare(url)
     execute(url, "DELETE FROM meta WHERE name IN ('database', 'epoch', 'secret')")
+    execute(url, "UPDATE cluster SET stamp = 0")
     execute(url, "VACUUM FREEZE")

@@ -6,20 +6,21 @@ without waiting for its answer, which the next read or the commit collects. So a
 costs a round trip for each of its reads only.
 """
 
-import re
 import select
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from server.store.postgresql.dialect import Statement, translate
+from server.store.postgresql.cursor import PgCursor
 from server.store.postgresql.errors import NodeMoved, NotReplicated, ServerSilent
-from server.store.postgresql.text import from_stored, to_stored
-from server.store.sql import POSTGRESQL
+from server.store.postgresql.insert_batches import InsertBatches
+from server.store.postgresql.row_cache import KEPT, RowCache
+from server.store.postgresql.statement import PgStatement, prepare
+from server.store.postgresql.values import Values, encoded
 
 Row = tuple[Any, ...]
 
@@ -38,127 +39,8 @@ place on this server, and may be lost with it."""
 UNANSWERED_MAX = 512
 """Statements sent before their answers are collected: neither side waits with full buffers."""
 
-_CHANGES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
-_RETURNS = re.compile(
-    r"\s*(--[^\n]*\s+)*(SELECT|WITH|VALUES|SHOW|LISTEN)\b|.*\bRETURNING\b", re.I | re.S
-)
-_WHOLE = re.compile(rb"-?\d+")
-
 _OK, _TUPLES, _ERROR = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.FATAL_ERROR
 _SYNC, _ABORTED = pq.ExecStatus.PIPELINE_SYNC, pq.ExecStatus.PIPELINE_ABORTED
-
-
-def _bool(value: bytes) -> int:
-    return int(value == b"t")
-
-
-def _text(value: bytes) -> str:
-    return from_stored(value.decode())
-
-
-def _numeric(value: bytes) -> int | float:
-    return int(value) if _WHOLE.fullmatch(value) else float(value)
-
-
-def _bytes(value: bytes) -> bytes:
-    return bytes.fromhex(value[2:].decode())
-
-
-DECODERS: dict[int, Callable[[bytes], Any]] = {
-    16: _bool,
-    17: _bytes,
-    20: int,
-    21: int,
-    23: int,
-    26: int,
-    700: float,
-    701: float,
-    1700: _numeric,
-}
-"""How values are read, by the type's OID; others are texts."""
-
-
-class _Prepared(NamedTuple):
-    name: bytes | None
-    """None where a pooler allows no statement to be prepared for long."""
-    text: bytes
-    names: tuple[str, ...] | None
-    """The parameters in order; None for positional ones."""
-    changes: bool
-    returns: bool
-
-
-class PgCursor:
-    """The rows of a statement, or how many it changed."""
-
-    def __init__(self, connection: "PgConnection") -> None:
-        self._connection = connection
-        self._rows: list[Any] = []
-        self._next = 0
-        self._result: Any = None
-
-    def execute(self, sql: str, parameters: Any = (), /) -> "PgCursor":
-        self._connection.run(self, sql, parameters)
-        return self
-
-    def executemany(self, sql: str, parameters: Iterable[Any], /) -> "PgCursor":
-        for each in parameters:
-            self._connection.run(self, sql, each)
-        return self
-
-    @property
-    def rowcount(self) -> int:
-        if self._result is None:
-            self._connection.settle()
-        return int(self._result.command_tuples or 0) if self._result is not None else -1
-
-    @property
-    def tag(self) -> str:
-        """The server's name for what it did, such as COMMIT."""
-        return self._result.command_status.decode() if self._result is not None else ""
-
-    @property
-    def description(self) -> list[tuple[str]] | None:
-        result = self._result
-        if result is None:
-            return None
-        return [(result.fname(column).decode(),) for column in range(result.nfields)]
-
-    def answered(self, result: Any) -> None:
-        """Take the server's answer."""
-        self._result = result
-        self._next = 0
-        self._rows = []
-        if result.status == _TUPLES:
-            decoders: list[Callable[[bytes], Any]] = [
-                DECODERS.get(result.ftype(at), _text) for at in range(result.nfields)
-            ]
-            value = result.get_value
-            self._rows = [
-                tuple(
-                    None if (cell := value(row, at)) is None else decode(cell)
-                    for at, decode in enumerate(decoders)
-                )
-                for row in range(result.ntuples)
-            ]
-
-    def fetchone(self) -> Any:
-        if self._next >= len(self._rows):
-            return None
-        row = self._rows[self._next]
-        self._next += 1
-        factory = self._connection.row_factory
-        return row if factory is None else factory(self, row)
-
-    def fetchall(self) -> list[Any]:
-        return list(self)
-
-    def __iter__(self) -> Iterator[Any]:
-        while (row := self.fetchone()) is not None:
-            yield row
-
-    def close(self) -> None:
-        self._rows = []
 
 
 class PgConnection:
@@ -167,6 +49,11 @@ class PgConnection:
     def __init__(self, url: str, *, seconds: float = ANSWER_SECONDS) -> None:
         self.row_factory: Any = None
         self.total_changes = 0
+        self._changes_before = 0
+        self._affected = 0
+        """How many rows this transaction has changed, of what is answered."""
+        self._stamp: int | None = None
+        """The last stamp that this transaction gives out, once it is known."""
         self._conninfo = conninfo(url)
         self._seconds = seconds
         self.pooled = False
@@ -178,10 +65,15 @@ class PgConnection:
         """Connect, in place of a connection that was cut. Raises psycopg.OperationalError."""
         self.in_transaction = False
         self.is_cut = True
-        self._names = 0
-        self._statements: dict[str, _Prepared] = {}
+        self._prepared: dict[str, PgStatement] = {}
+        self._names: dict[str, bytes] = {}
+        """The server's names of statements, by their text."""
+        self._last_name = 0
         self._unconfirmed: list[str] = []
         """Statements that the server may have refused to prepare."""
+        self._is_writing = False
+        self._rows = RowCache()
+        self._inserts = InsertBatches(self._insert)
         self._sent: list[PgCursor | None] = []
         self._warnings: set[bytes | None] = set()
         """SQLSTATEs of what the server said besides its answers."""
@@ -244,114 +136,140 @@ class PgConnection:
         if (step := _STEPS.get(sql)) is not None:
             step(self)
             return
-        prepared = self._statements.get(sql) or self._prepare(sql)
-        values = (
-            parameters if prepared.names is None else [parameters[name] for name in prepared.names]
-        )
-        self._send(prepared, values, cursor)
+        prepared = self._known(sql)
+        names = prepared.names
+        values = parameters if names is None else [parameters[name] for name in names]
+        if self._is_writing:
+            self._write(cursor, sql, prepared, values)
+        else:
+            self._send(prepared.text, encoded(values), cursor)
+            self.total_changes += bool(prepared.writes)
         if prepared.returns or not self.in_transaction:
             self.settle()
 
-    def _prepare(self, sql: str) -> _Prepared:
-        statement: Statement = translate(POSTGRESQL.get(sql, sql))
-        text = statement.text.encode()
-        if self.pooled:
-            name = None
-        else:
-            self._names += 1
-            name = b"s%d" % self._names
-            self._pg.send_prepare(name, text)
-            self._sent.append(None)
-        prepared = _Prepared(
-            name,
-            text,
-            statement.names,
-            bool(_CHANGES.search(statement.text)),
-            bool(_RETURNS.match(statement.text)),
-        )
-        self._statements[sql] = prepared
-        self._unconfirmed.append(sql)
+    def _write(self, cursor: PgCursor, sql: str, prepared: PgStatement, values: Any) -> None:
+        """Send a statement of a transaction that writes, or leave it to be sent with others."""
+        if sql in KEPT:
+            key = (sql, *values)
+            kept = self._rows.find(key)
+            if kept is None:
+                self._inserts.before(prepared)
+                self._send(prepared.text, encoded(values), cursor)
+                self.settle()
+                self._rows.keep(key, cursor.rows, prepared.reads)
+            else:
+                cursor.rows = kept
+            return
+        if prepared.writes:
+            self.total_changes += 1
+            self._rows.wrote(prepared.writes)
+        if prepared.insert is not None:
+            cursor.is_insert = True
+            self._inserts.add(sql, prepared, encoded(values))
+            return
+        self._inserts.before(prepared)
+        self._send(prepared.text, encoded(values), cursor)
+
+    def _insert(self, prepared: PgStatement, count: int, values: Values) -> None:
+        self._send(prepared.of_rows(count), values, None)
+
+    def _known(self, sql: str) -> PgStatement:
+        prepared = self._prepared.get(sql)
+        if prepared is None:
+            prepared = self._prepared[sql] = prepare(sql)
         return prepared
 
-    def _send(self, prepared: _Prepared, values: Any, cursor: PgCursor | None) -> None:
-        encoded: list[bytes | None] = []
-        formats: list[int] | None = None
-        for value in values:
-            kind = value.__class__
-            if kind is str:
-                encoded.append(to_stored(value).encode())
-            elif kind is int:
-                encoded.append(b"%d" % value)
-            elif value is None:
-                encoded.append(None)
-            elif kind is bytes:
-                formats = formats or [0] * len(values)
-                formats[len(encoded)] = 1
-                encoded.append(value)
-            else:
-                encoded.append(_encoded(value))
-        if prepared.name is None:
-            self._pg.send_query_params(prepared.text, encoded, None, formats)
+    def _send(self, text: str, values: Values, cursor: PgCursor | None) -> None:
+        """Send a statement, which the server prepares when it gets it for the first time."""
+        if self.pooled:
+            self._pg.send_query_params(text.encode(), values.encoded, None, values.formats)
         else:
-            self._pg.send_query_prepared(prepared.name, encoded, formats)
+            name = self._names.get(text)
+            if name is None:
+                self._last_name += 1
+                name = self._names[text] = b"s%d" % self._last_name
+                self._unconfirmed.append(text)
+                self._pg.send_prepare(name, text.encode())
+                self._sent.append(None)
+            self._pg.send_query_prepared(name, values.encoded, values.formats)
         self._sent.append(cursor)
-        if prepared.changes:
-            self.total_changes += 1
         if len(self._sent) >= UNANSWERED_MAX:
             self.settle()
+
+    def _tell(self, sql: str, *values: Any) -> None:
+        """Send a statement of whose rows there is nothing to know."""
+        self._send(self._known(sql).text, encoded(values), None)
 
     # --- transactions ---------------------------------------------------------------------------
 
     def begin_writing(self) -> int:
         """Begin the only writing transaction of all replicas: waits for the lock of the row that
         holds the last stamp, and returns it."""
-        self._begin(_BEGIN)
-        self._send(self._known(_TRANSACTION_LIMITS), _LIMITS, None)
+        self.in_transaction = True
+        self._tell(_BEGIN)
+        self._tell(_TRANSACTION_LIMITS, *_LIMITS)
         row = self.execute(_LOCK).fetchone()
         if row is None:
             raise NodeMoved("there is nothing to lock")
-        return int(row[0])
+        stamp = int(row[0])
+        self._rows.begin(stamp)
+        self._is_writing = True
+        self._stamp = None
+        self._changes_before = self.total_changes
+        self._affected = 0
+        return stamp
 
     def begin_reading(self) -> None:
         """Begin a transaction that reads one snapshot; it is sent with the first read."""
-        self._begin(_SNAPSHOT)
-        if self.pooled:
-            self._send(self._known(_TRANSACTION_LIMITS), _LIMITS, None)
-
-    def _begin(self, text: str) -> None:
         self.in_transaction = True
-        self._send(self._known(text), (), None)
-
-    def _known(self, text: str) -> _Prepared:
-        return self._statements.get(text) or self._prepare(text)
+        self._tell(_SNAPSHOT)
+        if self.pooled:
+            self._tell(_TRANSACTION_LIMITS, *_LIMITS)
 
     def note(self, stamp: int, replica: str, number: int) -> None:
         """Store the last stamp that was given out, and that this is the replica's commit of this
         number; wake the other replicas at the commit."""
-        self._send(self._known(_NOTE), (stamp,), None)
-        self._send(self._known(_NUMBER), (replica, number), None)
-        self._send(self._known(_NOTIFY), (replica,), None)
+        self._stamp = stamp
+        self._inserts.flush()
+        self._tell(_NOTE, stamp)
+        self._tell(_NUMBER, replica, number)
+        self._tell(_NOTIFY, replica)
 
     def commit(self) -> None:
         """Commit. When it raises and the connection is cut, the outcome is not known; neither is it
         when it raises NotReplicated."""
+        if self._is_writing and self._stamp is None and self.total_changes != self._changes_before:
+            self._inserts.flush()
+            self.settle()
+            if self._affected:
+                self._note_other()
         cursor = PgCursor(self)
         self._warnings.clear()
-        self._send(self._known(_COMMIT), (), cursor)
+        self._send(_COMMIT, _NO_VALUES, cursor)
         self.settle()
-        self.in_transaction = False
+        self.in_transaction = self._is_writing = False
         if cursor.tag != "COMMIT":
             raise psycopg.InternalError("the transaction had failed before its commit")
         if WARNING in self._warnings:
             raise NotReplicated("the wait for the standby was canceled")
+        if self._stamp is not None:
+            self._rows.committed(self._stamp)
+
+    def _note_other(self) -> None:
+        """Tell all replicas of what a program beside them commits, which gives out no stamps."""
+        self._tell(_NOTE_OTHER)
+        self._tell(_NOTIFY, "")
+        self._rows.forget()
 
     def roll_back(self) -> None:
         """End a transaction, if there is one. The server ends that of a cut connection."""
-        if self.in_transaction and not self.is_cut:
-            self.in_transaction = False
-            self._send(self._known(_ROLLBACK), (), None)
+        was_open, self.in_transaction = self.in_transaction, False
+        self._is_writing = False
+        self._inserts.forget()
+        self._rows.rolled_back()
+        if was_open and not self.is_cut:
+            self._send(_ROLLBACK, _NO_VALUES, None)
             self.settle()
-        self.in_transaction = False
 
     # --- the wire -------------------------------------------------------------------------------
 
@@ -368,8 +286,8 @@ class PgConnection:
             raise
         unconfirmed, self._unconfirmed = self._unconfirmed, []
         if failed is not None:
-            for sql in unconfirmed:
-                self._statements.pop(sql, None)
+            for text in unconfirmed:
+                self._names.pop(text, None)
             if self._pg.status != pq.ConnStatus.OK:
                 self.cut()
             raise psycopg.errors.error_from_result(failed)
@@ -400,6 +318,8 @@ class PgConnection:
             if status in (_OK, _TUPLES):
                 if cursor is not None:
                     cursor.answered(result)
+                if status == _OK:
+                    self._affected += int(result.command_tuples or 0)
             elif status == _ERROR:
                 failed = failed or result
                 if self._pg.status != pq.ConnStatus.OK:
@@ -451,7 +371,9 @@ _NUMBER = (
     "INSERT INTO commits (replica, number, at) VALUES (?, ?, now()) ON CONFLICT (replica)"
     " DO UPDATE SET number = excluded.number, at = excluded.at"
 )
+_NOTE_OTHER = "UPDATE cluster SET stamp = stamp + 1 WHERE id = 1"
 _NOTIFY = "SELECT pg_notify('cacp', ?)"
+_NO_VALUES = Values([], None)
 
 _STEPS: dict[str, Callable[[PgConnection], Any]] = {
     "BEGIN IMMEDIATE": PgConnection.begin_writing,
@@ -479,15 +401,3 @@ def conninfo(url: str) -> bytes:
         # Of several servers, the one that takes writes now.
         kept["target_session_attrs"] = "read-write"
     return make_conninfo(**{**kept, **given}).encode()
-
-
-def _encoded(value: Any) -> bytes:
-    if isinstance(value, bool):
-        return b"1" if value else b"0"
-    if isinstance(value, int):
-        return b"%d" % value
-    if isinstance(value, float):
-        return repr(value).encode()
-    if isinstance(value, str):
-        return to_stored(value).encode()
-    raise TypeError(f"a parameter can't be a {type(value).__name__}")

@@ -1,8 +1,11 @@
 """What PostgreSQL's errors mean to a caller (its documentation, appendix A)."""
 
 import psycopg
+import structlog
 
 from server.domain.errors import Unavailable
+
+log = structlog.get_logger()
 
 
 class ServerSilent(psycopg.OperationalError):
@@ -71,4 +74,8 @@ def reason_of(error: Exception) -> str:
 def unavailable(error: Exception) -> Unavailable:
     """The refusal for a driver's error, with a reason for programs."""
     reason = reason_of(error)
+    if reason == "storage_failed":
+        # It holds no values of parameters, and the caller is not told more than that it failed.
+        message = str(error).splitlines()[0]
+        log.error("database_refused", state=getattr(error, "sqlstate", None), error=message)
     return Unavailable(WORDS[reason], reason=reason)

@@ -88,7 +88,7 @@ def test_each_says_what_it_needs() -> None:
 def test_an_empty_database_gets_its_tables_once(url: str) -> None:
     first = prepare(url)
     assert first.last_stamp == 0
-    assert prepare(url) == first
+    assert prepare(url).epoch == first.epoch
     assert ask(url, "SELECT name, needs FROM migrations") == [
         (each.name, each.needs) for each in migrations()
     ]
@@ -291,11 +291,11 @@ def test_a_restored_copy_gets_a_new_epoch_once(url: str) -> None:
         try:
             copied = prepare(f"{url}_copy")
             assert copied.epoch != before.epoch
-            assert prepare(f"{url}_copy") == copied
+            assert prepare(f"{url}_copy").epoch == copied.epoch
             assert ask(f"{url}_copy", "SELECT 1 FROM page_links") == []
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-    assert prepare(url) == before
+    assert prepare(url).epoch == before.epoch
     assert len(ask(url, "SELECT 1 FROM page_links")) == 1
 
 
@@ -307,7 +307,7 @@ def test_a_standby_that_took_over_keeps_the_epoch_when_a_replica_went_on(url: st
     other = "UPDATE meta SET value = left(value, -8) || '000000FF' WHERE name = 'database'"
     run(url, other)
     seen(url, migration="baseline")
-    assert prepare(url) == before
+    assert prepare(url).epoch == before.epoch
     # Recovered to an earlier time: who was seen then was seen before the server started.
     run(url, other)
     run(url, "UPDATE replicas SET seen_at = pg_postmaster_start_time() - interval '1 second'")

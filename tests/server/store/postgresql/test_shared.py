@@ -19,6 +19,7 @@ from server.util.duty import HeldDuty, acting
 
 
 def test_the_server_s_clock_is_read_with_the_last_stamp(url: str) -> None:
+    prepare(url)
     last = prepare(url).last_stamp
     shared = PgShared("r", lambda: PgConnection(url))
     with closing(PgConnection(url)) as db:

@@ -1,0 +1,91 @@
+"""Gathers single-row inserts of a transaction and sends those that are alike as one statement of
+many rows: a group of writes inserts into the same few tables, and the server spends more on a
+statement than on a row."""
+
+from collections.abc import Callable
+
+from server.store.postgresql.statement import PgStatement
+from server.store.postgresql.values import Values
+
+ROWS_MAX = 32
+"""The most rows of one statement. Each power of two below is a statement of its own."""
+PARENTS = {
+    "archived_dead_letters": "messages_archive",
+    "contracts": "projects",
+    "delivery_log": "messages",
+    "file_requests": "projects",
+    "files": "projects",
+    "handoff_control": "handoffs",
+    "handoff_history": "handoffs",
+    "key_projects": "keys",
+    "mail_out": "messages",
+    "mail_routes": "messages",
+    "mail_sources": "messages",
+    "packets": "projects",
+    "repo_aliases": "repos",
+    "repos": "projects",
+    "tasks": "teamspaces",
+    "team_log": "teamspaces",
+    "team_members": "teamspaces",
+    "thread_parties": "threads",
+    "unanswered_queries": "messages",
+    "workq_intents": "handoffs",
+}
+"""The tables to which others refer: what is inserted into them goes first."""
+APART = frozenset({"attention_counts"})
+"""Tables without references and triggers: what else is written to them may go before inserts into
+other tables that were asked for earlier."""
+
+
+Send = Callable[[PgStatement, int, Values], None]
+"""Sends a plain insert of so many rows."""
+
+
+class InsertBatches:
+    """The inserts of one connection that are not sent yet, in the order of their statements."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._rows: dict[str, tuple[PgStatement, list[Values]]] = {}
+
+    def add(self, sql: str, prepared: PgStatement, values: Values) -> None:
+        """Take an insert of one row."""
+        waiting = self._rows.get(sql)
+        if waiting is None:
+            if self._has(prepared.table) or self._has(PARENTS.get(prepared.table, "")):
+                self.flush()
+            waiting = self._rows[sql] = (prepared, [])
+        waiting[1].append(values)
+        if len(waiting[1]) >= ROWS_MAX:
+            self.flush()
+
+    def before(self, prepared: PgStatement) -> None:
+        """Send what must go before another statement."""
+        if self._rows and (
+            prepared.returns or not prepared.writes <= APART or any(map(self._has, prepared.writes))
+        ):
+            self.flush()
+
+    def flush(self) -> None:
+        """Send all."""
+        rows, self._rows = self._rows, {}
+        for prepared, waiting in rows.values():
+            at = 0
+            while at < len(waiting):
+                count = 1 << (len(waiting) - at).bit_length() - 1
+                self._send(prepared, count, _joined(waiting[at : at + count]))
+                at += count
+
+    def forget(self) -> None:
+        """Send nothing of it: the transaction is over."""
+        self._rows.clear()
+
+    def _has(self, table: str) -> bool:
+        return any(prepared.table == table for prepared, _ in self._rows.values())
+
+
+def _joined(rows: list[Values]) -> Values:
+    encoded = [value for row in rows for value in row.encoded]
+    if all(row.formats is None for row in rows):
+        return Values(encoded, None)
+    return Values(encoded, [form for row in rows for form in row.formats or [0] * len(row.encoded)])

@@ -1,0 +1,71 @@
+"""Rows that writers ask for again and again and that seldom change, kept between transactions.
+
+The lock of writers makes it sound: what was read under the lock is as it was if the last stamp of
+all replicas is still the one that this connection left, and nothing written since may have changed
+it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from server.store.sql import SQL
+
+KEPT = frozenset({SQL.membership.sql})
+"""The statements whose rows are kept."""
+ROWS_MAX = 1_000
+"""The most answers that are kept; beyond, all are forgotten."""
+
+Key = tuple[Any, ...]
+
+
+class RowCache:
+    """The kept rows of one connection."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Key, Sequence[Any]] = {}
+        self._tables: set[str] = set()
+        """The tables that they are from."""
+        self._stamp = -1
+        self._is_stale = False
+        """This transaction has changed what they are from."""
+
+    def begin(self, stamp: int) -> None:
+        """A transaction has the lock; `stamp` is the last that any replica has given out."""
+        if stamp != self._stamp:
+            self.forget()
+            self._stamp = stamp
+
+    def find(self, key: Key) -> Sequence[Any] | None:
+        """The rows of a statement with these parameters, if they are known."""
+        return self._rows.get(key)
+
+    def keep(self, key: Key, rows: Sequence[Any], tables: frozenset[str]) -> None:
+        """Note rows that were just read."""
+        if self._is_stale:
+            return
+        if len(self._rows) >= ROWS_MAX:
+            self._rows.clear()
+        self._rows[key] = rows
+        self._tables |= tables
+
+    def wrote(self, tables: frozenset[str]) -> None:
+        """Rows of these tables may have changed."""
+        if not self._tables.isdisjoint(tables):
+            self._rows.clear()
+            self._is_stale = True
+
+    def committed(self, stamp: int) -> None:
+        """The transaction is committed, and `stamp` the last that it has given out."""
+        self._stamp = stamp
+        self._is_stale = False
+
+    def rolled_back(self) -> None:
+        """The transaction has changed nothing."""
+        self._is_stale = False
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        self._rows.clear()
+        self._tables.clear()
+        self._stamp = -1
+        self._is_stale = False

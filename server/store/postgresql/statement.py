@@ -1,0 +1,64 @@
+"""What a connection knows of a statement: its text for PostgreSQL, and what it reads and writes."""
+
+import re
+from typing import NamedTuple
+
+from server.store.postgresql.dialect import translate
+from server.store.sql import POSTGRESQL
+
+_WRITES = re.compile(r"\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
+_READS = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
+_RETURNS = re.compile(
+    r"\s*(--[^\n]*\s+)*(SELECT|WITH|VALUES|SHOW|LISTEN)\b|.*\bRETURNING\b", re.I | re.S
+)
+_PLAIN_INSERT = re.compile(
+    r"(\s*INSERT\s+INTO\s+\w+\s*(?:\([\w\s,]*\)\s*)?VALUES\s*)(\(\s*\$\d+(?:\s*,\s*\$\d+)*\s*\))\s*;?\s*",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\$(\d+)")
+
+
+class PgStatement(NamedTuple):
+    """A statement as it is sent."""
+
+    text: str
+    names: tuple[str, ...] | None
+    """The parameters in order; None for positional ones."""
+    writes: frozenset[str]
+    """The tables that it may change."""
+    reads: frozenset[str]
+    returns: bool
+    """Whether it returns rows."""
+    insert: tuple[str, str] | None
+    """For an insert of one row and nothing else: its text up to the row, and the row."""
+
+    @property
+    def table(self) -> str:
+        """The one table that a plain insert writes to."""
+        [table] = self.writes
+        return table
+
+    def of_rows(self, count: int) -> str:
+        """The text of a plain insert for so many rows, whose parameters follow each other."""
+        assert self.insert is not None
+        begin, row = self.insert
+        width = max(int(number) for number in _NUMBER.findall(row))
+        rows = (
+            _NUMBER.sub(lambda number, at=at: f"${int(number[1]) + at * width}", row)  # type: ignore[misc]
+            for at in range(count)
+        )
+        return begin + ", ".join(rows)
+
+
+def prepare(sql: str) -> PgStatement:
+    """Read a statement in the shared dialect. Raises ValueError as `translate` does."""
+    statement = translate(POSTGRESQL.get(sql, sql))
+    plain = _PLAIN_INSERT.fullmatch(statement.text)
+    return PgStatement(
+        statement.text,
+        statement.names,
+        frozenset(map(str.lower, _WRITES.findall(statement.text))),
+        frozenset(map(str.lower, _READS.findall(statement.text))),
+        _RETURNS.match(statement.text) is not None,
+        None if plain is None else (plain[1], plain[2]),
+    )
