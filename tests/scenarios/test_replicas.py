@@ -31,6 +31,7 @@ PUBLIC = "http://127.0.0.1:9"
 PEER = "aid://example.com/peer@1.0.0"
 PARTS_OF_60 = 60 // PARTS
 LEASE_SECONDS = LEASE / SECOND
+"""Of the product; nodes of tests have shorter ones (`tests.support.pace`)."""
 
 
 class Replica(PushingNode):

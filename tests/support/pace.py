@@ -10,12 +10,18 @@ import os
 
 from peers import backoff
 
+LEASE = 4_000_000
+"""Microseconds after which the work of a killed replica is taken over."""
 PAUSES: dict[str, dict[str, float]] = {
     "peers.sender": {"LINGER_SECONDS": 0.01, "BUSY_SECONDS": 0.05},
+    "server.cluster.background_duty": {"LOOK_SECONDS": 0.1, "RENEW_SECONDS": 1.0},
+    "server.cluster.heartbeat": {"BEAT_SECONDS": 0.2},
+    "server.domain.duty": {"LEASE": LEASE, "MARGIN": LEASE // 10, "STALE": 2 * LEASE},
     "server.mesh.anti_entropy": {"BEHIND_SECONDS": 0.05},
     "server.mesh.deferred_worker": {"LOOK_SECONDS": 0.2},
     "server.mesh.exchange": {"COUNT_SECONDS": 0.05, "OVERSEE_SECONDS": 0.2},
     "server.mesh.peers_to_join": {"LOOK_SECONDS": 0.2},
+    "server.store.postgresql.duties": {"LEASE": LEASE},
     "server.workers.handoff_worker": {"POLL_SECONDS": 0.2},
     "server.workers.mail_sweeper": {"LOOK_SECONDS": 0.2},
     "server.workers.push_worker": {"TROUBLE_SECONDS": 0.1},
