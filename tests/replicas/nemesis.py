@@ -14,7 +14,7 @@ from tests.replicas.cluster import Cluster, Replica
 ALL = ("kill", "pause", "cut", "skew", "crash")
 """`crash`: kill -9 of the database server; it needs a server that is the test's own."""
 PAUSED_SECONDS = (0.1, 1.5)
-SKEW_SECONDS = 90
+SKEW_SECONDS = 3_600
 
 
 class Nemesis:
