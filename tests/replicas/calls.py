@@ -136,15 +136,14 @@ class Client:
             **bearer(key),
         }
         try:
-            async with asyncio.timeout(ATTEMPT_SECONDS):
-                response = await self._http.post(
-                    f"{self.urls[replica]}/", content=body, headers=headers
-                )
+            response = await self._http.post(
+                f"{self.urls[replica]}/", content=body, headers=headers, timeout=ATTEMPT_SECONDS
+            )
             answer = orjson.loads(response.content)
         except httpx.ConnectError:
             attempt.unavailable = "no connection"
             return attempt
-        except (httpx.TransportError, TimeoutError):
+        except httpx.TransportError:
             attempt.lost = True
             return attempt
         if "error" in answer:

@@ -1,6 +1,7 @@
 """Readers of the stream of changes, which resume at any replica where another one left them."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from random import Random
@@ -10,10 +11,9 @@ import orjson
 
 from tests.replicas.account import ChangeRow
 
-SILENT_SECONDS = 2.0
-"""After so long without anything a reader tries another replica."""
 STAYS_SECONDS = 1.5
-"""How long a reader stays at a replica, at most: it leaves others in the middle of a page too."""
+"""How long a reader stays at a replica, and waits there for a change, at most: it leaves in the
+middle of a page too."""
 
 
 class Reader:
@@ -25,6 +25,7 @@ class Reader:
         self.name = name
         self.events: list[ChangeRow] = []
         self.connections = 0
+        self.stopping = False
         self._dice = dice
         self._urls = urls
         self._http = http
@@ -36,18 +37,18 @@ class Reader:
         return int(self._last.rpartition(":")[2])
 
     async def read(self) -> None:
-        """Read until it is cancelled."""
-        while True:
+        """Read until it is to stop."""
+        while not self.stopping:
             url = self._dice.choice(self._urls)
-            with suppress(httpx.TransportError, TimeoutError):
-                async with asyncio.timeout(self._dice.uniform(0.2, STAYS_SECONDS)):
-                    await self._read_from(url)
+            with suppress(httpx.TransportError):
+                await self._read_from(url, self._dice.uniform(0.2, STAYS_SECONDS))
             await asyncio.sleep(self._dice.uniform(0, 0.05))
 
-    async def _read_from(self, url: str) -> None:
+    async def _read_from(self, url: str, seconds: float) -> None:
+        until = time.monotonic() + seconds
         headers = {"last-event-id": self._last}
         async with self._http.stream(
-            "GET", f"{url}/events", headers=headers, timeout=SILENT_SECONDS
+            "GET", f"{url}/events", headers=headers, timeout=seconds
         ) as response:
             if response.status_code != 200:
                 # It can't read its database just now.
@@ -57,6 +58,8 @@ class Reader:
             async for event_id, data in _events(response.aiter_lines()):
                 self._last = event_id
                 self.events.append(change_of(orjson.loads(data)))
+                if time.monotonic() > until:
+                    return
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]:

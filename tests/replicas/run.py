@@ -137,9 +137,9 @@ class _Run:
                 table = await asyncio.to_thread(cluster.changes)
                 await self._read_to_end(readers, table)
             finally:
-                for task in reading:
-                    task.cancel()
-                await asyncio.gather(*reading, return_exceptions=True)
+                for reader in readers:
+                    reader.stopping = True
+                await asyncio.gather(*reading)
         streams = check_changes(table)
         shown = [change for change in table if change.entity in KINDS]
         for reader in readers:
