@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.base import iso
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.mail_agent import MailAgent
 from tests.support.node import Node
 

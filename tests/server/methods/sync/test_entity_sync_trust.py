@@ -1,5 +1,6 @@
 """cacp/*/sync: whose key it takes, and what a peer without one may not say (design §6)."""
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -111,8 +112,8 @@ def test_who_has_joined_since_makes_no_other_version_of_one_that_a_peer_shows(
     for version in (1, 2):
         told = seen | {"version": version, "content": {"a": 2}, "proposed_by": own}
         sync(shared, told)
-    keys = "SELECT body ->> 'version' FROM facts WHERE contract_id = ? AND kind = 'version'"
-    found = [version for (version,) in shared.node.query(keys, contract)]
+    bodies = "SELECT body FROM facts WHERE contract_id = ? AND kind = 'version'"
+    found = [json.loads(body)["version"] for (body,) in shared.node.query(bodies, contract)]
     assert sorted(found) == [1, 1, 2], "another content of version 1, and no other"
 
 
