@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -22,6 +23,7 @@ from server.domain.location import DatabaseUrl
 
 if TYPE_CHECKING:
     from server.store.postgresql.overview import Overview
+    from server.store.postgresql.replicas import Replica
 
 TURN_SECONDS = 0.2
 OVERVIEW_SECONDS = 1.0
@@ -59,6 +61,7 @@ class Cluster:
         self._restarts: dict[str, Restarts] = {}
         self._events: deque[Event] = deque(maxlen=KEPT_EVENTS)
         self._overview: Overview | None = None
+        self._holder: str | None = None
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -187,11 +190,9 @@ class Cluster:
         elif traffic.state == UpstreamState.DOWN:
             state = "starting"
         duty = beat = None
-        if overview is not None:
-            own = [row for row in overview.replicas if row.address.endswith(f":{replica.port}")]
-            if own:
-                duty = overview.holder == own[-1].replica
-                beat = (overview.now - own[-1].seen_at) / 1e6
+        if overview is not None and (row := _row_of(replica, overview)) is not None:
+            duty = overview.holder == row.replica
+            beat = (overview.now - row.seen_at) / 1e6
         return ReplicaView(
             replica.name,
             replica.url,
@@ -263,11 +264,28 @@ class Cluster:
 
         connection = None
         while not self._ending.wait(OVERVIEW_SECONDS):
-            try:
+            seen: Overview | None = None
+            with suppress(psycopg.Error):
                 if connection is None or connection.is_cut:
                     connection = overview.connect(self.database)
-                self._overview = overview.look(connection)
-            except psycopg.Error:
-                self._overview = None
+                seen = overview.look(connection)
+            self._tell_of_duty(seen)
+            self._overview = seen
         if connection is not None:
             connection.close()
+
+    def _tell_of_duty(self, overview: "Overview | None") -> None:
+        """Say it when another replica has the background duty."""
+        if overview is None:
+            return
+        for replica in self.replicas:
+            row = _row_of(replica, overview)
+            if row is not None and row.replica == overview.holder != self._holder:
+                self._holder = overview.holder
+                self._say(f"{replica.name} has the background duty", "cyan")
+
+
+def _row_of(replica: LocalProcess, overview: "Overview") -> "Replica | None":
+    """What a replica told the database last; a killed one's row stays for a while."""
+    rows = [row for row in overview.replicas if row.address.endswith(f":{replica.port}")]
+    return rows[-1] if rows else None

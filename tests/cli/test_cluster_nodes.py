@@ -31,12 +31,28 @@ def test_replicas_run_on_a_database_that_is_given_and_are_started_again(tmp_path
         view = cluster.look()
         assert view.replicas[0].pid not in (None, first)
         assert view.replicas[0].ends == 1
-        told = [event.text for event in view.events]
-        assert told[:2] == [
+        told = [event.text for event in view.events if "duty" not in event.text]
+        assert told == [
             f"replica-1 (pid {first}) is killed",
             "replica-1 has ended; it is started again in 0.5 s",
+            "replica-1 is started again",
         ]
-        assert told[-1] == "replica-1 is started again"
+
+
+def test_the_background_duty_is_shown_and_goes_to_another_replica(tmp_path: Path) -> None:
+    def holders(cluster: Cluster) -> list[str]:
+        return [replica.name for replica in cluster.look().replicas if replica.duty]
+
+    with database() as url, Cluster(tmp_path, free_ports(3), 2, url) as cluster:
+        eventually(lambda: len(holders(cluster)) == 1, 2 * START_SECONDS)
+        [first] = holders(cluster)
+        eventually(lambda: cluster.look().ready == 2, 2 * START_SECONDS)
+        place = [replica.name for replica in cluster.replicas].index(first)
+        cluster.kill(place)
+        other = cluster.replicas[1 - place].name
+        eventually(lambda: holders(cluster) == [other], 2 * START_SECONDS)
+        told = [event.text for event in cluster.look().events if "duty" in event.text]
+        assert told == [f"{name} has the background duty" for name in (first, other)]
 
 
 def test_a_port_that_is_taken_is_named_and_nothing_is_left_running(folder: Path) -> None:
