@@ -113,20 +113,34 @@ def within_reach(folder: Path, who: Account | None, cache: Path = CACHE) -> Path
         cache.chmod(0o755)
         made = Path(tempfile.mkdtemp(dir=cache))
         try:
-            for part in ("bin", "lib", "share"):
-                shutil.copytree(home / part, made / part, symlinks=True)
-            made.chmod(0o755)
+            _copy(home, made)
             made.rename(copy)
         except OSError as error:
             shutil.rmtree(made)
             # Another process may have been faster.
             if not copy.is_dir():
                 raise ValueError(f"{home} can't be copied to {cache}: {error}") from error
-    if not enters(copy / "bin", who):
+    programs = copy / home.parent.name / home.name / "bin"
+    if not enters(programs, who):
         raise ValueError(
             f"the account of the PostgreSQL server (uid {who.uid}) can't reach {cache}"
         )
-    return copy / "bin"
+    return programs
+
+
+def _copy(home: Path, target: Path) -> None:
+    """Copy an installation so that everybody can use it. What a wheel bundles for it is beside its
+    package, where its programs look for it relative to themselves."""
+    package = home.parent
+    for part in ("bin", "lib", "share"):
+        shutil.copytree(home / part, target / package.name / home.name / part, symlinks=True)
+    bundled = package.with_name(f"{package.name}.libs")
+    if bundled.is_dir():
+        shutil.copytree(bundled, target / bundled.name)
+    for path in (target, *target.rglob("*")):
+        if not path.is_symlink():
+            usable = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if usable else 0o644)
 
 
 def enters(folder: Path, who: Account) -> bool:

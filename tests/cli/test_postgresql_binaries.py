@@ -1,5 +1,6 @@
 """Which PostgreSQL is found, and how the account that runs it reaches it."""
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,6 +113,26 @@ def test_what_the_account_cannot_reach_is_copied_once(tmp_path: Path) -> None:
         assert len(list(cache.iterdir())) == 1
     with pytest.raises(ValueError, match="can't reach"):
         within_reach(hidden, STRANGER, tmp_path / "cache")
+
+
+@pytest.mark.needs("root")
+def test_the_packages_programs_run_from_their_copy() -> None:
+    who = account()
+    assert who is not None
+    with tempfile.TemporaryDirectory() as open_to_all:
+        Path(open_to_all).chmod(0o711)
+        hidden = Path(open_to_all) / "hidden"
+        package = packaged()[0].parent.parent
+        for folder in (package, package.with_name(f"{package.name}.libs")):
+            shutil.copytree(folder, hidden / folder.name)
+        hidden.chmod(0o700)
+        programs = hidden / package.name / packaged()[0].parent.name / "bin"
+        copy = within_reach(programs, who, Path(open_to_all) / "cache")
+        hidden.rename(Path(open_to_all) / "gone")
+        for program in ("initdb", "pg_basebackup", "postgres"):
+            command = [str(copy / program), "--version"]
+            done = subprocess.run(command, user=who.uid, group=who.gid, capture_output=True)
+            assert done.returncode == 0, done.stderr
 
 
 def test_an_installation_that_does_not_stand_by_itself_is_not_copied(tmp_path: Path) -> None:
