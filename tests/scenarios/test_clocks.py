@@ -18,6 +18,9 @@ from tests.support.waiting import eventually
 RIGHT = HOUR / 2
 """Seconds; what is nearer to the time than this was not stamped by the wrong clock."""
 
+# Replicas go by the clock of the database server.
+pytestmark = pytest.mark.sqlite
+
 
 def health(node: Node) -> dict[str, Any]:
     found: dict[str, Any] = node.get("/health").json()

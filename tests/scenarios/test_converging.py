@@ -4,6 +4,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.mesh import (
     CONTENT,
     Mesh,
@@ -158,6 +160,7 @@ def test_a_node_killed_at_any_moment_loses_nothing(mesh: Mesh) -> None:
     assert sorted(one["contractId"] for one in listed) == sorted(made)
 
 
+@pytest.mark.sqlite
 def test_a_node_restored_from_a_backup_gets_back_what_it_had_sent(
     mesh: Mesh, tmp_path: Path
 ) -> None:

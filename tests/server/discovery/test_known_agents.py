@@ -72,6 +72,7 @@ def test_an_agent_that_adp_lists_may_read_and_nothing_else(host: Node, reader: N
     assert host.query("SELECT count(*) FROM keys") == [(0,)]
 
 
+@pytest.mark.sqlite
 def test_a_grant_ends_with_the_node(host: Node, reader: Node) -> None:
     key = post(reader, "/adp/known", {"url": host.url}).json()["key"]
     host.restart()

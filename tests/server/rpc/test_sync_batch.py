@@ -207,6 +207,7 @@ def test_a_batch_may_hold_other_calls_and_notifications(beta: MeshMember) -> Non
     assert held >= {one["params"]["project"]["project_id"] for one in (told, silently)}
 
 
+@pytest.mark.sqlite
 @pytest.mark.sqlite  # The only one that takes a text for a number.
 def test_what_breaks_the_node_fails_alone_and_is_in_the_log(tmp_path: Path) -> None:
     with Running(tmp_path, repo="alpha", agent_id=ALPHA, mesh_token=TOKEN) as node:

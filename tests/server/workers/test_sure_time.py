@@ -16,7 +16,8 @@ from server.workers.sure_time import SureTime
 from tests.server.store.test_unreceived_changes import HOUR, NODE, write
 from tests.support.located import location_of, prepare
 
-pytestmark = pytest.mark.anyio
+# Replicas go by the clock of the database server.
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite]
 
 BEGIN = 1_800_000_000 * SECOND
 DAY = 24 * 3_600 * SECOND
