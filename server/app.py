@@ -2,7 +2,6 @@
 
 import asyncio
 import hmac
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -33,7 +32,7 @@ from server.http.connections import Connections
 from server.http.health import HealthCheck
 from server.http.last_resort import LastResort
 from server.http.metrics import Metrics
-from server.http.rate_limit import Limit, RateLimit, SharedRateLimit
+from server.http.rate_limit import CallerLimit, RateLimit, SharedRateLimit
 from server.http.routes import AppState, no_route, routes
 from server.http.rpc_endpoint import RpcEndpoint
 from server.mcp_tools.endpoint import PATH as MCP_PATH
@@ -204,6 +203,8 @@ class _Parts:
         """From the first start of a service until the database is closed."""
         async with AsyncExitStack() as closing:
             await self.database.open(self.prepared.last_stamp)
+            # Only now it is known which clock the node goes by.
+            self.node.start.at = self.database.now()
             # Opened before the services, closed after them: they use these until they stop.
             for close in (self.database.close, self.check_card.close, self.mismatches.stop):
                 closing.push_async_callback(close)
@@ -246,7 +247,7 @@ class _Parts:
         node_metrics.count_mesh(metrics, self.mesh, self.discovery, database, self.node)
 
 
-def _limit(database: Database, per_minute: int, kind: str = "") -> Limit:
+def _limit(database: Database, per_minute: int, kind: str = "") -> CallerLimit:
     """A limit of requests for each caller, at all replicas together, of a `kind` of its own."""
     shared = database.storage.shared
     if shared is None:
@@ -292,7 +293,6 @@ def make_node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
             checks_files=bool(settings.artifact_roots),
             workq=bool(settings.workq_url),
         ),
-        started=time.time_ns() // 1_000,
     )
 
 

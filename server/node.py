@@ -30,6 +30,13 @@ class Ticks:
         return self.last
 
 
+@dataclass(slots=True)
+class NodeStart:
+    """When this process began to serve, by the node's time: a stamp."""
+
+    at: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """This node as its methods and workers know it."""
@@ -58,8 +65,8 @@ class Node:
         default_factory=lambda: ItemCache(8), repr=False
     )
     """What was open in projects at the newest change, with who created each project."""
-    started: int = 0
-    """The stamp of the node's start, from which `last_calls` counts."""
+    start: NodeStart = field(default_factory=NodeStart, repr=False)
+    """From when `last_calls` counts."""
     deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)
     """Deferred messages that were dropped since the start: refused, expired or too many."""
     overruled: Counter[str] = field(default_factory=Counter, repr=False)

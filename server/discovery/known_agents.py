@@ -29,7 +29,7 @@ from server.cluster.shared_values import SharedValues
 from server.domain.agents import check_canonical, check_unlike, same_agent
 from server.domain.endpoints import place
 from server.domain.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
-from server.http.rate_limit import Limit
+from server.http.rate_limit import CallerLimit
 from server.settings import Settings
 from server.store import keys, mesh
 from server.store.connection import Read
@@ -57,7 +57,7 @@ class Handshake:
         self,
         settings: Settings,
         grants: SharedValues,
-        limits: Limit,
+        limits: CallerLimit,
         search: Search,
         client: HttpClient,
         read: Read,

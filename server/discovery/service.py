@@ -31,7 +31,7 @@ from server.discovery.known_agents import ASKED_PER_MINUTE, Asking, Handshake
 from server.domain.agents import same_agent
 from server.domain.errors import Forbidden, InvalidInput
 from server.http import agent_card
-from server.http.rate_limit import Limit
+from server.http.rate_limit import CallerLimit
 from server.http.routes import AppState, Handler, answering, guarded, json_response, read_model
 from server.settings import Settings
 from server.store.connection import Connection
@@ -55,7 +55,7 @@ class Discovery(Service):
         settings: Settings,
         database: Database,
         loops: Loops,
-        limit_of: Callable[[int, str], Limit],
+        limit_of: Callable[[int, str], CallerLimit],
     ) -> None:
         """`limit_of` makes a limit of so many requests a minute, of a kind of its own."""
         super().__init__(loops)

@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from server.auth.authenticator import Authenticator, Caller
 from server.domain.errors import Forbidden, InvalidRequest, Unauthenticated
-from server.http.rate_limit import Limit
+from server.http.rate_limit import CallerLimit
 from server.store.connection import Read
 from server.util.log_once import RateLimitedLog
 
@@ -27,7 +27,7 @@ class Admission:
         self,
         identity: Authenticator,
         read: Read,
-        limits: Limit,
+        limits: CallerLimit,
         notices: RateLimitedLog,
         on_contact: Callable[[str], None] = lambda agent_id: None,
         on_agent_mismatch: Callable[[str, str | None, str | None, str], None] = lambda *about: None,

@@ -28,7 +28,7 @@ ASKING_MAX = 64
 answer to its lease is not kept waiting."""
 
 
-class Limit(Protocol):
+class CallerLimit(Protocol):
     """A limit of requests for each caller."""
 
     async def fill(self, caller: str) -> None:
@@ -40,7 +40,7 @@ class Limit(Protocol):
     def charge(self, caller: str, more: int) -> None:
         """Count `more` requests after an admitted one, also into debt."""
 
-    def times(self, factor: int) -> "Limit":
+    def times(self, factor: int) -> "CallerLimit":
         """A separate limit of `factor` times the rate."""
 
 
@@ -51,7 +51,7 @@ class RateLimit:
         self._per_minute = per_minute
         self._buckets: dict[str, Bucket] = {}
 
-    def times(self, factor: int) -> Limit:
+    def times(self, factor: int) -> CallerLimit:
         """A separate limit of `factor` times the rate."""
         return RateLimit(self._per_minute * factor)
 
@@ -112,7 +112,7 @@ class SharedRateLimit:
         """For a moment in which the database can't be asked."""
         self._asking = 0
 
-    def times(self, factor: int) -> Limit:
+    def times(self, factor: int) -> CallerLimit:
         return SharedRateLimit(self._per_minute * factor, self._aside, f"{self._kind}x{factor} ")
 
     async def fill(self, caller: str) -> None:

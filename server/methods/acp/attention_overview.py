@@ -73,7 +73,7 @@ def overview_(ctx: Context, params: OverviewAttentionParams) -> dict[str, Any]:
     opened, creators = _of_projects(ctx, scope)
     home, humans = store.agents_with_keys(ctx.db)
     watched = home if ctx.caller.sees_agents else ()
-    seen = {agent: max(ctx.node.last_calls.get(agent, 0), ctx.node.started) for agent in watched}
+    seen = {agent: max(ctx.node.last_calls.get(agent, 0), ctx.node.start.at) for agent in watched}
     away = overview.away([each.item for each in opened], now, seen)
     # Mail and handoffs are an agent's at its home node, and of no project.
     mail, hidden = _of_agents(ctx) if scope is None else ([], 0)

@@ -167,7 +167,7 @@ def test_limits_of_two_kinds_are_two() -> None:
         asyncio.run(play(url))
 
 
-async def counted(limit: rate_limit.Limit) -> int:
+async def counted(limit: rate_limit.CallerLimit) -> int:
     good = 0
     for _ in range(30):
         await limit.fill("a")
