@@ -21,6 +21,8 @@ LONG = (
     "tests/acceptance/test_threader_crash.py",
     "tests/deploy/test_dist.py",
     "tests/faults/test_power_loss.py",
+    "tests/cli/test_cluster.py",
+    "tests/cli/test_cluster_nodes.py",
     "tests/cli/test_mesh.py",
     "tests/server/mcp_tools/test_endpoint.py",
     "tests/deploy/test_container.py",
