@@ -7,7 +7,7 @@ from typing import Any
 from server.store import attention
 from server.store.connection import Connection
 from server.store.sql import SQL
-from server.store.sqlite.connection import connect
+from tests.support.located import connect, has
 
 
 def check_attention(db: Connection) -> None:
@@ -22,8 +22,8 @@ def check_attention(db: Connection) -> None:
 
 
 def check_attention_at(path: Path) -> None:
-    """The same for the file of a node that has stopped, if it has one."""
-    if path.exists():
+    """The same for the database of a node that has stopped, if it has one."""
+    if has(path):
         with closing(connect(path)) as db:
             check_attention(db)
 

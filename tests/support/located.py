@@ -27,6 +27,11 @@ def location_of(path: Path | str) -> Location:
     return _PLACED[path]
 
 
+def has(path: Path) -> bool:
+    """Whether there is a database for a path."""
+    return path.absolute() in _PLACED if ON_POSTGRESQL else path.exists()
+
+
 def connect(path: Path | str) -> Connection:
     """A connection to the database of a path, in autocommit mode. What a crash of a test would lose
     is of no use to anybody."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from server.auth.authenticator import issue_token
 from server.store import tokens
-from server.store.sqlite.connection import connect
+from tests.support.located import connect
 from tests.support.node import AGENT, REPO, Node
 
 FRONTEND_AGENT = "aid://example.com/frontend@1.0.0"

@@ -1,29 +1,16 @@
 """Bans on a real file."""
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from server.domain.bans import BanStatement, TrustedBans
 from server.domain.errors import Forbidden
 from server.store import bans, keys, mesh, peers
 from server.store.connection import Connection
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
 
 OWN, ANN = "aid://x/own", "aid://x/ann"
 MAL = "aid://x/mal@1.0.0"
 HEEDS = TrustedBans.of(OWN, [ANN])
 BAN = BanStatement(OWN, "aid://x/mal", "their key", True, 5, "it lies")
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Connection]:
-    prepare(tmp_path / "cacp.db")
-    with closing(connect(tmp_path / "cacp.db")) as db:
-        yield db
 
 
 def peer(db: Connection, agent_id: str, public_key: str) -> str:

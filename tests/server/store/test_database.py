@@ -382,6 +382,7 @@ async def test_who_follows_the_log_hears_of_each_commit(location: Location) -> N
 # --- the log and the end ------------------------------------------------------------------------
 
 
+@pytest.mark.sqlite  # Elsewhere another replica may have written.
 async def test_a_write_that_changed_nothing_is_no_news(location: Location) -> None:
     async with opened(location) as database:
         heard = database.next_commit

@@ -1,24 +1,13 @@
 """Project tokens on a real file (design §6)."""
 
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
-import pytest
-
+from server.domain.location import Location
 from server.store import tokens
 from server.store.connection import Connection
-from server.store.sqlite.connection import connect
-from server.store.sqlite.migrate import prepare
+from server.store.opening import connect
 
 AGENT = "aid://example.com/backend@1.0.0"
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Connection]:
-    prepare(tmp_path / "cacp.db")
-    with closing(connect(tmp_path / "cacp.db")) as connection:
-        yield connection
 
 
 def test_a_token_is_active_until_it_is_revoked(db: Connection) -> None:
@@ -35,8 +24,8 @@ def test_an_unknown_token_is_not_active(db: Connection) -> None:
     assert not tokens.revoke(db, "tok_none", now=1)
 
 
-def test_the_secret_is_made_once(db: Connection, tmp_path: Path) -> None:
+def test_the_secret_is_made_once(db: Connection, location: Location) -> None:
     secret = tokens.node_secret(db)
     assert len(secret) == 32
-    with closing(connect(tmp_path / "cacp.db")) as other:
+    with closing(connect(location)) as other:
         assert tokens.node_secret(other) == secret
