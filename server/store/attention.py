@@ -310,6 +310,13 @@ def is_outdated(db: Connection) -> bool:
     return bool(SQL.meta_value(db, name=_RULES_KEY) != RULES)
 
 
+def is_behind(db: Connection) -> bool:
+    """Whether they were derived by the rules of an older release, or never. Where replicas of two
+    releases run, a start of the older one leaves the newer rules alone."""
+    derived = SQL.meta_value(db, name=_RULES_KEY)
+    return derived is None or int(derived) < int(RULES)
+
+
 def rebuild(db: Connection) -> None:
     """Derive all openings anew."""
     SQL.drop_openings(db)

@@ -6,15 +6,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
+from tests.support.located import ON_POSTGRESQL, connect, prepare
 from tests.support.node import free_port
 
 
 def new_database(folder: Path) -> Path:
     path = folder / "node.db"
     prepare(path)
-    path.chmod(0o600)
+    if path.exists():
+        path.chmod(0o600)
     return path
 
 
@@ -30,6 +31,8 @@ def examined(db: Path, **variables: str) -> tuple[int, dict[str, dict[str, Any]]
 
 
 def execute(db: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(db, isolation_level=None)) as connection:
+    # Also what a node's connection would refuse: rows that refer to nothing.
+    plain = connect(db) if ON_POSTGRESQL else sqlite3.connect(db, isolation_level=None)
+    with closing(plain) as connection:
         for statement in statements:
             connection.execute(statement)

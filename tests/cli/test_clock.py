@@ -5,6 +5,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from peers.clock import GAP, Sure
 from server.store import deferred, stamps
 from tests.cli.run import cacp
@@ -52,6 +54,7 @@ def test_a_clock_in_doubt_is_confirmed(tmp_path: Path) -> None:
     assert found.doubted == 0
 
 
+@pytest.mark.sqlite
 def test_what_a_wrong_clock_stamped_is_repaired(tmp_path: Path) -> None:
     """The node ran an hour ahead, alone; then its machine was set right."""
     with SkewedNode(tmp_path, ahead=HOUR) as node:
@@ -68,6 +71,7 @@ def test_what_a_wrong_clock_stamped_is_repaired(tmp_path: Path) -> None:
         assert stamp <= time.time_ns() // 1000
 
 
+@pytest.mark.sqlite
 def test_a_running_node_is_well_once_it_is_repaired(tmp_path: Path) -> None:
     def reason() -> object:
         return node.get("/health").json().get("reason")

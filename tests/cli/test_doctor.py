@@ -16,6 +16,7 @@ def db(tmp_path: Path) -> Path:
     return new_database(tmp_path)
 
 
+@pytest.mark.sqlite
 def test_a_sound_node_that_is_down(db: Path) -> None:
     before = hashlib.sha256(db.read_bytes()).digest()
     status, found = examined(db)
@@ -41,6 +42,7 @@ def test_without_db_it_looks_where_serve_does(
     assert found["database"].startswith("data/cacp.db does not exist yet")
 
 
+@pytest.mark.sqlite
 def test_what_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_text("x" * 5000)
     status, found = examined(tmp_path / "bad.db")
@@ -51,6 +53,7 @@ def test_what_is_no_database(tmp_path: Path) -> None:
     assert "another program" in examined(other)[1]["schema"]["found"]
 
 
+@pytest.mark.sqlite
 def test_people_see_what_is_wrong_and_how_to_mend_it(db: Path) -> None:
     db.chmod(0o666)
     shown = cacp("doctor", db=str(db), port=str(free_port())).stdout

@@ -13,6 +13,8 @@ from tests.cli.doctoring import examined, execute, new_database
 from tests.cli.run import cacp
 from tests.support.node import free_port
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:

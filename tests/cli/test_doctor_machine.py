@@ -7,6 +7,8 @@ import pytest
 from cli.doctor_machine import clock_check
 from tests.cli.doctoring import examined, execute, new_database
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:

@@ -11,6 +11,8 @@ from tests.cli.doctoring import examined, new_database
 from tests.support.node import Node, free_port
 from tests.support.team import AGENT, REPO
 
+pytestmark = pytest.mark.sqlite
+
 KEY = "cacp_sk_" + "z" * 32
 
 

@@ -13,6 +13,8 @@ from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
 from tests.cli.run import cacp
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:

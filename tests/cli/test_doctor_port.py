@@ -9,6 +9,8 @@ from tests.cli.doctoring import examined, new_database
 from tests.support.node import Node
 from tests.support.team import AGENT, REPO
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from cli.keys import app
 from server.store import keys, mesh, peers
-from tests.cli.run import on_terminal
+from tests.cli.run import named, on_terminal
 from tests.support.located import connect, prepare
 
 AGENT = "aid://example.com/frontend@1.0.0"
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(file: Path) -> Run:
-    return lambda *words: CliRunner().invoke(app, words, env={"CACP_DB": str(file)})
+    return lambda *words: CliRunner().invoke(app, words, env=named(db=str(file)))
 
 
 def test_a_new_database_is_made_only_when_asked_for(tmp_path: Path) -> None:

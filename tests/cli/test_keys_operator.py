@@ -59,6 +59,7 @@ def test_an_unusable_file_is_named_and_a_new_key_takes_its_place(database: Path)
     assert outcome(database, "--rotate") == "replaced"
 
 
+@pytest.mark.sqlite
 def test_without_a_database_it_makes_none(tmp_path: Path) -> None:
     refused = cacp("keys", "operator", db=str(tmp_path / "none.db"))
     assert refused.exit_code == 1

@@ -62,6 +62,7 @@ def test_keeps_nothing_of_a_command_that_fails(tmp_path: Path) -> None:
         assert keys.every(node.db) == []
 
 
+@pytest.mark.sqlite
 def test_works_beside_a_node_that_has_the_file_open(tmp_path: Path) -> None:
     path = tmp_path / "cacp.db"
     prepare(path)
@@ -81,6 +82,7 @@ def test_refuses_what_is_no_database(
     assert ended(capsys, tmp_path, create=make)[0] == REFUSED
 
 
+@pytest.mark.sqlite
 def test_refuses_a_database_of_something_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +95,7 @@ def test_refuses_a_database_of_something_else(
     assert "no such table" in capsys.readouterr().err
 
 
+@pytest.mark.sqlite
 def test_names_a_wrong_setting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

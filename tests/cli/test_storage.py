@@ -22,6 +22,7 @@ from tests.support.postgresql import drop, empty_database, execute
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
 
+@pytest.mark.sqlite
 def test_a_backup_of_a_live_node_starts_as_a_node(tmp_path: Path, node: Node, team: Team) -> None:
     contract = team.proposed()
     copy = tmp_path / "copy" / "node.db"
@@ -36,6 +37,7 @@ def test_a_backup_of_a_live_node_starts_as_a_node(tmp_path: Path, node: Node, te
         assert found["status"] == "proposed"
 
 
+@pytest.mark.sqlite
 def test_a_backup_without_secrets_holds_none(tmp_path: Path) -> None:
     """Nothing of them is left in the file, not in free pages either."""
     own = tmp_path / "own"
@@ -85,6 +87,7 @@ def test_a_backup_overwrites_nothing(tmp_path: Path, node: Node) -> None:
     assert copy.read_text() == "mine"
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("command", ["backup", "export"])
 def test_without_a_database_there_is_nothing_to_copy(tmp_path: Path, command: str) -> None:
     done = cacp(command, str(tmp_path / "out"), db=str(tmp_path / "none.db"))
@@ -93,6 +96,7 @@ def test_without_a_database_there_is_nothing_to_copy(tmp_path: Path, command: st
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("command", ["backup", "export"])
 def test_what_is_no_database_leaves_nothing_half_made(tmp_path: Path, command: str) -> None:
     (tmp_path / "bad.db").write_text("no database at all" * 50)
@@ -110,6 +114,7 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path, node: Node) -> N
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.sqlite
 def test_an_export_holds_all_but_the_secrets(tmp_path: Path, node: Node, team: Team) -> None:
     contract = team.agreed()
     team.backend("context/askQuestion", question="Why?", relatedContracts=[contract])

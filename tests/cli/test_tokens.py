@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cli.tokens import app, seconds
 from server.store import keys, tokens
+from tests.cli.run import named
 from tests.support.located import connect, prepare
 
 AGENT = "aid://example.com/frontend@1.0.0"
@@ -33,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(file: Path) -> Run:
-    return lambda *words: CliRunner().invoke(app, words, env={"CACP_DB": str(file)})
+    return lambda *words: CliRunner().invoke(app, words, env=named(db=str(file)))
 
 
 def test_create_prints_a_token_that_the_node_takes(run: Run, file: Path) -> None:

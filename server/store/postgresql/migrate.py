@@ -283,7 +283,7 @@ def _ready(
 
     stamp = connection.begin_writing()
     try:
-        if attention.is_outdated(connection):
+        if attention.is_behind(connection):
             attention.rebuild(connection)
         epoch = _epoch(connection, identity, vouched=vouched, new_epoch=new_epoch)
         tokens.node_secret(connection)

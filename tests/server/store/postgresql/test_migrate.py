@@ -232,6 +232,16 @@ def test_a_migration_may_not_hold_up_the_replicas_for_long(
     assert refused.value.data["reason"] == "storage_slow"
 
 
+def test_what_is_derived_is_derived_anew_by_newer_rules_only(url: str) -> None:
+    prepare(url)
+    rules = "SELECT value FROM meta WHERE name = 'attention_rules'"
+    [[own]] = ask(url, rules)
+    for stored, then in (("0", own), ("99", "99")):
+        run(url, f"UPDATE meta SET value = '{stored}' WHERE name = 'attention_rules'")
+        prepare(url)
+        assert ask(url, rules) == [(then,)]
+
+
 # --- databases that are refused ---------------------------------------------------------------
 
 
