@@ -158,7 +158,7 @@ class PgConnection:
                 self.settle()
                 self._rows.keep(key, cursor.rows, prepared.reads)
             else:
-                cursor.rows = kept
+                cursor.show(kept)
             return
         if prepared.writes:
             self.total_changes += 1
@@ -266,7 +266,6 @@ class PgConnection:
         was_open, self.in_transaction = self.in_transaction, False
         self._is_writing = False
         self._inserts.forget()
-        self._rows.rolled_back()
         if was_open and not self.is_cut:
             self._send(_ROLLBACK, _NO_VALUES, None)
             self.settle()

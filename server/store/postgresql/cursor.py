@@ -66,6 +66,9 @@ class PgCursor:
         self._result: Any = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> "PgCursor":
+        self.is_insert = False
+        self._result = None
+        self.show(())
         self._connection.run(self, sql, parameters)
         return self
 
@@ -93,6 +96,11 @@ class PgCursor:
         if result is None:
             return None
         return [(result.fname(column).decode(),) for column in range(result.nfields)]
+
+    def show(self, rows: Sequence[Any]) -> None:
+        """Return these rows, for which the server was not asked."""
+        self.rows = rows
+        self._next = 0
 
     def answered(self, result: Any) -> None:
         """Take the server's answer."""

@@ -66,8 +66,8 @@ def reason_of(error: Exception) -> str:
     state = getattr(error, "sqlstate", None) or ""
     if not state and isinstance(error, psycopg.OperationalError):
         # libpq gives no state of what kept it from connecting, only its words.
-        said = str(error)
-        return next((why for words, why in _REFUSED if words in said), "storage_away")
+        message = str(error)
+        return next((why for words, why in _REFUSED if words in message), "storage_away")
     return _STATES.get(state) or _CLASSES.get(state[:2]) or "storage_failed"
 
 
@@ -76,6 +76,6 @@ def unavailable(error: Exception) -> Unavailable:
     reason = reason_of(error)
     if reason == "storage_failed":
         # It holds no values of parameters, and the caller is not told more than that it failed.
-        message = str(error).splitlines()[0]
+        message = next(iter(str(error).splitlines()), type(error).__name__)
         log.error("database_refused", state=getattr(error, "sqlstate", None), error=message)
     return Unavailable(WORDS[reason], reason=reason)

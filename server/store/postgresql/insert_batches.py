@@ -42,7 +42,7 @@ Send = Callable[[PgStatement, int, Values], None]
 
 
 class InsertBatches:
-    """The inserts of one connection that are not sent yet, in the order of their statements."""
+    """The inserts of one connection that are not sent yet."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -52,7 +52,7 @@ class InsertBatches:
         """Take an insert of one row."""
         waiting = self._rows.get(sql)
         if waiting is None:
-            if self._has(prepared.table) or self._has(PARENTS.get(prepared.table, "")):
+            if self._has(prepared.table):
                 self.flush()
             waiting = self._rows[sql] = (prepared, [])
         waiting[1].append(values)
@@ -61,15 +61,17 @@ class InsertBatches:
 
     def before(self, prepared: PgStatement) -> None:
         """Send what must go before another statement."""
-        if self._rows and (
-            prepared.returns or not prepared.writes <= APART or any(map(self._has, prepared.writes))
-        ):
+        if not self._rows:
+            return
+        tables = prepared.writes | prepared.reads
+        is_apart = not prepared.returns and prepared.writes and tables <= APART
+        if not is_apart or any(map(self._has, tables)):
             self.flush()
 
     def flush(self) -> None:
         """Send all."""
         rows, self._rows = self._rows, {}
-        for prepared, waiting in rows.values():
+        for prepared, waiting in sorted(rows.values(), key=_generation):
             at = 0
             while at < len(waiting):
                 count = 1 << (len(waiting) - at).bit_length() - 1
@@ -82,6 +84,14 @@ class InsertBatches:
 
     def _has(self, table: str) -> bool:
         return any(prepared.table == table for prepared, _ in self._rows.values())
+
+
+def _generation(waiting: tuple[PgStatement, list[Values]]) -> int:
+    """How many tables are above that of the inserts, which go before it."""
+    table, above = waiting[0].table, 0
+    while (parent := PARENTS.get(table)) is not None:
+        table, above = parent, above + 1
+    return above
 
 
 def _joined(rows: list[Values]) -> Values:

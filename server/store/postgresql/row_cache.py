@@ -26,11 +26,12 @@ class RowCache:
         self._tables: set[str] = set()
         """The tables that they are from."""
         self._stamp = -1
-        self._is_stale = False
-        """This transaction has changed what they are from."""
+        self._written: set[str] = set()
+        """The tables that this transaction has written to, which it may roll back."""
 
     def begin(self, stamp: int) -> None:
         """A transaction has the lock; `stamp` is the last that any replica has given out."""
+        self._written.clear()
         if stamp != self._stamp:
             self.forget()
             self._stamp = stamp
@@ -41,7 +42,7 @@ class RowCache:
 
     def keep(self, key: Key, rows: Sequence[Any], tables: frozenset[str]) -> None:
         """Note rows that were just read."""
-        if self._is_stale:
+        if not self._written.isdisjoint(tables):
             return
         if len(self._rows) >= ROWS_MAX:
             self._rows.clear()
@@ -50,22 +51,16 @@ class RowCache:
 
     def wrote(self, tables: frozenset[str]) -> None:
         """Rows of these tables may have changed."""
+        self._written |= tables
         if not self._tables.isdisjoint(tables):
             self._rows.clear()
-            self._is_stale = True
 
     def committed(self, stamp: int) -> None:
         """The transaction is committed, and `stamp` the last that it has given out."""
         self._stamp = stamp
-        self._is_stale = False
-
-    def rolled_back(self) -> None:
-        """The transaction has changed nothing."""
-        self._is_stale = False
 
     def forget(self) -> None:
         """Keep nothing."""
         self._rows.clear()
         self._tables.clear()
         self._stamp = -1
-        self._is_stale = False

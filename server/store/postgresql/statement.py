@@ -6,7 +6,8 @@ from typing import NamedTuple
 from server.store.postgresql.dialect import translate
 from server.store.sql import POSTGRESQL
 
-_WRITES = re.compile(r"\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
+_WRITES = re.compile(r"\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(?!SET\b)(\w+)", re.IGNORECASE)
+"""Not what ON CONFLICT DO UPDATE SET does, whose table is named before."""
 _READS = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 _RETURNS = re.compile(
     r"\s*(--[^\n]*\s+)*(SELECT|WITH|VALUES|SHOW|LISTEN)\b|.*\bRETURNING\b", re.I | re.S

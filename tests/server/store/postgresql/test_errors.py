@@ -2,10 +2,17 @@
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from server.domain.location import DatabaseUrl
 from server.store.postgresql.connection import PgConnection
-from server.store.postgresql.errors import NodeMoved, NotReplicated, ServerSilent, unavailable
+from server.store.postgresql.errors import (
+    WORDS,
+    NodeMoved,
+    NotReplicated,
+    ServerSilent,
+    unavailable,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,13 +24,17 @@ from server.store.postgresql.errors import NodeMoved, NotReplicated, ServerSilen
         ("25006", "storage_read_only"),
         ("55P03", "storage_locked"),
         ("40P01", "storage_locked"),
+        ("40001", "storage_locked"),
         ("57014", "storage_slow"),
         ("25P03", "storage_slow"),
         ("57P01", "storage_away"),
         ("57P03", "storage_away"),
         ("08006", "storage_away"),
         ("XX001", "storage_corrupt"),
+        ("XX002", "storage_corrupt"),
         ("42P01", "storage_failed"),
+        ("23505", "storage_failed"),
+        ("XX000", "storage_failed"),
     ],
 )
 def test_each_state_of_the_server_has_a_reason(state: str, reason: str) -> None:
@@ -67,3 +78,34 @@ def test_a_port_where_nobody_listens_is_a_server_that_is_away() -> None:
     with pytest.raises(psycopg.OperationalError) as error:
         PgConnection("postgresql://127.0.0.1:9/none")
     assert unavailable(error.value).data["reason"] == "storage_away"
+
+
+def test_a_caller_is_told_no_words_of_the_server() -> None:
+    for state in ("42P01", "53100", "57P01"):
+        refusal = unavailable(psycopg.errors.lookup(state)("secret of the server"))
+        assert refusal.message == WORDS[refusal.data["reason"]]
+
+
+def test_a_statement_that_was_refused_is_logged_with_its_cause() -> None:
+    """Its first line only: the second shows values."""
+    error = psycopg.errors.UniqueViolation("duplicate key\nDETAIL:  Key (a)=(secret) exists.")
+    with capture_logs() as logs:
+        unavailable(error)
+    [line] = logs
+    assert (line["event"], line["state"]) == ("database_refused", "23505")
+    assert line["error"] == "duplicate key"
+
+
+@pytest.mark.parametrize("error", [psycopg.InternalError(), RuntimeError(), AssertionError()])
+def test_an_error_without_words_is_a_refusal_as_well(error: Exception) -> None:
+    """Whatever fails in a group: its callers are answered."""
+    with capture_logs() as logs:
+        assert unavailable(error).data["reason"] == "storage_failed"
+    [line] = logs
+    assert line["error"] == type(error).__name__
+
+
+def test_a_server_that_is_away_is_not_logged_by_each_statement() -> None:
+    with capture_logs() as logs:
+        unavailable(psycopg.OperationalError("connection refused"))
+    assert logs == []
