@@ -5,7 +5,6 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,8 @@ from server.store import changes, database
 from server.store.connection import Connection
 from server.store.database import Database
 from server.store.group_commit import GROUP_SECONDS, Transaction, WriteFunction
-from server.store.opening import Durability, connect
-from server.store.sqlite import connection, storage
-from server.store.sqlite.migrate import prepare
-from tests.faults import shim
-from tests.faults.shim import Call, Fault
-from tests.support.waiting import PATIENCE, until
+from server.store.opening import connect
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -64,10 +59,6 @@ def break_(transaction: Transaction) -> None:
     transaction.connection.execute("SELECT nonsense")
 
 
-def log_bytes(db: Database) -> int:
-    return int(db.storage.facts()["logBytes"])
-
-
 def names(location: Location) -> set[str]:
     with closing(connect(location)) as db:
         return {name for (name,) in db.execute("SELECT name FROM meta")}
@@ -91,21 +82,6 @@ async def test_a_write_is_on_disk_when_it_returns(location: Location) -> None:
     async with opened(location) as db:
         assert await db.write(put("a")) == "a"
         assert "a" in names(location)
-
-
-@pytest.mark.sqlite
-@pytest.mark.parametrize(("durability", "pragma"), [("FULL", 2), ("NORMAL", 1)])
-async def test_durability_is_full_unless_set_otherwise(
-    path: Path, durability: Durability, pragma: int
-) -> None:
-    def synchronous(transaction: Transaction) -> Any:
-        return transaction.connection.execute("PRAGMA synchronous").fetchone()[0]
-
-    db = Database(path, durability)
-    await db.open(0)
-    assert await db.write(synchronous) == pragma
-    await db.close()
-    assert Database(path).storage.facts()["durability"] == "FULL"
 
 
 # --- group commit -------------------------------------------------------------------------------
@@ -249,23 +225,6 @@ async def test_what_nobody_expected_fails_its_group_and_the_next_is_served(
     assert "a" not in names(location)
 
 
-@pytest.mark.sqlite
-async def test_a_folder_that_was_replaced_does_not_end_the_writer(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "node.db"
-    prepare(path)
-    async with opened(path) as db:
-        path.parent.rename(tmp_path / "elsewhere")
-        path.parent.write_text("a file where the folder was")
-        for _ in range(2):
-            await asyncio.gather(
-                asyncio.wait_for(db.write(put("a")), PATIENCE), return_exceptions=True
-            )
-        assert log_bytes(db) == 0
-        path.parent.unlink()
-        (tmp_path / "elsewhere").rename(path.parent)
-        assert await asyncio.wait_for(db.write(put("b")), PATIENCE) == "b"
-
-
 async def test_nobody_waits_for_a_writer_that_has_ended(location: Location) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
@@ -292,46 +251,6 @@ async def test_trouble_is_kept_whatever_is_written_afterwards(location: Location
         await gather(db, refuse)
         await db.write(put("a"))
         assert db.trouble == "storage_failed"
-
-
-@pytest.mark.sqlite
-async def test_a_locked_database_says_so_and_recovers(path: Path) -> None:
-    def wait_less(transaction: Transaction) -> None:
-        transaction.connection.execute("PRAGMA busy_timeout=50")
-
-    async with opened(path) as db:
-        await db.write(wait_less)
-        with closing(connect(path)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(Unavailable) as refused:
-                await db.write(put("a"))
-            assert refused.value.data["reason"] == "storage_locked"
-            assert await db.read(changes.can_read), "readers don't wait for a writer"
-            other.execute("ROLLBACK")
-        assert await db.write(put("a")) == "a"
-
-
-@pytest.mark.sqlite
-async def test_a_full_disk_refuses_the_group_whole_and_recovers(path: Path) -> None:
-    """Design §3: when the disk is full SQLite rolls back the whole transaction."""
-
-    def limit(pages: int) -> WriteFunction[None]:
-        def write(transaction: Transaction) -> None:
-            transaction.connection.execute(f"PRAGMA max_page_count = {pages}")
-
-        return write
-
-    async with opened(path) as db:
-        await db.write(limit(1))
-        outcomes = await gather(db, put("small"), put("large", "x" * 1_000_000), put("later"))
-        assert outcomes == ["small", Unavailable, "later"]
-        with pytest.raises(Unavailable) as refused:
-            await db.write(put("large", "x" * 1_000_000))
-        assert refused.value.data["reason"] == "storage_full"
-        assert names(path) >= {"small", "later"}
-        assert "large" not in names(path)
-        await db.write(limit(1_000_000))
-        assert await db.write(put("large", "x" * 1_000_000)) == "large"
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -379,7 +298,7 @@ async def test_who_follows_the_log_hears_of_each_commit(location: Location) -> N
         assert not db.next_commit.is_set()
 
 
-# --- the log and the end ------------------------------------------------------------------------
+# --- the end ------------------------------------------------------------------------------------
 
 
 @pytest.mark.sqlite  # Elsewhere another replica may have written.
@@ -390,25 +309,6 @@ async def test_a_write_that_changed_nothing_is_no_news(location: Location) -> No
         assert not heard.is_set()
         await database.write(put("a"))
         assert heard.is_set()
-
-
-@pytest.mark.sqlite
-async def test_the_write_ahead_log_stays_bounded(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage, "WAL_CHECKPOINT", 1024 * 1024)
-    copied: list[None] = []
-    checkpoint = connection.checkpoint
-    monkeypatch.setattr(storage, "checkpoint", lambda on: copied.append(checkpoint(on)))
-    async with opened(path) as db:
-        for number in range(40):
-            before = len(copied)
-            await db.write(put("large", str(number) * 200_000))
-            if log_bytes(db) > storage.WAL_CHECKPOINT:
-                # Beside the writer, then by it: a machine that is slow here writes on meanwhile.
-                await until(lambda before=before: len(copied) == before + 2)  # type: ignore[misc]
-        assert copied
-        assert log_bytes(db) < 4 * 1024 * 1024
 
 
 async def test_close_finishes_what_waits(location: Location) -> None:
@@ -451,13 +351,6 @@ async def test_after_close_a_write_is_refused(location: Location) -> None:
 
 
 @pytest.mark.sqlite
-async def test_after_close_the_log_is_folded_in(path: Path) -> None:
-    async with opened(path) as db:
-        await db.write(put("a"))
-    assert log_bytes(db) == 0
-
-
-@pytest.mark.sqlite
 async def test_a_broken_page_is_not_forgotten_when_a_write_succeeds(path: Path) -> None:
     def broken(connection: Connection) -> None:
         error = sqlite3.DatabaseError("database disk image is malformed")
@@ -470,33 +363,3 @@ async def test_a_broken_page_is_not_forgotten_when_a_write_succeeds(path: Path) 
             await db.read(broken)
         await db.write(put("a"))
         assert db.corrupt
-
-
-# --- a disk that fails at the start -------------------------------------------------------------
-
-
-@pytest.mark.sqlite
-@pytest.mark.parametrize("kind", ["open", "read"])
-async def test_an_open_that_fails_is_a_refusal_and_leaves_nothing_open(
-    path: Path, kind: str
-) -> None:
-    """Each call in turn, of those that an open makes; ResourceWarning tells what is left open."""
-    for number in count():
-        asked = 0
-
-        def fault(call: Call, number: int = number) -> Fault | None:
-            nonlocal asked
-            asked += call.kind == kind
-            return "EIO" if call.kind == kind and asked == number + 1 else None
-
-        with shim.below(path.parent, fault):
-            db = Database(path)
-            [failed] = await asyncio.gather(db.open(0), return_exceptions=True)
-            if failed is None:
-                await db.close()
-            else:
-                assert isinstance(failed, Unavailable)
-                assert failed.data["reason"] == "storage_failed"
-        if asked <= number:
-            assert number > 3
-            return
