@@ -370,7 +370,11 @@ _NUMBER = (
     "INSERT INTO commits (replica, number, at) VALUES (?, ?, now()) ON CONFLICT (replica)"
     " DO UPDATE SET number = excluded.number, at = excluded.at"
 )
-_NOTE_OTHER = "UPDATE cluster SET stamp = stamp + 1 WHERE id = 1"
+_NOTE_OTHER = (
+    # The first stamp of all is a time, from which a start may go on.
+    "UPDATE cluster SET stamp = CASE stamp WHEN 0 THEN server_time() ELSE stamp + 1 END"
+    " WHERE id = 1"
+)
 _NOTIFY = "SELECT pg_notify('cacp', ?)"
 _NO_VALUES = Values([], None)
 

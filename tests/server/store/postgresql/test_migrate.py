@@ -322,3 +322,11 @@ def test_a_standby_that_took_over_keeps_the_epoch_when_a_replica_went_on(url: st
     run(url, other)
     run(url, "UPDATE replicas SET seen_at = pg_postmaster_start_time() - interval '1 second'")
     assert prepare(url).epoch != before.epoch
+
+
+def test_a_node_that_was_only_prepared_begins_at_the_present(url: str) -> None:
+    """A replica that starts as another one has just made the database, or after `cacp migrate`: it
+    goes on from the last stamp, and would else doubt its clock for a day."""
+    before = int(ask(url, "SELECT extract(epoch FROM now()) * 1000000")[0][0])
+    assert prepare(url).last_stamp == 0
+    assert prepare(url).last_stamp >= before
