@@ -87,7 +87,7 @@ def test_the_database_is_restarted(
             with pytest.raises(RpcError) as error:
                 replica.call("cacp/project/list")
             assert error.value.reason == "storage_away"
-            assert health(replica) == ("unhealthy", "storage_away")
+            eventually(lambda: health(replica) == ("unhealthy", "storage_away"))
             assert replica.get("/live").status_code == 200
             server.start()
 
@@ -99,7 +99,7 @@ def test_no_connection_is_left(tmp_path: Path, server: LocalPostgresql, url: Dat
             execute(server.url("node"), "ALTER ROLE app CONNECTION LIMIT 0")
             cut(server)
             eventually(lambda: refusal(replica) == "storage_crowded")
-            assert health(replica) == ("unhealthy", "storage_crowded")
+            eventually(lambda: health(replica) == ("unhealthy", "storage_crowded"))
             execute(server.url("node"), "ALTER ROLE app CONNECTION LIMIT -1")
 
 
@@ -116,7 +116,7 @@ def test_the_database_is_read_only(
             cut(server)
             eventually(lambda: refusal(replica) == "storage_read_only")
             assert replica.call("cacp/project/get", projectId=project)["project_id"] == project
-            assert health(replica) == ("unhealthy", "storage_read_only")
+            eventually(lambda: health(replica) == ("unhealthy", "storage_read_only"))
             execute(server.url("postgres"), f"{read_only} = off")
 
 
@@ -137,7 +137,7 @@ def test_another_one_has_the_lock_for_too_long(
             other.execute("SELECT stamp FROM cluster WHERE id = 1 FOR UPDATE")
             assert refusal(replica) == "storage_locked"
             assert replica.call("cacp/project/list")["projects"]
-            assert health(replica) == ("unhealthy", "storage_locked")
+            eventually(lambda: health(replica) == ("unhealthy", "storage_locked"))
             other.rollback()
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 LONG = (
     "tests/page",
     "tests/feature/test_feature.py",
+    "tests/replicas/test_failures.py",
     "tests/replicas/test_planted.py",
     "tests/replicas/test_runs.py",
     "tests/byzantine/test_processes.py",
