@@ -61,9 +61,7 @@ class PgStorage:
         self._reading = ThreadPoolExecutor(READERS, "cacp-reader")
         self._idle = deque[PgConnection]()
         try:
-            self._writer = await self._loop.run_in_executor(self._writing, self._connect)
-            await self._loop.run_in_executor(self._writing, self.shared.look, self._writer)
-            await self._loop.run_in_executor(self._writing, self._writer.execute, _FORGET)
+            self._writer = await self._loop.run_in_executor(self._writing, self._connect_writer)
         except psycopg.Error:
             self._writing.shutdown(wait=False)
             self._reading.shutdown(wait=False)
@@ -75,6 +73,17 @@ class PgStorage:
             loops.start("database_news", feed.listen_loop),
             loops.start("database_poll", feed.poll_loop),
         ]
+
+    def _connect_writer(self) -> PgConnection:
+        """A connection to a database that has a node's tables; raises with none left open."""
+        connection = self._connect()
+        try:
+            self.shared.look(connection)
+            connection.execute(_FORGET)
+        except psycopg.Error:
+            connection.close()
+            raise
+        return connection
 
     def _connect(self) -> PgConnection:
         return PgConnection(self.url)
