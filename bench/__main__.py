@@ -14,11 +14,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import attention, load, mail, page, page_ground, replicas
+from bench.capacity import Machines, capacity
 from bench.fill import REPOS, Filler, fill, proposal
 from bench.load import Measured
 from bench.node import NodeProcess, bare, node
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
+
+LARGE = Machines(replicas=8, database_cores=16)
+"""What the figures of two cores are projected to."""
 
 
 def main() -> None:
@@ -154,9 +158,11 @@ def on_postgresql(folder: Path, rounds: int, seconds: float) -> None:
             show(f"{name}, one replica", sides.one, ratios_of(sides.one, sides.sqlite))
             show(f"{name}, three", sides.three, ratios_of(sides.three, sides.one))
         for name, costs in replicas.unit_costs(folder, server, seconds).items():
+            ends, rate = capacity(costs, LARGE)
             print(
-                f"  {name:28} costs the replica {costs.replica:.0f} us of processor, "
-                f"the database {costs.database:.0f} us"
+                f"  {name:28} costs the replica {costs.replica:.0f} us, the database "
+                f"{costs.database:.0f} us, the lock {costs.lock:.0f} us: {LARGE.replicas} replicas "
+                f"and {LARGE.database_cores} cores carry {rate:,.0f}/s ({ends})"
             )
         median, worst = mail.median_and_worst(replicas.wake_seconds(folder, server))
     print(f"  send to waiting inbox   median {median * 1000:.1f} ms   worst {worst * 1000:.1f} ms")

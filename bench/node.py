@@ -39,6 +39,12 @@ class NodeProcess:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)["result"]
 
+    def metric(self, name: str) -> float:
+        """A metric without labels, as it is now."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
     def number(self, sql: str) -> int:
         """The result of a query for one number in the node's file."""
         assert self._db is not None

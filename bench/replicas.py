@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import load, mail
+from bench.capacity import Costs
 from bench.fill import REPOS, proposal
 from bench.load import Measured
 from bench.node import NodeProcess, node
@@ -28,13 +29,6 @@ class Sides(NamedTuple):
     sqlite: list[Measured]
     one: list[Measured]
     three: list[Measured]
-
-
-class UnitCosts(NamedTuple):
-    """Microseconds of processor time that a call costs."""
-
-    replica: float
-    database: float
 
 
 @contextmanager
@@ -104,7 +98,7 @@ def at_once(servers: Sequence[NodeProcess], body: str, seconds: float, folder: P
     )
 
 
-def unit_costs(folder: Path, server: LocalPostgresql, seconds: float) -> dict[str, UnitCosts]:
+def unit_costs(folder: Path, server: LocalPostgresql, seconds: float) -> dict[str, Costs]:
     """What a call costs the replica and the database server (Linux)."""
     costs = {}
     with replicas(folder, server, "costs", 1) as (running,):
@@ -115,12 +109,12 @@ def unit_costs(folder: Path, server: LocalPostgresql, seconds: float) -> dict[st
         bodies["contract/get"] = load.request("cacp/contract/get", get)
         for name, body in bodies.items():
             at_once([running], body, 1, folder)
-            before = running.processor_seconds(), _server_seconds(server)
+            before = _so_far(running, server)
             started = time.monotonic()
             run = at_once([running], body, seconds, folder)
             calls = run.rate * (time.monotonic() - started)
-            after = running.processor_seconds(), _server_seconds(server)
-            costs[name] = UnitCosts(
+            after = _so_far(running, server)
+            costs[name] = Costs(
                 *((last - first) / calls * 1e6 for first, last in zip(before, after, strict=True))
             )
     return costs
@@ -130,6 +124,12 @@ def wake_seconds(folder: Path, server: LocalPostgresql) -> list[float]:
     """Seconds from the start of a send at one replica to the answer of an inbox at another."""
     with replicas(folder, server, "wake", 2) as (waits, sends):
         return mail.pings(waits, sends)
+
+
+def _so_far(running: NodeProcess, server: LocalPostgresql) -> tuple[float, float, float]:
+    """Seconds so far, in the order of `Costs`."""
+    held = running.metric("cacp_write_lock_seconds_total")
+    return running.processor_seconds(), _server_seconds(server), held
 
 
 def _server_seconds(server: LocalPostgresql) -> float:

@@ -36,6 +36,11 @@ def count_storage(metrics: Metrics, database: Database) -> None:
     gauge("cacp_commits_total", "Group commits", lambda: database.commits)
     gauge("cacp_writes_total", "Writes that are on disk", lambda: database.writes)
     gauge("cacp_waiting_writes", "Writes that wait", lambda: database.waiting)
+    gauge(
+        "cacp_write_lock_seconds_total",
+        "Seconds in which this process had the lock of writers",
+        lambda: database.lock_seconds,
+    )
     if isinstance(database.storage, SqliteStorage):
         gauge("cacp_wal_bytes", "Size of the write-ahead log", database.storage.log_size)
     metrics.stored_family(

@@ -169,6 +169,11 @@ class Database:
         return len(self._waiting)
 
     @property
+    def lock_seconds(self) -> float:
+        """How long this process has had the lock of writers, which it shares with replicas."""
+        return self._group_commit.held_seconds
+
+    @property
     def next_commit(self) -> asyncio.Event:
         """An event that the next commit sets. Take it before you read."""
         return self._committed

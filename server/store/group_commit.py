@@ -65,6 +65,8 @@ class GroupCommit:
         self._storage = storage
         self.wrote = False
         """Whether a group has changed anything since this was last reset."""
+        self.held_seconds = 0.0
+        """How long all groups together have had the lock of writers."""
 
     def run(
         self, functions: list[WriteFunction[Any]], connection: Connection
@@ -78,6 +80,7 @@ class GroupCommit:
             self._stamps.saw(storage.begin(connection))
         except storage.errors as error:
             return _all_refused(functions, storage.unavailable(error))
+        begun = time.monotonic()
         try:
             return self._run_all(functions, connection)
         except OutcomeUnknown as unknown:
@@ -86,6 +89,8 @@ class GroupCommit:
             return self._run_each(functions, connection, cast(Exception, failed.__cause__))
         except storage.errors as error:
             return self._run_each(functions, connection, storage.unavailable(error))
+        finally:
+            self.held_seconds += time.monotonic() - begun
 
     def _run_each(
         self, functions: list[WriteFunction[Any]], connection: Connection, refusal: Exception

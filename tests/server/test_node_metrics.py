@@ -27,6 +27,7 @@ NAMES = {
     "cacp_stamps_ahead_seconds",
     "cacp_waiting_writes",
     "cacp_wal_bytes",
+    "cacp_write_lock_seconds_total",
     "cacp_workq_manual",
     "cacp_writes_total",
 }
