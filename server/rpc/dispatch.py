@@ -8,7 +8,7 @@ signature on each call (design §3).
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -77,6 +77,8 @@ class RequestContext:
     releases it when the answer is sent."""
     recheck_access: Callable[[], Awaitable[None]] = unchecked
     """Raises Unauthenticated or Forbidden when the caller's access has ended or changed."""
+    reads: asyncio.Lock | None = None
+    """Held by each read of a batch in turn, so that what one takes is counted before the next."""
 
 
 class Dispatcher:
@@ -145,9 +147,10 @@ class Dispatcher:
         if calls:
             return orjson.dumps(await self._answer_together(calls, context))
         self._share(context)
+        reads = asyncio.Lock()
         answers = await asyncio.gather(
             *(
-                self._answer_member(member, replace(context, member=place))
+                self._answer_member(member, replace(context, member=place, reads=reads))
                 for place, member in enumerate(request)
             )
         )
@@ -351,11 +354,14 @@ class Dispatcher:
     async def _read(self, method: Method, params: Any, context: RequestContext, given: Any) -> Any:
         if callable(method.wide) and method.wide(params):
             return await self._read_wide(method, params, context, given)
-        if self.budget.taken:
-            self._check_room(context)
-        return await self._database.read(
-            lambda db: method.run(Context(db, context.caller, self._node, method.name, 0), params)
-        )
+        async with context.reads or nullcontext():
+            if self.budget.taken:
+                self._check_room(context)
+            return await self._database.read(
+                lambda db: method.run(
+                    Context(db, context.caller, self._node, method.name, 0), params
+                )
+            )
 
     async def _read_wide(self, method: Method, params: Any, context: RequestContext, _: Any) -> Any:
         def run(db: Any) -> bytes:

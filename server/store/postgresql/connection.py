@@ -15,7 +15,7 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from server.store.postgresql.cursor import PgCursor
+from server.store.postgresql.cursor import PgCursor, chunk_rows
 from server.store.postgresql.errors import NodeMoved, NotReplicated, ServerSilent
 from server.store.postgresql.insert_batches import InsertBatches
 from server.store.postgresql.row_cache import KEPT, RowCache
@@ -36,6 +36,8 @@ LOCK_MS = 7_000
 WARNING = b"01000"
 """What an administrator who cancels a commit's wait for a synchronous standby brings about: it took
 place on this server, and may be lost with it."""
+CHUNK_ROWS = 4
+"""The first rows that a read gets whose size is counted; each may have a megabyte."""
 UNANSWERED_MAX = 512
 """Statements sent before their answers are collected: neither side waits with full buffers."""
 
@@ -72,6 +74,7 @@ class PgConnection:
         self._unconfirmed: list[str] = []
         """Statements that the server may have refused to prepare."""
         self._is_writing = False
+        self._cursors = 0
         self._rows = RowCache()
         self._inserts = InsertBatches(self._insert)
         self._sent: list[PgCursor | None] = []
@@ -141,6 +144,8 @@ class PgConnection:
         values = parameters if names is None else [parameters[name] for name in names]
         if self._is_writing:
             self._write(cursor, sql, prepared, values)
+        elif self.in_transaction and self.row_factory is not None and prepared.returns:
+            self._read_in_chunks(cursor, prepared, encoded(values))
         else:
             self._send(prepared.text, encoded(values), cursor)
             self.total_changes += bool(prepared.writes)
@@ -170,6 +175,29 @@ class PgConnection:
         self._inserts.before(prepared)
         self._send(prepared.text, encoded(values), cursor)
 
+    def _read_in_chunks(self, cursor: PgCursor, prepared: PgStatement, values: Values) -> None:
+        """Ask for the rows a few at a time: whoever counts them may end a large read early."""
+        self._cursors += 1
+        name = f"rows_{self._cursors}"
+        declared = f"DECLARE {name} NO SCROLL CURSOR FOR {prepared.text}"
+        self._send_once(declared, values, None)
+        rows = CHUNK_ROWS
+
+        def more() -> bool:
+            nonlocal rows
+            self._send_once(f"FETCH {rows} FROM {name}", _NO_VALUES, cursor)
+            self.settle()
+            rows = chunk_rows(rows, cursor.size)
+            return bool(cursor.rows)
+
+        cursor.more = more
+        more()
+
+    def _send_once(self, text: str, values: Values, cursor: PgCursor | None) -> None:
+        """Send a statement that is of no use to prepare."""
+        self._pg.send_query_params(text.encode(), values.encoded, None, values.formats)
+        self._sent.append(cursor)
+
     def _insert(self, prepared: PgStatement, count: int, values: Values) -> None:
         self._send(prepared.of_rows(count), values, None)
 
@@ -182,7 +210,7 @@ class PgConnection:
     def _send(self, text: str, values: Values, cursor: PgCursor | None) -> None:
         """Send a statement, which the server prepares when it gets it for the first time."""
         if self.pooled:
-            self._pg.send_query_params(text.encode(), values.encoded, None, values.formats)
+            self._send_once(text, values, cursor)
         else:
             name = self._names.get(text)
             if name is None:
@@ -192,7 +220,7 @@ class PgConnection:
                 self._pg.send_prepare(name, text.encode())
                 self._sent.append(None)
             self._pg.send_query_prepared(name, values.encoded, values.formats)
-        self._sent.append(cursor)
+            self._sent.append(cursor)
         if len(self._sent) >= UNANSWERED_MAX:
             self.settle()
 

@@ -42,6 +42,17 @@ DECODERS: dict[int, Callable[[bytes], Any]] = {
 """How values are read, by the type's OID; others are texts."""
 
 
+CHUNK_BYTES = 128 * 1024
+CHUNK_ROWS_MAX = 512
+
+
+def chunk_rows(rows: int, size: int) -> int:
+    """How many rows to ask for next, when so many had `size` bytes: about CHUNK_BYTES of them."""
+    if size > 2 * CHUNK_BYTES:
+        return max(1, rows // 4)
+    return min(CHUNK_ROWS_MAX, rows * 4) if size < CHUNK_BYTES // 4 else rows
+
+
 class CursorOwner(Protocol):
     """What a cursor asks of its connection."""
 
@@ -62,11 +73,14 @@ class PgCursor:
         self.rows: Sequence[Any] = ()
         self.is_insert = False
         """It stands for an insert of one row, which may not be sent yet."""
+        self.more: Callable[[], bool] | None = None
+        """Asks for further rows, where they come bit by bit. Returns whether there are any."""
         self._next = 0
         self._result: Any = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> "PgCursor":
         self.is_insert = False
+        self.more = None
         self._result = None
         self.show(())
         self._connection.run(self, sql, parameters)
@@ -84,6 +98,13 @@ class PgCursor:
         if self._result is None:
             self._connection.settle()
         return int(self._result.command_tuples or 0) if self._result is not None else -1
+
+    @property
+    def size(self) -> int:
+        """The characters and bytes of the rows."""
+        return sum(
+            len(value) for row in self.rows for value in row if isinstance(value, str | bytes)
+        )
 
     @property
     def tag(self) -> str:
@@ -121,7 +142,7 @@ class PgCursor:
             ]
 
     def fetchone(self) -> Any:
-        if self._next >= len(self.rows):
+        if self._next >= len(self.rows) and not (self.more is not None and self.more()):
             return None
         row = self.rows[self._next]
         self._next += 1
