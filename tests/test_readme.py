@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.console import UUID, Shell, blocks, console_steps
 from tests.support.node import Node
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.sqlite
 def test_the_start_does_what_it_says(tmp_path: Path) -> None:
     with Node(tmp_path) as node:
         shell = Shell({"CACP_URL": node.url, "CACP_DB": str(node.db), "COLUMNS": "200"})

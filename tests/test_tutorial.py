@@ -14,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from rich.console import Console
@@ -119,6 +120,7 @@ class Seat:
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
 
 
+@pytest.mark.sqlite
 def test_the_tutorial_shows_what_happens(tmp_path: Path) -> None:
     home = tmp_path / "home"
     data, programs = home / "cacp-server/data", tmp_path / "bin"

@@ -21,6 +21,8 @@ from tests.support.node import Node, RpcError
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.sqlite
+
 BULK = {"text": "x" * 5_000}
 
 

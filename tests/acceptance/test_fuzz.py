@@ -21,6 +21,8 @@ from tests.acceptance.shapes import SUSPECTS, bodies
 from tests.support.node import Node, check_result
 from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
 
+pytestmark = pytest.mark.sqlite
+
 SOAK_EXAMPLES = int(os.environ.get("CACP_FUZZ_EXAMPLES", "20000"))
 ANSWER_SECONDS = 30.0
 STATUSES = {200, 204, 400, 401, 403, 413, 415}

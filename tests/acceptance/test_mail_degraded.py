@@ -17,6 +17,8 @@ from tests.support.mesh import Mesh, peers
 from tests.support.node import Node, RpcError
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.sqlite
+
 LONG = {"summary": "s", "details": {"text": "x" * 3_000}}
 SPARE = 1024 * 1024
 """Bytes that are left for mail that is taken."""

@@ -5,7 +5,6 @@ Only the network is the test's, and when each part acts.
 """
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from functools import partial
@@ -34,7 +33,7 @@ from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.store.stamps import Stamps
 from server.util.loops import Loop, Loops
-from tests.support.located import location_of, prepare
+from tests.support.located import connect, location_of, prepare
 from tests.support.mesh import agent_of, state
 
 DAY = 86_400_000_000
@@ -200,7 +199,7 @@ class Honest:
     # --- what it holds ------------------------------------------------------------------------
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(f"{self.db.as_uri()}?mode=ro", uri=True)) as db:
+        with closing(connect(self.db)) as db:
             return db.execute(sql, values).fetchall()
 
     def state(self) -> str:

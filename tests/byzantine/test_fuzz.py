@@ -48,6 +48,7 @@ def test_what_a_seed_decides_is_the_same_each_time() -> None:
     assert str(made[0]) == str(made[1])
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("seed", range(1))
 def test_a_member_that_says_anything_breaks_nothing(mesh: Mesh, seed: int) -> None:
     attack = attacked(mesh)

@@ -36,6 +36,7 @@ def test_honest_nodes_agree(tmp_path: Path, seed: int, monkeypatch: pytest.Monke
     played(tmp_path, seed, monkeypatch)
 
 
+@pytest.mark.sqlite
 def test_a_seed_is_one_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = (played(tmp_path / name, 3, monkeypatch) for name in "ab")
     assert one.log == other.log

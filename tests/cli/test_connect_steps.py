@@ -15,6 +15,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     return Workplace.at(tmp_path, monkeypatch)
 
 
+@pytest.mark.sqlite
 def test_what_cant_be_done_is_told_and_changes_nothing(
     node: Node, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +53,7 @@ def test_the_database_of_another_node_is_noticed(
     assert [bool(row["revokedAt"]) for row in rows] == [False, True]
 
 
+@pytest.mark.sqlite
 def test_the_node_is_that_of_the_database(node: Node, place: Workplace) -> None:
     done = cacp("connect", "cursor", "--db", str(node.db))
     assert done.exit_code == 0, done.output

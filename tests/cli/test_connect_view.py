@@ -33,6 +33,7 @@ def at_terminal(*words: str, answer: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.sqlite
 def test_a_person_is_asked_before_anything_changes(
     node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

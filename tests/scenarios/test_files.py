@@ -244,6 +244,7 @@ def test_a_file_is_read_through_its_own_project(mesh: Mesh) -> None:
     assert error.value.reason == "not_found", "a file is read through its own project"
 
 
+@pytest.mark.sqlite
 def test_what_a_disk_changed_reaches_no_peer_and_comes_back_from_a_copy(mesh: Mesh) -> None:
     """Neither the holder's nor a copy of it is given on; whoever has it right mends the other."""
     alpha, beta, shared = two(mesh)

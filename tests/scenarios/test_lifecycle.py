@@ -44,6 +44,7 @@ def same_digest(*nodes: Node) -> bool:
     return len(roots) == 1 and None not in roots
 
 
+@pytest.mark.sqlite
 def test_a_node_that_was_away_does_not_bring_a_deleted_project_back(mesh: Mesh) -> None:
     """It wrote for the project meanwhile, and hears of the deletion when it is back; the node that
     deleted is killed at once."""

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+import pytest
+
 from server.domain.canonical import MAX_DEPTH
 from server.store.connection import Connection
 from tests.cli.run import cacp
@@ -106,6 +108,7 @@ def opened(node: Node) -> Iterator[Connection]:
         yield db
 
 
+@pytest.mark.sqlite
 def test_a_row_that_can_not_be_sent_is_set_aside_and_all_else_goes_on(mesh: Mesh) -> None:
     """An earlier release took it, and it stands before everything that is written after it."""
     alpha, beta, shared = two(mesh)

@@ -69,6 +69,7 @@ def test_two_nodes_are_two(tmp_path: Path) -> None:
         assert (a.get("/health").json()["repo"], b.get("/health").json()["repo"]) == ("a", "b")
 
 
+@pytest.mark.sqlite
 def test_what_the_first_caller_writes_counts_as_taken_by_nobody(tmp_path: Path) -> None:
     """It may be stamped anew once a node without peers has heard what time it is."""
     settings = Settings(db=tmp_path / "cacp.db")

@@ -1,6 +1,7 @@
 -- name: every_agent()
 SELECT agent_id FROM keys WHERE revoked_at IS NULL
-UNION SELECT agent FROM node_keys UNION SELECT agent FROM homes UNION SELECT agent_id FROM peers;
+UNION SELECT agent FROM node_keys UNION SELECT agent FROM homes UNION SELECT agent_id FROM peers
+ORDER BY 1;
 
 -- name: node_key(agent)^
 SELECT public_key, introduced_by FROM node_keys WHERE agent = :agent;

@@ -52,6 +52,7 @@ def test_it_is_no_key_of_an_agent(db: Connection, database: Path) -> None:
     assert keys.holder(db, keys.hash_of(read(database).encode())) is None
 
 
+@pytest.mark.sqlite
 def test_the_database_holds_its_hash_alone(db: Connection, database: Path) -> None:
     ensure(db, database)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -77,6 +78,7 @@ def test_a_replaced_key_ends(db: Connection, database: Path) -> None:
     assert not is_valid(db, old)
 
 
+@pytest.mark.sqlite
 def test_a_restored_database_takes_the_files_key_not_a_replaced_one(
     db: Connection, database: Path, tmp_path: Path
 ) -> None:

@@ -328,6 +328,7 @@ def test_one_caller_takes_no_stream_from_others(tmp_path: Path) -> None:
                 assert "The node has 3 open event streams" in refused.json()["error"]["message"]
 
 
+@pytest.mark.sqlite
 def test_an_open_stream_does_not_keep_the_node_from_stopping(tmp_path: Path) -> None:
     with Node(tmp_path) as node, node.events() as events:
         node.stop()

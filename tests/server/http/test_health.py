@@ -69,6 +69,7 @@ async def test_a_probe_is_spared_while_writes_succeed(path: Path) -> None:
     await database.close()
 
 
+@pytest.mark.sqlite
 async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) -> None:
     def break_(transaction: Transaction) -> None:
         raise sqlite3.OperationalError("disk I/O error")
@@ -86,6 +87,7 @@ async def test_a_write_that_failed_makes_the_next_examination_probe(path: Path) 
     await database.close()
 
 
+@pytest.mark.sqlite
 async def test_a_write_that_fails_while_a_probe_succeeds_is_not_forgotten(path: Path) -> None:
     def break_(transaction: Transaction) -> None:
         raise sqlite3.OperationalError("disk I/O error")
@@ -115,6 +117,7 @@ async def test_a_writer_that_has_ended_is_unhealthy(path: Path) -> None:
     await database.close()
 
 
+@pytest.mark.sqlite
 async def test_each_probe_really_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite passes over a value that stays the same: such a probe would find nothing out."""
     monkeypatch.setattr(health, "PROBE_SECONDS", 0.0)
@@ -130,6 +133,7 @@ async def test_each_probe_really_writes(path: Path, monkeypatch: pytest.MonkeyPa
     await database.close()
 
 
+@pytest.mark.sqlite
 async def test_a_file_that_was_taken_away_is_unhealthy(path: Path) -> None:
     database = Database(location_of(path))
     await database.open(0)
@@ -171,6 +175,7 @@ async def test_a_database_that_does_not_answer_a_read_is_unhealthy(
     await database.close()
 
 
+@pytest.mark.sqlite
 async def test_little_room_on_the_disk_is_degraded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +202,7 @@ async def test_a_clock_that_is_far_from_the_peers_is_degraded(path: Path) -> Non
     await database.close()
 
 
+@pytest.mark.sqlite
 def test_a_locked_database_is_unhealthy_and_recovers_without_a_restart(tmp_path: Path) -> None:
     """Issue: clear degraded answers (-32000 with an id, /health 503), recovery without restart."""
     with Node(tmp_path) as node:
@@ -219,6 +225,7 @@ def test_a_locked_database_is_unhealthy_and_recovers_without_a_restart(tmp_path:
         assert node.call("cacp/project/create", name="n", objective="o")
 
 
+@pytest.mark.sqlite
 def test_a_corrupt_database_is_unhealthy_but_the_node_lives(tmp_path: Path) -> None:
     with Node(tmp_path) as node:
         node.call("cacp/project/create", name="n", objective="o")

@@ -96,7 +96,6 @@ def test_a_node_counts_its_calls_and_writes(team: Team) -> None:
     assert more("cacp_commits_total") >= 1
     assert after.keys() >= {
         ("cacp_waiting_writes",),
-        ("cacp_wal_bytes",),
         ("cacp_event_streams",),
         ("cacp_mail_dead_letters", "archived"),
         ("process_resident_memory_bytes",),

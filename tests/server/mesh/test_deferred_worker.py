@@ -134,6 +134,7 @@ def test_what_waits_long_is_shown_and_expires(tmp_path: Path) -> None:
         assert node.get("/mesh").json()["deferred"] == 0
 
 
+@pytest.mark.sqlite
 def test_a_peer_that_gives_no_answer_is_asked_once_and_holds_up_no_other(tmp_path: Path) -> None:
     gone, other = "aid://example.com/gone@1.0.0", "aid://example.com/other@1.0.0"
     happened: list[str] = []

@@ -180,6 +180,7 @@ def test_an_invite_is_good_once(tmp_path: Path) -> None:
             assert reason(MeshMember(node, "gamma").hello(secret, id)) == "unknown_secret"
 
 
+@pytest.mark.sqlite
 def test_an_invite_ends_by_the_nodes_time_not_its_machines(tmp_path: Path) -> None:
     """A majority says that the machine's clock is a year behind."""
     machine = time.time_ns() // 1000
