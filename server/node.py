@@ -26,8 +26,13 @@ class Ticks:
 
     def next_tick(self, stamp: int) -> int:
         """The tick of a stamp, or the next unused one."""
-        self.last = max(self.last + 1, stamp * 4096 // 1000)
+        self.last = max(self.last + 1, first_tick(stamp))
         return self.last
+
+
+def first_tick(stamp: int) -> int:
+    """The first tick of a stamp. No other stamp has it, and nobody else the stamp."""
+    return stamp * 4096 // 1000
 
 
 @dataclass(slots=True)

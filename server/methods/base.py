@@ -18,7 +18,7 @@ from server.domain.access import Access
 from server.domain.agents import identity, same_agent
 from server.domain.contract_steps import Party
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Refusal
-from server.node import Node
+from server.node import Node, first_tick
 from server.store import changes, claims, digests, lifecycle, projects
 from server.store.connection import Connection
 from server.store.database import Database
@@ -288,11 +288,11 @@ def new_id() -> str:
 
 def free_id(ctx: Context, named: Callable[[UUID], str], is_taken: Callable[[str], bool]) -> str:
     """An unused id, derived by `named` from 64 unique bits in the order of time. (`new_id` repeats
-    those bits within a millisecond.)"""
+    those bits within a millisecond.) A look whether it is taken is spared where it can't be."""
     while True:
         tick = ctx.node.ticks.next_tick(ctx.stamp)
         candidate = named(UUID(int=(tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64))
-        if not is_taken(candidate):
+        if tick == first_tick(ctx.stamp) or not is_taken(candidate):
             return candidate
 
 

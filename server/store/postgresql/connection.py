@@ -144,11 +144,12 @@ class PgConnection:
         values = parameters if names is None else [parameters[name] for name in names]
         if self._is_writing:
             self._write(cursor, sql, prepared, values)
-        elif self.in_transaction and self.row_factory is not None and prepared.returns:
+            return
+        if self.in_transaction and self.row_factory is not None and prepared.returns:
             self._read_in_chunks(cursor, prepared, encoded(values))
-        else:
-            self._send(prepared.text, encoded(values), cursor)
-            self.total_changes += bool(prepared.writes)
+            return
+        self._send(prepared.text, encoded(values), cursor)
+        self.total_changes += bool(prepared.writes)
         if prepared.returns or not self.in_transaction:
             self.settle()
 
@@ -174,6 +175,8 @@ class PgConnection:
             return
         self._inserts.before(prepared)
         self._send(prepared.text, encoded(values), cursor)
+        if prepared.returns:
+            self.settle()
 
     def _read_in_chunks(self, cursor: PgCursor, prepared: PgStatement, values: Values) -> None:
         """Ask for the rows a few at a time: whoever counts them may end a large read early."""
