@@ -54,4 +54,4 @@ def test_it_is_new_when_nobody_knows_whether_anything_was_lost(
     monkeypatch.setattr(migrate, "VOUCH_SECONDS", 0.0)
     after = prepare(url)
     assert after.epoch != before.epoch
-    assert prepare(url) == after
+    assert prepare(url).epoch == after.epoch
