@@ -8,9 +8,9 @@ it.
 from collections.abc import Sequence
 from typing import Any
 
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
-KEPT = frozenset({SQL.membership.sql})
+KEPT = frozenset({SQL.membership.sql, plain(SQL.breaker)})
 """The statements whose rows are kept."""
 ROWS_MAX = 1_000
 """The most answers that are kept; beyond, all are forgotten."""
