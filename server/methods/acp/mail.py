@@ -96,7 +96,7 @@ def prepare(ctx: Context, draft: Draft, *, charged: bool = True) -> PreparedMess
     expires_at = drafts.expiry(draft, ctx.stamp)
     message_id = new_id()
     joined, parent = _thread_for(ctx, draft, message_id, recipients, charged)
-    hop = _hop(ctx, joined, parent, charged)
+    hop = _hop(ctx, joined, message_id, parent, charged)
     held = _held(ctx, draft, joined)
     places = route.places(ctx, recipients, sender, known_only=charged)
     stamps = _charged_stamps(ctx, sender, "broadcast" if broadcast else "direct", charged)
@@ -277,9 +277,15 @@ def _thread_for(
     return joined, parent if alone else None
 
 
-def _hop(ctx: Context, joined: JoinedThread, parent: MessageRow | None, charged: bool) -> int:
+def _hop(
+    ctx: Context,
+    joined: JoinedThread,
+    message_id: str,
+    parent: MessageRow | None,
+    charged: bool,
+) -> int:
     """How many replies precede the message in its thread. Raises as `threads.check_bounds` does."""
-    party = messages.party(ctx.db, joined.id, address_of(ctx))
+    party = thread.party_of(ctx, joined, message_id, address_of(ctx))
     hop = threads.hop_of(party, None if parent is None else parent.hop)
     if charged:
         threads.check_bounds(party, hop, ctx.node.acp.bounds)

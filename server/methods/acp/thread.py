@@ -58,12 +58,22 @@ def _is_party(ctx: Context, thread_id: str, address: str) -> bool:
     )
 
 
+def party_of(
+    ctx: Context, joined: JoinedThread, message_id: str, address: str
+) -> threads.ThreadParty:
+    """What the sender of a new message has done in its thread. Nothing is looked up for a thread
+    that the message begins."""
+    if joined.id == message_id:
+        return threads.ThreadParty()
+    return messages.party(ctx.db, joined.id, address)
+
+
 def spoken(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
     """Record in the thread that its sender has sent this message."""
     sender = identity(message.from_agent)
     if joined.id == message.id:
         messages.put_thread(ctx.db, joined.id, joined.name, joined.thread)
-    party = messages.party(ctx.db, joined.id, sender)
+    party = party_of(ctx, joined, message.id, sender)
     messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop), message.id)
     if messages.row_is_open_to_humans(message):
         messages.put_open(ctx.db, joined.id, message.id)

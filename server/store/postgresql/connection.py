@@ -168,7 +168,8 @@ class PgConnection:
             return
         if prepared.writes:
             self.total_changes += 1
-            self._rows.wrote(prepared.writes)
+            if not self._rows.replaced(sql, values):
+                self._rows.wrote(prepared.writes)
         if prepared.insert is not None:
             cursor.is_insert = True
             self._inserts.add(sql, prepared, encoded(values))
@@ -297,6 +298,7 @@ class PgConnection:
         was_open, self.in_transaction = self.in_transaction, False
         self._is_writing = False
         self._inserts.forget()
+        self._rows.rolled_back()
         if was_open and not self.is_cut:
             self._send(_ROLLBACK, _NO_VALUES, None)
             self.settle()

@@ -32,7 +32,7 @@ PARENTS = {
     "workq_intents": "handoffs",
 }
 """The tables to which others refer: what is inserted into them goes first."""
-APART = frozenset({"attention_counts"})
+APART = frozenset({"attention_counts", "mailboxes", "send_rates"})
 """Tables without references and triggers: what else is written to them may go before inserts into
 other tables that were asked for earlier."""
 

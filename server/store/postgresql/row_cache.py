@@ -10,8 +10,21 @@ from typing import Any
 
 from server.store.sql import SQL, plain
 
-KEPT = frozenset({SQL.membership.sql, plain(SQL.breaker)})
+KEPT = frozenset(
+    {
+        SQL.membership.sql,
+        plain(SQL.breaker),
+        plain(SQL.send_stamps),
+        plain(SQL.high_water),
+    }
+)
 """The statements whose rows are kept."""
+WRITTEN_THROUGH = {
+    plain(SQL.put_send_stamps): (plain(SQL.send_stamps), 2),
+    plain(SQL.put_high_water): (plain(SQL.high_water), -1),
+}
+"""Statements that replace one row of one other value: the statement that reads it, and where the
+value begins among the parameters; the others are the key. -1: the value comes first."""
 ROWS_MAX = 1_000
 """The most answers that are kept; beyond, all are forgotten."""
 
@@ -23,11 +36,13 @@ class RowCache:
 
     def __init__(self) -> None:
         self._rows: dict[Key, Sequence[Any]] = {}
-        self._tables: set[str] = set()
-        """The tables that they are from."""
+        self._keys: dict[str, set[Key]] = {}
+        """What is kept, by the tables that it is from."""
         self._stamp = -1
         self._written: set[str] = set()
         """The tables that this transaction has written to, which it may roll back."""
+        self._replaced: set[Key] = set()
+        """Rows that this transaction has replaced, and that are kept as they are now."""
 
     def begin(self, stamp: int) -> None:
         """A transaction has the lock; `stamp` is the last that any replica has given out."""
@@ -46,21 +61,47 @@ class RowCache:
             return
         if len(self._rows) >= ROWS_MAX:
             self._rows.clear()
+            self._keys.clear()
         self._rows[key] = rows
-        self._tables |= tables
+        for table in tables:
+            self._keys.setdefault(table, set()).add(key)
 
     def wrote(self, tables: frozenset[str]) -> None:
         """Rows of these tables may have changed."""
         self._written |= tables
-        if not self._tables.isdisjoint(tables):
-            self._rows.clear()
+        for table in tables:
+            for key in self._keys.pop(table, ()):
+                self._rows.pop(key, None)
+
+    def replaced(self, sql: str, values: Sequence[Any]) -> bool:
+        """Note the row that a statement replaces, if it is known. Returns whether it is."""
+        through = WRITTEN_THROUGH.get(sql)
+        if through is None:
+            return False
+        reading, at = through
+        key, value = (values[:at], values[at:]) if at > 0 else (values[1:], values[:1])
+        known = (reading, *key)
+        if not self._rows.get(known):
+            # Whether there was a row to replace is not known.
+            return False
+        self._rows[known] = [tuple(value)]
+        self._replaced.add(known)
+        return True
 
     def committed(self, stamp: int) -> None:
         """The transaction is committed, and `stamp` the last that it has given out."""
         self._stamp = stamp
+        self._replaced.clear()
+
+    def rolled_back(self) -> None:
+        """What the transaction has replaced is as it was."""
+        for key in self._replaced:
+            self._rows.pop(key, None)
+        self._replaced.clear()
 
     def forget(self) -> None:
         """Keep nothing."""
         self._rows.clear()
-        self._tables.clear()
+        self._keys.clear()
+        self._replaced.clear()
         self._stamp = -1

@@ -12,8 +12,10 @@ _READS = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 _RETURNS = re.compile(
     r"\s*(--[^\n]*\s+)*(SELECT|WITH|VALUES|SHOW|LISTEN)\b|.*\bRETURNING\b", re.I | re.S
 )
+_VALUE = r"(?:\$\d+|'[^']*'|\d+)"
 _PLAIN_INSERT = re.compile(
-    r"(\s*INSERT\s+INTO\s+\w+\s*(?:\([\w\s,]*\)\s*)?VALUES\s*)(\(\s*\$\d+(?:\s*,\s*\$\d+)*\s*\))\s*;?\s*",
+    r"(\s*INSERT\s+INTO\s+\w+\s*(?:\([\w\s,]*\)\s*)?VALUES\s*)"
+    rf"(\(\s*{_VALUE}(?:\s*,\s*{_VALUE})*\s*\))\s*;?\s*",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\$(\d+)")
@@ -61,5 +63,5 @@ def prepare(sql: str) -> PgStatement:
         frozenset(map(str.lower, _WRITES.findall(statement.text))),
         frozenset(map(str.lower, _READS.findall(statement.text))),
         _RETURNS.match(statement.text) is not None,
-        None if plain is None else (plain[1], plain[2]),
+        None if plain is None or "$" not in plain[2] else (plain[1], plain[2]),
     )

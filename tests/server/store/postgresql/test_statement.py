@@ -132,7 +132,7 @@ def test_an_insert_of_one_row_is_plain(text: str, row: str) -> None:
         "INSERT INTO a (x) SELECT :x",
         "INSERT INTO a (x) VALUES (:x), (:y)",
         "INSERT INTO a (x) VALUES (lower(:x))",
-        "INSERT INTO a (x) VALUES (:x, 1)",
+        "INSERT INTO a (x) VALUES (1, 'x')",
         "INSERT INTO a (x) VALUES (:x); DELETE FROM a",
         "INSERT INTO a DEFAULT VALUES",
         "UPDATE a SET x = :x",
@@ -140,6 +140,11 @@ def test_an_insert_of_one_row_is_plain(text: str, row: str) -> None:
 )
 def test_all_else_is_not(text: str) -> None:
     assert prepare(text).insert is None
+
+
+def test_constants_of_a_row_stay() -> None:
+    statement = prepare("INSERT INTO a (x, y, z) VALUES ('it', :x, 7)")
+    assert statement.of_rows(2).endswith("VALUES ('it', $1, 7), ('it', $2, 7)")
 
 
 def test_the_text_of_many_rows() -> None:
