@@ -67,7 +67,8 @@ def run(order: Order) -> int:
 
 def _in_child() -> None:
     """End with the guard, too, and hear the signals that the guard ignores."""
-    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    # A shell starts what runs in the background deaf to SIGQUIT, too.
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(kind, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)

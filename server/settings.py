@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     Field,
     PrivateAttr,
     SecretStr,
@@ -33,7 +34,7 @@ from server.domain.agents import identity
 from server.domain.bans import TrustedBans
 from server.domain.endpoints import check_endpoint, is_loopback
 from server.domain.errors import Refusal
-from server.domain.location import Location, check_database_url, location_of
+from server.domain.location import Location, check_database_url, file_path, location_of
 from server.secret_files import with_secrets
 
 MEBIBYTE = 1024 * 1024
@@ -51,7 +52,7 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on; loopback by default")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
-    db: Path = Field(
+    db: Annotated[Path, AfterValidator(file_path)] = Field(
         Path("data/cacp.db"),
         description="The SQLite file; it and its folder are created if missing",
     )

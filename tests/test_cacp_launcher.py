@@ -128,8 +128,11 @@ def test_the_mcp_server_of_a_compliance_test_starts(repository: Path) -> None:
 
 
 def test_nothing_of_ours_is_started_but_by_the_launcher() -> None:
-    sources = [ROOT / module for module in modules(*OURS)]
+    # The guard of PostgreSQL runs with nothing on its path but the standard library.
+    guard = ROOT / "cli" / "local_postgresql.py"
+    sources = {ROOT / module for module in modules(*OURS)} - {guard}
     assert [path for path in sources if "sys.executable" in path.read_text()] == []
+    assert '[sys.executable, "-I", "-S", ' in guard.read_text()
 
 
 # --- the order ----------------------------------------------------------------------------------

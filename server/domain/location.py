@@ -52,3 +52,10 @@ def check_database_url(url: str) -> None:
         usable = False
     if url and not usable:
         raise ValueError("should be a URL such as postgresql://user@host:5432/cacp")
+
+
+def file_path(path: Path) -> Path:
+    """The path of a node's file. Raises ValueError for a URL in its place."""
+    if path.parts and path.parts[0].endswith(":") and len(path.parts[0]) > 2:
+        raise ValueError("should be a file; --database (CACP_DATABASE_URL) takes a PostgreSQL URL")
+    return path

@@ -9,7 +9,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,9 @@ class Caller:
         )
         self.made: list[str] = []
 
+    def close(self) -> None:
+        self._http.close()
+
     def make(self) -> None:
         name = f"project {len(self.made)}"
         made = self._result("cacp/project/create", name=name, objective="o")
@@ -100,9 +103,9 @@ class Caller:
 def test_it_serves_while_its_parts_are_killed_and_loses_nothing(folder: Path) -> None:
     """Issue 16, Done means."""
     port = free_ports(5)
-    with running(folder, port, "--json") as (_, printed):
+    with running(folder, port, "--json") as (_, printed), ExitStack() as stack:
         eventually(lambda: last(printed())["ready"] == 3, 4 * START_SECONDS)
-        caller = Caller(port)
+        caller = stack.enter_context(closing(Caller(port)))
         for _ in range(5):
             caller.make()
         os.kill(last(printed())["replicas"][0]["pid"], signal.SIGKILL)
@@ -119,7 +122,8 @@ def test_it_serves_while_its_parts_are_killed_and_loses_nothing(folder: Path) ->
         eventually(whole, 4 * START_SECONDS)
         assert caller.holds()
         now = last(printed())
-        assert (now["replicas"][0]["ends"], now["database"]["ends"]) == (1, 1)
+        assert now["replicas"][0]["ends"] >= 1, "it may end again while the database is away"
+        assert now["database"]["ends"] == 1
         assert sum(replica["requests"] for replica in now["replicas"]) >= 15
         pids = [now["database"]["pid"], *(replica["pid"] for replica in now["replicas"])]
     assert [alive(pid) for pid in pids] == [False] * 4, "they end with it"

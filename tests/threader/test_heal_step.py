@@ -33,7 +33,8 @@ def test_a_stop_while_the_healer_thinks(tmp_path: Path) -> None:
 
     async def main() -> None:
         running = asyncio.create_task(opened.go())
-        await until((bench.root / "healing").exists)
+        healing = bench.root / "healing"
+        await until(lambda: healing.exists() and healing.read_text().endswith("\n"))
         opened.stop.set()
         with pytest.raises(Interrupted):
             await running

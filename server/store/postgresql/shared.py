@@ -64,7 +64,11 @@ class PgShared:
             connection.reopen()
         try:
             return function(connection)
-        except psycopg.Error:
+        except psycopg.Error as error:
+            if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+                # The server may take writes again by then, from who connects anew.
+                connection.cut()
+                raise
             # It was idle while the server restarted.
             if not connection.is_cut:
                 raise

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.domain.location import DatabaseUrl, check_database_url, location_of
+from server.domain.location import DatabaseUrl, check_database_url, file_path, location_of
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,16 @@ def test_a_postgresql_url_is_taken(url: str) -> None:
 def test_any_other_is_refused_with_what_would_be_right(url: str) -> None:
     with pytest.raises(ValueError, match="postgresql://user@host:5432/cacp"):
         check_database_url(url)
+
+
+@pytest.mark.parametrize("path", ["postgresql://db/cacp", "postgres:///cacp", "sqlite:///node.db"])
+def test_a_url_is_no_file(path: str) -> None:
+    with pytest.raises(ValueError, match="--database"):
+        file_path(Path(path))
+
+
+@pytest.mark.parametrize(
+    "path", ["data/cacp.db", "/var/lib/cacp/cacp.db", "C:/data/cacp.db", "a:b.db"]
+)
+def test_a_path_is_one(path: str) -> None:
+    assert file_path(Path(path)) == Path(path)
