@@ -45,6 +45,10 @@ HAS = {
 }
 
 
+def _is_about_sqlite(item: pytest.Item) -> bool:
+    return item.get_closest_marker("sqlite") is not None or item.path.parent.name == "sqlite"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this machine can't show, and what is about the other store; a skipped test is
     one that should have run. Long tests come first."""
@@ -52,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item
         for item in items
         if any(not HAS[mark.args[0]] for mark in item.iter_markers("needs"))
-        or (ON_POSTGRESQL and item.get_closest_marker("sqlite"))
+        or (ON_POSTGRESQL and _is_about_sqlite(item))
     ]
     if lacking:
         config.hook.pytest_deselected(items=lacking)

@@ -26,7 +26,7 @@ def cacp(node: Node, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def key_for(node: Node, agent: str, repo: str) -> str:
-    words = ["keys", "create", agent, "--repo", repo, "--create", "--db", str(node.db), "--json"]
+    words = ["keys", "create", agent, "--repo", repo, "--create", "--json"]
     made = cacp(node, *words)
     assert made.returncode == 0, made.stderr
     return str(json.loads(made.stdout)["key"])

@@ -40,6 +40,7 @@ def test_what_cant_be_done_is_told_and_changes_nothing(
     refused(1, "is not in a git repository", "codex", *url, *db)
 
 
+@pytest.mark.sqlite
 def test_the_database_of_another_node_is_noticed(
     node: Node, place: Workplace, tmp_path: Path
 ) -> None:

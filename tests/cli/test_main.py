@@ -55,6 +55,7 @@ STORE = {"server.store.sql", "aiosql"}
 HTTP = {"httpx"}
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("words", "forbidden"),
     [

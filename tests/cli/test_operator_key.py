@@ -144,6 +144,7 @@ def test_nobody_else_makes_one(node: Node) -> None:
         assert keys.every(db) == before
 
 
+@pytest.mark.sqlite
 def test_a_database_from_before_gets_its_file(tmp_path: Path) -> None:
     """Once. A file that is lost later is not made by the way, since the operator is to know."""
     db = str(tmp_path / "cacp.db")

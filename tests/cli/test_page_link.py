@@ -72,6 +72,7 @@ def test_each_command_prints_the_link_and_nothing_else(team: Team) -> None:
             assert team.node.http.get(path, headers={"accept": "text/html"}).status_code == 200
 
 
+@pytest.mark.sqlite
 def test_doctor_prints_the_link_of_the_node_that_it_examines(team: Team) -> None:
     shown = cacp("doctor", "--web", "--db", str(team.node.db))
     assert shown.output == f"{team.node.url}/ui/health\n"

@@ -107,6 +107,7 @@ def test_a_port_that_is_taken_is_one_line_and_makes_no_database(tmp_path: Path) 
     assert not (tmp_path / "n.db").exists()
 
 
+@pytest.mark.sqlite
 def test_what_is_no_database_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "n.db").write_text("not a database, by far " * 100)
     done = process("serve", port="0", db=str(tmp_path / "n.db"))

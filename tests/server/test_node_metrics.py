@@ -1,5 +1,6 @@
 """Every part of a node is counted at /metrics, under the names that dashboards know."""
 
+from tests.support.located import ON_POSTGRESQL
 from tests.support.node import Node
 
 NAMES = {
@@ -54,6 +55,12 @@ LABELLED = {
     "cacp_peer_undelivered",
     "cacp_peer_up",
 }
+
+
+OF_FILES = {"cacp_wal_bytes"}
+"""What only a node on a file has."""
+if ON_POSTGRESQL:
+    NAMES -= OF_FILES
 
 
 def test_a_node_shows_every_metric(node: Node) -> None:

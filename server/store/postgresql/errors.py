@@ -1,11 +1,8 @@
 """What PostgreSQL's errors mean to a caller (its documentation, appendix A)."""
 
 import psycopg
-import structlog
 
 from server.domain.errors import Unavailable
-
-log = structlog.get_logger()
 
 
 class ServerSilent(psycopg.OperationalError):
@@ -76,6 +73,10 @@ def unavailable(error: Exception) -> Unavailable:
     reason = reason_of(error)
     if reason == "storage_failed":
         # It holds no values of parameters, and the caller is not told more than that it failed.
+        # Slow to import, and seldom needed: commands ask databases too.
+        import structlog
+
         message = next(iter(str(error).splitlines()), type(error).__name__)
+        log = structlog.get_logger()
         log.error("database_refused", state=getattr(error, "sqlstate", None), error=message)
     return Unavailable(WORDS[reason], reason=reason)
