@@ -92,8 +92,10 @@ class Worker:
             effect=name,
             persists=True,
         )
-        self._world.contracts[name] = (project, done[1]["contractId"])
-        self._world.versions[name] = 1
+        # It is refused where a planted fault has lost the project.
+        if isinstance(done, tuple) and not isinstance(done, Refused):
+            self._world.contracts[name] = (project, done[1]["contractId"])
+            self._world.versions[name] = 1
 
     async def get(self, name: str, *, persists: bool = False) -> None:
         done = await self._client.perform(
