@@ -41,8 +41,9 @@ def count_storage(metrics: Metrics, database: Database) -> None:
         "Seconds in which this process had the lock of writers",
         lambda: database.lock_seconds,
     )
-    if isinstance(database.storage, SqliteStorage):
-        gauge("cacp_wal_bytes", "Size of the write-ahead log", database.storage.log_size)
+    storage = database.storage
+    if isinstance(storage, SqliteStorage):
+        gauge("cacp_wal_bytes", "Size of the write-ahead log", lambda: storage.log_bytes)
     metrics.stored_family(
         "cacp_equivocations",
         "Contradictory statements that a node signed, of which evidence is kept",

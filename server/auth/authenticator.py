@@ -93,7 +93,7 @@ class Authenticator:
             return None
         if not self._check_keyless(headers, client_host, claims=False):
             return None
-        return self._near(self._own, headers, client_host)
+        return _near(self._own, headers, client_host)
 
     def identify(
         self,
@@ -132,16 +132,9 @@ class Authenticator:
         client_host: str | None,
     ) -> Caller:
         """The caller with what the rest of its request says of it."""
-        caller = self._near(caller, headers, client_host)
+        caller = _near(caller, headers, client_host)
         token = headers.get(b"x-project-token")
         return caller if token is None else self._narrowed(db, caller, token)
-
-    def _near(
-        self, caller: Caller, headers: Mapping[bytes, bytes], client_host: str | None
-    ) -> Caller:
-        if _is_on_this_machine(headers, client_host):
-            return replace(caller, on_this_machine=True)
-        return caller
 
     def _with_key(
         self, db: Connection, authorization: bytes, headers: Mapping[bytes, bytes]
@@ -338,6 +331,13 @@ def issue_token(
         "exp": expires_at // 1_000_000,
     }
     return jwt.encode(claims, secret, algorithm=_ALGORITHM)
+
+
+def _near(caller: Caller, headers: Mapping[bytes, bytes], client_host: str | None) -> Caller:
+    """The caller, with whether it calls from this machine."""
+    if _is_on_this_machine(headers, client_host):
+        return replace(caller, on_this_machine=True)
+    return caller
 
 
 def _is_on_this_machine(headers: Mapping[bytes, bytes], client_host: str | None) -> bool:

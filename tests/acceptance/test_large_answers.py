@@ -82,10 +82,6 @@ def memory(node: Node, which: str) -> int:
     return int(re.search(rf"{which}:\s+(\d+)", status)[1]) * 1024  # type: ignore[index]
 
 
-def metric(node: Node, name: str) -> float:
-    return float(re.search(rf"^{name} (\S+)", node.get("/metrics").text, re.M)[1])  # type: ignore[index]
-
-
 @contextmanager
 def unread(node: Node, content: bytes) -> Iterator[None]:
     """A caller that asks and reads nothing of the answer."""
@@ -94,7 +90,7 @@ def unread(node: Node, content: bytes) -> Iterator[None]:
         caller.connect(("127.0.0.1", node.port))
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         caller.sendall(head + b"Content-Length: %d\r\n\r\n%b" % (len(content), content))
-        eventually(lambda: metric(node, "cacp_answers_bytes") > FITTING * 900_000)
+        eventually(lambda: node.metric("cacp_answers_bytes") > FITTING * 900_000)
         yield
 
 
@@ -146,7 +142,7 @@ def test_many_who_read_what_is_too_large_take_no_memory_and_not_the_loop(
             assert node.get("/live").status_code == 200
     assert {read.result()["error"]["data"]["reason"] for read in reads} == {"answer_too_large"}
     assert memory(node, "VmHWM") - before < MEMORY
-    assert metric(node, "cacp_answers_bytes") == 0
+    assert node.metric("cacp_answers_bytes") == 0
 
 
 def test_many_who_read_what_fits_take_their_turns(node: Node, fitting: str) -> None:
@@ -167,7 +163,7 @@ def test_many_who_read_what_fits_take_their_turns(node: Node, fitting: str) -> N
             assert node.get("/live").status_code == 200
     assert [one.result() for one in reads] == [FITTING] * CLIENTS
     assert memory(node, "VmHWM") - before < MEMORY
-    eventually(lambda: metric(node, "cacp_answers_bytes") == 0)
+    eventually(lambda: node.metric("cacp_answers_bytes") == 0)
 
 
 def test_a_batch_has_no_more_room_than_one_answer(node: Node, fitting: str) -> None:
@@ -194,13 +190,13 @@ def test_who_reads_nothing_keeps_others_from_nothing_but_what_is_large(
     with ThreadPoolExecutor(1) as pool:
         with unread(node, body(fitting)):
             waits = pool.submit(post, node, body(fitting))
-            eventually(lambda: waits.done() or metric(node, "cacp_answers_waiting"))
+            eventually(lambda: waits.done() or node.metric("cacp_answers_waiting"))
             assert node.get("/live").status_code == 200
             assert node.call("cacp/contract/get", projectId=fitting, contractId=contract)
         answer = waits.result()
     # Refused only where the machine was slower than its turn.
     assert "result" in answer or answer["error"]["data"]["reason"] == "busy"
-    eventually(lambda: metric(node, "cacp_answers_bytes") == 0)
+    eventually(lambda: node.metric("cacp_answers_bytes") == 0)
     assert "result" in post(node, body(fitting))
 
 
@@ -211,7 +207,7 @@ def test_who_waits_for_its_turn_with_a_key_that_is_revoked_is_shown_nothing(
     with ThreadPoolExecutor(1) as pool:
         with unread(node, body(fitting)):
             waits = pool.submit(post, node, body(fitting), key)
-            eventually(lambda: waits.done() or metric(node, "cacp_answers_waiting"))
+            eventually(lambda: waits.done() or node.metric("cacp_answers_waiting"))
             with closing(connect(node.db)) as db:
                 keys.revoke(db, keys.every(db)[0].key_id, now=1)
         answer = waits.result()
@@ -227,7 +223,7 @@ def test_who_has_no_key_takes_nothing(tmp_path: Path) -> None:
         assert node.raw(b'{"jsonrpc":"2.0","method":"rpc.discover","id":1}').status_code == 401
         key = node.key("aid://x.example/a@1.0.0", "a")
         node.http.headers.update(bearer(key))
-        assert metric(node, "cacp_answers_bytes") == 0
+        assert node.metric("cacp_answers_bytes") == 0
 
 
 def test_what_is_too_large_for_a_model_is_shown_in_pieces_or_refused(node: Node) -> None:

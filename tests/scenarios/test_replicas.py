@@ -19,6 +19,7 @@ from server.domain.duty import LEASE, SECOND
 from server.domain.location import DatabaseUrl
 from server.http.rate_limit import PARTS
 from server.store import keys
+from server.store.connection import Connection
 from server.store.opening import connect
 from tests.support.mail_agent import MailAgent, agent
 from tests.support.node import Node, RpcError
@@ -45,7 +46,7 @@ class Replica(PushingNode):
     @property
     def works(self) -> bool:
         """Whether it has the background duty."""
-        return metric(self, "cacp_background_duty") == 1
+        return self.metric("cacp_background_duty") == 1
 
     def pause(self) -> None:
         """Let its process stand still, as a machine does that gives it no time."""
@@ -56,19 +57,8 @@ class Replica(PushingNode):
         if self.process is not None:
             self.process.send_signal(signal.SIGCONT)
 
-    def key(
-        self, agent: str, repo: str, trust: keys.KeyTrust = "verified", *, human: bool = False
-    ) -> str:
-        made = keys.new_key()
-        with closing(connect(self.location)) as db:
-            now = time.time_ns() // 1000
-            keys.add(db, made, agent_id=agent, repo=repo, trust=trust, now=now, human=human)
-        return made
-
-
-def metric(node: Node, name: str) -> float:
-    lines = node.get("/metrics").text.splitlines()
-    return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+    def reader(self) -> Connection:
+        return connect(self.location)
 
 
 @contextmanager
@@ -134,12 +124,12 @@ def test_a_killed_replica_s_work_is_taken_over_and_a_stopped_one_s_at_once(
         one.stop()
         eventually(lambda: other.works or third.works, LEASE_SECONDS / 2)
         working, idle = (other, third) if other.works else (third, other)
-        eventually(lambda: metric(idle, "cacp_replicas") == 2)
+        eventually(lambda: idle.metric("cacp_replicas") == 2)
         working.kill()
         message = posted(at(idle, anna), at(idle, bert))
         eventually(lambda: hook.ids == [message], LEASE_SECONDS + PATIENCE)
         assert idle.works
-        eventually(lambda: metric(idle, "cacp_replicas") == 1)
+        eventually(lambda: idle.metric("cacp_replicas") == 1)
         working.start()
         one.start()
 
@@ -169,7 +159,7 @@ def test_a_waiting_inbox_is_woken_by_mail_at_another_replica(tmp_path: Path) -> 
         anna, bert = agent(one, "anna"), agent(one, "bert")
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(at(other, bert).inbox, wait=30)
-            eventually(lambda: metric(other, "cacp_connections") >= 2)
+            eventually(lambda: other.metric("cacp_connections") >= 2)
             began = time.monotonic()
             message = posted(anna, bert)
             answer = waiting.result()
@@ -283,7 +273,7 @@ def test_a_replica_shows_how_the_exchange_of_another_with_a_peer_goes(tmp_path: 
         for node in (one, other):
             eventually(partial(is_equal, node))
             assert peers_of(node)[0]["sync"]["health"] == "up"
-            assert metric(node, 'cacp_peer_up{peer="' + PEER + '"}') == 1
+            assert node.metric('cacp_peer_up{peer="' + PEER + '"}') == 1
         one.stop()
         other.call("cacp/project/create", name="q", objective="o")
         eventually(lambda: len(far.call("cacp/project/list")["projects"]) == 2)

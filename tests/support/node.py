@@ -212,6 +212,11 @@ class Node:
                 pass
             yield _events(lines)
 
+    def metric(self, name: str) -> float:
+        """A metric of the node, as it is now."""
+        lines = self.get("/metrics").text.splitlines()
+        return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
     # --- identity -----------------------------------------------------------------------------
 
     @property
@@ -224,7 +229,7 @@ class Node:
     ) -> str:
         """A new key, entered into the node's database from outside; the node may run or not."""
         key = keys.new_key()
-        with closing(connect(self.db)) as db:
+        with closing(self.reader()) as db:
             now = time.time_ns() // 1000
             keys.add(db, key, agent_id=agent, repo=repo, trust=trust, human=human, now=now)
         return key
@@ -235,7 +240,7 @@ class Node:
             return db.execute(sql, values).fetchall()
 
     def reader(self) -> Connection:
-        """The node's database, read from outside. To open it takes longer than most queries."""
+        """The node's database, from outside. To open it takes longer than most queries."""
         return connect(self.db)
 
 

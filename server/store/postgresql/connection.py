@@ -42,7 +42,7 @@ UNANSWERED_MAX = 512
 """Statements sent before their answers are collected: neither side waits with full buffers."""
 
 _OK, _TUPLES, _ERROR = pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.FATAL_ERROR
-_SYNC, _ABORTED = pq.ExecStatus.PIPELINE_SYNC, pq.ExecStatus.PIPELINE_ABORTED
+_SYNC = pq.ExecStatus.PIPELINE_SYNC
 
 
 class PgConnection:

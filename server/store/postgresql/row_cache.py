@@ -20,11 +20,11 @@ KEPT = frozenset(
 )
 """The statements whose rows are kept."""
 WRITTEN_THROUGH = {
-    plain(SQL.put_send_stamps): (plain(SQL.send_stamps), 2),
-    plain(SQL.put_high_water): (plain(SQL.high_water), -1),
+    plain(SQL.put_send_stamps): (plain(SQL.send_stamps), (0, 1), 2),
+    plain(SQL.put_high_water): (plain(SQL.high_water), (1,), 0),
 }
-"""Statements that replace one row of one other value: the statement that reads it, and where the
-value begins among the parameters; the others are the key. -1: the value comes first."""
+"""Statements that replace the value of one row: the statement that reads it, and where its
+parameters and the value are among those of the replacing one."""
 ROWS_MAX = 1_000
 """The most answers that are kept; beyond, all are forgotten."""
 
@@ -78,13 +78,12 @@ class RowCache:
         through = WRITTEN_THROUGH.get(sql)
         if through is None:
             return False
-        reading, at = through
-        key, value = (values[:at], values[at:]) if at > 0 else (values[1:], values[:1])
-        known = (reading, *key)
+        reading, keys, at = through
+        known = (reading, *(values[key] for key in keys))
         if not self._rows.get(known):
             # Whether there was a row to replace is not known.
             return False
-        self._rows[known] = [tuple(value)]
+        self._rows[known] = [(values[at],)]
         self._replaced.add(known)
         return True
 

@@ -173,10 +173,6 @@ class SqliteStorage:
         except OSError:
             return 0
 
-    def log_size(self) -> float:
-        """The same, as a metric."""
-        return self.log_bytes
-
     def facts(self) -> dict[str, Any]:
         return {
             "kind": "sqlite",
