@@ -3,26 +3,20 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from itertools import count
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from server.store.connection import Connection
+from server.store.connection import Connection, Cursor
 
-_NUMBERS = count()
+if TYPE_CHECKING:
+    from server.store.postgresql.connection import PgConnection
 
 
-class RowStream(Protocol):
+class RowStream:
     """Rows that are read as they are taken, and the names of their columns."""
 
-    columns: list[str]
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-class _FileRows:
-    def __init__(self, cursor: Any) -> None:
+    def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
-        self.columns = [column[0] for column in cursor.description]
+        self.columns: list[str] = [column[0] for column in cursor.description]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._cursor)
@@ -31,13 +25,7 @@ class _FileRows:
 @contextmanager
 def streamed(db: Connection, query: Any, **parameters: Any) -> Iterator[RowStream]:
     """The rows of a query of `server.store.sql`, within a transaction of `db`."""
-    if isinstance(db, sqlite3.Connection):
-        with closing(db.execute(query.sql, parameters)) as cursor:
-            yield _FileRows(cursor)
-        return
-    from server.store.postgresql.connection import PgConnection
-    from server.store.postgresql.stream import StreamedRows
-
-    rows = StreamedRows(cast(PgConnection, db), next(_NUMBERS), query.sql, parameters)
-    with closing(rows):
-        yield rows
+    is_file = isinstance(db, sqlite3.Connection)
+    read = db.execute if is_file else cast("PgConnection", db).stream
+    with closing(read(query.sql, parameters)) as cursor:
+        yield RowStream(cursor)

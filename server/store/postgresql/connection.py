@@ -37,7 +37,7 @@ WARNING = b"01000"
 """What an administrator who cancels a commit's wait for a synchronous standby brings about: it took
 place on this server, and may be lost with it."""
 CHUNK_ROWS = 4
-"""The first rows that a read gets whose size is counted; each may have a megabyte."""
+"""The first rows that come of a stream; each may have a megabyte."""
 UNANSWERED_MAX = 512
 """Statements sent before their answers are collected: neither side waits with full buffers."""
 
@@ -140,13 +140,13 @@ class PgConnection:
             step(self)
             return
         prepared = self._known(sql)
-        names = prepared.names
-        values = parameters if names is None else [parameters[name] for name in names]
+        values = prepared.values(parameters)
         if self._is_writing:
             self._write(cursor, sql, prepared, values)
             return
         if self.in_transaction and self.row_factory is not None and prepared.returns:
-            self._read_in_chunks(cursor, prepared, encoded(values))
+            # Whoever counts the rows may end a large read early.
+            self._stream(cursor, prepared, encoded(values))
             return
         self._send(prepared.text, encoded(values), cursor)
         self.total_changes += bool(prepared.writes)
@@ -179,8 +179,14 @@ class PgConnection:
         if prepared.returns:
             self.settle()
 
-    def _read_in_chunks(self, cursor: PgCursor, prepared: PgStatement, values: Values) -> None:
-        """Ask for the rows a few at a time: whoever counts them may end a large read early."""
+    def stream(self, sql: str, parameters: Any = (), /) -> PgCursor:
+        """Run a statement that returns rows, in a transaction. They come a few at a time, as they
+        are taken."""
+        cursor, prepared = PgCursor(self), self._known(sql)
+        self._stream(cursor, prepared, encoded(prepared.values(parameters)))
+        return cursor
+
+    def _stream(self, cursor: PgCursor, prepared: PgStatement, values: Values) -> None:
         self._cursors += 1
         name = f"rows_{self._cursors}"
         declared = f"DECLARE {name} NO SCROLL CURSOR FOR {prepared.text}"
@@ -191,6 +197,9 @@ class PgConnection:
             nonlocal rows
             self._send_once(f"FETCH {rows} FROM {name}", _NO_VALUES, cursor)
             self.settle()
+            if len(cursor.rows) < rows:
+                cursor.more = None
+                self._send_once(f"CLOSE {name}", _NO_VALUES, None)
             rows = chunk_rows(rows, cursor.size)
             return bool(cursor.rows)
 

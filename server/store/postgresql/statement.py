@@ -1,7 +1,7 @@
 """What a connection knows of a statement: its text for PostgreSQL, and what it reads and writes."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from server.store.postgresql.dialect import translate
 from server.store.sql import POSTGRESQL
@@ -40,6 +40,10 @@ class PgStatement(NamedTuple):
         """The one table that a plain insert writes to."""
         [table] = self.writes
         return table
+
+    def values(self, parameters: Any) -> Any:
+        """The parameters in order."""
+        return parameters if self.names is None else [parameters[name] for name in self.names]
 
     def of_rows(self, count: int) -> str:
         """The text of a plain insert for so many rows, whose parameters follow each other."""

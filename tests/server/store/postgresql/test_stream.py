@@ -5,7 +5,7 @@ import pytest
 
 from server.domain.location import DatabaseUrl
 from server.store.postgresql.migrate import prepare
-from server.store.postgresql.stream import StreamedRows, snapshot
+from server.store.postgresql.stream import snapshot
 
 
 def test_it_takes_its_time_and_changes_nothing(url: DatabaseUrl) -> None:
@@ -20,10 +20,10 @@ def test_it_takes_its_time_and_changes_nothing(url: DatabaseUrl) -> None:
 def test_rows_come_in_parts(url: DatabaseUrl) -> None:
     prepare(url)
     with snapshot(url) as db:
-        rows = StreamedRows(db, 1, "SELECT n FROM generate_series(1, :last) AS n", {"last": 1_001})
-        assert rows.columns == ["n"]
+        rows = db.stream("SELECT n FROM generate_series(1, :last) AS n", {"last": 1_001})
+        assert rows.description == [("n",)]
         assert [n for (n,) in rows] == list(range(1, 1_002))
         assert list(rows) == []
         rows.close()
-        none = StreamedRows(db, 1, "SELECT 1 AS x WHERE 1 = 2", {})
-        assert (none.columns, list(none)) == (["x"], [])
+        none = db.stream("SELECT 1 AS x WHERE 1 = 2")
+        assert (none.description, list(none)) == ([("x",)], [])
