@@ -18,7 +18,8 @@ from server import node_metrics
 from server.auth.authenticator import Authenticator
 from server.auth.mismatch_audit import MismatchAudit
 from server.cluster import agent_calls
-from server.cluster.heartbeat import ReplicaTopic, own_address
+from server.cluster.background_duty import BackgroundDuty
+from server.cluster.heartbeat import Heartbeat, ReplicaTopic, own_address
 from server.cluster.member import ClusterMember
 from server.discovery.service import Discovery
 from server.discovery.service import routes as discovery_routes
@@ -179,7 +180,8 @@ class _Parts:
             SearchIndexer(database, loops),
         )
         address = own_address(settings.host, settings.port)
-        return ClusterMember(database, loops, address, VERSION, self._status, topics, background)
+        heartbeat = Heartbeat(database, loops, address, VERSION, self._status, topics)
+        return ClusterMember(database, heartbeat, BackgroundDuty(database, loops, background))
 
     def _status(self) -> str:
         if self.database.trouble is not None or self.database.corrupt:

@@ -1,35 +1,21 @@
 """A process among the replicas of its node; alone on an SQLite file."""
 
 import time
-from collections.abc import Callable, Sequence
 
 from server.cluster.background_duty import BackgroundDuty
-from server.cluster.heartbeat import Heartbeat, ReplicaTopic
+from server.cluster.heartbeat import Heartbeat
 from server.cluster.trouble import ReplicaTrouble, replica_trouble
 from server.store.database import Database
-from server.util.loops import Loops
 from server.util.service import Service
 
 
 class ClusterMember:
-    """The heartbeat of this replica, and the duty that one of all has.
+    """The heartbeat of this replica, and the duty that one of all has."""
 
-    `background` are the services that only one replica may run; the rest as in `Heartbeat`.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        loops: Loops,
-        address: str,
-        version: str,
-        status: Callable[[], str],
-        topics: Sequence[ReplicaTopic],
-        background: Sequence[Service],
-    ) -> None:
+    def __init__(self, database: Database, heartbeat: Heartbeat, duty: BackgroundDuty) -> None:
         self._database = database
-        self.heartbeat = Heartbeat(database, loops, address, version, status, topics)
-        self.duty = BackgroundDuty(database, loops, background)
+        self.heartbeat = heartbeat
+        self.duty = duty
 
     @property
     def services(self) -> tuple[Service, ...]:

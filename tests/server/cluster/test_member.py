@@ -2,13 +2,17 @@
 
 import time
 
+from server.cluster.background_duty import BackgroundDuty
+from server.cluster.heartbeat import Heartbeat
 from server.cluster.member import ClusterMember
 from server.util.loops import Loops
 from tests.server.cluster.shared import DatabaseOfTest, Server
 
 
 def cluster(database: DatabaseOfTest) -> ClusterMember:
-    return ClusterMember(database.as_database(), Loops(), "a:1", "2.0", lambda: "healthy", (), ())
+    given, loops = database.as_database(), Loops()
+    heartbeat = Heartbeat(given, loops, "a:1", "2.0", lambda: "healthy", ())
+    return ClusterMember(given, heartbeat, BackgroundDuty(given, loops, ()))
 
 
 def test_alone_it_has_the_duty_and_no_trouble_with_others() -> None:
