@@ -97,13 +97,19 @@ def office(away: SkewedNode) -> Office:
 
 @pytest.fixture(scope="module")
 def ways(office: Office) -> dict[str, Way]:
-    """How each action is taken. Hours have passed since."""
-    return by_contract(office) | by_mail(office) | by_attention(office) | by_absence(office)
+    """How each action is taken that is offered at once."""
+    return by_contract(office) | by_mail(office) | by_attention(office)
 
 
 @pytest.fixture(scope="module")
-def lea(browser: "Browser", office: Office, ways: dict[str, Way]) -> Iterator[Visitor]:
-    """Lea, who signs in after that."""
+def late_ways(office: Office) -> dict[str, Way]:
+    """How those are taken that are offered when hours have passed. They have."""
+    return by_absence(office)
+
+
+@pytest.fixture
+def lea(browser: "Browser", office: Office) -> Iterator[Visitor]:
+    """Lea, who has just signed in."""
     with Visitor(browser, office.node.url) as lea:
         page = lea.open(ATTENTION)
         sign_in(page, office.keys[LEA])
@@ -279,10 +285,7 @@ def form_of(page: "Page", name: str, which: dict[str, str]) -> "Locator":
     return form
 
 
-def test_each_action_is_taken_from_the_view_that_offers_it(
-    ways: dict[str, Way], lea: Visitor
-) -> None:
-    assert set(ways) == set(ACTIONS), "a new action needs its way here"
+def take(ways: dict[str, Way], lea: Visitor) -> None:
     page, at = lea.context.pages[0], ""
     for name, way in ways.items():
         if way.path != at:
@@ -300,6 +303,12 @@ def test_each_action_is_taken_from_the_view_that_offers_it(
         assert at == way.path, "an action leads back to where it was taken"
 
 
+def test_each_action_is_taken_from_the_view_that_offers_it(
+    ways: dict[str, Way], lea: Visitor
+) -> None:
+    take(ways, lea)
+
+
 def test_what_is_half_typed_survives_a_fresh_look(office: Office, lea: Visitor) -> None:
     asked = office.within(ANN, "context/askQuestion", question="How large?")["packetId"]
     page = lea.open(ATTENTION)
@@ -315,3 +324,11 @@ def test_what_is_half_typed_survives_a_fresh_look(office: Office, lea: Visitor) 
     page.get_by_text("Your answer is shared with the project.").wait_for()
     thread = office.within(ANN, "context/getThread", packetId=asked)["thread"]
     assert thread[-1]["content"] == {"answer": "At most one megabyte"}
+
+
+@pytest.mark.sqlite
+def test_what_is_offered_after_hours_is_taken_too(
+    ways: dict[str, Way], late_ways: dict[str, Way], lea: Visitor
+) -> None:
+    assert {*ways, *late_ways} == {*ACTIONS}, "a new action needs its way here"
+    take(late_ways, lea)

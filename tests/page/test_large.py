@@ -17,7 +17,7 @@ from tests.support.located import connect
 from tests.support.mesh_member import TOKEN, MeshMember
 from tests.support.node import Node
 
-pytestmark = [pytest.mark.needs("chromium"), pytest.mark.soak]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.soak, pytest.mark.sqlite]
 
 CONTRACTS, LETTERS, NODES = 1_000, 100_000, 50
 

@@ -90,6 +90,7 @@ def test_a_link_signs_in_once(stranger: Visitor, away: SkewedNode, key: str) -> 
     assert token_of(stranger) == first, "a used link ends nobody's session"
 
 
+@pytest.mark.sqlite
 def test_an_open_page_follows_its_session(
     stranger: Visitor, away: SkewedNode, key: str, ann: MailAgent
 ) -> None:
