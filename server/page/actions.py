@@ -2,6 +2,9 @@
 
 An action is a form's fields, and the params that they become. Who may do it is the method's own
 decision; the page adds only that the caller must be a person.
+
+A field must not have the name of a property of forms, such as `id`, which scripts would get in its
+place: the morph took a form for another one, and lost what was typed in it.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +46,7 @@ def _optional(fields: Fields, *names: str) -> Params:
 
 def _decision(decision: str) -> Callable[[Fields], Params]:
     def params(fields: Fields) -> Params:
-        given = {"message_id": _needed(fields, "id"), "decision": decision}
+        given = {"message_id": _needed(fields, "message_id"), "decision": decision}
         return given | _optional(fields, "comment")
 
     return params
@@ -98,7 +101,7 @@ def _nudge(fields: Fields) -> Params:
 
 
 def _mail_answer(fields: Fields) -> Params:
-    asked, answer = _needed(fields, "id"), _needed(fields, "answer")
+    asked, answer = _needed(fields, "message_id"), _needed(fields, "answer")
     payload = {"query_id": asked, "summary": one_line(answer, SUMMARY_MAX), "answer": answer}
     return {"message_id": asked, "type": "knowledge.response", "payload": payload}
 
@@ -106,7 +109,7 @@ def _mail_answer(fields: Fields) -> Params:
 def _revocation(fields: Fields) -> Params:
     return {
         "action": "revoke",
-        "handoff_id": _needed(fields, "id"),
+        "handoff_id": _needed(fields, "handoff_id"),
         "detail": _needed(fields, "detail"),
     }
 
@@ -218,7 +221,7 @@ ACTIONS: dict[str, PageAction] = {
             "replay",
             "Send again",
             "acp/replay",
-            lambda fields: {"message_id": _needed(fields, "id")},
+            lambda fields: {"message_id": _needed(fields, "message_id")},
             _sent,
         ),
         PageAction(

@@ -26,6 +26,10 @@ HOLDERS = {"web": ANN, "app": BEN, "ads": CAT, "lead": LEA}
 PORT = {"summary": "Port?", "question": "Which port?"}
 GATED = {"policy": {"human_gate": "required"}}
 ATTENTION = "/ui/attention"
+LOOK = """new Promise((done) => {
+  document.addEventListener("page:fresh", done, { once: true });
+  document.dispatchEvent(new Event("page:look"));
+})"""
 
 
 @dataclass
@@ -147,13 +151,13 @@ def by_attention(office: Office) -> dict[str, Way]:
     return {
         "approve": Way(
             ATTENTION,
-            {"id": gated},
+            {"message_id": gated},
             f"The message is approved, and goes to {BEN}.",
             lambda: office.status(gated) == "pending",
         ),
         "refuse": Way(
             ATTENTION,
-            {"id": second},
+            {"message_id": second},
             "The message is refused, and goes to nobody.",
             lambda: office.status(second) == "failed",
             {"comment": "Not today"},
@@ -167,14 +171,14 @@ def by_attention(office: Office) -> dict[str, Way]:
         ),
         "answer-mail": Way(
             ATTENTION,
-            {"id": query},
+            {"message_id": query},
             f"Sent to {ANN}.",
             lambda: office.received(ANN, "Port 8765"),
             {"answer": "Port 8765"},
         ),
         "revoke-handoff": Way(
             ATTENTION,
-            {"id": made["handoffId"]},
+            {"handoff_id": made["handoffId"]},
             "The handoff is closed now.",
             lambda: handed()["status"] == "closed",
             {"detail": "Too late"},
@@ -259,7 +263,7 @@ def by_mail(office: Office) -> dict[str, Way]:
         ),
         "replay": Way(
             "/ui/mail",
-            {"id": dead},
+            {"message_id": dead},
             f"The message to {BEN} waits for a person's approval.",
             lambda: office.call(LEA, "acp/query", topic="dead", held="gate")["messages"],
         ),
@@ -301,6 +305,21 @@ def take(ways: dict[str, Way], lea: Visitor) -> None:
         assert way.has_changed(), name
         at = re.sub(r"^https?://[^/]+", "", page.url)
         assert at == way.path, "an action leads back to where it was taken"
+
+
+def test_what_is_typed_survives_a_fresh_look(ways: dict[str, Way], lea: Visitor) -> None:
+    page = lea.context.pages[0]
+    for name, way in ways.items():
+        if not way.filled:
+            continue
+        lea.open(way.path)
+        form = form_of(page, name, way.which)
+        for field_name, text in way.filled.items():
+            form.locator(f"[name={field_name}]").fill(text)
+        page.evaluate("document.activeElement.blur()")
+        page.evaluate(LOOK)
+        for field_name, text in way.filled.items():
+            assert form.locator(f"[name={field_name}]").input_value() == text, name
 
 
 def test_each_action_is_taken_from_the_view_that_offers_it(

@@ -24,6 +24,9 @@ HTML_MAX = 400_000
 MAIN, TAGS = re.compile(r"</main>.*", re.S), re.compile(r"<[^>]*>", re.S)
 RAN = "a[href^='javascript:' i], [onerror], img[src=x], script:not([src])"
 """What would be there, if what agents wrote were taken for markup."""
+HIDING_FIELDS = """[...document.forms].flatMap((form) => [...form.elements])
+    .map((field) => field.name).filter((name) => name in HTMLFormElement.prototype)"""
+"""The names of fields by which scripts would get a field in place of a property of its form."""
 WITHOUT_THINGS = [
     view for view in VIEWS.values() if "{" not in view.path.replace("{project_id}", "")
 ]
@@ -60,6 +63,7 @@ def test_a_view_shows_the_usual(view: View, grounds: Grounds, visitor: Visits) -
     ground = grounds("usual")
     page = opened(view, ground, visitor)
     assert (page.locator("h1").count(), page.locator("main").count()) == (1, 1)
+    assert page.evaluate(HIDING_FIELDS) == []
     fits_everywhere(page)
     accessible(page)
     shown_in(page, "dark", width=WIDE[0], height=WIDE[1])

@@ -48,15 +48,16 @@ def gated(node: Node, ann: str) -> str:
 def test_approve_and_refuse(person: Browser, ann: str, ben: str) -> None:
     node = person.node
     first, second = gated(node, ann), gated(node, ann)
-    assert person.outcome("approve", id=first) == (
+    assert person.outcome("approve", message_id=first) == (
         f"good: The message is approved, and goes to {BEN}."
     )
     assert (
-        person.outcome("refuse", id=second) == "good: The message is refused, and goes to nobody."
+        person.outcome("refuse", message_id=second)
+        == "good: The message is refused, and goes to nobody."
     )
     waiting = node.call("acp/inbox", key=ben)["messages"]
     assert [message["id"] for message in waiting] == [first]
-    again = person.outcome("approve", id=second)
+    again = person.outcome("approve", message_id=second)
     assert again.startswith("bad: ")
     assert "not awaiting approval" in again
 
@@ -65,7 +66,7 @@ def test_a_handoff_is_approved(person: Browser, ann: str, ben: str) -> None:
     gate = {"policy": {"requires_human_approval": True}}
     given = {"to": BEN, "reason": "r", "package": package("task-page", **gate)}
     made = person.node.call("acp/handoff", key=ann, action="initiate", **given)
-    outcome = person.outcome("approve", id=made["handoff"]["handoffId"])
+    outcome = person.outcome("approve", message_id=made["handoff"]["handoffId"])
     assert outcome.startswith("good: The handoff is approved")
 
 
@@ -143,11 +144,11 @@ def test_mail_to_a_person_is_read(person: Browser, ann: str) -> None:
 
 
 def test_a_persons_own_dead_letter_is_sent_again(person: Browser, human_key: str) -> None:
-    assert person.outcome("replay", id="nothing").startswith("bad: ")
+    assert person.outcome("replay", message_id="nothing").startswith("bad: ")
 
 
 def test_an_outcome_is_shown_once(person: Browser) -> None:
-    response = person.act("approve", id="nothing")
+    response = person.act("approve", message_id="nothing")
     to = response.headers["location"]
     assert 'data-kind="bad"' in person.get(to).text
     assert 'data-kind="bad"' not in person.get(to).text
@@ -162,14 +163,14 @@ def test_an_agents_session_may_only_look(browser: Browser, ann: str) -> None:
 
 def test_the_operator_does_not_act_in_a_persons_place(browser: Browser, ann: str, ben: str) -> None:
     browser.sign_in(browser.node.operator)
-    assert browser.act("approve", id=gated(browser.node, ann)).status_code == 403
+    assert browser.act("approve", message_id=gated(browser.node, ann)).status_code == 403
 
 
 def test_an_unknown_action_and_a_wrong_field_are_named(person: Browser) -> None:
     assert person.act("destroy").status_code == 404
-    assert person.outcome("approve") == "bad: id: say something here, it is needed"
+    assert person.outcome("approve") == "bad: message_id: say something here, it is needed"
     assert person.get("/ui/actions/approve").status_code in (404, 405)
-    assert person.act("approve", id="x", once="ä").status_code in (303, 400)
+    assert person.act("approve", message_id="x", once="ä").status_code in (303, 400)
 
 
 def test_what_agents_write_is_escaped_in_an_outcome(person: Browser) -> None:

@@ -10,17 +10,17 @@ from server.page.actions import ACTIONS
 
 AT = {"projectId": "p", "contractId": "c", "version": "2"}
 FORMS: dict[str, dict[str, str]] = {
-    "approve": {"id": "m", "comment": " fine "},
-    "refuse": {"id": "m", "comment": ""},
+    "approve": {"message_id": "m", "comment": " fine "},
+    "refuse": {"message_id": "m", "comment": ""},
     "answer": {"projectId": "p", "packetId": "q", "answer": "yes", "contractId": "c"},
-    "answer-mail": {"id": "m", "answer": "yes"},
-    "revoke-handoff": {"id": "01a20901-76bc-703d-abff-d75db36ff428", "detail": "late"},
+    "answer-mail": {"message_id": "m", "answer": "yes"},
+    "revoke-handoff": {"handoff_id": "01a20901-76bc-703d-abff-d75db36ff428", "detail": "late"},
     "agree": AT,
     "request-change": AT | {"comment": "smaller"},
     "nudge": {"to": "aid://example.com/ann", "about": "respond to\nlogin", "item": "respond-1"},
     "revoke": {"agentId": "aid://example.com/ann"},
     "release": {"projectId": "p", "repoName": "web"},
-    "replay": {"id": "m"},
+    "replay": {"message_id": "m"},
     "mark-read": {"ids": "m n"},
     "message": {"to": "aid://a/b, aid://c/d", "text": "Please stop.\nNow.", "topic": ""},
 }

@@ -18,14 +18,16 @@ def form(call: str, viewer: Viewer | None = PERSON, **more: Any) -> str:
 
 
 def test_a_form_carries_the_token_its_id_and_the_way_back() -> None:
-    html = form('parts.action("replay", {"id": "<m>", "gone": none})', query="after=1&b=<x>")
+    html = form(
+        'parts.action("replay", {"message_id": "<m>", "gone": none})', query="after=1&b=<x>"
+    )
     assert '<form method="post" action="/ui/actions/replay">' in html
     assert 'name="csrf" value="token"' in html
     assert 'name="next" value="/ui/mail?after=1&amp;b=&lt;x&gt;"' in html
-    assert 'name="id" value="&lt;m&gt;"' in html
+    assert 'name="message_id" value="&lt;m&gt;"' in html
     assert "gone" not in html
     assert "<details" not in html
-    other = form('parts.action("replay", {"id": "m"})', query="")
+    other = form('parts.action("replay", {"message_id": "m"})', query="")
     assert html.split('name="once" value="')[1][:16] != other.split('name="once" value="')[1][:16]
 
 
@@ -42,7 +44,7 @@ def test_what_asks_or_is_final_opens_first() -> None:
 
 def test_who_may_not_act_sees_no_form_and_a_reason_stands_in_its_place() -> None:
     for viewer in (None, Viewer(HUMAN), Viewer(Caller("a", "r", "verified", "key"), "token")):
-        assert form('parts.action("replay", {"id": "m"})', viewer) == ""
+        assert form('parts.action("replay", {"message_id": "m"})', viewer) == ""
     assert form('parts.action("agree", {}, unless="Your key holds no repo")') == (
         '<p class="soft">Your key holds no repo</p>'
     )

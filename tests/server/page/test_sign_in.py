@@ -41,7 +41,7 @@ def test_on_loopback_a_browser_sees_the_page_at_once_and_may_not_act(node: Node)
     assert shown.status_code == 200
     assert 'href="/ui/sign-in' in shown.text
     assert browser.set == []
-    refused = browser.post("/ui/actions/approve", {"id": "x"})
+    refused = browser.post("/ui/actions/approve", {"message_id": "x"})
     assert refused.status_code == 403
     assert "Sign in with a human&#39;s key first" in refused.text
 
@@ -222,7 +222,7 @@ def test_a_cookie_does_not_count_for_programs(person: Browser) -> None:
 def test_a_form_of_another_site_is_refused(person: Browser, headers: dict[str, str]) -> None:
     csrf = person.csrf
     for path in ("/ui/actions/approve", "/ui/sign-out"):
-        response = person.post(path, {"csrf": csrf, "id": "x"}, **headers)
+        response = person.post(path, {"csrf": csrf, "message_id": "x"}, **headers)
         assert response.status_code == 403, path
         assert "not sent by a page of this node" in response.text
     assert person.post("/ui/sign-in", {"key": "x"}, **headers).status_code == 403
@@ -239,7 +239,7 @@ def test_a_form_may_come_from_the_public_url(person: Browser, origin: str) -> No
 def test_the_token_of_another_session_is_refused(person: Browser, human_key: str) -> None:
     other = Browser(person.node)
     other.sign_in(human_key)
-    response = person.post("/ui/actions/approve", {"csrf": other.csrf, "id": "x"})
+    response = person.post("/ui/actions/approve", {"csrf": other.csrf, "message_id": "x"})
     assert response.status_code == 403
     assert "earlier session" in response.text
 
