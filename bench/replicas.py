@@ -1,6 +1,5 @@
 """Replicas on PostgreSQL: writes of one replica compared with a node on SQLite, writes of three
-with those of one, and the time until an inbox that waits at one gets what another is sent.
-those of one, and the time until an inbox that waits at one replica gets what another is sent."""
+with those of one, and the time until an inbox that waits at one gets what another is sent."""
 
 import os
 import statistics

@@ -24,6 +24,7 @@ from server.store.sql import SQL, plain
 # On the hot path: run as text, which is faster than aiosql's own call.
 _OF_SUBJECT = plain(SQL.openings_of_subject)
 _INSERT = plain(SQL.insert_opening)
+_INSERT_FIRST = plain(SQL.insert_first_opening)
 _REPLIES: str = SQL.replies_to_packet.sql
 _DROP = plain(SQL.drop_opening)
 _REVISE = plain(SQL.revise_openings)
@@ -36,7 +37,11 @@ def insert_contract(
     """Keep what waits on a new contract with its first version."""
     facts: Facts = {(version.kind, version.key): version}
     opened = contracts.openings_at(project_id, contract_id, facts, version, "proposed")
-    _write(db, contract_id, project_id, opened, defaultdict(int))
+    change: dict[str, int] = defaultdict(int)
+    for opening in opened:
+        db.execute(_INSERT_FIRST, (contract_id, *opening, version.stamp))
+        change[opening.kind] += 1
+    _count(db, project_id, change)
 
 
 def renew_contract(
@@ -133,20 +138,14 @@ def _renew(db: Connection, subject_id: str, project_id: str, opened: Iterable[Op
             change[kept.kind] -= 1
     if stays:
         db.execute(_REVISE, (project_id, subject_id))
-    _write(db, subject_id, project_id, missing, change)
-
-
-def _write(
-    db: Connection,
-    subject_id: str,
-    project_id: str,
-    new: Iterable[Opening],
-    change: dict[str, int],
-) -> None:
-    """Insert new openings. `change` is how the number of each kind has changed without them."""
-    for opening in new:
+    for opening in missing:
         db.execute(_INSERT, (subject_id, *opening))
         change[opening.kind] += 1
+    _count(db, project_id, change)
+
+
+def _count(db: Connection, project_id: str, change: Mapping[str, int]) -> None:
+    """Keep how the number of each kind has changed."""
     for kind, count in change.items():
         if count:
             db.execute(_ADD, (project_id, kind, count))

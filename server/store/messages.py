@@ -17,6 +17,8 @@ _INSERT = plain(SQL.insert_message)
 _QUEUE = plain(SQL.queue_message_for_search)
 _THREAD = plain(SQL.thread)
 _PUT_THREAD = plain(SQL.put_thread)
+_INSERT_THREAD = plain(SQL.insert_thread)
+_INSERT_PARTY = plain(SQL.insert_thread_party)
 _PARTY = plain(SQL.thread_party)
 _PUT_PARTY = plain(SQL.put_thread_party)
 _PUT_HEARD = plain(SQL.put_heard_in_thread)
@@ -151,6 +153,16 @@ def threads_named(db: Connection, name: str) -> list[tuple[str, Thread]]:
 
 def put_thread(db: Connection, id: str, name: str, thread: Thread) -> None:
     db.execute(_PUT_THREAD, (id, name, *thread))
+
+
+def insert_thread(db: Connection, id: str, name: str, thread: Thread) -> None:
+    """Insert a thread of which nothing is stored."""
+    db.execute(_INSERT_THREAD, (id, name, *thread))
+
+
+def insert_party(db: Connection, thread: str, address: str, party: ThreadParty, last: str) -> None:
+    """Insert a party of which nothing is stored; otherwise as `put_party`."""
+    db.execute(_INSERT_PARTY, (thread, address, *party, last))
 
 
 def party(db: Connection, thread: str, address: str) -> ThreadParty:

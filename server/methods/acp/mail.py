@@ -141,7 +141,10 @@ def deliver(ctx: Context, ready: PreparedMessage) -> Envelope:
     now, sender = message.created_at, address_of(ctx)
     joined = ready.joined
     messages.insert(ctx.db, message, ready.payload_bytes, joined.id)
-    thread.spoken(ctx, joined, message)
+    if joined.id == message.id:
+        thread.begun(ctx, joined, message)
+    else:
+        thread.spoken(ctx, joined, message)
     if message.held is not None:
         _hold(ctx, ready)
     elif message.sequence is not None:
@@ -167,6 +170,7 @@ def deliver(ctx: Context, ready: PreparedMessage) -> Envelope:
 def _deliver_now(ctx: Context, ready: PreparedMessage) -> None:
     """Put a message into the boxes here and into the outboxes of its recipients' nodes."""
     message, now = ready.message, ready.message.created_at
+    begins = ready.joined.id == message.id
     for address, node in ready.places.items():
         if node is None:
             mailboxes.put(ctx.db, message.id, address, now)
@@ -174,7 +178,7 @@ def _deliver_now(ctx: Context, ready: PreparedMessage) -> None:
         else:
             route.hold(ctx, message.id, address, node)
             route.let_go(ctx, message.id, address, now)
-        thread.heard(ctx, ready.joined.id, message, address)
+        thread.heard(ctx, ready.joined.id, message, address, first=begins)
     log_for_team(ctx, message)
 
 

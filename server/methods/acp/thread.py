@@ -11,6 +11,9 @@ from server.methods.base import Context
 from server.store import messages
 from server.store.messages import MessageRow
 
+NOBODY = threads.ThreadParty()
+"""An agent that is no party yet."""
+
 
 class JoinedThread(NamedTuple):
     """A thread and its name. `closed`: the name is that of an existing thread's first message, and
@@ -64,22 +67,42 @@ def party_of(
     """What the sender of a new message has done in its thread. Nothing is looked up for a thread
     that the message begins."""
     if joined.id == message_id:
-        return threads.ThreadParty()
+        return NOBODY
     return messages.party(ctx.db, joined.id, address)
 
 
+def begun(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
+    """Record a thread that a new message of this node begins, and that its sender has sent it."""
+    messages.insert_thread(ctx.db, joined.id, joined.name, joined.thread)
+    sender, party = identity(message.from_agent), threads.spoken(NOBODY, message.hop)
+    messages.insert_party(ctx.db, joined.id, sender, party, message.id)
+    _note_open(ctx, joined.id, message)
+
+
 def spoken(ctx: Context, joined: JoinedThread, message: MessageRow) -> None:
-    """Record in the thread that its sender has sent this message."""
+    """Record in the thread, which it may begin, that its sender has sent this message."""
     sender = identity(message.from_agent)
     if joined.id == message.id:
         messages.put_thread(ctx.db, joined.id, joined.name, joined.thread)
     party = party_of(ctx, joined, message.id, sender)
     messages.put_party(ctx.db, joined.id, sender, threads.spoken(party, message.hop), message.id)
+    _note_open(ctx, joined.id, message)
+
+
+def _note_open(ctx: Context, thread_id: str, message: MessageRow) -> None:
     if messages.row_is_open_to_humans(message):
-        messages.put_open(ctx.db, joined.id, message.id)
+        messages.put_open(ctx.db, thread_id, message.id)
 
 
-def heard(ctx: Context, thread_id: str, message: MessageRow, address: str) -> None:
-    """Record in the thread that a recipient got this message, which its next message answers."""
-    if address != identity(message.from_agent):
+def heard(
+    ctx: Context, thread_id: str, message: MessageRow, address: str, *, first: bool = False
+) -> None:
+    """Record in the thread that a recipient got this message, which its next message answers.
+    `first`: the message has just begun the thread, and the recipient got nothing of it before."""
+    if address == identity(message.from_agent):
+        return
+    if first:
+        party = NOBODY._replace(heard_hop=message.hop)
+        messages.insert_party(ctx.db, thread_id, address, party, message.id)
+    else:
         messages.put_heard(ctx.db, thread_id, address, message.hop, message.id)

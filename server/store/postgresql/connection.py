@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from server.store.postgresql.cursor import PgCursor, chunk_rows
 from server.store.postgresql.errors import NodeMoved, NotReplicated, ServerSilent
-from server.store.postgresql.insert_batches import InsertBatches
+from server.store.postgresql.insert_batches import REPEATED, InsertBatches
 from server.store.postgresql.row_cache import KEPT, RowCache
 from server.store.postgresql.statement import PgStatement, prepare
 from server.store.postgresql.values import Values, encoded
@@ -171,8 +171,12 @@ class PgConnection:
             if not self._rows.replaced(sql, values):
                 self._rows.wrote(prepared.writes)
         if prepared.insert is not None:
-            cursor.is_insert = True
+            cursor.changes_one = True
             self._inserts.add(sql, prepared, encoded(values))
+            return
+        if sql in REPEATED:
+            cursor.changes_one = True
+            self._inserts.repeat(sql, prepared, values)
             return
         self._inserts.before(prepared)
         self._send(prepared.text, encoded(values), cursor)
@@ -212,7 +216,7 @@ class PgConnection:
         self._sent.append(cursor)
 
     def _insert(self, prepared: PgStatement, count: int, values: Values) -> None:
-        self._send(prepared.of_rows(count), values, None)
+        self._send(prepared.text if count == 1 else prepared.of_rows(count), values, None)
 
     def _known(self, sql: str) -> PgStatement:
         prepared = self._prepared.get(sql)

@@ -71,15 +71,15 @@ class PgCursor:
     def __init__(self, connection: CursorOwner) -> None:
         self._connection = connection
         self.rows: Sequence[Any] = ()
-        self.is_insert = False
-        """It stands for an insert of one row, which may not be sent yet."""
+        self.changes_one = False
+        """It stands for a change of one row, which may not be sent yet."""
         self.more: Callable[[], bool] | None = None
         """Asks for further rows, where they come bit by bit. Returns whether there are any."""
         self._next = 0
         self._result: Any = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> "PgCursor":
-        self.is_insert = False
+        self.changes_one = False
         self.more = None
         self._result = None
         self.show(())
@@ -93,7 +93,7 @@ class PgCursor:
 
     @property
     def rowcount(self) -> int:
-        if self.is_insert:
+        if self.changes_one:
             return 1
         if self._result is None:
             self._connection.settle()

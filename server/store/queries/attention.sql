@@ -8,6 +8,13 @@ INSERT INTO attention_openings
 VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :not_repo, :not_agent,
         (SELECT coalesce(max(seq), 0) FROM changes));
 
+-- name: insert_first_opening(subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent, revision)!
+-- Of a new subject: any revision will do.
+INSERT INTO attention_openings
+    (subject_id, item_id, kind, urgency, since, project_id, repo_id, not_repo, not_agent, revision)
+VALUES (:subject_id, :item_id, :kind, :urgency, :since, :project_id, :repo_id, :not_repo, :not_agent,
+        :revision);
+
 -- name: drop_opening(project_id, subject_id, item_id)!
 DELETE FROM attention_openings
 WHERE project_id = :project_id AND subject_id = :subject_id AND item_id = :item_id;

@@ -58,6 +58,13 @@ ORDER BY thread_id;
 INSERT INTO threads (thread_id, name, sequence, alone) VALUES (:id, :name, :sequence, :alone)
 ON CONFLICT (thread_id) DO UPDATE SET sequence = excluded.sequence;
 
+-- name: insert_thread(id, name, sequence, alone)!
+INSERT INTO threads (thread_id, name, sequence, alone) VALUES (:id, :name, :sequence, :alone);
+
+-- name: insert_thread_party(thread, address, said, heard, sent, last)!
+INSERT INTO thread_parties (thread_id, address, said, heard, sent, last)
+VALUES (:thread, :address, :said, :heard, :sent, :last);
+
 -- name: thread_party(thread, address)^
 SELECT said, heard, sent FROM thread_parties WHERE thread_id = :thread AND address = :address;
 

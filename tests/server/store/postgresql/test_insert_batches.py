@@ -13,11 +13,17 @@ from server.domain.identifiers import repo_id_for
 from server.domain.location import DatabaseUrl
 from server.store import changes, projects
 from server.store.postgresql.connection import PgConnection
-from server.store.postgresql.insert_batches import APART, PARENTS, ROWS_MAX, InsertBatches
+from server.store.postgresql.insert_batches import (
+    APART,
+    PARENTS,
+    REPEATED,
+    ROWS_MAX,
+    InsertBatches,
+)
 from server.store.postgresql.statement import PgStatement, prepare
 from server.store.postgresql.values import Values, encoded
 from server.store.projects import ProjectHeader, Repo
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 from tests.support.postgresql import database
 
 CHANGE = "INSERT INTO changes (at, origin) VALUES (?, ?)"
@@ -171,6 +177,70 @@ def test_what_stands_apart_goes_before_inserts_into_other_tables() -> None:
     assert [table for table, _, _ in sent] == ["changes", "attention_counts"]
 
 
+# --- what comes again and again -------------------------------------------------------------------
+
+
+COUNTED, LATEST = plain(SQL.add_to_opening_count), plain(SQL.put_high_water)
+
+
+def repeat(inserts: InsertBatches, sql: str, *values: Any) -> None:
+    inserts.repeat(sql, prepare(sql), values)
+
+
+def test_what_is_said_of_one_row_goes_as_one_statement() -> None:
+    inserts, sent = batches()
+    for number in (1, 2, 3):
+        repeat(inserts, LATEST, number, "ann")
+        repeat(inserts, COUNTED, "p", "respond", number)
+    repeat(inserts, LATEST, 9, "ben")
+    repeat(inserts, COUNTED, "p", "answer", -1)
+    add(inserts, CHANGE, 1, "a")
+    assert sent == []
+    inserts.flush()
+    assert sent[0][0] == "changes"
+    assert [(table, rows, values.encoded) for table, rows, values in sent[1:]] == [
+        ("mailboxes", 1, [b"3", b"ann"]),
+        ("attention_counts", 1, [b"p", b"respond", b"6"]),
+        ("mailboxes", 1, [b"9", b"ben"]),
+        ("attention_counts", 1, [b"p", b"answer", b"-1"]),
+    ]
+    inserts.flush()
+    assert len(sent) == 5
+
+
+@pytest.mark.parametrize("after", ["SELECT open FROM attention_counts", UPSERT_COUNT])
+def test_it_goes_before_what_may_depend_on_it(after: str) -> None:
+    inserts, sent = batches()
+    repeat(inserts, COUNTED, "p", "respond", 1)
+    inserts.before(prepare(after))
+    assert [table for table, _, _ in sent] == ["attention_counts"]
+
+
+def test_an_insert_into_its_table_goes_after_it_when_it_came_after() -> None:
+    inserts, sent = batches()
+    repeat(inserts, COUNTED, "p", "respond", 1)
+    add(inserts, COUNT, "k", 1)
+    assert len(sent) == 1
+    repeat(inserts, COUNTED, "p", "respond", 1)
+    inserts.flush()
+    assert [len(values.encoded) for _, _, values in sent] == [3, 2, 3], "the insert is between"
+
+
+def test_nothing_of_it_is_left_of_a_transaction_that_is_over() -> None:
+    inserts, sent = batches()
+    repeat(inserts, COUNTED, "p", "respond", 1)
+    inserts.forget()
+    inserts.flush()
+    assert sent == []
+
+
+def test_it_is_about_tables_that_stand_apart() -> None:
+    for sql in REPEATED:
+        statement = prepare(sql)
+        assert statement.writes <= APART, sql
+        assert not statement.returns, sql
+
+
 # --- what is said of the tables -------------------------------------------------------------------
 
 
@@ -211,6 +281,7 @@ class Writing:
         self.db = db
         self.done = 0
         self.projects: list[str] = []
+        self.boxes: list[str] = []
         self.put: set[str] = set()
         """Keys that an upsert may have taken before their insert."""
 
@@ -260,6 +331,22 @@ class Writing:
         self.put.add(f"count{number}")
         SQL.add_to_opening_count(self.db, project_id=f"count{number}", kind="kind", change=1)
 
+    def repeated_count(self, number: int, new: str) -> int:
+        self.put.add(f"count{number}")
+        return self.db.execute(COUNTED, (f"count{number}", "kind", number)).rowcount
+
+    def box(self, number: int, new: str) -> None:
+        SQL.open_box(self.db, address=new, created_at="")
+        self.boxes.append(new)
+
+    def high_water(self, number: int, new: str) -> None:
+        if self.boxes:
+            box = self.boxes[number % len(self.boxes)]
+            self.db.execute(LATEST, (self.done, box))
+
+    def mailbox(self, number: int, new: str) -> object:
+        return self.boxes and SQL.mailbox(self.db, address=self.boxes[-1])
+
     def rename(self, number: int, new: str) -> int:
         return self.db.execute(RENAME, (f"{number}",)).rowcount
 
@@ -280,7 +367,7 @@ class Writing:
 
 
 KINDS = [name for name in vars(Writing) if not name.startswith("_") and name != "step"]
-RARE = {"orphan", "history", "remove", "rename", "membership"}
+RARE = {"orphan", "history", "remove", "rename", "membership", "mailbox"}
 """What comes seldom, so that more than a few inserts wait for each other."""
 STEPS = st.tuples(
     st.sampled_from(KINDS + 5 * [kind for kind in KINDS if kind not in RARE]), st.integers(0, 20)
@@ -309,6 +396,7 @@ def left(db: PgConnection) -> list[Any]:
         "SELECT project_id, repo_id, role FROM repos ORDER BY 1, 2",
         "SELECT alias, repo_id FROM repo_aliases ORDER BY 1, 2",
         "SELECT name, value FROM meta ORDER BY 1",
+        "SELECT address, high_water FROM mailboxes ORDER BY 1",
         "SELECT project_id, kind, open FROM attention_counts ORDER BY 1, 2",
     }
     return [db.execute(sql).fetchall() for sql in sorted(ordered)]
