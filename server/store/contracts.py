@@ -14,7 +14,7 @@ from server.domain import contract as domain
 from server.domain.contract import FactKey, Facts
 from server.store import attention_index
 from server.store.connection import Connection
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
@@ -24,8 +24,9 @@ _FACTS: str = SQL.contract_facts.sql
 _HEADER: str = SQL.contract_header.sql
 _PROJECT: str = SQL.contract_project.sql
 _SIGNED: str = SQL.signed_facts.sql
-_INSERT_CONTRACT: str = SQL.insert_contract.sql
-_PUT_FACT: str = SQL.put_fact.sql
+_INSERT_CONTRACT = plain(SQL.insert_contract)
+_INSERT_FACT = plain(SQL.insert_fact)
+_PUT_FACT = plain(SQL.put_fact)
 
 
 class ContractHeader(NamedTuple):
@@ -68,25 +69,26 @@ def insert(
     version: VersionFact,
     signature: str | None = None,
 ) -> None:
-    """Insert a contract with its first version, in status proposed. `signature` as for `add`."""
-    _put_fact(db, project_id, contract_id, version, signature)
+    """Insert a contract that nothing is stored of, with its first version, in status proposed.
+    `signature` as for `add`."""
+    db.execute(_INSERT_FACT, _fact_row(project_id, contract_id, version, signature))
     document = _document(contract_id, header, version, "proposed", [], version.stamp)
     db.execute(
         _INSERT_CONTRACT,
-        {
-            "project_id": project_id,
-            "contract_id": contract_id,
-            "type": header.type,
-            "name": header.name,
-            "version": version.version,
-            "status": "proposed",
-            "proposed_by": version.repo_id,
-            "created_at": header.created_at,
-            "updated_at": version.stamp,
-            "document": document,
-            "history": "[]",
-            "signature": header.signature,
-        },
+        (
+            project_id,
+            contract_id,
+            header.type,
+            header.name,
+            version.version,
+            "proposed",
+            version.repo_id,
+            header.created_at,
+            version.stamp,
+            document,
+            "[]",
+            header.signature,
+        ),
     )
     attention_index.insert_contract(db, project_id, contract_id, version)
 
@@ -145,7 +147,8 @@ def _write(
 ) -> None:
     """Write new facts of a contract, and renew the materialised contract."""
     for fact in fresh:
-        _put_fact(db, project_id, contract_id, fact, signatures.get((fact.kind, fact.key)))
+        signature = signatures.get((fact.kind, fact.key))
+        db.execute(_PUT_FACT, _fact_row(project_id, contract_id, fact, signature))
     renew_copy(db, project_id, contract_id, header, facts)
     # The history may hold many large versions, and most steps add no version.
     if any(isinstance(fact, VersionFact) for fact in fresh):
@@ -261,21 +264,11 @@ def signature_of(db: Connection, contract_id: str, at: FactKey) -> str | None:
     )
 
 
-def _put_fact(
-    db: Connection, project_id: str, contract_id: str, fact: Fact, signature: str | None
-) -> None:
-    db.execute(
-        _PUT_FACT,
-        {
-            "contract_id": contract_id,
-            "kind": fact.kind,
-            "key": fact.key,
-            "project_id": project_id,
-            "stamp": fact.stamp,
-            "body": orjson.dumps(fact).decode(),
-            "signature": signature,
-        },
-    )
+def _fact_row(
+    project_id: str, contract_id: str, fact: Fact, signature: str | None
+) -> tuple[str | int | None, ...]:
+    body = orjson.dumps(fact).decode()
+    return contract_id, fact.kind, fact.key, project_id, fact.stamp, body, signature
 
 
 def renew_copy(

@@ -1,6 +1,7 @@
 """What a connection knows of a statement: its text for PostgreSQL, and what it reads and writes."""
 
 import re
+from functools import cache
 from typing import Any, NamedTuple
 
 from server.store.postgresql.dialect import translate
@@ -48,13 +49,17 @@ class PgStatement(NamedTuple):
     def of_rows(self, count: int) -> str:
         """The text of a plain insert for so many rows, whose parameters follow each other."""
         assert self.insert is not None
-        begin, row = self.insert
-        width = max(int(number) for number in _NUMBER.findall(row))
-        rows = (
-            _NUMBER.sub(lambda number, at=at: f"${int(number[1]) + at * width}", row)  # type: ignore[misc]
-            for at in range(count)
-        )
-        return begin + ", ".join(rows)
+        return _of_rows(*self.insert, count)
+
+
+@cache
+def _of_rows(begin: str, row: str, count: int) -> str:
+    width = max(int(number) for number in _NUMBER.findall(row))
+    rows = (
+        _NUMBER.sub(lambda number, at=at: f"${int(number[1]) + at * width}", row)  # type: ignore[misc]
+        for at in range(count)
+    )
+    return begin + ", ".join(rows)
 
 
 def prepare(sql: str) -> PgStatement:

@@ -63,6 +63,10 @@ WHERE project_id = :project_id AND contract_id = :contract_id;
 UPDATE contracts SET history = :history
 WHERE project_id = :project_id AND contract_id = :contract_id;
 
+-- name: insert_fact(contract_id, kind, key, project_id, stamp, body, signature)!
+INSERT INTO facts (contract_id, kind, key, project_id, stamp, body, signature)
+VALUES (:contract_id, :kind, :key, :project_id, :stamp, :body, :signature);
+
 -- name: put_fact(contract_id, kind, key, project_id, stamp, body, signature)!
 INSERT INTO facts (contract_id, kind, key, project_id, stamp, body, signature)
 VALUES (:contract_id, :kind, :key, :project_id, :stamp, :body, :signature)
