@@ -219,7 +219,7 @@ class _Run:
         return answer["result"]
 
     async def _read_to_end(self, readers: Sequence[Reader], table: Sequence[ChangeRow]) -> None:
-        newest = max(change.seq for change in table if change.entity in KINDS)
+        newest = max((change.seq for change in table if change.entity in KINDS), default=0)
         until = time.monotonic() + SETTLE_SECONDS
         while any(reader.last < newest for reader in readers) and time.monotonic() < until:
             await asyncio.sleep(0.02)
