@@ -52,6 +52,8 @@ class BackgroundDuty(Service):
         self._services = services
         self._started: list[Service] = []
         self._duty: HeldDuty | None = None
+        self._changing = asyncio.Lock()
+        """A lease may lapse while a turn finds that it is lost: services are stopped once."""
         self._seen: Lease | None = None
         self._seen_at = self._steady()
         self.holder = DutyHolder(None, 0, self._steady())
@@ -103,8 +105,9 @@ class BackgroundDuty(Service):
             try:
                 # An answer that does not come must not keep the services running.
                 await asyncio.wait({turn}, timeout=self._left())
-                if self._duty is not None and not self._duty.is_held:
-                    await self._lose("it was not renewed in time")
+                held = self._duty
+                if held is not None and not held.is_held:
+                    await self._lose(held, "it was not renewed in time")
                 await turn
             except Unavailable as error:
                 problem = error
@@ -132,13 +135,13 @@ class BackgroundDuty(Service):
             if await shared.aside(lambda db: duties.renew(db, held.replica, held.epoch)):
                 held.until = duty.end_of(sent)
             else:
-                await self._lose("its lease has lapsed")
+                await self._lose(held, "its lease has lapsed")
         elif todo == "take":
             taken = await shared.aside(lambda db: duties.take(db, lease, shared.replica))
             if taken is not None:
                 await self._gain(shared.replica, taken, sent)
         elif self._duty is not None:
-            await self._lose("another replica has it")
+            await self._lose(self._duty, "another replica has it")
 
     def _note(self, lease: Lease | None, now: int) -> None:
         if lease != self._seen:
@@ -149,16 +152,20 @@ class BackgroundDuty(Service):
             self.holder = DutyHolder(holder, epoch, self._steady())
 
     async def _gain(self, replica: str, epoch: int, sent: int) -> None:
-        await self._end()
-        self._duty = HeldDuty(replica, epoch, duty.end_of(sent), self._steady)
-        self.holder = DutyHolder(replica, epoch, self._steady())
-        self.gained += 1
-        log.info("background_duty_gained", epoch=epoch)
-        await self._begin(self._duty)
+        async with self._changing:
+            await self._end()
+            self._duty = HeldDuty(replica, epoch, duty.end_of(sent), self._steady)
+            self.holder = DutyHolder(replica, epoch, self._steady())
+            self.gained += 1
+            log.info("background_duty_gained", epoch=epoch)
+            await self._begin(self._duty)
 
-    async def _lose(self, why: str) -> None:
-        log.warning("background_duty_lost", why=why)
-        await self._end()
+    async def _lose(self, held: HeldDuty, why: str) -> None:
+        """End the work of a duty, unless that was done while this waited for its turn."""
+        async with self._changing:
+            if self._duty is held:
+                log.warning("background_duty_lost", why=why)
+                await self._end()
 
     async def _begin(self, held: HeldDuty | None) -> None:
         """Start the services. When one fails, those that have started end; the next turn finds a

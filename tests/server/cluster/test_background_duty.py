@@ -154,6 +154,19 @@ async def test_one_that_slept_past_its_lease_stops_when_it_wakes() -> None:
         assert a.duty.holder.replica == "b"
 
 
+async def test_a_duty_that_is_lost_twice_at_once_stops_each_service_once() -> None:
+    server, notes = Server(), list[str]()
+    services = [Noted(notes, f" {number}") for number in (1, 2, 3)]
+    database = DatabaseOfTest(server, "a")
+    member = BackgroundDuty(database.as_database(), Loops(), services)
+    assert member._shared is not None
+    await member._turn(member._shared)
+    held = member._duty
+    assert held is not None
+    await asyncio.gather(member._lose(held, "it lapsed"), member._lose(held, "another has it"))
+    assert notes == ["start 1", "start 2", "start 3", "stop 3", "stop 2", "stop 1"]
+
+
 async def test_services_that_can_t_start_are_begun_anew_with_another_epoch() -> None:
     server, notes = Server(), list[str]()
     first, second = Noted(notes, " 1"), Noted(notes, " 2")
