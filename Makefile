@@ -17,7 +17,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 COLLECT := $(COMPILED) $(BIN)/pytest --collect-only -qq -p no:cacheprovider
 SPLIT := tests/server tests/cli
 
-.PHONY: help install serve mesh cluster test test-postgres coverage soak lint format bench screenshots conformance comply docs lock dist clean
+.PHONY: help install serve mesh cluster test test-postgres coverage soak lint format bench bench-instructions screenshots conformance comply docs lock dist clean
 # A failed installation leaves no file that counts as done.
 .DELETE_ON_ERROR:
 
@@ -66,6 +66,9 @@ format: $(VENV)/.installed-dev ## Format with ruff and apply its fixes
 bench: $(VENV)/.installed-dev ## Print speed ratios, measured side by side (needs wrk)
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.mesh
+
+bench-instructions: $(VENV)/.installed-dev ## Instructions a call before and after (BEFORE=HEAD, AFTER=; needs valgrind)
+	$(BIN)/python -m bench.instructions $(BEFORE) $(AFTER)
 
 screenshots: $(VENV)/.installed-dev ## Picture each view of the page (needs Chromium); regenerate docs/images
 	$(BIN)/python -m tests.page.screenshots .cache/screenshots

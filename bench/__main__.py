@@ -1,7 +1,8 @@
 """`make bench`: speed as ratios, measured side by side in one run.
 
-Each figure of the node is compared with the same figure of a bare server, which answers a constant
-body through the same HTTP stack. Both are measured in turn; the median of the rounds is printed.
+The hot path is compared with stock uvicorn and Starlette, which answer a constant; other figures
+with the same of a smaller or a quieter node. They are measured in turn; the median of the rounds is
+printed.
 """
 
 import argparse
@@ -13,11 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import attention, load, mail, page, page_ground, replicas
+from bench import attention, hot, load, mail, page, page_ground, replicas
 from bench.capacity import Machines, capacity
-from bench.fill import REPOS, Filler, fill, proposal
+from bench.fill import Filler, fill
+from bench.hot import get_body, propose_body, seeded, start_seconds
 from bench.load import Measured
-from bench.node import NodeProcess, bare, node
+from bench.node import NodeProcess, node
 from server.store.sqlite.connection import connect
 from server.store.sqlite.migrate import prepare
 
@@ -58,27 +60,21 @@ def main() -> None:
 
 
 def hot_path(folder: Path, rounds: int, seconds: float) -> None:
-    """contract/get and a durable contract/propose, compared with the bare server."""
-    with bare() as constant, node(folder / "hot.db") as running:
-        project_id, contract_id = seeded(running)
-        bodies = {
-            "contract/get": get_body(project_id, contract_id),
-            "contract/propose": propose_body(project_id),
-        }
-        measured: dict[str, list[Measured]] = {"bare": [], **{name: [] for name in bodies}}
-        for _ in range(rounds):
-            measured["bare"].append(
-                load.post(constant.port, bodies["contract/get"], seconds, folder)
-            )
-            for name, body in bodies.items():
-                measured[name].append(load.post(running.port, body, seconds, folder))
-        print("\nHot path (aims: get 0.5 of bare; propose 0.3, p99 under 5 medians)")
-        for name, runs in measured.items():
-            against = [
-                run.rate / bare_run.rate
-                for run, bare_run in zip(runs, measured["bare"], strict=True)
-            ]
-            show(name, runs, against)
+    """contract/get, and durable contract/propose and acp/send, against stock uvicorn and
+    Starlette."""
+    for connections in (load.CONNECTIONS, hot.MANY_CONNECTIONS):
+        targets = hot.measured(folder, rounds, seconds, connections)
+        print(
+            f"\nHot path, {connections} connections, of stock uvicorn and Starlette "
+            "(aims: get 0.85, propose 0.42, send 0.28; p99 under 4 medians)"
+        )
+        for target in targets:
+            show(target.name, target.runs, ratios_of(target.runs, targets[0].runs))
+            print(f"    {target.cost()}")
+    for name, run in hot.live_beside(folder, seconds).items():
+        print(f"  /live beside {name:17} p99 {run.p99 * 1000:7.2f} ms (aim 10)")
+    started = statistics.median(start_seconds(folder / "start.db") for _ in range(rounds))
+    print(f"  start to first answer          {started:.2f} s (aim 0.7)")
 
 
 def wide_read(folder: Path, seconds: float) -> None:
@@ -126,16 +122,9 @@ def waiting(folder: Path) -> None:
 
 
 def letters(folder: Path, size: int, rounds: int, seconds: float) -> None:
-    """acp/send compared with the bare server, acp/inbox of a large mailbox with a small one, and
-    the time until a waiting inbox wakes."""
-    print("\nMail (aims: send 0.25 of bare; 50 of a large box as fast as of 100; wake < 20 ms)")
-    sent = mail.sends(folder, rounds, seconds)
-    for name, runs in sent.items():
-        show(
-            name,
-            runs,
-            [run.rate / bare_run.rate for run, bare_run in zip(runs, sent["bare"], strict=True)],
-        )
+    """acp/inbox of a large mailbox compared with a small one, and the time until a waiting inbox
+    wakes."""
+    print("\nMail (aims: 50 of a large box as fast as of 100, in < 1 ms; wake < 20 ms)")
     small, *_ = boxes = mail.boxes(folder, size, rounds, seconds)
     for name, runs in boxes.items():
         pairs = zip(runs, boxes[small], strict=True)
@@ -245,31 +234,9 @@ def size(folder: Path, contracts: int, rounds: int, seconds: float) -> None:
     print(f"  resident memory         {memory / 2**20:.0f} MiB (aim < 200)")
 
 
-def seeded(running: NodeProcess) -> tuple[str, str]:
-    """Makes a project and a contract in it over HTTP. Returns their ids."""
-    project = running.call(
-        "cacp/project/create", {"name": "Bench", "objective": "Speed", "repos": REPOS}
-    )["projectId"]
-    contract = running.call("cacp/contract/propose", proposal(project))["contractId"]
-    return project, contract
-
-
-def start_seconds(path: Path) -> float:
-    with node(path) as running:
-        return running.start_seconds
-
-
 def in_turn(first: NodeProcess, second: NodeProcess, rounds: int) -> Iterator[NodeProcess]:
     for number in range(rounds):
         yield from (first, second) if number % 2 == 0 else (second, first)
-
-
-def get_body(project_id: str, contract_id: str) -> str:
-    return load.request("cacp/contract/get", {"projectId": project_id, "contractId": contract_id})
-
-
-def propose_body(project_id: str) -> str:
-    return load.request("cacp/contract/propose", proposal(project_id))
 
 
 def show(name: str, runs: list[Measured], ratios: list[float]) -> None:

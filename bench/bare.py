@@ -3,10 +3,10 @@
 import sys
 from typing import TypeVar, cast
 
-import orjson
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from bench.stock import ANSWER
 from server.auth.authenticator import Authenticator
 from server.http.admission import Admission
 from server.http.last_resort import LastResort
@@ -19,18 +19,6 @@ from server.store.connection import Connection, ReadFunction
 from server.util.log_once import RateLimitedLog
 
 T = TypeVar("T")
-
-ANSWER = orjson.dumps(
-    {
-        "jsonrpc": "2.0",
-        "result": {
-            "contractId": "695296cc-d05a-4f43-99cd-ec3b6197461b",
-            "version": 1,
-            "status": "proposed",
-        },
-        "id": "request-123",
-    }
-)
 
 
 class Constant:

@@ -1,5 +1,5 @@
-"""Mail: durable sends compared with the bare server, a page of a large mailbox with one of a small,
-and the time until a waiting inbox gets what is sent."""
+"""Mail: a page of a large mailbox compared with one of a small, and the time until a waiting inbox
+gets what is sent."""
 
 import statistics
 import threading
@@ -10,7 +10,7 @@ from pathlib import Path
 from bench import load
 from bench.fill import AGENT, Filler
 from bench.load import Measured
-from bench.node import NodeProcess, bare, node
+from bench.node import NodeProcess, node
 from schemas.acp_calls import SendParams
 from server.domain.acp.rules import MailRules
 from server.methods import METHODS
@@ -23,17 +23,6 @@ UNLIMITED = "bench.unlimited"
 SEND = {"to": [AGENT], "type": "knowledge.push", "payload": {"summary": "the schema is done"}}
 SMALL = 100
 PINGS = 40
-
-
-def sends(folder: Path, rounds: int, seconds: float) -> dict[str, list[Measured]]:
-    """Measures the bare server and acp/send in turn."""
-    measured: dict[str, list[Measured]] = {"bare": [], "acp/send": []}
-    body = load.request("acp/send", SEND)
-    with bare() as constant, node(folder / "mail.db", program=UNLIMITED) as running:
-        for _ in range(rounds):
-            measured["bare"].append(load.post(constant.port, body, seconds, folder))
-            measured["acp/send"].append(load.post(running.port, body, seconds, folder))
-    return measured
 
 
 def boxes(folder: Path, size: int, rounds: int, seconds: float) -> dict[str, list[Measured]]:

@@ -53,8 +53,12 @@ class NodeProcess:
 
     def processor_seconds(self) -> float:
         """Processor time that the process has used (Linux)."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return _used(Path(f"/proc/{self.process.pid}/stat"))
+
+    def loop_seconds(self) -> float:
+        """Processor time that the main thread has used, which runs the event loop (Linux)."""
+        pid = self.process.pid
+        return _used(Path(f"/proc/{pid}/task/{pid}/stat"))
 
     def resident_bytes(self) -> int:
         """Resident memory of the process (Linux)."""
@@ -73,33 +77,43 @@ def node(
 
     `program` is the module that runs as `cacp`.
     """
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", program, "serve", "--db", str(db), "--port", str(port)]
-    with _running([*command, "--repo", repo], port, "/live", db, settings) as running:
-        yield running
+    with running([*command, "--repo", repo], port, "/live", db, settings) as process:
+        yield process
 
 
 @contextmanager
 def bare() -> Iterator[NodeProcess]:
-    """The bare server."""
-    port = _free_port()
-    with _running([sys.executable, "-m", "bench.bare", str(port)], port, "/") as running:
-        yield running
+    """The node's own HTTP stack with a constant answer."""
+    port = free_port()
+    with running([sys.executable, "-m", "bench.bare", str(port)], port, "/") as process:
+        yield process
 
 
 @contextmanager
-def _running(
+def stock() -> Iterator[NodeProcess]:
+    """The yardstick."""
+    port = free_port()
+    with running([sys.executable, "-m", "bench.stock", str(port)], port, "/") as process:
+        yield process
+
+
+@contextmanager
+def running(
     command: list[str],
     port: int,
     path: str,
     db: Path | None = None,
     settings: dict[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> Iterator[NodeProcess]:
+    """A server started by a command, from when it answers a GET of this path on its port."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CACP_")}
     environment |= settings or {}
     started = time.monotonic()
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
         _await_answer(process, port, path)
@@ -126,7 +140,13 @@ def _await_answer(process: "subprocess.Popen[bytes]", port: int, path: str) -> N
     raise SystemExit("The server did not answer")
 
 
-def _free_port() -> int:
+def _used(stat: Path) -> float:
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def free_port() -> int:
+    """A port of loopback that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
