@@ -9,7 +9,6 @@ from starlette.routing import Route
 from bench.stock import ANSWER
 from server.auth.authenticator import Authenticator
 from server.http.admission import Admission
-from server.http.last_resort import LastResort
 from server.http.rate_limit import RateLimit
 from server.http.rpc_endpoint import RpcEndpoint
 from server.rpc.dispatch import RequestContext
@@ -39,8 +38,8 @@ def main(port: int) -> None:
     callers = Admission(authenticator, without_database, RateLimit(0), RateLimitedLog())
     rpc = RpcEndpoint(Constant(), callers, settings.body_limit, settings.file_body_limit)  # type: ignore[arg-type]
     app = Starlette(routes=[Route("/", rpc, methods=["POST"])])
-    app.add_middleware(LastResort)
-    http_server(app, settings, admission(settings)).run(sockets=listen_on(settings.host, port))
+    server = http_server(app, settings, admission(settings), rpc)
+    server.run(sockets=listen_on(settings.host, port))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ HOT = ("contract/get", "contract/propose", "acp/send")
 
 
 @dataclass(slots=True)
-class Target:
+class LoadedServer:
     """A server under one load, with what was measured of it."""
 
     name: str
@@ -45,20 +45,20 @@ class Target:
 
 
 @contextmanager
-def targets(folder: Path) -> Iterator[list[Target]]:
+def targets(folder: Path) -> Iterator[list[LoadedServer]]:
     """The yardstick first, then the node's own HTTP stack, then a node for each method: what a node
     does in the background after many writes is not charged to another method."""
     body = load.request("cacp/project/list", {})
     with ExitStack() as stack:
-        found = [
-            Target("stock", stack.enter_context(stock()), body),
-            Target("own stack", stack.enter_context(bare()), body),
+        loaded = [
+            LoadedServer("stock", stack.enter_context(stock()), body),
+            LoadedServer("own stack", stack.enter_context(bare()), body),
         ]
         for method in HOT:
             path = folder / f"{method.replace('/', '-')}.db"
             running = stack.enter_context(node(path, program=UNLIMITED))
-            found.append(Target(method, running, hot_body(running, method)))
-        yield found
+            loaded.append(LoadedServer(method, running, hot_body(running, method)))
+        yield loaded
 
 
 def hot_body(running: NodeProcess, method: str) -> str:
@@ -71,7 +71,7 @@ def hot_body(running: NodeProcess, method: str) -> str:
     return propose_body(project_id)
 
 
-def measured(folder: Path, rounds: int, seconds: float, connections: int) -> list[Target]:
+def measured(folder: Path, rounds: int, seconds: float, connections: int) -> list[LoadedServer]:
     """Measures the targets in turn."""
     with targets(folder) as all_targets:
         for _ in range(rounds):

@@ -120,9 +120,9 @@ def count(server: NodeProcess, body: str, out: Path) -> Instructions:
     totals: dict[int, float] = {}
     for file in out.parent.glob(f"{out.name}.*-*"):
         thread = int(file.name.rpartition("-")[2])
-        found = _TOTAL.search(file.read_text())
-        assert found is not None, f"{file.name} has no total"
-        totals[thread] = int(found[1]) / (ROUNDS * CONNECTIONS)
+        total = _TOTAL.search(file.read_text())
+        assert total is not None, f"{file.name} has no total"
+        totals[thread] = int(total[1]) / (ROUNDS * CONNECTIONS)
         file.unlink()
     loop = totals.pop(1)
     return Instructions(loop, sum(totals.values()))

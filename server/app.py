@@ -4,7 +4,7 @@ import asyncio
 import hmac
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import structlog
@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from peers.signing import SigningKey
 from server import node_metrics
@@ -69,28 +70,38 @@ from server.workers.webhook import ANSWER_MAX, Webhooks
 
 log = structlog.get_logger()
 
-WRAPPERS = (
-    # Around the router and its exception handlers: it answers what neither of them caught.
-    Middleware(LastResort),
-)
-"""The middleware around the routes, outermost first."""
+
+class NodeApp(Starlette):
+    """The node as an ASGI application. `POST /` is answered ahead of the routes, whose matching and
+    middleware cost as much as a `contract/get`."""
+
+    def __init__(self, rpc: RpcEndpoint, **given: Any) -> None:
+        # Around the router and its exception handlers: it answers what neither of them caught.
+        super().__init__(middleware=[Middleware(LastResort)], **given)
+        # A redirect would go to whatever host the request names.
+        self.router.redirect_slashes = False
+        self.rpc = rpc
+        self._calls = LastResort(rpc)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "POST":
+            await self._calls(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def make_app(
     settings: Settings, prepared: Prepared, secret: bytes, connections: Connections
-) -> Starlette:
+) -> NodeApp:
     """The node as an ASGI application, on the database that `migrate.prepare` made ready."""
     parts = _Parts(settings, prepared, secret, connections)
     parts.register_metrics()
-    app = Starlette(
+    return NodeApp(
+        parts.rpc,
         routes=parts.routes(),
-        middleware=WRAPPERS,
         exception_handlers={HTTPException: no_route},
         lifespan=parts.lifespan,
     )
-    # A redirect would go to whatever host the request names.
-    app.router.redirect_slashes = False
-    return app
 
 
 class _Parts:
@@ -159,6 +170,11 @@ class _Parts:
         outside = watch_outside(node, database.now, mesh.status, loops)
         self.live = LivePages(database, loops, settings.event_streams, outside)
 
+    @cached_property
+    def rpc(self) -> RpcEndpoint:
+        limits = (self.settings.body_limit, self.settings.file_body_limit)
+        return RpcEndpoint(self.dispatcher, self.admission, *limits)
+
     def _cluster(self) -> ClusterMember:
         settings, database, node, loops = self.settings, self.database, self.node, self.loops
         topics = (
@@ -219,12 +235,8 @@ class _Parts:
         log.info("stopped")
 
     def routes(self) -> list[Route]:
-        settings = self.settings
-        rpc = RpcEndpoint(
-            self.dispatcher, self.admission, settings.body_limit, settings.file_body_limit
-        )
         return [
-            Route("/", rpc, methods=["POST"]),
+            Route("/", self.rpc, methods=["POST"]),
             Route(MCP_PATH, self.mcp, methods=["POST"]),
             *routes(self.state),
             *discovery_routes(self.state, self.discovery),

@@ -27,6 +27,7 @@ from server.auth.key_file import UnusableKeyFile
 from server.domain.errors import Refusal, Unavailable
 from server.domain.location import DatabaseUrl
 from server.http.connections import Connections, affordable
+from server.http.plain_call import CallEndpoint
 from server.http.protocol import HttpProtocol
 from server.settings import Settings
 from server.store import keys, tokens
@@ -79,7 +80,7 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
     signal.signal(signal.SIGTERM, lambda *_: None)
     connections = admission(settings)
     app = make_app(settings, prepared, secret, connections)
-    http_server(app, settings, connections).run(sockets=listening)
+    http_server(app, settings, connections, app.rpc).run(sockets=listening)
 
 
 def _collect_rarely() -> None:
@@ -119,13 +120,15 @@ class Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._signalled.set)
 
 
-def http_server(app: ASGIApp, settings: Settings, connections: Connections) -> Server:
-    """The HTTP server of a node."""
+def http_server(
+    app: ASGIApp, settings: Settings, connections: Connections, calls: CallEndpoint | None = None
+) -> Server:
+    """The HTTP server of a node. Plain calls go to `calls`, everything else to the application."""
     return Server(
         uvicorn.Config(
             app,
             loop="uvloop" if sys.platform != "win32" else "asyncio",
-            http=cast(Any, partial(HttpProtocol, admission=connections)),
+            http=cast(Any, partial(HttpProtocol, admission=connections, calls=calls)),
             ws="none",
             lifespan="on",
             log_config=None,

@@ -1,5 +1,7 @@
 """The body of a request: its content type, and reading it under a limit."""
 
+from typing import Protocol
+
 from starlette.types import Message, Receive
 
 from server.domain.errors import TooLarge
@@ -9,6 +11,13 @@ JSON = (b"application/json", b"application/json-rpc")
 
 class Disconnected(Exception):
     """The caller disconnected before its body was complete."""
+
+
+class ReadBody(Protocol):
+    """Reads the body of a request."""
+
+    async def __call__(self, headers: dict[bytes, bytes], limit: int, /) -> bytes:
+        """The body. Raises TooLarge as soon as it exceeds the limit, and Disconnected."""
 
 
 def is_json(content_type: bytes | None) -> bool:
@@ -21,13 +30,12 @@ def is_json(content_type: bytes | None) -> bool:
 async def read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
     """The request's body. Raises TooLarge as soon as it exceeds the limit."""
     length = headers.get(b"content-length")
-    if length is not None and length.isdigit() and int(length[:20]) > limit:
-        raise _body_too_large(limit)
+    if length is not None and length.isdigit():
+        check_size(int(length[:20]), limit)
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         body: bytes = message.get("body", b"")
-        if len(body) > limit:
-            raise _body_too_large(limit)
+        check_size(len(body), limit)
         return body
     return await _read_rest(receive, message, limit)
 
@@ -40,13 +48,14 @@ async def _read_rest(receive: Receive, message: Message, limit: int) -> bytes:
             raise Disconnected
         part = message.get("body", b"")
         size += len(part)
-        if size > limit:
-            raise _body_too_large(limit)
+        check_size(size, limit)
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
         message = await receive()
 
 
-def _body_too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body may have {limit} bytes at most", limit=limit)
+def check_size(size: int, limit: int) -> None:
+    """Raise TooLarge for a body of more bytes than the limit."""
+    if size > limit:
+        raise TooLarge(f"The body may have {limit} bytes at most", limit=limit)

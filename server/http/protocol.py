@@ -17,7 +17,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
+from server.http import plain_call
 from server.http.connections import Connections
+from server.http.plain_call import CallEndpoint, PlainCall
 
 HEAD_MAX = 64 * 1024
 """Bytes of a head, or of framing between two pieces of a body, at most."""
@@ -93,9 +95,23 @@ class CoalescingTransport:
 class HttpProtocol(HttpToolsProtocol):
     """One HTTP connection. Its limits hold before the caller is authenticated."""
 
-    def __init__(self, *given: Any, admission: Connections | None = None, **named: Any) -> None:
+    def __init__(
+        self,
+        *given: Any,
+        admission: Connections | None = None,
+        calls: CallEndpoint | None = None,
+        **named: Any,
+    ) -> None:
         super().__init__(*given, **named)
         self._admission = admission
+        self._calls = calls
+        self._is_known = False
+        """Whether the head at hand has only headers that plain calls have."""
+        self._held = False
+        """Whether a request is neither taken as a plain call nor as another one yet."""
+        self._body_at_hand = b""
+        self._idle_since = 0.0
+        self._idle_deadline: asyncio.TimerHandle | None = None
         self._entered: str | None = None
         self._lingers = False
         self._in_body = False
@@ -128,6 +144,8 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
         self._cancel_send_deadline()
+        if self._idle_deadline is not None:
+            self._idle_deadline.cancel()
         if self._admission is not None and self._entered is not None:
             self._admission.leave(self._entered)
         super().connection_lost(exc)
@@ -135,7 +153,6 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._lingers:
             return
-        self._unset_keepalive_if_required()
         while data and not self.transport.is_closing():
             room = HEAD_MAX - self._framing
             part, data = data[:room], data[room:]
@@ -149,6 +166,8 @@ class HttpProtocol(HttpToolsProtocol):
                 data = self._head_without_upgrade() + part[upgrade.args[0] :] + data
             except httptools.HttpParserError:
                 self._refuse(400, "This is not an HTTP/1.1 request")
+            if self._held and not self.transport.is_closing():
+                self._take_as_usual()
             if self._framing >= HEAD_MAX:
                 self._refuse(431, f"The head of a request may have {HEAD_MAX} bytes at most")
         self._watch()
@@ -166,21 +185,60 @@ class HttpProtocol(HttpToolsProtocol):
 
     # --- what the parser finds ----------------------------------------------------------------
 
+    def on_message_begin(self) -> None:
+        # The scope is made once it is known that it is needed.
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
+        self._is_known = self._calls is not None
+
     def on_header(self, name: bytes, value: bytes) -> None:
         # Trailers of a chunked body are ignored: nothing has checked them as headers.
         if not self._in_body:
             super().on_header(name, value)
+            if self._is_known:
+                self._is_known = self.headers[-1][0] in plain_call.HEADERS
 
     def on_headers_complete(self) -> None:
         self._framing = 0
         self._upgrading = self.parser.should_upgrade()
-        if not self._upgrading:
-            self._in_body = True
-            self._answered_early = False
-            self._body_began, self._body_bytes = self.loop.time(), 0
-            self._sent_before, self._waited = self._coalescing.taken, 0.0
-            self._apply_absolute_target()
-            super().on_headers_complete()
+        if self._upgrading:
+            return
+        self._in_body = True
+        self._answered_early = False
+        self._sent_before, self._waited = self._coalescing.taken, 0.0
+        self._held = self._may_be_plain()
+        self._body_at_hand = b""
+        if not self._held:
+            self._begin()
+
+    def _may_be_plain(self) -> bool:
+        """Whether the request is a plain call, if its body follows at once."""
+        return (
+            self._is_known
+            and self.url == b"/"
+            and self.parser.get_method() == b"POST"
+            and self.parser.get_http_version() == "1.1"
+            and self.parser.should_keep_alive()
+            and (self.cycle is None or self.cycle.response_complete)
+        )
+
+    def _begin(self) -> None:
+        """Give a request to the application."""
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers.extend(headers)
+        self._body_began, self._body_bytes = self.loop.time(), 0
+        self._apply_absolute_target()
+        super().on_headers_complete()
+
+    def _take_as_usual(self) -> None:
+        """Give a request to the application that was held, with what there is of its body."""
+        self._held = False
+        self._begin()
+        if self._body_at_hand:
+            self.on_body(self._body_at_hand)
 
     def _apply_absolute_target(self) -> None:
         """The host of an absolute target replaces the Host header (RFC 9112, 3.2.2)."""
@@ -194,17 +252,54 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._framing = 0
+        if self._held:
+            if not self._body_at_hand:
+                self._body_at_hand = body
+                return
+            self._take_as_usual()
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._framing = 0
-        if not self._upgrading:
-            self._in_body = False
-            super().on_message_complete()
+        if self._upgrading:
+            return
+        if self._held:
+            if self._body_at_hand:
+                self._held = self._in_body = False
+                self._answer_plain_call()
+                return
+            self._take_as_usual()
+        self._in_body = False
+        super().on_message_complete()
+
+    def _answer_plain_call(self) -> None:
+        assert self._calls is not None
+        call = PlainCall(
+            self._body_at_hand,
+            self.headers,
+            self.client,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.on_response_complete,
+        )
+        self.cycle = call
+        task = self.loop.create_task(call.run(self._calls))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        """As uvicorn's, with one timer for a connection in place of one after each answer."""
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+            else:
+                self._idle_since = self.loop.time()
+                if self._idle_deadline is None:
+                    self._await_request(self.timeout_keep_alive)
         if self._in_body and self.cycle.response_complete and not self.transport.is_closing():
             # The rest of this body is discarded, and may not keep the connection open for long.
             self._answered_early = True
@@ -234,6 +329,21 @@ class HttpProtocol(HttpToolsProtocol):
             self._cancel_deadline()
         elif self._deadline is None:
             self._set_deadline(HEAD_SECONDS)
+
+    def _await_request(self, seconds: float) -> None:
+        self._idle_deadline = self.loop.call_later(seconds, self._on_idle_deadline)
+
+    def _on_idle_deadline(self) -> None:
+        """Close a connection whose caller has not begun a request for long. While a request runs
+        there is nothing to do: its answer sets the deadline anew."""
+        self._idle_deadline = None
+        if self._in_body or self._framing or not self.cycle.response_complete:
+            return
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._await_request(left)
+        else:
+            self.transport.close()
 
     def _set_deadline(self, seconds: float) -> None:
         self._cancel_deadline()

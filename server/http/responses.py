@@ -1,6 +1,7 @@
 """JSON responses: the HTTP status of refusals, and sending large bodies in pieces (design §5)."""
 
 import asyncio
+from typing import Protocol
 
 import orjson
 from starlette.responses import Response
@@ -31,6 +32,14 @@ STATUS: dict[type[Refusal], int] = {
 
 PIECE = 64 * 1024
 """Bytes of a large body per write."""
+
+
+class Respond(Protocol):
+    """Sends a JSON response."""
+
+    async def __call__(
+        self, status: int, body: Answer, extra: list[tuple[bytes, bytes]] | None = None, /
+    ) -> None: ...
 
 
 def refusal_response(refusal: Refusal) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:

@@ -9,8 +9,8 @@ from schemas import jsonrpc
 from schemas.errors import ErrorCode
 from server.domain.errors import InvalidHeader, Refusal
 from server.http.admission import Admission
-from server.http.body import Disconnected, is_json, read_body
-from server.http.responses import refusal_response, respond
+from server.http.body import Disconnected, ReadBody, is_json, read_body
+from server.http.responses import Respond, refusal_response, respond
 from server.rpc.dispatch import Dispatcher, RequestContext
 
 UNSUPPORTED = orjson.dumps(
@@ -39,12 +39,16 @@ class RpcEndpoint:
         self._large_body_limit = large_body_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.serve(scope, partial(read_body, receive), partial(respond, send))
+
+    async def serve(self, scope: Scope, read: ReadBody, respond: Respond) -> None:
+        """Answer the call of a request. Of its scope, headers and client count."""
         try:
             headers, caller = await self._admission.enter(scope)
             if not is_json(headers.get(b"content-type")):
-                await respond(send, 415, UNSUPPORTED)
+                await respond(415, UNSUPPORTED)
                 return
-            body = await read_body(receive, headers, self._large_body_limit)
+            body = await read(headers, self._large_body_limit)
             key = headers.get(b"idempotency-key")
             context = RequestContext(
                 caller,
@@ -57,21 +61,24 @@ class RpcEndpoint:
         except Disconnected:
             return
         except Refusal as refusal:
-            await respond(send, *refusal_response(refusal))
+            await respond(*refusal_response(refusal))
             return
         try:
-            await self._answer(body, context, send)
+            await self._answer(body, context, respond)
         finally:
             if context.share is not None:
                 context.share.release()
 
-    async def _answer(self, body: bytes, context: RequestContext, send: Send) -> None:
+    async def _answer(self, body: bytes, context: RequestContext, respond: Respond) -> None:
         try:
             answer = await self._dispatcher.answer(body, context)
         except Refusal as refusal:
-            await respond(send, *refusal_response(refusal))
+            await respond(*refusal_response(refusal))
             return
-        await respond(send, *((204, b"") if answer is None else (200, answer)))
+        if answer is None:
+            await respond(204, b"")
+        else:
+            await respond(200, answer)
 
 
 def idempotency_key(value: bytes) -> str:
