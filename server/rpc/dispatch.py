@@ -6,7 +6,6 @@ signature on each call (design §3).
 """
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from itertools import chain
 from typing import Any, Protocol, cast
 
 import orjson
-from jsonrpcserver import Result, Success
+from jsonrpcserver import JsonRpcError, Result, Success
 from jsonrpcserver.async_dispatcher import call as run_call
 from jsonrpcserver.dispatcher import to_response
 from jsonrpcserver.request import Request
@@ -30,14 +29,14 @@ from server.domain import access
 from server.domain.access import check_project, check_unrestricted
 from server.domain.acp.handoff import HeldElsewhere
 from server.domain.agents import identity
-from server.domain.errors import Conflict, InvalidInput, Refusal, TooLarge, Unavailable
+from server.domain.errors import InvalidInput, Refusal, TooLarge, Unavailable
 from server.domain.invalid import invalid_input
 from server.methods.base import CallSession, Context, Fetch, Method, unchecked
 from server.node import Node
 from server.rpc.answer_budget import UNCOUNTED, AnswerBudget, AnswerShare, Meter
 from server.rpc.error_codes import error_of, failed, invalid_request, refused, server_error
+from server.rpc.idempotent_call import KeyedCall, run_once
 from server.rpc.sync_batch import SyncCall, take_together
-from server.store import idempotency
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.batches import batches
@@ -103,7 +102,8 @@ class Dispatcher:
         """Set when the node stops."""
         self._others = others
         self.budget = budget
-        self._callables = {name: self._callable(method) for name, method in methods.items()}
+        self._runs = {name: self._run(method) for name, method in methods.items()}
+        self._callables = {name: _callable(run) for name, run in self._runs.items()}
         self._batchable_sync_methods = {
             name: method
             for name, method in methods.items()
@@ -133,7 +133,7 @@ class Dispatcher:
             )
         context.may_be_deep = body.count(b"[") + body.count(b"{") > jsonrpc.DEPTH_MAX
         if type(request) is not list:
-            response = await self._answer_one(request, context)
+            response = await self._answer_alone(request, context)
             return None if response is None else self._encoded(response, context)
         if not request:
             return orjson.dumps(invalid_request("the batch is empty"))
@@ -190,6 +190,21 @@ class Dispatcher:
         if len(answer) > UNCOUNTED:
             self._share(context).add_unchecked(len(answer))
         return answer
+
+    async def _answer_alone(self, request: Any, context: RequestContext) -> dict[str, Any] | None:
+        """`_answer_one` of a request that is no member of a batch. That of a valid call is made
+        here: jsonrpcserver, which makes all others, takes longer than many a method."""
+        try:
+            call = jsonrpc.check(request)
+            run = None if call.notification else self._runs.get(call.method)
+        except (jsonrpc.InvalidRpcRequest, jsonrpc.InvalidParams):
+            run = None
+        if run is None:
+            return await self._answer_one(request, context)
+        try:
+            return {"jsonrpc": "2.0", "result": await run(context, call.params), "id": call.id}
+        except JsonRpcError as error:
+            return jsonrpc.error(ErrorCode(error.code), error.message, error.data, call.id)
 
     async def _answer_one(self, request: Any, context: RequestContext) -> dict[str, Any] | None:
         try:
@@ -260,11 +275,11 @@ class Dispatcher:
         self._observe(call.method, "ok")
         return {"jsonrpc": "2.0", "result": outcome, "id": call.id}
 
-    def _callable(self, method: Method) -> Callable[..., Awaitable[Result]]:
-        """The method as jsonrpcserver calls it: params as keywords, refusals as JsonRpcError."""
+    def _run(self, method: Method) -> Callable[[RequestContext, dict[str, Any]], Awaitable[Any]]:
+        """The method with what belongs to each call of it. Raises JsonRpcError."""
         run = self._runner(method)
 
-        async def call(context: RequestContext, /, **given: Any) -> Result:
+        async def call(context: RequestContext, given: dict[str, Any]) -> Any:
             try:
                 params = self._validate_call(method, context, given)
                 result = await run(method, params, context, given)
@@ -278,7 +293,7 @@ class Dispatcher:
                 self._observe(method.name, "failed")
                 raise failed(error, method.name) from None
             self._observe(method.name, "ok")
-            return Success(result)
+            return result
 
         return call
 
@@ -391,18 +406,24 @@ class Dispatcher:
             return method.run(ctx, params)
 
         if context.idempotency_key is not None:
-            run = partial(
-                _run_idempotently,
-                run,
-                method.name,
-                _idempotency_scope(method, context),
-                _params_hash(given),
+            key = KeyedCall(
+                context.caller, method.name, context.member, context.idempotency_key, given
             )
+            run = partial(run_once, run, key)
         result = await self._database.write(run)
         if isinstance(result, HeldElsewhere):
             # After the transaction, which wrote nothing: no other write waits for that node.
             return await self._others.forward(result)
         return result
+
+
+def _callable(run: Callable[[Any, Any], Awaitable[Any]]) -> Callable[..., Awaitable[Result]]:
+    """The method as jsonrpcserver calls it, with params as keywords."""
+
+    async def call(context: RequestContext, /, **given: Any) -> Result:
+        return Success(await run(context, given))
+
+    return call
 
 
 def check_access(method: Method, caller: Caller) -> None:
@@ -433,51 +454,3 @@ def _with_instead(refusal: Refusal, method: Method) -> Refusal:
     instead = method.instead or "it for less: with a smaller limit, or outside of a batch"
     message = f"{method.name}: {refusal.message}. Call {instead}"
     return TooLarge(message, **refusal.data | {"method": method.name, "instead": instead})
-
-
-def _idempotency_scope(method: Method, context: RequestContext) -> str:
-    caller = context.caller
-    parts = [
-        caller.agent_id,
-        caller.repo,
-        None if caller.projects is None else sorted(caller.projects),
-        method.name,
-        context.member,
-        context.idempotency_key,
-    ]
-    if caller.operator:
-        # The node's own agent must not be given what the operator was shown.
-        parts.append("operator")
-    return hashlib.sha256(orjson.dumps(parts)).hexdigest()
-
-
-def _params_hash(given: dict[str, Any]) -> str:
-    # Null means absent, so a retry may spell it out.
-    present = {name: value for name, value in given.items() if value is not None}
-    return hashlib.sha256(orjson.dumps(present, option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
-def _run_idempotently(
-    run: Callable[[Transaction], Any],
-    method: str,
-    scope: str,
-    params_hash: str,
-    transaction: Transaction,
-) -> Any:
-    """Run a write once per idempotency key: its result is kept in the same transaction."""
-    known = idempotency.find(transaction.connection, scope, transaction.sure)
-    if known is not None:
-        if known.params_hash != params_hash:
-            raise Conflict(
-                f"This Idempotency-Key was already used for {method} with other params; "
-                "use a new key",
-                reason="idempotency_key_reused",
-            )
-        return orjson.Fragment(known.result)
-    result = run(transaction)
-    if isinstance(result, HeldElsewhere):
-        return result
-    text = orjson.dumps(result).decode()
-    answer = idempotency.KeptAnswer(params_hash, text, transaction.stamp)
-    idempotency.keep(transaction.connection, scope, answer, transaction.sure)
-    return result

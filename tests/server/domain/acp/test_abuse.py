@@ -21,7 +21,7 @@ KINDS = {
 }
 """What a sender can be refused with, and its reason where none is given."""
 
-BEFORE = ("server.rpc.dispatch", "server.domain.access")
+BEFORE = ("server.rpc.dispatch", "server.rpc.idempotent_call", "server.domain.access")
 """What refuses a call before its method runs."""
 
 
