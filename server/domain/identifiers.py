@@ -18,7 +18,7 @@ def repo_id_for(project_id: str, name: str) -> str:
 def founded_by(node: str, fresh: uuid.UUID) -> str:
     """The id of a project that a node creates: a UUIDv7 whose last 62 bits are derived from the
     node and the bits before, so that every node can verify who founded a project."""
-    return _naming(identity(node), fresh)
+    return _naming(identity(node), fresh.bytes[:8])
 
 
 def is_founder(project_id: str, node: str) -> bool:
@@ -33,9 +33,9 @@ def is_founder(project_id: str, node: str) -> bool:
 def begun_by(node: str, project_id: str, fresh: uuid.UUID) -> str:
     """The id of a contract that a node begins in a project, derived like a project's id. It is a
     UUIDv8, to distinguish it from ids that name no node."""
-    eighth = bytearray(fresh.bytes)
-    eighth[6] = eighth[6] & 0x0F | 0x80
-    return _naming(f"{identity(node)}\n{project_id}", uuid.UUID(bytes=bytes(eighth)))
+    head = bytearray(fresh.bytes[:8])
+    head[6] = head[6] & 0x0F | 0x80
+    return _naming(f"{identity(node)}\n{project_id}", bytes(head))
 
 
 def names_beginner(contract_id: str) -> bool:
@@ -55,9 +55,8 @@ def is_beginner(contract_id: str, project_id: str, node: str) -> bool:
     )
 
 
-def _naming(words: str, fresh: uuid.UUID) -> str:
-    """An id that begins like `fresh`, and whose last 62 bits are derived from that and the
-    words."""
-    head = fresh.bytes[:8]
+def _naming(words: str, head: bytes) -> str:
+    """An id of eight given bytes, and 62 bits that are derived from them and the words."""
     tail = sha256(f"{words}\n".encode() + head).digest()[:8]
-    return str(uuid.UUID(bytes=head + bytes([tail[0] & 0x3F | 0x80]) + tail[1:]))
+    digits = (head + bytes([tail[0] & 0x3F | 0x80]) + tail[1:]).hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

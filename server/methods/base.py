@@ -340,11 +340,22 @@ def no_project(ctx: Context, project_id: str) -> NotFound:
 def open_project(ctx: Context, project_id: str) -> Membership:
     """The project's name, policy and members. Raises NotFound, and Conflict when a caller writes to
     an archived project. What other nodes send is joined with it nevertheless."""
-    project = projects.membership(ctx.db, project_id)
+    project = _membership(ctx, project_id)
     if project is None:
         raise no_project(ctx, project_id)
     if project.is_archived and ctx.transaction is not None and ctx.origin is None:
         raise _archived(ctx, project_id)
+    return project
+
+
+def _membership(ctx: Context, project_id: str) -> Membership | None:
+    kept = ctx.transaction.memberships if ctx.transaction is not None else None
+    known = kept.find(project_id) if kept is not None else None
+    if known is not None:
+        return known
+    project = projects.membership(ctx.db, project_id)
+    if kept is not None and project is not None:
+        kept.keep(project_id, project)
     return project
 
 

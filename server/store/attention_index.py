@@ -25,7 +25,7 @@ from server.store.sql import SQL, plain
 _OF_SUBJECT = plain(SQL.openings_of_subject)
 _INSERT = plain(SQL.insert_opening)
 _INSERT_FIRST = plain(SQL.insert_first_opening)
-_REPLIES: str = SQL.replies_to_packet.sql
+_REPLIES = plain(SQL.replies_to_packet)
 _DROP = plain(SQL.drop_opening)
 _REVISE = plain(SQL.revise_openings)
 _ADD = plain(SQL.add_to_opening_count)
@@ -35,10 +35,8 @@ def insert_contract(
     db: Connection, project_id: str, contract_id: str, version: VersionFact
 ) -> None:
     """Keep what waits on a new contract with its first version."""
-    facts: Facts = {(version.kind, version.key): version}
-    opened = contracts.openings_at(project_id, contract_id, facts, version, "proposed")
     change: dict[str, int] = defaultdict(int)
-    for opening in opened:
+    for opening in contracts.first_openings(project_id, contract_id, version):
         db.execute(_INSERT_FIRST, (contract_id, *opening, version.stamp))
         change[opening.kind] += 1
     _count(db, project_id, change)
@@ -93,7 +91,7 @@ def _renew_question(db: Connection, project_id: str, packet: Mapping[str, Any]) 
 
 def replies_to(db: Connection, project_id: str, packet_id: str) -> tuple[PacketReply, ...]:
     """The packets that reply to a packet, in any order."""
-    rows = db.execute(_REPLIES, {"project_id": project_id, "packet_id": packet_id})
+    rows = db.execute(_REPLIES, (project_id, packet_id))
     return tuple(PacketReply(*row) for row in rows)
 
 

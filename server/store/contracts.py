@@ -19,11 +19,11 @@ from server.store.sql import SQL, plain
 _FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 # On the hot path: run as text, which is faster than aiosql's own call.
-_DOCUMENT: str = SQL.contract_document.sql
-_FACTS: str = SQL.contract_facts.sql
-_HEADER: str = SQL.contract_header.sql
-_PROJECT: str = SQL.contract_project.sql
-_SIGNED: str = SQL.signed_facts.sql
+_DOCUMENT = plain(SQL.contract_document)
+_FACTS = plain(SQL.contract_facts)
+_HEADER = plain(SQL.contract_header)
+_PROJECT = plain(SQL.contract_project)
+_SIGNED = plain(SQL.signed_facts)
 _INSERT_CONTRACT = plain(SQL.insert_contract)
 _INSERT_FACT = plain(SQL.insert_fact)
 _PUT_FACT = plain(SQL.put_fact)
@@ -45,19 +45,19 @@ class ContractHeader(NamedTuple):
 
 def facts_of(db: Connection, contract_id: str) -> Facts:
     """Every fact of a contract; empty when there is no such contract."""
-    rows = db.execute(_FACTS, {"contract_id": contract_id})
+    rows = db.execute(_FACTS, (contract_id,))
     facts = (_FACT.validate_json(body) for (body,) in rows)
     return {(fact.kind, fact.key): fact for fact in facts}
 
 
 def header_of(db: Connection, project_id: str, contract_id: str) -> ContractHeader | None:
-    row = db.execute(_HEADER, {"project_id": project_id, "contract_id": contract_id}).fetchone()
+    row = db.execute(_HEADER, (project_id, contract_id)).fetchone()
     return ContractHeader(*row) if row else None
 
 
 def project_of(db: Connection, contract_id: str) -> str | None:
     """The project of a contract, by the contract's id alone; None when it is unknown."""
-    row = db.execute(_PROJECT, {"contract_id": contract_id}).fetchone()
+    row = db.execute(_PROJECT, (contract_id,)).fetchone()
     return row[0] if row else None
 
 
@@ -164,8 +164,7 @@ def _write(
 def outline(db: Connection, project_id: str, contract_id: str) -> dict[str, Any]:
     """The Contract without content and implementations, to be sent when its many facts are sent in
     pieces."""
-    at = {"project_id": project_id, "contract_id": contract_id, "with_history": False}
-    row = db.execute(_DOCUMENT, at).fetchone()
+    row = db.execute(_DOCUMENT, (project_id, contract_id)).fetchone()
     return orjson.loads(row[0]) | {"content": {}, "implementations": []}  # type: ignore[no-any-return]
 
 
@@ -174,13 +173,11 @@ def document(
 ) -> orjson.Fragment | None:
     """The Contract as JSON, ready to send; `history` includes former versions. None when there is
     no such contract."""
-    row = db.execute(
-        _DOCUMENT,
-        {"project_id": project_id, "contract_id": contract_id, "with_history": history},
-    ).fetchone()
-    if row is None:
-        return None
-    return _whole(*row) if history else orjson.Fragment(row[0])
+    if history:
+        row = SQL.contract_with_history(db, project_id=project_id, contract_id=contract_id)
+        return None if row is None else _whole(*row)
+    row = db.execute(_DOCUMENT, (project_id, contract_id)).fetchone()
+    return None if row is None else orjson.Fragment(row[0])
 
 
 def history_size(db: Connection, project_id: str, contract_id: str) -> int:
@@ -254,7 +251,7 @@ def _whole(document: str, history: str) -> orjson.Fragment:
 def signed_facts(db: Connection, contract_id: str) -> list[tuple[str, str | None]]:
     """Each fact as JSON with its signature, oldest first; None for the signature of this node's own
     facts."""
-    return db.execute(_SIGNED, {"contract_id": contract_id}).fetchall()
+    return db.execute(_SIGNED, (contract_id,)).fetchall()
 
 
 def signature_of(db: Connection, contract_id: str, at: FactKey) -> str | None:

@@ -9,7 +9,7 @@ from peers.timekeeper import Timekeeper
 from server.domain.errors import OutcomeUnknown, Unavailable
 from server.store.connection import Connection
 from server.store.stamps import Stamps
-from server.store.storage import Storage
+from server.store.storage import KeptMemberships, Storage
 
 T = TypeVar("T")
 
@@ -36,6 +36,8 @@ class Transaction:
     entities."""
     clock: Timekeeper = field(default_factory=Timekeeper)
     """The clock that `now` was read from."""
+    memberships: KeptMemberships | None = None
+    """What is known of projects from earlier transactions."""
 
 
 WriteFunction = Callable[[Transaction], T]
@@ -127,7 +129,14 @@ class GroupCommit:
         changes = connection.total_changes
         now = self._stamps.clock.now()
         stamp, sure = self._stamps.next(now), self._stamps.clock.sure()
-        transaction = Transaction(connection, stamp, now, sure, clock=self._stamps.clock)
+        transaction = Transaction(
+            connection,
+            stamp,
+            now,
+            sure,
+            clock=self._stamps.clock,
+            memberships=self._storage.memberships,
+        )
         try:
             value = function(transaction)
             self._stamps.saw(transaction.seen)

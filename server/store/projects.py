@@ -10,13 +10,13 @@ from schemas.contract import AgreementPolicy
 from server.domain.agent_list import RepoOfAgent
 from server.store import context_packets, contracts
 from server.store.connection import Connection
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 
 ALIASES_MAX = 100
 """The most ids of foreign peers for one repo: as many as a node may have peers."""
 
 # On the hot path: run as text, which is faster than aiosql's own call.
-_MEMBERSHIP: str = SQL.membership.sql
+_MEMBERSHIP = plain(SQL.membership)
 
 
 class ProjectHeader(NamedTuple):
@@ -84,7 +84,7 @@ class Membership(NamedTuple):
 
 
 def membership(db: Connection, project_id: str) -> Membership | None:
-    rows = db.execute(_MEMBERSHIP, {"project_id": project_id}).fetchall()
+    rows = db.execute(_MEMBERSHIP, (project_id,)).fetchall()
     if not rows:
         return None
     members = tuple(RepoMember(*row[3:]) for row in rows if row[3] is not None)

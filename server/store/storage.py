@@ -11,6 +11,7 @@ from server.store.metered import Count
 
 if TYPE_CHECKING:
     # Commands prepare databases too, and both are slow to import.
+    from server.store.projects import Membership
     from server.util.duty import HeldDuty
     from server.util.loops import Loops
 
@@ -51,11 +52,25 @@ class Shared(Protocol):
         which it then keeps until the transaction has ended."""
 
 
+class KeptMemberships(Protocol):
+    """Memberships of projects that are kept between transactions that write."""
+
+    def find(self, project_id: str) -> "Membership | None":
+        """That of a project, if it is known."""
+
+    def keep(self, project_id: str, membership: "Membership", /) -> None:
+        """Note what the transaction has read."""
+
+
 class Storage(Protocol):
     """A kind of database. Its writer is one connection on one thread."""
 
     errors: tuple[type[Exception], ...]
     """What its driver raises."""
+
+    @property
+    def memberships(self) -> "KeptMemberships | None":
+        """What the writer knows of projects already; None where its connection keeps rows."""
 
     @property
     def shared(self) -> Shared | None:

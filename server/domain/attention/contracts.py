@@ -38,6 +38,11 @@ def openings_at(
     return opened
 
 
+def first_openings(project_id: str, contract_id: str, version: VersionFact) -> Iterator[Opening]:
+    """The same of a contract that has only its first version."""
+    return _to_answer(_Place(project_id, contract_id, version), {})
+
+
 class _Place(NamedTuple):
     """A contract and its current version."""
 

@@ -12,7 +12,7 @@ from server.store.sql import SQL, plain
 
 KEPT = frozenset(
     {
-        SQL.membership.sql,
+        plain(SQL.membership),
         plain(SQL.breaker),
         plain(SQL.send_stamps),
         plain(SQL.high_water),

@@ -40,6 +40,7 @@ class PgStorage:
     """One writer and a few readers, each a connection that is opened anew when it was cut."""
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
+    memberships = None
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -1,6 +1,9 @@
--- name: contract_document(project_id, contract_id, with_history)^
--- A history may be megabytes, so it is read only on request.
-SELECT document, CASE WHEN :with_history THEN history END FROM contracts
+-- name: contract_document(project_id, contract_id)^
+-- Without its history, which may be megabytes.
+SELECT document FROM contracts WHERE project_id = :project_id AND contract_id = :contract_id;
+
+-- name: contract_with_history(project_id, contract_id)^
+SELECT document, history FROM contracts
 WHERE project_id = :project_id AND contract_id = :contract_id;
 
 -- name: contract_header(project_id, contract_id)^

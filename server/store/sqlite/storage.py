@@ -27,6 +27,7 @@ from server.store.sqlite.connection import (
     truncate_log,
     unavailable,
 )
+from server.store.sqlite.memberships import Memberships
 from server.store.sqlite.presence import Presence
 from server.store.storage import WIDE_READERS
 from server.util.loops import Loops, Turns, cancel
@@ -50,6 +51,7 @@ class SqliteStorage:
     def __init__(self, path: Path, durability: Durability = "FULL") -> None:
         self.path = path
         self.durability = durability
+        self.memberships = Memberships()
         self._log = path.with_name(f"{path.name}-wal")
         self._log_is_large = asyncio.Event()
         self._said_lost = False
@@ -70,6 +72,7 @@ class SqliteStorage:
             partial(connect, self.path, durability=self.durability)
         )
         opened.push_async_callback(self._writer.close)
+        await self._writer.run(self.memberships.watch)
         self._wide = asyncio.Queue[WorkerConnection]()
         for _ in range(WIDE_READERS):
             reader = await WorkerConnection(partial(connect, self.path))
@@ -127,6 +130,7 @@ class SqliteStorage:
         # A transaction that an interrupted group left open would fail every later one.
         self.roll_back(connection)
         connection.execute("BEGIN IMMEDIATE")
+        self.memberships.begin(connection)
         return 0
 
     def commit(self, connection: Connection, stamp: int) -> None:

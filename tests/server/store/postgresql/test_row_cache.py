@@ -20,7 +20,7 @@ from server.store.postgresql.connection import PgConnection
 from server.store.postgresql.row_cache import ROWS_MAX, RowCache
 from server.store.postgresql.statement import prepare
 from server.store.projects import ProjectHeader, Repo
-from server.store.sql import SQL
+from server.store.sql import SQL, plain
 from tests.support.postgresql import database
 from tests.support.waiting import PATIENCE
 
@@ -160,7 +160,7 @@ def asked(connection: PgConnection, patch: pytest.MonkeyPatch) -> list[str]:
 
 
 def kept(connection: PgConnection) -> bool:
-    return connection._rows.find((SQL.membership.sql, PROJECT)) is not None
+    return connection._rows.find((plain(SQL.membership), PROJECT)) is not None
 
 
 def test_a_membership_is_asked_for_once(db: PgConnection, monkeypatch: pytest.MonkeyPatch) -> None:
