@@ -9,6 +9,7 @@ pydantic with the limits for agents, because merged facts are shown to agents.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,13 @@ class VersionPlace:
         return f"{self.version}/{self.digest}"
 
 
+@lru_cache(maxsize=32)
+def _hash_of(parties: tuple[str, ...]) -> str:
+    """The same for the same parties in any order. Versions of one project often have the same."""
+    text = ",".join(sorted({party.encode().hex() for party in parties}))
+    return sha256(text.encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionFact(VersionPlace):
     """A version of the content, and who is bound by it."""
@@ -54,8 +62,7 @@ class VersionFact(VersionPlace):
     def key(self) -> str:
         """A key for each set of parties: they decide who may write facts of the version, so a
         version never replaces one with other parties."""
-        parties = ",".join(sorted({party.encode().hex() for party in self.parties}))
-        return f"{self.place}/{sha256(parties.encode()).hexdigest()}"
+        return f"{self.place}/{_hash_of(self.parties)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,7 +141,8 @@ class Database:
 
     def _fenced(self, function: WriteFunction[T]) -> WriteFunction[T]:
         """What a task writes in the name of a duty is written only while that is still held."""
-        duty, shared = acting_for(), self.storage.shared
+        shared = self.storage.shared
+        duty = None if shared is None else acting_for()
         if duty is None or shared is None:
             return function
 

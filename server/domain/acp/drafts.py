@@ -28,6 +28,7 @@ from server.domain.errors import InvalidInput, TooLarge
 from server.domain.invalid import invalid_input
 
 DEFAULT_POLICY = ACPGivenPolicy().whole()
+_DEFAULT_POLICY_JSON = DEFAULT_POLICY.model_dump_json()
 
 
 class Draft(NamedTuple):
@@ -48,6 +49,11 @@ class Draft(NamedTuple):
     expires_at: str | None = None
     context: ACPContext | None = None
     client_id: str | None = None
+
+
+def policy_json(policy: ACPPolicy) -> str:
+    """A policy as it is stored. Most messages have the default, whose text is made once."""
+    return _DEFAULT_POLICY_JSON if policy is DEFAULT_POLICY else policy.model_dump_json()
 
 
 def fingerprint(draft: Draft) -> str:

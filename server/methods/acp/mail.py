@@ -369,7 +369,7 @@ def new_row(
         priority=given.priority,
         status="pending",
         payload_json=payload.decode(),
-        policy_json=given.policy.model_dump_json(),
+        policy_json=drafts.policy_json(given.policy),
         context_json=orjson.dumps(context).decode() if context else None,
         external_refs_json=orjson.dumps(refs).decode() if refs else None,
         sequence=given.sequence,
