@@ -16,7 +16,7 @@ from server.domain.agents import identity, same_agent
 from server.store import messages
 from server.store.connection import Connection
 from server.store.messages import MessageRow
-from server.store.sql import SQL, plain
+from server.store.sql import SQL, Row, plain
 
 # On the hot path.
 _HIGH_WATER = plain(SQL.high_water)
@@ -24,6 +24,8 @@ _PUT_HIGH_WATER = plain(SQL.put_high_water)
 _BOX = plain(SQL.mailbox)
 _DELIVERIES = plain(SQL.deliveries)
 _INSERT = plain(SQL.insert_delivery)
+_UNREAD = plain(SQL.unread_box)
+_WHOLE = plain(SQL.whole_box)
 
 
 class Mailbox(NamedTuple):
@@ -58,10 +60,12 @@ class DeliveryState(NamedTuple):
 
 
 class InboxEntry(NamedTuple):
-    """A message in a mailbox; `status` is this recipient's."""
+    """A message in a mailbox; `status` is this recipient's. `source` is the node that vouches for
+    it; None for a message that was sent here."""
 
     seq: int
     status: ACPMessageStatus
+    source: str | None
     message: MessageRow
 
 
@@ -128,8 +132,7 @@ def unread(
 ) -> list[InboxEntry]:
     """The messages in a mailbox after a number that are neither read nor expired; `urgent`: only
     those of priority high or critical."""
-    rows = SQL.unread_box(db, address=address, after=after, now=now, urgent=urgent, limit=limit)
-    return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
+    return _entries(db.execute(_UNREAD, (address, after, now, urgent, limit)).fetchall())
 
 
 def unread_heads(db: Connection, address: str, now: str, limit: int) -> dict[str, ACPPriority]:
@@ -141,8 +144,7 @@ def all_(
     db: Connection, address: str, after: int, limit: int, *, urgent: bool = False
 ) -> list[InboxEntry]:
     """All messages in a mailbox after a number, whatever their status; `urgent` as for `unread`."""
-    rows = SQL.whole_box(db, address=address, after=after, urgent=urgent, limit=limit)
-    return [InboxEntry(row[0], row[1], MessageRow(*row[2:])) for row in rows]
+    return _entries(db.execute(_WHOLE, (address, after, urgent, limit)).fetchall())
 
 
 def receipt(delivery: DeliveryState) -> dict[str, Any]:
@@ -227,6 +229,10 @@ def is_known(db: Connection, address: str) -> bool:
     """Whether an agent without a box holds a key or a repo, or has a home on another node."""
     alike = SQL.agents_like(db, identity=address)
     return any(same_agent(known_id, address) for (known_id,) in alike)
+
+
+def _entries(rows: list[Row]) -> list[InboxEntry]:
+    return [InboxEntry(row[0], row[1], row[2], MessageRow._make(row[3:])) for row in rows]
 
 
 def _next(db: Connection, address: str, now: str) -> int:

@@ -11,14 +11,14 @@ from typing import Any
 import orjson
 
 from schemas.acp_calls import AckParams, AckResult, InboxParams, InboxResult
-from schemas.base import iso, present
+from schemas.base import iso
 from server.domain import untrusted
 from server.domain.errors import InvalidInput, Unavailable
 from server.domain.untrusted import Author
 from server.methods.acp import delivery
 from server.methods.acp.refusals import LOOKING
 from server.methods.base import CallSession, Context, waits, writes
-from server.store import changes, mail_outbox, mailboxes, messages
+from server.store import changes, mailboxes, messages
 from server.store.mailboxes import InboxEntry, Mailbox
 
 
@@ -49,21 +49,10 @@ class InboxPage:
         """The InboxResult."""
         last = self.letters[-1].seq if self.letters else self.after
         envelopes = [messages.envelope(letter.message) for letter in self.letters]
-        sources = [mail_outbox.source(ctx.db, letter.message.id) for letter in self.letters]
         result: dict[str, Any] = {
             "address": self.address,
             "messages": envelopes,
-            "deliveries": [
-                present(
-                    {
-                        "messageId": letter.message.id,
-                        "seq": letter.seq,
-                        "status": letter.status,
-                        "vouchedBy": source,
-                    }
-                )
-                for letter, source in zip(self.letters, sources, strict=True)
-            ],
+            "deliveries": [_delivery(letter) for letter in self.letters],
             "cursor": f"{self.epoch}:{last}",
             "highWater": self.box.high_water,
             "counts": self.box.counts(),
@@ -72,8 +61,17 @@ class InboxPage:
             "capabilities": ctx.node.acp.capabilities,
         }
         if params.format == "markdown":
+            sources = [letter.source for letter in self.letters]
             result["text"] = markdown(ctx, envelopes, sources, self.box)
         return result
+
+
+def _delivery(letter: InboxEntry) -> dict[str, Any]:
+    """The Delivery object."""
+    shown = {"messageId": letter.message.id, "seq": letter.seq, "status": letter.status}
+    if letter.source is not None:
+        shown["vouchedBy"] = letter.source
+    return shown
 
 
 @waits("acp/inbox", InboxParams, InboxResult, access="write", guard=LOOKING)
@@ -91,7 +89,7 @@ async def inbox(session: CallSession, params: InboxParams) -> dict[str, Any]:
     until = time.monotonic() + params.wait
     while True:
         next_commit = session.database.next_commit
-        page = await session.read(lambda ctx: InboxPage(ctx, params))
+        page, listed = await session.read(partial(_looked, params=params))
         left = until - time.monotonic()
         if page.letters or left <= 0 or session.stopping.is_set():
             break
@@ -103,9 +101,14 @@ async def inbox(session: CallSession, params: InboxParams) -> dict[str, Any]:
             return shown | {"acked": acked}
         except Unavailable:
             # The mail can be read though this can't be noted now; the next listing notes it.
-            pass
-    listed = await session.read(lambda ctx: page.result(ctx, params))
+            listed = await session.read(lambda ctx: page.result(ctx, params))
     return listed | {"acked": acked}
+
+
+def _looked(ctx: Context, params: InboxParams) -> tuple[InboxPage, dict[str, Any]]:
+    """A page, and its InboxResult if the page can be shown without a write."""
+    page = InboxPage(ctx, params)
+    return page, {} if page.has_new else page.result(ctx, params)
 
 
 async def _until_more(

@@ -38,9 +38,10 @@ UPDATE delivery_log SET status = :status, delivered_at = coalesce(delivered_at, 
 WHERE message_id = :message_id AND recipient = :recipient AND channel = 'inbox';
 
 -- name: unread_box(address, after, now, urgent, limit)
-SELECT d.box_seq, d.status, m.id, version, from_agent, to_agents_json, team, reply_to, thread_id,
-       type, topic, priority, m.status, payload_json, policy_json, context_json,
-       external_refs_json, sequence, expires_at, created_at, updated_at, hop, held
+SELECT d.box_seq, d.status, (SELECT node FROM mail_sources WHERE message_id = m.id), m.id, version,
+       from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority, m.status,
+       payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
+       created_at, updated_at, hop, held
 FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
 WHERE d.recipient = :address AND d.box_seq > :after AND d.status IN ('pending', 'delivered')
   AND (m.expires_at IS NULL OR m.expires_at > :now)
@@ -55,9 +56,10 @@ WHERE d.recipient = :address AND d.box_seq > 0 AND d.status IN ('pending', 'deli
 ORDER BY d.box_seq LIMIT :limit;
 
 -- name: whole_box(address, after, urgent, limit)
-SELECT d.box_seq, d.status, m.id, version, from_agent, to_agents_json, team, reply_to, thread_id,
-       type, topic, priority, m.status, payload_json, policy_json, context_json,
-       external_refs_json, sequence, expires_at, created_at, updated_at, hop, held
+SELECT d.box_seq, d.status, (SELECT node FROM mail_sources WHERE message_id = m.id), m.id, version,
+       from_agent, to_agents_json, team, reply_to, thread_id, type, topic, priority, m.status,
+       payload_json, policy_json, context_json, external_refs_json, sequence, expires_at,
+       created_at, updated_at, hop, held
 FROM delivery_log AS d JOIN messages AS m ON m.id = d.message_id
 WHERE d.recipient = :address AND d.box_seq > :after
   AND (NOT :urgent OR m.priority IN ('high', 'critical'))

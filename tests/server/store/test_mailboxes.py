@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from server.store import keys, mailboxes, messages
+from server.store import keys, mail_outbox, mailboxes, messages
 from server.store.connection import Connection
 from server.store.mailboxes import Mailbox
 from server.store.sql import SQL
@@ -48,6 +48,14 @@ def test_what_is_read_is_listed_no_more(db: Connection) -> None:
     assert Mailbox(2, read=1).counts()["unread"] == 1
 
 
+def test_a_box_tells_who_vouches_for_each_message(db: Connection) -> None:
+    fill(db, 2)
+    mail_outbox.put_source(db, "m000002", "aid://far/node@1.0.0")
+    for letters in (mailboxes.unread(db, BERT, 0, AT, 10), mailboxes.all_(db, BERT, 0, 10)):
+        assert [letter.source for letter in letters] == [None, "aid://far/node"]
+        assert letters[1].message == MESSAGE._replace(id="m000002")
+
+
 @pytest.mark.sqlite
 def test_a_page_of_a_large_box_is_found_by_its_index(db: Connection) -> None:
     """Issue: 50 of 100,000 as fast as of 100."""
@@ -56,7 +64,7 @@ def test_a_page_of_a_large_box_is_found_by_its_index(db: Connection) -> None:
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query.sql}", given)]
         assert plan[0].startswith("SEARCH d USING INDEX delivery_"), plan
         assert "box_seq>?" in plan[0]
-        assert not any("TEMP B-TREE" in step for step in plan)
+        assert not any("TEMP B-TREE" in step or "SCAN mail_sources" in step for step in plan)
 
 
 def test_the_registry_of_what_was_processed(db: Connection) -> None:

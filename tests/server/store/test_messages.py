@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import orjson
+
 from server.domain.acp.threads import Pending, Thread
 from server.store import mail_outbox, mailboxes, messages
 from server.store.connection import Connection
@@ -47,6 +49,33 @@ def test_a_message_reads_as_it_was_written(db: Connection) -> None:
     messages.put_held(db, "m1", "gate", LATER)
     found = messages.find(db, "m1")
     assert found == MESSAGE._replace(status="delivered", held="gate", updated_at=LATER)
+
+
+def test_an_envelope_has_no_absent_members() -> None:
+    def shown(**changed: Any) -> Any:
+        return orjson.loads(orjson.dumps(messages.envelope(MESSAGE._replace(**changed))))
+
+    least = {
+        "id": "m1", "protocol": "acp", "version": "1.0.0", "from": "aid://x/a@1.0.0",
+        "to": ["aid://x/b@1.0.0"], "type": "knowledge.push", "priority": "normal",
+        "status": "pending", "payload": {"summary": "s"}, "policy": {}, "created_at": AT,
+    }  # fmt: skip
+    assert shown(thread_id=None) == least
+    more = {
+        "team": "t", "thread_id": "h", "reply_to": "m0", "topic": "", "sequence": 0,
+        "expires_at": LATER, "updated_at": AT,
+    }  # fmt: skip
+    assert shown(**more) == least | more
+    least["thread_id"] = "t"
+    refs, context = [{"type": "x"}], {"project_id": "p"}
+    references = orjson.dumps(refs).decode()
+    described = orjson.dumps(context).decode()
+    assert shown(context_json=described) == least | {"context": context}
+    assert shown(context_json="{}") == least
+    assert shown(external_refs_json=references) == least | {"context": {"external_refs": refs}}
+    assert shown(context_json=described, external_refs_json=references) == least | {
+        "context": context | {"external_refs": refs}
+    }
 
 
 def test_the_next_to_expire_is_found_by_its_time(db: Connection) -> None:

@@ -1,11 +1,17 @@
 """acp/inbox and acp/ack (acp-canonical §11, §12.5)."""
 
+import sqlite3
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from schemas.acp_calls import InboxParams
+from server.auth.authenticator import Caller
+from server.methods.acp.inbox import InboxPage
 from tests.server.methods.refusals import refused
+from tests.support.in_process_node import ANA, BEN, InProcessNode
 from tests.support.mail_agent import MailAgent, MailAgents, soon
 from tests.support.node import Node
 from tests.support.waiting import eventually
@@ -112,6 +118,27 @@ def test_pages_go_on_where_the_last_ended(anna: MailAgent, bert: MailAgent) -> N
     assert rest["more"] is False
     assert bert.inbox(cursor=rest["cursor"])["messages"] == []
     assert bert.received() == sent
+
+
+@pytest.mark.sqlite
+def test_a_long_page_takes_as_many_statements_as_a_short_one(tmp_path: Path) -> None:
+    statements: list[str] = []
+    with InProcessNode(tmp_path) as node:
+        assert isinstance(node.db, sqlite3.Connection)
+        for _ in range(20):
+            payload = {"summary": "s"}
+            node.call("acp/send", ANA, to=[BEN], type="status.update", payload=payload)
+        node.db.set_trace_callback(statements.append)
+
+        def needed(limit: int) -> int:
+            statements.clear()
+            params, reader = InboxParams(limit=limit), Caller(BEN, "r", "verified", "key")
+            page = node.run(lambda ctx: InboxPage(ctx, params).result(ctx, params), reader)
+            assert len(page["messages"]) == limit
+            return len(statements)
+
+        assert needed(1) == needed(20)
+        node.db.set_trace_callback(None)
 
 
 def test_an_empty_box_can_be_told_from_a_lost_one(anna: MailAgent, bert: MailAgent) -> None:
