@@ -7,6 +7,7 @@ settled on disk. After a crash the store still has what is due.
 
 import asyncio
 import random
+import time
 from collections import Counter
 from functools import partial
 from typing import Protocol
@@ -33,6 +34,8 @@ CONCURRENT_TARGETS = 16
 """How many targets may have a push in flight."""
 TROUBLE_SECONDS = 1.0
 LOOK_SECONDS = 60.0
+PAUSE_SECONDS = 0.02
+"""From one look for what is due to the next, at least: under load each commit would cost one."""
 MARGIN = 5.0
 """Seconds that a lease lasts beyond the longest push."""
 
@@ -82,6 +85,7 @@ class PushWorker(Service):
         while True:
             next_commit = self._session.database.next_commit
             self._done.clear()
+            began = time.monotonic()
             seconds = await self._begin()
             # A target that is not in flight has nothing due, so its last failure is over.
             self._failed = {
@@ -89,6 +93,7 @@ class PushWorker(Service):
             }
             yield grouped(self._failed.values())
             await first(next_commit, self._done, seconds=seconds)
+            await asyncio.sleep(began + PAUSE_SECONDS - time.monotonic())
 
     async def _begin(self) -> float:
         """Start the pushes that are due. Returns the seconds until more are due."""
