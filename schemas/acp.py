@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     StringConstraints,
@@ -16,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from schemas.base import SAFE_INTEGER, Count, Identifier, JsonObject, check_time
+from schemas.base import SAFE_INTEGER, Count, Identifier, JsonObject, Model, check_time
 
 PROTOCOL = "acp"
 VERSION = "1.0.0"
@@ -108,7 +107,7 @@ EnvelopeTime = Annotated[
 """ISO 8601 UTC (§4), from the year 2000 on."""
 
 
-class ACPStrict(BaseModel):
+class ACPStrict(Model):
     """An object of ACP: an unknown member, or one of another type, is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -269,7 +268,7 @@ def check_version(version: str) -> None:
         )
 
 
-class ACPParams(BaseModel):
+class ACPParams(Model):
     """Params of `acp/*`: a type error, an unknown member or a given sender is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)

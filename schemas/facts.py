@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, TypeAdapter
 
 from schemas.base import LIST_MAX, Identifier, JsonObject, Ordinal, Stamp, Text
 from schemas.contract import AgreementPolicy, ResponseAction, VerificationResult
@@ -136,3 +136,5 @@ Fact = Annotated[
     VersionFact | ResponseFact | RoundFact | ImplementationFact | VerificationFact,
     Field(discriminator="kind"),
 ]
+
+FACT: TypeAdapter[Fact] = TypeAdapter(Fact)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, FailFast, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, FailFast, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from schemas.base import (
@@ -10,6 +10,7 @@ from schemas.base import (
     Endpoint,
     Identifier,
     JsonObject,
+    Model,
     Ordinal,
     Result,
     Stamp,
@@ -26,7 +27,7 @@ ENTITIES_MAX = 5_000
 """The limit of contracts and of packets in one whole project; the others are sent one by one."""
 
 
-class SyncParams(BaseModel):
+class SyncParams(Model):
     """Params of a sync method: `source_agent` is spelled so in the spec's text."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
@@ -36,7 +37,7 @@ class SyncParams(BaseModel):
     """From mesh peers: public keys of the nodes whose signatures are included."""
 
 
-class PeerObject(BaseModel):
+class PeerObject(Model):
     """An object as a peer of any kind sends it: null and "" mean absent, unknown members are
     ignored."""
 
@@ -148,7 +149,7 @@ class SyncResult(Result):
     skipped: list[dict[str, Any]] | None = None
 
 
-class AnnounceParams(BaseModel):
+class AnnounceParams(Model):
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
 
     agent_id: Identifier

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from schemas.facts import Fact, RoundFact, VersionFact
+from schemas.facts import FACT, Fact, RoundFact, VersionFact
 from schemas.mesh import SignedFact
 from server.domain.agents import identity
 from server.domain.contract import Facts
@@ -13,7 +13,6 @@ from server.domain.identifiers import repo_id_for
 
 ONCE = {"packet": "packet_id", "file": "file_id", "file_request": "request_id"}
 """Kinds that are written once under a unique id, and the member that holds the id."""
-_FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 
 def contradict(kind: str, first: dict[str, Any], second: dict[str, Any]) -> bool:
@@ -41,7 +40,7 @@ def proves(kind: str, at: tuple[str, str], first: dict[str, Any], second: dict[s
 def _named(kind: str, place: str, body: dict[str, Any]) -> str | None:
     """The key of a signed body."""
     if kind == "fact":
-        return _what(_FACT.validate_python(body))
+        return _what(FACT.validate_python(body))
     if kind in ONCE:
         return str(body[ONCE[kind]])
     if kind == "claim":

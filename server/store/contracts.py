@@ -5,18 +5,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import TypeAdapter
 
 from schemas.base import iso, present
 from schemas.contract import ContractStatus, ContractType
-from schemas.facts import Fact, ImplementationFact, VersionFact
+from schemas.facts import FACT, Fact, ImplementationFact, VersionFact
 from server.domain import contract as domain
 from server.domain.contract import FactKey, Facts
 from server.store import attention_index
 from server.store.connection import Connection
 from server.store.sql import SQL, plain
-
-_FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 # On the hot path: run as text, which is faster than aiosql's own call.
 _DOCUMENT = plain(SQL.contract_document)
@@ -46,7 +43,7 @@ class ContractHeader(NamedTuple):
 def facts_of(db: Connection, contract_id: str) -> Facts:
     """Every fact of a contract; empty when there is no such contract."""
     rows = db.execute(_FACTS, (contract_id,))
-    facts = (_FACT.validate_json(body) for (body,) in rows)
+    facts = (FACT.validate_json(body) for (body,) in rows)
     return {(fact.kind, fact.key): fact for fact in facts}
 
 
@@ -120,7 +117,7 @@ def restamp(db: Connection, project_id: str, contract_id: str, moved: Callable[[
     if header is None:
         return
     facts = dict(facts_of(db, contract_id))
-    own = [_FACT.validate_json(body) for body, by in signed_facts(db, contract_id) if by is None]
+    own = [FACT.validate_json(body) for body, by in signed_facts(db, contract_id) if by is None]
     fresh = [restamped for fact in own if (restamped := _moved(fact, moved)) != fact]
     facts |= {(fact.kind, fact.key): fact for fact in fresh}
     if header.signature is None:
@@ -223,7 +220,7 @@ def conflicts(db: Connection, contract_id: str) -> list[tuple[VersionFact, Versi
     """Versions that lost a race, each with the current version. Only the contents of these are
     read, as a project's contents may be large."""
     rows = SQL.contract_versions(db, contract_id=contract_id)
-    read = (_FACT.validate_json(body) for (body,) in rows)
+    read = (FACT.validate_json(body) for (body,) in rows)
     facts: Facts = {(fact.kind, fact.key): fact for fact in read}
     lost = domain.conflicts_of(facts)
     if not lost:
@@ -234,7 +231,7 @@ def conflicts(db: Connection, contract_id: str) -> list[tuple[VersionFact, Versi
 
 def _version_fact(db: Connection, contract_id: str, key: str) -> VersionFact:
     body = SQL.contract_fact(db, contract_id=contract_id, kind="version", key=key)
-    fact = _FACT.validate_json(body)
+    fact = FACT.validate_json(body)
     assert isinstance(fact, VersionFact)
     return fact
 

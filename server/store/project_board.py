@@ -4,15 +4,13 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import TypeAdapter
 
-from schemas.facts import Fact
+from schemas.facts import FACT, Fact
 from server.domain.contract import FactKey
 from server.domain.project_board import BoardCard, CardStep, in_order
 from server.store.connection import Connection
 from server.store.sql import SQL
 
-_FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 NEWEST = (2**63 - 1, "", "")
 """A position before every moment."""
 ALL = 2**62
@@ -51,7 +49,7 @@ def facts_changed_after(db: Connection, project_id: str, at: int) -> dict[str, d
     content."""
     facts: dict[str, dict[FactKey, Fact]] = defaultdict(dict)
     for contract_id, body in SQL.facts_changed_after(db, project_id=project_id, at=at):
-        fact = _FACT.validate_json(body)
+        fact = FACT.validate_json(body)
         facts[contract_id][fact.kind, fact.key] = fact
     return facts
 

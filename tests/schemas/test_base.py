@@ -1,12 +1,18 @@
 """What all wire models share: naming, strictness, limits, times."""
 
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+import schemas
 from schemas.base import (
     LIST_MAX,
     NAME_MAX,
     Identifier,
+    Model,
     Params,
     Result,
     Strings,
@@ -93,3 +99,17 @@ def test_an_identifier_has_1_to_200_characters(text: str, accepted: bool) -> Non
 def test_lists_are_limited() -> None:
     with pytest.raises(ValidationError, match="at most 1000 items"):
         TypeAdapter(Strings).validate_python(["x"] * (LIST_MAX + 1))
+
+
+def test_every_model_of_the_protocol_can_be_built() -> None:
+    """They are built when they are first used: one that can't be would fail in a call."""
+    for module in iter_modules(schemas.__path__, "schemas."):
+        import_module(module.name)
+    for model in _models(Model):
+        assert model.model_rebuild(raise_errors=True) is not False
+
+
+def _models(base: type[Model]) -> Iterator[type[Model]]:
+    for model in base.__subclasses__():
+        yield model
+        yield from _models(model)
