@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-import jwt
-
 from server.domain.access import Trust, check_project
 from server.domain.agents import check_canonical, check_unlike, identity, same_agent
 from server.domain.endpoints import is_loopback
@@ -284,6 +282,9 @@ class Authenticator:
 
     def _narrowed(self, db: Connection, caller: Caller, token: bytes) -> Caller:
         """The caller, limited to the project of its token (CACP 2.0, Headers)."""
+        # Slow to import, and few callers have a token.
+        import jwt
+
         try:
             claims = jwt.decode(
                 token,
@@ -322,6 +323,8 @@ def issue_token(
     secret: bytes, *, token_id: str, project_id: str, agent_id: str, issued_at: int, expires_at: int
 ) -> str:
     """A project token: a JWT that limits `agent_id` to one project. Times are stamps."""
+    import jwt
+
     claims = {
         "aud": AUDIENCE,
         "sub": agent_id,

@@ -3,11 +3,9 @@
 import secrets
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from jinja2.runtime import Context
 from markupsafe import Markup
 
 from schemas.stamps import iso, stamp_of
@@ -15,31 +13,10 @@ from server.page.actions import ACTIONS
 from server.page.assets import asset_url
 from server.page.view import VIEWS, url_of
 
+if TYPE_CHECKING:
+    from server.page.environment import PageTemplates
+
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "min"))
-_MEMBERS_OF_DICTS = frozenset(dir(dict))
-
-
-class _PageContext(Context):
-    """Calls what needs nothing of the context, which is nearly all, without further looks at it."""
-
-    def call(self, called: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if hasattr(called, "jinja_pass_arg"):
-            return super().call(called, *args, **kwargs)
-        kwargs.pop("_block_vars", None)
-        kwargs.pop("_loop_vars", None)
-        return called(*args, **kwargs)
-
-
-class _PageTemplates(Environment):
-    """Reads members of dicts first: pages are made of them, and Jinja would try attributes."""
-
-    context_class = _PageContext
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if type(obj) is dict and attribute in obj and attribute not in _MEMBERS_OF_DICTS:
-            return obj[attribute]
-        return super().getattr(obj, attribute)
-
 
 _AGENT = Markup('<bdi class="agent" title="%s">%s</bdi>')
 _BADGE = Markup('<span class="badge" data-state="%s">%s</span>')
@@ -48,22 +25,16 @@ _LASTING = Markup('<time datetime="%s" title="%s" data-ago>%s</time>')
 
 
 @cache
-def templates() -> Environment:
-    """The environment of all templates: it escapes, and a name that is not there is an error."""
-    made = _PageTemplates(
-        loader=PackageLoader("server.page"),
-        auto_reload=False,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def templates() -> "PageTemplates":
+    """The environment of all templates, with what they may call."""
+    from server.page.environment import PageTemplates
+
+    made = PageTemplates()
     made.globals.update(actions=ACTIONS, once=once)
     made.globals.update(url=url_of, asset=asset_url, views=VIEWS, page_query=page_query)
     made.globals.update(agent_name=agent_name, state_badge=state_badge)
     made.filters["short_agent"] = short_agent
     made.filters["moment"] = moment
-    made.policies["json.dumps_kwargs"] = {"sort_keys": False}
     return made
 
 

@@ -11,15 +11,9 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import orjson
-from jsonrpcserver import JsonRpcError, Result, Success
-from jsonrpcserver.async_dispatcher import call as run_call
-from jsonrpcserver.dispatcher import to_response
-from jsonrpcserver.request import Request
-from jsonrpcserver.response import to_serializable_one
-from jsonrpcserver.sentinels import NOID
 from pydantic import ValidationError
 
 from schemas import jsonrpc
@@ -34,7 +28,14 @@ from server.domain.invalid import invalid_input
 from server.methods.base import CallSession, Context, Fetch, Method, unchecked
 from server.node import Node
 from server.rpc.answer_budget import UNCOUNTED, AnswerBudget, AnswerShare, Meter
-from server.rpc.error_codes import error_of, failed, invalid_request, refused, server_error
+from server.rpc.error_codes import (
+    MethodError,
+    error_of,
+    failed,
+    invalid_request,
+    refused,
+    server_error,
+)
 from server.rpc.idempotent_call import KeyedCall, run_once
 from server.rpc.sync_batch import SyncCall, take_together
 from server.store.database import Database
@@ -103,7 +104,6 @@ class Dispatcher:
         self._others = others
         self.budget = budget
         self._runs = {name: self._run(method) for name, method in methods.items()}
-        self._callables = {name: _callable(run) for name, run in self._runs.items()}
         self._batchable_sync_methods = {
             name: method
             for name, method in methods.items()
@@ -203,8 +203,8 @@ class Dispatcher:
             return await self._answer_one(request, context)
         try:
             return {"jsonrpc": "2.0", "result": await run(context, call.params), "id": call.id}
-        except JsonRpcError as error:
-            return jsonrpc.error(ErrorCode(error.code), error.message, error.data, call.id)
+        except MethodError as error:
+            return jsonrpc.error(error.code, error.message, error.data, call.id)
 
     async def _answer_one(self, request: Any, context: RequestContext) -> dict[str, Any] | None:
         try:
@@ -220,7 +220,8 @@ class Dispatcher:
                 {"reason": "invalid_params"},
                 error.id,
             )
-        if call.method not in self._callables:
+        run = self._runs.get(call.method)
+        if run is None:
             if call.notification:
                 return None
             return jsonrpc.error(
@@ -229,11 +230,10 @@ class Dispatcher:
                 {"reason": "method_not_found"},
                 call.id,
             )
-        rpc_request = Request(call.method, call.params, NOID if call.notification else call.id)
-        result = await run_call(rpc_request, context, self._callables[call.method])
-        if call.notification:
-            return None
-        return cast(dict[str, Any], to_serializable_one(to_response(rpc_request, result)))
+        # jsonrpcserver is slow to import, and most callers send neither batches nor notifications.
+        from server.rpc.library_call import answered
+
+        return await answered(call, context, run)
 
     def _sync_calls(self, request: list[Any], context: RequestContext) -> list[jsonrpc.Call]:
         """The calls of a peer's batch of nothing but sync calls; empty for any other batch."""
@@ -276,7 +276,7 @@ class Dispatcher:
         return {"jsonrpc": "2.0", "result": outcome, "id": call.id}
 
     def _run(self, method: Method) -> Callable[[RequestContext, dict[str, Any]], Awaitable[Any]]:
-        """The method with what belongs to each call of it. Raises JsonRpcError."""
+        """The method with what belongs to each call of it. Raises MethodError."""
         run = self._runner(method)
 
         async def call(context: RequestContext, given: dict[str, Any]) -> Any:
@@ -415,15 +415,6 @@ class Dispatcher:
             # After the transaction, which wrote nothing: no other write waits for that node.
             return await self._others.forward(result)
         return result
-
-
-def _callable(run: Callable[[Any, Any], Awaitable[Any]]) -> Callable[..., Awaitable[Result]]:
-    """The method as jsonrpcserver calls it, with params as keywords."""
-
-    async def call(context: RequestContext, /, **given: Any) -> Result:
-        return Success(await run(context, given))
-
-    return call
 
 
 def check_access(method: Method, caller: Caller) -> None:

@@ -5,7 +5,6 @@ import secrets
 from typing import Any
 
 import structlog
-from jsonrpcserver import JsonRpcError
 
 from schemas import jsonrpc
 from schemas.errors import ErrorCode
@@ -68,17 +67,26 @@ def invalid_request(problem: str, id: Any = None) -> dict[str, Any]:
     )
 
 
-def refused(refusal: Refusal, method: str) -> JsonRpcError:
-    """A method's refusal, as jsonrpcserver reports it."""
+class MethodError(Exception):
+    """The error that answers a call of a method."""
+
+    def __init__(self, code: ErrorCode, message: str, data: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+def refused(refusal: Refusal, method: str) -> MethodError:
+    """A method's refusal, logged."""
     code, message, data = error_of(refusal)
     log.debug("refused", **data | {"method": method})
-    return JsonRpcError(int(code), message, data)
+    return MethodError(code, message, data)
 
 
-def failed(error: Exception, method: str) -> JsonRpcError:
-    """An unexpected exception of a method, logged, as jsonrpcserver reports it."""
-    code, message, data = server_error(error, method)
-    return JsonRpcError(int(code), message, data)
+def failed(error: Exception, method: str) -> MethodError:
+    """An unexpected exception of a method, logged."""
+    return MethodError(*server_error(error, method))
 
 
 def server_error(error: Exception, where: str) -> tuple[ErrorCode, str, dict[str, Any]]:
