@@ -73,9 +73,9 @@ OpenTarget = AbstractContextManager[MoveTarget]
 @cache
 def tables() -> dict[str, tuple[str, ...]]:
     """The columns of each table that is carried over."""
-    elements = schema.made(tuple(schema.migrations())).additions.values()
+    elements = schema.made(tuple(schema.migrations())).elements
     columns: dict[str, list[str]] = {}
-    for element in sorted(frozenset().union(*elements)):
+    for element in sorted(elements):
         kind, _, name = element.partition(" ")
         if kind == "column":
             table, _, column = name.partition(".")

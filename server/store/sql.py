@@ -7,6 +7,7 @@ from typing import Any
 
 import aiosql
 from aiosql.adapters.sqlite3 import SQLite3Adapter
+from aiosql.query_loader import QueryLoader
 
 from server.store.connection import Connection, Cursor
 
@@ -35,7 +36,21 @@ class _Adapter(SQLite3Adapter):
         return ChangedRows(conn.execute(sql, parameters))
 
 
-SQL: Any = aiosql.from_path(Path(__file__).parent / "queries", _Adapter)
+class _Loader(QueryLoader):
+    def load_query_data_from_sql(
+        self, sql: str, ns_parts: list[str], fname: Path | str = "<unknown>"
+    ) -> list[Any]:
+        """The queries of a file. aiosql's own way first looks for comments in `/* */` at each
+        character, which takes most of the time; the queries have none."""
+        before, *queries = re.split(r"^-- name: ", sql, flags=re.MULTILINE)
+        line, data = 1 + before.count("\n"), []
+        for query in queries:
+            data.append(self._make_query_datum(query, ns_parts, (fname, line)))
+            line += query.count("\n")
+        return data
+
+
+SQL: Any = aiosql.from_path(Path(__file__).parent / "queries", _Adapter, loader_cls=_Loader)
 """Each query as a function of a connection and named parameters. What changes rows returns
 `ChangedRows`."""
 

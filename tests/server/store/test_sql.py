@@ -36,11 +36,16 @@ def test_no_query_puts_values_into_its_text() -> None:
         assert not re.search(r"%s|\{\w*\}|%\(", str(getattr(SQL, name).sql))
 
 
+TEXTS = [file.read_text() for file in (Path(sql.__file__).parent / "queries").glob("*.sql")]
+
+
+def test_every_comment_is_one_that_is_left_out() -> None:
+    assert not any("/*" in text for text in TEXTS)
+
+
 def test_no_name_stands_twice() -> None:
     """The later of two would silently take the place of the other."""
-    folder = Path(sql.__file__).parent / "queries"
-    texts = [file.read_text() for file in sorted(folder.glob("*.sql"))]
-    found = [name for text in texts for name in re.findall(r"^-- name: (\w+)", text, re.MULTILINE)]
+    found = [name for text in TEXTS for name in re.findall(r"^-- name: (\w+)", text, re.MULTILINE)]
     assert [name for name in set(found) if found.count(name) > 1] == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from server.store.sqlite.schema import (
     Migration,
     SchemaDamaged,
+    additions,
     check,
     deduce,
     elements,
@@ -24,7 +25,7 @@ SECOND = frozenset({"column a.z", "table b", "column b.x"})
 
 
 def test_each_migration_adds_its_own() -> None:
-    assert made(KNOWN).additions == {"first": FIRST, "second": SECOND}
+    assert additions(KNOWN) == {"first": FIRST, "second": SECOND}
 
 
 def test_what_they_make_is_made_at_once_too() -> None:
@@ -74,5 +75,6 @@ def test_elements_leave_out_what_is_sqlites_own() -> None:
 def test_migrations_from_before_the_record_are_told_by_what_they_add() -> None:
     """Later ones may change rows only: their names are recorded."""
     known = tuple(migrations())
-    assert all(made(known).additions[one.name] for one in known[:10])
+    added = additions(known)
+    assert all(added[one.name] for one in known[:10])
     assert len({one.name for one in known}) == len(known)
