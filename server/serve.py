@@ -85,8 +85,8 @@ def serve(settings: Settings, announce: Callable[[Settings], None] = lambda sett
 
 def _collect_rarely() -> None:
     """Exclude the objects of the start from garbage collection, and collect less often: reference
-    counting frees nearly all that a call allocates."""
-    gc.collect()
+    counting frees nearly all that a call allocates. What of them is garbage stays, which is less
+    than the time of a collection is worth."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 

@@ -6,6 +6,8 @@ import re
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from server.auth import operator_key
 from server.serve import admission, http_server, listen_on
 from server.settings import Settings
 from tests.acceptance.ledger import check_file
+from tests.cli.run import ROOT
 from tests.support.node import Node, bearer
 from tests.support.waiting import PATIENCE, eventually
 
@@ -34,6 +37,16 @@ def refusal(node: Node) -> str:
 def node(tmp_path: Path) -> Node:
     """A node that is not running yet."""
     return Node(tmp_path)
+
+
+def test_a_start_imports_nothing_that_only_some_calls_need() -> None:
+    """Imports take most of a start: this bounds it on any machine."""
+    some = {"httpcore", "httpx", "jinja2", "jsonrpcserver", "jsonschema", "jwt", "mcp"}
+    code = f"import sys, server.serve; print(*({some} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
 
 
 def test_a_cold_start_is_healthy(node: Node) -> None:
