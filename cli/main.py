@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from inspect import cleandoc
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.models import CommandInfo
 
 from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
 from cli.activity import activity
@@ -142,18 +144,37 @@ def _wrap_help(command: Any) -> None:
 
 
 @cache
-def command() -> Callable[..., Any]:
-    """All commands with their options, as Typer reads them from their functions. It takes most of
-    the time of a start."""
-    root = typer.main.get_command(app)
+def command(name: str = "") -> Callable[..., Any]:
+    """The command of this name, else all, with their options, as Typer reads them from their
+    functions: to read all takes longer than many a command."""
+    root = typer.main.get_command(_only(name))
     _wrap_help(root)
     return root
+
+
+def _only(name: str) -> typer.Typer:
+    """The application with nothing but the command or group of this name, or whole without one."""
+    commands = [each for each in app.registered_commands if _name(each) == name]
+    groups = [
+        each
+        for each in app.registered_groups
+        if each.typer_instance and each.typer_instance.info.name == name
+    ]
+    if not commands and not groups:
+        return app
+    part = copy(app)
+    part.registered_commands, part.registered_groups = commands, groups
+    return part
+
+
+def _name(command: CommandInfo) -> str:
+    return str(command.name or getattr(command.callback, "__name__", ""))
 
 
 def main() -> NoReturn:
     """Run the command of this process's arguments. An error is one line on stderr, not a box."""
     try:
-        status = command()(prog_name="cacp", standalone_mode=False)
+        status = command(*sys.argv[1:2])(prog_name="cacp", standalone_mode=False)
     except typer.TyperException as error:
         status = error.exit_code
         context = getattr(error, "ctx", None)

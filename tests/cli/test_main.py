@@ -4,9 +4,11 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli import main
 from tests.cli.run import ROOT, cacp, environment_of, process
 from tests.support.located import prepare
 from tests.support.waiting import PATIENCE
@@ -21,6 +23,19 @@ def test_help_lists_every_command_and_the_exit_statuses() -> None:
     ):
         assert f" {command} " in shown
     assert "3 the node can't be reached" in shown
+
+
+def test_a_command_is_read_without_the_others() -> None:
+    """Each that there is: its help is that among all."""
+    whole: Any = main.command()
+    for name, among_all in whole.commands.items():
+        part: Any = main.command(name)
+        assert [*part.commands] == [name]
+        alone = part.commands[name]
+        assert (alone.help, alone.epilog) == (among_all.help, among_all.epilog)
+        assert [each.opts for each in alone.params] == [each.opts for each in among_all.params]
+    bogus: Any = main.command("bogus")
+    assert bogus.commands.keys() == whole.commands.keys()
 
 
 def test_version() -> None:
