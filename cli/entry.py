@@ -12,7 +12,7 @@ def main() -> NoReturn:
 
         hook(sys.argv[2:])
     # What a start makes stays: to look through it for garbage takes a tenth of its time.
-    gc.set_threshold(100_000)
+    gc.set_threshold(200_000)
     from cli.main import main as every_command
 
     every_command()
