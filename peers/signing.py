@@ -21,6 +21,9 @@ HASH = 32
 _ROOT = b"cacp batch\n"
 ANSWERS_MAX = 4096
 """Signatures whose check, valid or not, is remembered."""
+BATCHES_MAX = 16
+NODES_MAX = 1024
+"""Signed batches of which nodes of the tree are remembered, and how many nodes of one."""
 
 
 class Signed(NamedTuple):
@@ -74,11 +77,34 @@ def verify(public: str, message: bytes, signature: str, path: str = "") -> bool:
         return False
     if len(steps) % HASH:
         return False
+    known = _trees.get((public, signature), _NO_TREE)
     node = _leaf(message)
+    passed: list[tuple[bytes, bytes]] = []
     for at in range(0, len(steps), HASH):
         step = steps[at : at + HASH]
         node = sha256(b"\x01" + (node + step if node < step else step + node)).digest()
-    return _verified(public, _ROOT + node, signature)
+        rest = steps[at + HASH :]
+        if known.get(node) == rest:
+            break
+        passed.append((node, rest))
+    else:
+        if not _verified(public, _ROOT + node, signature):
+            return False
+    _remember(public, signature, passed)
+    return True
+
+
+def _remember(public: str, signature: str, passed: list[tuple[bytes, bytes]]) -> None:
+    """Remember nodes that lead to a signed root by the rest of their path. Most nodes are on the
+    paths of many messages. By another rest a node is not known: it would be passed on with it."""
+    if not passed:
+        return
+    with _lock:
+        tree = _trees.setdefault((public, signature), {})
+        if len(tree) < NODES_MAX:
+            tree.update(passed)
+        while len(_trees) > BATCHES_MAX:
+            del _trees[next(iter(_trees))]
 
 
 def _leaf(message: bytes) -> bytes:
@@ -122,6 +148,9 @@ def _verified(public: str, message: bytes, signature: str) -> bool:
 
 _lock = Lock()
 _answers: dict[tuple[str, str, bytes], bool] = {}
+_trees: dict[tuple[str, str], dict[bytes, bytes]] = {}
+"""By key and signature of a batch: nodes of its tree, with the path from there to the root."""
+_NO_TREE: dict[bytes, bytes] = {}
 
 
 def _verify(public: str, message: bytes, signature: str) -> bool:

@@ -1,7 +1,7 @@
 """Node keys (design §7)."""
 
 import tracemalloc
-from base64 import urlsafe_b64decode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 
 import pytest
@@ -61,6 +61,36 @@ def test_a_node_of_the_tree_is_no_message() -> None:
     leaves = sorted(sha256(b"\x00" + message).digest() for message in (b"a", b"b"))
     assert {urlsafe_b64decode(one.path) for one in signed} == set(leaves)
     assert not verify(key.public, b"".join(leaves), signed[0].value, "")
+
+
+@given(st.integers(min_value=0, max_value=39), st.integers(min_value=0, max_value=200))
+def test_a_known_tree_changes_no_answer(of: int, at: int) -> None:
+    """A message whose path leads to a known node, but not on to the root, would be refused by the
+    next node to which it is passed on."""
+    key = SigningKey(bytes(32))
+    messages = [bytes([number]) for number in range(40)]
+    signed = key.sign_all(messages)
+    for message, one in zip(messages, signed, strict=True):
+        assert verify(key.public, message, one.value, one.path)
+    path = bytearray(urlsafe_b64decode(signed[of].path))
+    path[at % len(path)] ^= 1
+    changed = urlsafe_b64encode(path).decode()
+    shortened = urlsafe_b64encode(path[: -signing.HASH]).decode()
+    for other in (changed, shortened, signed[of].path * 2):
+        assert not verify(key.public, messages[of], signed[of].value, other)
+    assert not verify(key.public, b"another", signed[of].value, signed[of].path)
+
+
+def test_a_tree_is_known_within_limits() -> None:
+    key = SigningKey(bytes(32))
+    for batch in range(signing.BATCHES_MAX + 2):
+        messages = [b"%d %d" % (batch, number) for number in range(3 * signing.NODES_MAX)]
+        for message, one in zip(messages[:1], key.sign_all(messages)[:1], strict=True):
+            assert verify(key.public, message, one.value, one.path)
+    for message, one in zip(messages, key.sign_all(messages), strict=True):
+        assert verify(key.public, message, one.value, one.path)
+    assert len(signing._trees) == signing.BATCHES_MAX
+    assert max(map(len, signing._trees.values())) < signing.NODES_MAX + 32
 
 
 def test_what_was_verified_is_not_kept_itself() -> None:
