@@ -8,9 +8,11 @@ They are plain dataclasses, as a node creates several for each write. Facts of p
 pydantic with the limits for agents, because merged facts are shown to agents.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from hashlib import sha256
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter
@@ -36,11 +38,18 @@ class VersionPlace:
         return f"{self.version}/{self.digest}"
 
 
-@lru_cache(maxsize=32)
-def _hash_of(parties: tuple[str, ...]) -> str:
-    """The same for the same parties in any order. Versions of one project often have the same."""
+FEW_PARTIES = 16
+"""Larger sets of parties are not kept: a version may name as many as a body holds."""
+
+
+def _hash(parties: Iterable[str]) -> str:
+    """The same for the same parties in any order."""
     text = ",".join(sorted({party.encode().hex() for party in parties}))
     return sha256(text.encode()).hexdigest()
+
+
+# Versions of one project often have the same parties, and many projects come in by turns.
+_kept_hash = lru_cache(maxsize=256)(_hash)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +71,8 @@ class VersionFact(VersionPlace):
     def key(self) -> str:
         """A key for each set of parties: they decide who may write facts of the version, so a
         version never replaces one with other parties."""
-        return f"{self.place}/{_hash_of(self.parties)}"
+        few = len(self.parties) <= FEW_PARTIES
+        return f"{self.place}/{(_kept_hash if few else _hash)(self.parties)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +148,15 @@ Fact = Annotated[
 ]
 
 FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
+
+_NAMES: dict[type, tuple[str, ...]] = {
+    kind: tuple(member.name for member in fields(kind))
+    for kind in (VersionFact, ResponseFact, RoundFact, ImplementationFact, VerificationFact)
+}
+_VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
+
+
+def members_of(fact: Fact) -> dict[str, Any]:
+    """The members of a fact, of which its canonical JSON is made, without copies of the values."""
+    kind = type(fact)
+    return dict(zip(_NAMES[kind], _VALUES[kind](fact), strict=True))

@@ -1,9 +1,13 @@
 """Ids that are derived from what they name (design §5)."""
 
+import re
 import uuid
 from hashlib import sha256
 
 from server.domain.agents import identity
+
+_BEGUN = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+"""A UUIDv8 as it is printed."""
 
 
 def repo_id_for(project_id: str, name: str) -> str:
@@ -33,7 +37,11 @@ def is_founder(project_id: str, node: str) -> bool:
 def begun_by(node: str, project_id: str, fresh: uuid.UUID) -> str:
     """The id of a contract that a node begins in a project, derived like a project's id. It is a
     UUIDv8, to distinguish it from ids that name no node."""
-    head = bytearray(fresh.bytes[:8])
+    return _begun(node, project_id, fresh.bytes[:8])
+
+
+def _begun(node: str, project_id: str, bytes_: bytes) -> str:
+    head = bytearray(bytes_)
     head[6] = head[6] & 0x0F | 0x80
     return _naming(f"{identity(node)}\n{project_id}", bytes(head))
 
@@ -41,17 +49,13 @@ def begun_by(node: str, project_id: str, fresh: uuid.UUID) -> str:
 def names_beginner(contract_id: str) -> bool:
     """Whether a contract's id is derived from the node that began it. Ids of foreign peers and
     older releases are not; hex digits without hyphens don't count as such an id."""
-    try:
-        named = uuid.UUID(contract_id)
-    except ValueError:
-        return False
-    return named.version == 8 and str(named) == contract_id
+    return _BEGUN.fullmatch(contract_id) is not None
 
 
 def is_beginner(contract_id: str, project_id: str, node: str) -> bool:
     """Whether a contract's id says that the node began it in this project."""
-    return names_beginner(contract_id) and contract_id == begun_by(
-        node, project_id, uuid.UUID(contract_id)
+    return names_beginner(contract_id) and contract_id == _begun(
+        node, project_id, bytes.fromhex(contract_id[:18].replace("-", ""))
     )
 
 

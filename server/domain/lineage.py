@@ -190,6 +190,8 @@ class _Lacking:
 
     def woken_by(self, fact: VersionFact) -> Iterator[int]:
         """Remove and return the versions that may follow now that `fact` is accepted."""
+        if not self._own and not self._heard:
+            return
         parties = frozenset(fact.parties)
         for repo in parties:
             own = self._own.pop((fact.place, repo), [])

@@ -4,16 +4,19 @@ from dataclasses import FrozenInstanceError
 from hashlib import sha256
 from typing import Any
 
+import orjson
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.facts import (
+    FEW_PARTIES,
     Fact,
     ImplementationFact,
     ResponseFact,
     RoundFact,
     VerificationFact,
     VersionFact,
+    members_of,
 )
 
 ANY: TypeAdapter[Fact] = TypeAdapter(Fact)
@@ -42,6 +45,23 @@ def test_a_fact_survives_as_json_and_its_kind_tells_what_it_is(fact: Fact) -> No
     back = ANY.validate_json(ANY.dump_json(fact))
     assert back == fact
     assert type(back) is type(fact)
+
+
+@pytest.mark.parametrize("fact", [fact for fact, _ in FACTS])
+def test_its_members_are_those_of_its_json(fact: Fact) -> None:
+    assert orjson.dumps(members_of(fact)) == orjson.dumps(fact)
+
+
+@pytest.mark.parametrize("count", [2, FEW_PARTIES, FEW_PARTIES + 1, 200])
+def test_a_key_is_that_of_the_set_of_parties(count: int) -> None:
+    parties = [f"repo-{number}" for number in range(count)]
+    keys = {
+        VersionFact(**PLACE, **AUTHOR, content={}, parties=tuple(listed), policy="any").key
+        for listed in (parties, parties[::-1], parties + parties[:1], parties + parties)
+    }
+    assert len(keys) == 1
+    others = VersionFact(**PLACE, **AUTHOR, content={}, parties=tuple(parties[1:]), policy="any")
+    assert others.key not in keys
 
 
 def test_a_fact_never_changes() -> None:

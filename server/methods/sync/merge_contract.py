@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from schemas.facts import Fact, RoundFact, VersionFact
+from schemas.facts import Fact, RoundFact, VersionFact, members_of
 from schemas.mesh import Signature, SignedFact
 from schemas.sync import ContractSyncParams
 from server.domain import contract as domain
@@ -84,7 +84,7 @@ class ContractMerge:
             reason = "the digest of a version doesn't match its content"
             self._message.skip("contract", contract_id, reason)
             return False
-        body = orjson.loads(orjson.dumps(fact))
+        body = members_of(fact)
         return self._signers.accept("fact", contract_id, body, author_of(fact), signed.signature)
 
     def _following(

@@ -49,12 +49,12 @@ class PeerMessage:
     def once(self, key: tuple[str, ...], look_up: Callable[[], T]) -> T:
         """The result of a look-up, remembered for the transaction unless it is empty."""
         memo = self.transaction.memo
-        if key not in memo:
+        result: T | None = memo.get(key)
+        if result is None:
             result = look_up()
-            if not result:
-                return result
-            memo[key] = result
-        return memo[key]  # type: ignore[no-any-return]
+            if result:
+                memo[key] = result
+        return result
 
     def open_project(self, project_id: str) -> None:
         """Raises NotFound for an unknown project, and for a deleted one."""

@@ -37,18 +37,25 @@ class SignerCheck:
 
         Skips `body` if not; else pins the key of the node, if it is the first from there.
         """
-        problem = self._problem(kind, place, body, author, signature)
+        node = signature.node
+        public = self._public_key(node)
+        if public is None:
+            self._message.skip(kind, place, f"the public key of {node} is unknown")
+            return False
+        text = statement(kind, place, body)
+        problem = self._problem(public, text, body, author, signature)
         if problem is not None:
             self._message.skip(kind, place, problem)
             return False
-        self._pin_new_key(signature.node)
+        self._pin_new_key(node, public)
         return True
 
     def skip_banned(
         self, kind: str, place: str, body: Body, author: str | None, signature: Signature
     ) -> bool:
         """Skip `body` if it was written after a ban that applies here. Returns whether it was."""
-        problem = self._ban_problem(body, author, signature)
+        public = self._public_key(signature.node)
+        problem = self._ban_problem(public, body, author, signature)
         if problem is not None:
             self._message.skip(kind, place, problem)
         return problem is not None
@@ -71,16 +78,14 @@ class SignerCheck:
         name_two_faced(self._ctx, kind, at, known, (sent, signature), is_accepted)
 
     def _problem(
-        self, kind: str, place: str, body: Body, author: str | None, signature: Signature
+        self, public: str, text: bytes, body: Body, author: str | None, signature: Signature
     ) -> str | None:
-        """Why `body` is not accepted; None if it is."""
+        """Why `body`, signed as `text`, is not accepted; None if it is. `public` is the key of the
+        node that the signature names."""
         node = signature.node
-        public = self._public_key(node)
-        if public is None:
-            return f"the public key of {node} is unknown"
-        if not verify(public, statement(kind, place, body), signature.value, signature.path):
+        if not verify(public, text, signature.value, signature.path):
             return f"the signature does not match the key of {node}"
-        if problem := self._ban_problem(body, author, signature):
+        if problem := self._ban_problem(public, body, author, signature):
             return problem
         if author is not None and not same_agent(author, node):
             key = ("home", author, node, str(signature.unkeyed))
@@ -88,18 +93,17 @@ class SignerCheck:
                 return f"{node} doesn't speak for {author}"
         return None
 
-    def _ban_problem(self, body: Body, author: str | None, signature: Signature) -> str | None:
+    def _ban_problem(
+        self, public: str | None, body: Body, author: str | None, signature: Signature
+    ) -> str | None:
         node = signature.node
-        if not banned_by_then(self._ctx, body, node, self._public_key(node), author):
+        if not banned_by_then(self._ctx, body, node, public, author):
             return None
         self.has_banned = True
         return f"it is signed by {node}, after a ban that applies here"
 
-    def _pin_new_key(self, node: str) -> None:
-        if self._known_key(node) or self._message.is_own_node(node):
-            return
-        public = self._public_key(node)
-        if public is not None:
+    def _pin_new_key(self, node: str, public: str) -> None:
+        if not self._known_key(node) and not self._message.is_own_node(node):
             mesh.pin(self._ctx.db, node, public, introduced_by=self._message.source)
 
     def _known_key(self, node: str) -> NodeKey | None:

@@ -43,6 +43,15 @@ def test_other_ids_name_nobody() -> None:
         assert not is_beginner(other, PROJECT, NODE)
 
 
+@given(st.uuids(), st.sampled_from("0123456789abcdef"), st.sampled_from("0123456789abcdef"))
+def test_an_id_names_its_beginner_as_a_uuid_of_version_8(
+    some: UUID, version: str, variant: str
+) -> None:
+    text = str(some)
+    text = f"{text[:14]}{version}{text[15:19]}{variant}{text[20:]}"
+    assert names_beginner(text) == (UUID(text).version == 8)
+
+
 def test_an_id_in_another_form_names_nobody() -> None:
     """A foreign peer may call its contracts by hashes: one of 64 reads as a UUIDv8."""
     made = begun_by(NODE, PROJECT, UUID(bytes=uuid7().bytes))
