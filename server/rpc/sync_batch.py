@@ -15,6 +15,7 @@ from server.auth.authenticator import Caller
 from server.domain.errors import Refusal, Unavailable
 from server.methods import METHODS
 from server.methods.base import Context, Method
+from server.methods.sync import new_contracts
 from server.node import Node
 from server.store.database import Database
 from server.store.group_commit import Transaction
@@ -105,11 +106,16 @@ def _taken(
 ) -> list[dict[str, Any] | Exception]:
     """The outcome of each call. Raises what a call raises that wrote before, to roll back."""
     db = transaction.connection
+    read = [_validated(call) for call in calls]
+    new_contracts.note(transaction, [call.params for call in read if isinstance(call, SyncCall)])
     outcomes: list[dict[str, Any] | Exception] = []
-    for read in calls:
+    for call in read:
+        if not isinstance(call, SyncCall):
+            outcomes.append(call)
+            continue
         changes = db.total_changes
         try:
-            method, params = read()
+            method, params = call
             context = Context(db, caller, node, method.name, transaction.stamp, transaction)
             outcomes.append(method.run(context, params))
         except (Refusal, ValidationError) as problem:
@@ -117,3 +123,10 @@ def _taken(
                 raise
             outcomes.append(problem)
     return outcomes
+
+
+def _validated(call: Read) -> SyncCall | Refusal | ValidationError:
+    try:
+        return call()
+    except (Refusal, ValidationError) as problem:
+        return problem

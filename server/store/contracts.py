@@ -58,6 +58,13 @@ def project_of(db: Connection, contract_id: str) -> str | None:
     return row[0] if row else None
 
 
+def new(db: Connection, contract_ids: Iterable[str]) -> set[str]:
+    """Those of some contracts of which nothing is stored, and for which no message waits. Their
+    ids are without NUL, at which SQLite ends a text of a JSON array."""
+    ids = orjson.dumps(list(contract_ids)).decode()
+    return {contract_id for (contract_id,) in SQL.new_contracts(db, ids=ids)}
+
+
 def insert(
     db: Connection,
     project_id: str,

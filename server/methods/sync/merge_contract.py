@@ -19,6 +19,7 @@ from server.domain.lineage import ContractRef, Sent, author_of, by_whom, follow,
 from server.domain.registers import Weight
 from server.methods.base import Context
 from server.methods.cacp.authority import weight_of_contract
+from server.methods.sync import new_contracts
 from server.methods.sync.merge_register import RegisterMerge, RegisterRef
 from server.methods.sync.peer_message import UNCHANGED, MergeOutcome, PeerMessage, no_claim
 from server.methods.sync.signer_check import SignerCheck, kept_of
@@ -44,7 +45,8 @@ class ContractMerge:
         """
         ctx, message, contract_id = self._ctx, self._message, params.contract.contract_id
         message.open_project(params.project_id)
-        known_project = contracts.project_of(ctx.db, contract_id)
+        is_new = new_contracts.is_new(message.transaction, contract_id)
+        known_project = None if is_new else contracts.project_of(ctx.db, contract_id)
         if known_project not in (None, params.project_id):
             message.skip("contract", contract_id, "the contract belongs to another project")
             return UNCHANGED
@@ -63,8 +65,9 @@ class ContractMerge:
             message.skip("claim", repo_id, missing.message)
         due = [signed for signed in claimed if self._is_good_now(params, signed)]
         outcome = self._join(params, facts, self._following(params, facts, due))
-        if outcome.changed:
+        if outcome.changed and not new_contracts.is_new(message.transaction, contract_id):
             deferred.wake(ctx.db, contract_id, ctx.now)
+        new_contracts.forget(message.transaction, contract_id)
         return outcome
 
     def _is_good_now(self, params: ContractSyncParams, signed: SignedFact) -> bool:

@@ -8,6 +8,7 @@ from schemas.base import iso
 from server.domain.agents import same_agent
 from server.domain.errors import NotFound
 from server.methods.base import Context, no_project, open_project
+from server.methods.sync import new_contracts
 from server.methods.sync.deferral import defer, signed_message, subject
 from server.store import claims, deferred, lifecycle
 from server.store.group_commit import Transaction
@@ -99,6 +100,7 @@ class PeerMessage:
         self, method: str, params: Any, reason: deferred.Reason, about: str, due: int, why: str
     ) -> bool:
         """Defer a signed message. Returns False when the peer has too much deferred."""
+        new_contracts.forget(self.transaction, about)
         message = signed_message(self.source, method, params)
         is_kept = defer(self.ctx, message, reason, about, due=due, why=why)
         if not is_kept:

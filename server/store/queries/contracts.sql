@@ -30,6 +30,12 @@ LIMIT :limit;
 -- name: contract_project(contract_id)$
 SELECT project_id FROM facts WHERE contract_id = :contract_id LIMIT 1;
 
+-- name: new_contracts(ids)
+SELECT j.value FROM json_each(:ids) AS j
+WHERE NOT EXISTS (SELECT 1 FROM facts WHERE facts.contract_id = j.value)
+  AND NOT EXISTS (SELECT 1 FROM set_aside
+                  WHERE set_aside.about = j.value AND set_aside.reason = 'predecessor');
+
 -- name: contract_facts(contract_id)
 SELECT body FROM facts WHERE contract_id = :contract_id;
 

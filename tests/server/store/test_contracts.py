@@ -15,9 +15,10 @@ from server.domain import contract_steps
 from server.domain.canonical import digest
 from server.domain.contract import Facts
 from server.domain.contract_steps import Party
-from server.store import contracts
+from server.store import contracts, deferred
 from server.store.connection import Connection
 from server.store.contracts import ContractHeader
+from server.store.deferred import DeferredMessage
 from server.store.projects import ProjectHeader as Project
 
 HEADER = ContractHeader("data_model", "User", 1_000)
@@ -50,6 +51,14 @@ def test_an_outline_names_a_contract_without_its_content(
     whole = read(db, project, contract, history=False)
     outline = contracts.outline(db, project.project_id, contract)
     assert outline == whole | {"content": {}, "implementations": []}
+
+
+def test_what_is_new(db: Connection, contract: str) -> None:
+    waits = DeferredMessage("aid://example.com/beta@1.0.0", "cacp/contract/sync", "{}", "1")
+    deferred.put(db, waits, "predecessor", "c2", due=10, now=0)
+    late = waits._replace(identity="2")
+    deferred.put(db, late, "stamp", "c3", due=10, now=0)
+    assert contracts.new(db, [contract, "c2", "c3", "c"]) == {"c3", "c"}
 
 
 def add(db: Connection, project: Project, contract: str, *facts: Any) -> None:
