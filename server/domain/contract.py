@@ -125,6 +125,9 @@ def round_of(facts: Facts, current: VersionFact) -> int:
 
 def status_of(facts: Facts) -> ContractStatus:
     """The contract's status, from the facts about its current version and round (design §7)."""
+    if len(facts) == 1:
+        # Its first version, to which nobody has responded.
+        return "proposed"
     current = current_of(facts)
     responses = list(facts_about(facts, current, ResponseFact))
     if any(response.action == "request_change" for response in responses):

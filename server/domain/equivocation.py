@@ -57,6 +57,8 @@ def at_one_time(facts: Facts, sent: Iterable[SignedFact]) -> Iterator[tuple[str,
 
     One known fact for each author and stamp is enough as evidence.
     """
+    if not facts:
+        return
     known = {_said_at(fact): fact for fact in facts.values()}
     for signed in sent:
         fact = known.get(_said_at(signed.fact))

@@ -43,6 +43,11 @@ def key_of(
         return ctx.node.key.public
     if known is not None:
         return known.public_key
+    return introduced_key(ctx, node, introduced)
+
+
+def introduced_key(ctx: Context, node: str, introduced: Mapping[str, str]) -> str | None:
+    """The public key of a node of which none is known here, as a peer introduces it."""
     # An agent that has a home is not a node, even if a peer introduces a key for its name.
     return None if home_of(ctx, node) else introduced.get(node)
 

@@ -12,7 +12,6 @@ from server.methods.sync.bans import banned_by_then
 from server.methods.sync.equivocation import name_two_faced
 from server.methods.sync.peer_message import PeerMessage
 from server.store import mesh
-from server.store.mesh import NodeKey
 
 Body = dict[str, Any]
 """What of an entity is signed; `stamp` or `timestamp` says when."""
@@ -103,15 +102,22 @@ class SignerCheck:
         return f"it is signed by {node}, after a ban that applies here"
 
     def _pin_new_key(self, node: str, public: str) -> None:
-        if not self._known_key(node) and not self._message.is_own_node(node):
+        if not self._settled_key(node):
             mesh.pin(self._ctx.db, node, public, introduced_by=self._message.source)
 
-    def _known_key(self, node: str) -> NodeKey | None:
-        return self._message.once(("key", node), lambda: mesh.node_key(self._ctx.db, node))
+    def _settled_key(self, node: str) -> str | None:
+        """The public key of this node, or that to which another is pinned."""
+        return self._message.once(("key", node), lambda: self._look_up_key(node))
+
+    def _look_up_key(self, node: str) -> str | None:
+        if self._message.is_own_node(node):
+            return self._ctx.node.key.public
+        known = mesh.node_key(self._ctx.db, node)
+        return None if known is None else known.public_key
 
     def _public_key(self, node: str) -> str | None:
-        known = self._known_key(node)
-        return agent_homes.key_of(self._ctx, node, known, self._message.introduced)
+        settled = self._settled_key(node)
+        return settled or agent_homes.introduced_key(self._ctx, node, self._message.introduced)
 
     def _speaks_for(self, author: str, signature: Signature) -> bool:
         home = agent_homes.home_of(self._ctx, author)
