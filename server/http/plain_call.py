@@ -102,7 +102,9 @@ class PlainCall(RequestResponseCycle):
 
     async def _read(self, headers: dict[bytes, bytes], limit: int) -> bytes:
         check_size(len(self._whole), limit)
-        return self._whole
+        # An idle connection keeps its last call, which need not keep this.
+        body, self._whole = self._whole, b""
+        return body
 
     async def _respond(
         self, status: int, body: Answer, extra: list[tuple[bytes, bytes]] | None = None

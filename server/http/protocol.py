@@ -13,6 +13,7 @@ from typing import Any
 
 import httptools
 import orjson
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from schemas import jsonrpc
@@ -23,6 +24,9 @@ from server.http.plain_call import CallEndpoint, PlainCall
 
 HEAD_MAX = 64 * 1024
 """Bytes of a head, or of framing between two pieces of a body, at most."""
+SLICE = 8 * 1024
+"""Bytes that are parsed at a time: no more are, while requests wait for their turn. A request that
+waits takes many times its own bytes."""
 HEAD_SECONDS = 20.0
 """From the first byte of a head until it is complete."""
 BODY_SECONDS = 30.0
@@ -92,6 +96,18 @@ class CoalescingTransport:
         return getattr(self._transport, name)
 
 
+class QueueingFlow(FlowControl):
+    """Flow control that reads on only once no request waits behind another."""
+
+    def __init__(self, transport: Any, waits: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._waits = waits
+
+    def resume_reading(self) -> None:
+        if not self._waits():
+            super().resume_reading()
+
+
 class HttpProtocol(HttpToolsProtocol):
     """One HTTP connection. Its limits hold before the caller is authenticated."""
 
@@ -110,6 +126,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._held = False
         """Whether a request is neither taken as a plain call nor as another one yet."""
         self._body_at_hand = b""
+        self._unparsed = b""
+        """What was read behind requests that wait for their turn."""
         self._idle_since = 0.0
         self._idle_deadline: asyncio.TimerHandle | None = None
         self._entered: str | None = None
@@ -132,6 +150,7 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._coalescing = CoalescingTransport(transport, self.loop, self._linger)
         super().connection_made(self._coalescing)  # type: ignore[arg-type]
+        self.flow = QueueingFlow(self._coalescing, lambda: bool(self.pipeline or self._unparsed))
         self._set_deadline(HEAD_SECONDS)
         if self._admission is not None:
             address = self.client[0] if self.client else ""
@@ -153,9 +172,20 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._lingers:
             return
-        while data and not self.transport.is_closing():
-            room = HEAD_MAX - self._framing
-            part, data = data[:room], data[room:]
+        if self._unparsed:
+            self._unparsed += data
+            return
+        self._parse(data)
+        self._watch()
+
+    def _parse(self, data: bytes) -> None:
+        at = 0
+        while at < len(data) and not self.transport.is_closing():
+            if self.pipeline:
+                self._unparsed = data[at:]
+                return
+            part = data[at : at + min(SLICE, HEAD_MAX - self._framing)]
+            at += len(part)
             self._framing += len(part)
             try:
                 self.parser.feed_data(part)
@@ -163,14 +193,14 @@ class HttpProtocol(HttpToolsProtocol):
                 if self.parser.get_method() == b"CONNECT":
                     self._refuse(400, "This server is not a proxy")
                     break
-                data = self._head_without_upgrade() + part[upgrade.args[0] :] + data
+                data = self._head_without_upgrade() + part[upgrade.args[0] :] + data[at:]
+                at = 0
             except httptools.HttpParserError:
                 self._refuse(400, "This is not an HTTP/1.1 request")
             if self._held and not self.transport.is_closing():
                 self._take_as_usual()
             if self._framing >= HEAD_MAX:
                 self._refuse(431, f"The head of a request may have {HEAD_MAX} bytes at most")
-        self._watch()
 
     def shutdown(self) -> None:
         """Let the request in progress finish. The rest of its body must arrive in half of the grace
@@ -204,13 +234,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._upgrading = self.parser.should_upgrade()
         if self._upgrading:
             return
-        self._in_body = True
-        self._answered_early = False
         self._sent_before, self._waited = self._coalescing.taken, 0.0
         self._held = self._may_be_plain()
-        self._body_at_hand = b""
         if not self._held:
             self._begin()
+        # Not before it has begun: what fails there is no fault of the request before it.
+        self._in_body = True
+        self._answered_early = False
 
     def _may_be_plain(self) -> bool:
         """Whether the request is a plain call, if its body follows at once."""
@@ -237,8 +267,9 @@ class HttpProtocol(HttpToolsProtocol):
         """Give a request to the application that was held, with what there is of its body."""
         self._held = False
         self._begin()
-        if self._body_at_hand:
-            self.on_body(self._body_at_hand)
+        body, self._body_at_hand = self._body_at_hand, b""
+        if body:
+            self.on_body(body)
 
     def _apply_absolute_target(self) -> None:
         """The host of an absolute target replaces the Host header (RFC 9112, 3.2.2)."""
@@ -275,8 +306,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _answer_plain_call(self) -> None:
         assert self._calls is not None
+        body, self._body_at_hand = self._body_at_hand, b""
         call = PlainCall(
-            self._body_at_hand,
+            body,
             self.headers,
             self.client,
             self.transport,
@@ -293,10 +325,14 @@ class HttpProtocol(HttpToolsProtocol):
         """As uvicorn's, with one timer for a connection in place of one after each answer."""
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
-            self.flow.resume_reading()
             if self.pipeline:
                 self._start_asgi_task(*self.pipeline.pop())
-            else:
+            if self._unparsed and not self.pipeline:
+                rest, self._unparsed = self._unparsed, b""
+                self._parse(rest)
+                self._watch()
+            self.flow.resume_reading()
+            if self.cycle.response_complete:
                 self._idle_since = self.loop.time()
                 if self._idle_deadline is None:
                     self._await_request(self.timeout_keep_alive)
@@ -337,9 +373,12 @@ class HttpProtocol(HttpToolsProtocol):
         """Close a connection whose caller has not begun a request for long. While a request runs
         there is nothing to do: its answer sets the deadline anew."""
         self._idle_deadline = None
-        if self._in_body or self._framing or not self.cycle.response_complete:
+        if self.transport.is_closing() or not self.cycle.response_complete:
             return
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if self._in_body or self._framing:
+            # What has begun has a deadline of its own, but perhaps no answer to come.
+            left = max(left, LINGER_SECONDS)
         if left > 0:
             self._await_request(left)
         else:
@@ -392,6 +431,8 @@ class HttpProtocol(HttpToolsProtocol):
             # No more data is expected, and the stop of the node waits for this connection.
             return False
         self._lingers = True
+        self.pipeline.clear()
+        self._unparsed = b""
         self.flow.resume_reading()
         self._set_deadline(LINGER_SECONDS)
         return True

@@ -205,6 +205,8 @@ class Dispatcher:
             return {"jsonrpc": "2.0", "result": await run(context, call.params), "id": call.id}
         except MethodError as error:
             return jsonrpc.error(error.code, error.message, error.data, call.id)
+        except Exception as error:
+            return jsonrpc.error(*server_error(error, call.method), call.id)
 
     async def _answer_one(self, request: Any, context: RequestContext) -> dict[str, Any] | None:
         try:

@@ -11,6 +11,8 @@ from server.store.projects import Membership
 
 TABLES = ("projects", "repos", "project_lifecycle")
 """The tables that `server.store.projects.membership` reads."""
+EVENTS = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD",)}
+"""Which rows a change of a table concerns."""
 KEPT_MAX = 1_000
 """The most projects; beyond, all are forgotten."""
 
@@ -29,10 +31,11 @@ class Memberships:
         """See what this connection changes, from now on."""
         connection.create_function("membership_changed", 1, self._note_change)
         for table in TABLES:
-            for event, row in (("INSERT", "NEW"), ("UPDATE", "OLD"), ("DELETE", "OLD")):
+            for event, rows in EVENTS.items():
+                changed = ", ".join(f"membership_changed({row}.project_id)" for row in rows)
                 connection.execute(
                     f"CREATE TEMP TRIGGER membership_{table}_{event.lower()} AFTER {event} "
-                    f"ON main.{table} BEGIN SELECT membership_changed({row}.project_id); END"
+                    f"ON main.{table} BEGIN SELECT {changed}; END"
                 )
 
     def _note_change(self, project_id: str) -> None:

@@ -19,7 +19,7 @@ from server.domain.errors import TooLarge
 from server.http import plain_call
 from server.http.body import Disconnected, ReadBody, read_body
 from server.http.plain_call import PlainCall
-from server.http.protocol import HEAD_MAX, HttpProtocol
+from server.http.protocol import HEAD_MAX, SLICE, HttpProtocol
 from server.http.responses import PIECE, Respond, refusal_response, respond
 from tests.server.http.test_protocol import CALL, HEAD, LENGTH, exchange
 from tests.support.node import Node
@@ -293,6 +293,59 @@ def test_pipelined_calls_are_answered_in_order() -> None:
 
 def _answers(data: bytes) -> list[bytes]:
     return [b"HTTP/1.1" + one for one in data.split(b"HTTP/1.1")[1:]]
+
+
+@pytest.mark.parametrize("request_", [WHOLE, b"GET /live HTTP/1.1\r\nHost: a\r\n\r\n"])
+def test_few_requests_of_a_long_pipeline_wait_at_a_time(request_: bytes) -> None:
+    """Each takes many times its own bytes, and nobody has looked yet who sends it."""
+    count = 2_000
+    most = 0
+
+    async def run(connection: Connection) -> bytes:
+        nonlocal most
+        endpoint, protocol = connection.protocol.app, connection.protocol
+        await connection.sends(post(b"hold"))
+        # What the system has read already comes even to a connection that has paused reading.
+        protocol.data_received(request_ * count)
+        protocol.data_received(request_ * count)
+        assert connection.wire.paused
+        endpoint.hold.set()
+        while b"close" not in connection.wire.written:
+            most = max(most, len(protocol.pipeline))
+            assert connection.wire.paused or not protocol.pipeline
+            if not connection.wire.paused:
+                await connection.sends(post(b"{}", b"Connection: close"))
+            await asyncio.sleep(0)
+        return await connection.is_quiet()
+
+    answer, _ = talk(CountingEndpoint, run)
+    assert answer.count(b"HTTP/1.1 200 ") == 2 * count + 2
+    assert 0 < most <= SLICE / len(request_) + 1
+
+
+def test_an_idle_connection_keeps_no_body() -> None:
+    async def run(connection: Connection) -> bytes:
+        await connection.sends(post(b"x" * LIMIT))
+        answer = await connection.is_quiet()
+        assert connection.protocol._body_at_hand == b""
+        assert cast(PlainCall, connection.protocol.cycle)._whole == b""
+        return answer
+
+    assert talk(CountingEndpoint, run)[1].plain == 1
+
+
+def test_a_bad_request_is_not_answered_in_place_of_the_one_before() -> None:
+    bad = b"GET http://[::1 HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    async def run(connection: Connection) -> bytes:
+        await connection.sends(WHOLE)
+        await connection.is_quiet()
+        await connection.sends(bad)
+        return await connection.is_quiet()
+
+    answer = talk(CountingEndpoint, run)[0]
+    assert answer.count(b"HTTP/1.1 200 ") == answer.count(b"HTTP/1.1 400 ") == 1
+    assert b"400" not in said(post(b"hold") + bad)[0], "the first is not answered yet"
 
 
 def test_a_failing_endpoint_is_answered_with_an_id() -> None:

@@ -15,6 +15,7 @@ from server.http.protocol import (
     BODY_RATE,
     BODY_SECONDS,
     HEAD_SECONDS,
+    LINGER_SECONDS,
     SEND_RATE,
     SEND_SECONDS,
     HttpProtocol,
@@ -25,8 +26,8 @@ from tests.support.waiting import PATIENCE
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers the body, once it is whole."""
-    body, more = b"", True
+    """Answers the body, once it is whole; `/early` at once."""
+    body, more = b"", scope["path"] != "/early"
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -211,6 +212,42 @@ def test_an_answered_connection_is_kept_alive() -> None:
         return first + await caller.hears()
 
     assert served(talk).count(b"HTTP/1.1 200") == 2
+
+
+def test_a_connection_whose_request_was_answered_early_is_not_kept_for_ever() -> None:
+    """The last byte of a request ends the deadline of its body, and no answer is to come."""
+
+    async def talk(caller: Caller) -> bytes:
+        await caller.sends(get(b"/early"))
+        await caller.hears(b"\r\n\r\n")
+        await caller.waits(59)
+        await caller.sends(get(b"/early", b"Content-Length: 1\r\n"))
+        await caller.hears(b"\r\n\r\n")
+        await caller.waits(1.5)
+        assert caller.is_heard
+        await caller.sends(b"x")
+        await caller.waits(60)
+        await caller.waits(LINGER_SECONDS)
+        assert not caller.is_heard
+        return b""
+
+    served(talk)
+
+
+def test_an_idle_deadline_does_not_cut_a_last_answer_short() -> None:
+    async def talk(caller: Caller) -> bytes:
+        await caller.sends(get(b"/"))
+        await caller.hears(b"\r\n\r\n")
+        await caller.waits(59)
+        await caller.sends(get(b"/", b"Connection: close\r\n"))
+        await caller.hears(b"\r\n\r\n")
+        await caller.waits(1)
+        assert not caller.other._coalescing._transport.is_closing(), "it lingers"
+        await caller.waits(LINGER_SECONDS)
+        assert caller.other._coalescing._transport.is_closing()
+        return b""
+
+    served(talk)
 
 
 def test_a_slow_sender_does_not_keep_the_node_from_stopping() -> None:
