@@ -30,7 +30,7 @@ LARGE = Machines(replicas=8, database_cores=16)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each comparison")
-    parser.add_argument("--seconds", type=float, default=3, help="length of each measurement")
+    parser.add_argument("--seconds", type=int, default=3, help="length of each measurement")
     parser.add_argument("--contracts", type=int, default=1_000_000, help="size of the large node")
     parser.add_argument("--letters", type=int, default=100_000, help="size of the large mailbox")
     parser.add_argument(
