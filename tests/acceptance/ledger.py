@@ -95,4 +95,8 @@ def _check_log(db: Connection) -> None:
         made = {row[0] for row in db.execute(f"SELECT {column} FROM {table}")}
         assert made == logged, f"{entity}: {made ^ logged}"
     newest, count = db.execute("SELECT max(seq), count(*) FROM changes").fetchone()
-    assert (newest or 0) == count
+    if isinstance(db, sqlite3.Connection):
+        assert (newest or 0) == count
+    else:
+        # A number that was rolled back, as by a kill, is not given again on PostgreSQL.
+        assert (newest or 0) >= count

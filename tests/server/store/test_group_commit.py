@@ -9,6 +9,7 @@ import pytest
 
 from server.domain.errors import Conflict, Unavailable
 from server.store import changes
+from server.store.connection import Connection
 from server.store.group_commit import GroupCommit, Transaction
 from server.store.sqlite.storage import SqliteStorage
 from server.store.stamps import Stamps
@@ -20,6 +21,10 @@ class StoredFile(SqliteStorage):
     def __init__(self, *, lost: bool = False) -> None:
         super().__init__(Path("unused"))
         self.lost = lost
+
+    def begin(self, connection: Connection) -> int:
+        connection.execute("BEGIN IMMEDIATE")
+        return 0
 
     def is_lost(self) -> bool:
         return self.lost
