@@ -97,8 +97,8 @@ class PlainCall(RequestResponseCycle):
                 self.logger.exception("A plain call failed in the middle of its answer")
                 self.transport.close()
                 return
-            code, message, data = server_error(error, "/")
-            await respond(self._send, 500, orjson.dumps(jsonrpc.error(code, message, data)))
+            failure = jsonrpc.error(*server_error(error, "/"))
+            await respond(self._send, 500, orjson.dumps(failure))
 
     async def _read(self, headers: dict[bytes, bytes], limit: int) -> bytes:
         check_size(len(self._whole), limit)

@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from pydantic import ValidationError
@@ -36,11 +36,14 @@ from server.rpc.error_codes import (
     refused,
     server_error,
 )
-from server.rpc.idempotent_call import KeyedCall, run_once
+from server.rpc.idempotent_call import keyed_call, run_once
 from server.rpc.sync_batch import SyncCall, take_together
 from server.store.database import Database
 from server.store.group_commit import Transaction
 from server.util.batches import batches
+
+if TYPE_CHECKING:
+    from server.rpc.library_call import Run
 
 Answer = bytes | list[bytes]
 """A response as JSON; a large one as parts, to avoid a copy."""
@@ -133,7 +136,7 @@ class Dispatcher:
             )
         context.may_be_deep = body.count(b"[") + body.count(b"{") > jsonrpc.DEPTH_MAX
         if type(request) is not list:
-            response = await self._answer_alone(request, context)
+            response = await self._answer_one(request, context)
             return None if response is None else self._encoded(response, context)
         if not request:
             return orjson.dumps(invalid_request("the batch is empty"))
@@ -191,23 +194,6 @@ class Dispatcher:
             self._share(context).add_unchecked(len(answer))
         return answer
 
-    async def _answer_alone(self, request: Any, context: RequestContext) -> dict[str, Any] | None:
-        """`_answer_one` of a request that is no member of a batch. That of a valid call is made
-        here: jsonrpcserver, which makes all others, takes longer than many a method."""
-        try:
-            call = jsonrpc.check(request)
-            run = None if call.notification else self._runs.get(call.method)
-        except (jsonrpc.InvalidRpcRequest, jsonrpc.InvalidParams):
-            run = None
-        if run is None:
-            return await self._answer_one(request, context)
-        try:
-            return {"jsonrpc": "2.0", "result": await run(context, call.params), "id": call.id}
-        except MethodError as error:
-            return jsonrpc.error(error.code, error.message, error.data, call.id)
-        except Exception as error:
-            return jsonrpc.error(*server_error(error, call.method), call.id)
-
     async def _answer_one(self, request: Any, context: RequestContext) -> dict[str, Any] | None:
         try:
             call = jsonrpc.check(request)
@@ -232,6 +218,8 @@ class Dispatcher:
                 {"reason": "method_not_found"},
                 call.id,
             )
+        if context.reads is None and not call.notification:
+            return await _answered_alone(call, context, run)
         # jsonrpcserver is slow to import, and most callers send neither batches nor notifications.
         from server.rpc.library_call import answered
 
@@ -277,7 +265,7 @@ class Dispatcher:
         self._observe(call.method, "ok")
         return {"jsonrpc": "2.0", "result": outcome, "id": call.id}
 
-    def _run(self, method: Method) -> Callable[[RequestContext, dict[str, Any]], Awaitable[Any]]:
+    def _run(self, method: Method) -> "Run":
         """The method with what belongs to each call of it. Raises MethodError."""
         run = self._runner(method)
 
@@ -408,15 +396,28 @@ class Dispatcher:
             return method.run(ctx, params)
 
         if context.idempotency_key is not None:
-            key = KeyedCall(
+            keyed = keyed_call(
                 context.caller, method.name, context.member, context.idempotency_key, given
             )
-            run = partial(run_once, run, key)
+            run = partial(run_once, run, keyed)
         result = await self._database.write(run)
         if isinstance(result, HeldElsewhere):
             # After the transaction, which wrote nothing: no other write waits for that node.
             return await self._others.forward(result)
         return result
+
+
+async def _answered_alone(
+    call: jsonrpc.Call, context: RequestContext, run: "Run"
+) -> dict[str, Any]:
+    """The response to a call that is no member of a batch. jsonrpcserver, which makes all others,
+    takes longer than many a method."""
+    try:
+        return {"jsonrpc": "2.0", "result": await run(context, call.params), "id": call.id}
+    except MethodError as error:
+        return jsonrpc.error(error.code, error.message, error.data, call.id)
+    except Exception as error:
+        return jsonrpc.error(*server_error(error, call.method), call.id)
 
 
 def check_access(method: Method, caller: Caller) -> None:

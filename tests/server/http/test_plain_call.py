@@ -29,13 +29,14 @@ LIMIT = 5_000
 
 
 class Endpoint:
-    """Answers what it was given; the body says how."""
+    """Answers what it was given; the body says how. Counts the plain calls."""
 
     def __init__(self) -> None:
         self.plain = 0
         self.hold = asyncio.Event()
 
     async def serve(self, scope: Scope, read: ReadBody, respond: Respond) -> None:
+        self.plain += isinstance(getattr(read, "__self__", None), PlainCall)
         headers = dict(scope["headers"])
         try:
             body = await read(headers, LIMIT)
@@ -69,14 +70,6 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.serve(scope, partial(read_body, receive), partial(respond, send))
-
-
-class CountingEndpoint(Endpoint):
-    """Counts the plain calls."""
-
-    async def serve(self, scope: Scope, read: ReadBody, respond: Respond) -> None:
-        self.plain += isinstance(getattr(read, "__self__", None), PlainCall)
-        await super().serve(scope, read, respond)
 
 
 class FakeTransport:
@@ -145,7 +138,6 @@ class Connection:
 
 
 def talk(
-    endpoint: Callable[[], Endpoint],
     run: Callable[[Connection], Awaitable[bytes]],
     *,
     plain: bool = True,
@@ -154,7 +146,7 @@ def talk(
     made: list[Endpoint] = []
 
     async def whole() -> bytes:
-        made.append(endpoint())
+        made.append(Endpoint())
         connection = Connection(made[0], plain=plain)
         try:
             return await run(connection)
@@ -172,7 +164,7 @@ def said(*parts: bytes, plain: bool = True) -> tuple[bytes, int]:
             await connection.sends(part)
         return await connection.is_quiet()
 
-    answer, endpoint = talk(CountingEndpoint, run, plain=plain)
+    answer, endpoint = talk(run, plain=plain)
     return answer, endpoint.plain
 
 
@@ -318,7 +310,7 @@ def test_few_requests_of_a_long_pipeline_wait_at_a_time(request_: bytes) -> None
             await asyncio.sleep(0)
         return await connection.is_quiet()
 
-    answer, _ = talk(CountingEndpoint, run)
+    answer, _ = talk(run)
     assert answer.count(b"HTTP/1.1 200 ") == 2 * count + 2
     assert 0 < most <= SLICE / len(request_) + 1
 
@@ -331,7 +323,7 @@ def test_an_idle_connection_keeps_no_body() -> None:
         assert cast(PlainCall, connection.protocol.cycle)._whole == b""
         return answer
 
-    assert talk(CountingEndpoint, run)[1].plain == 1
+    assert talk(run)[1].plain == 1
 
 
 def test_a_bad_request_is_not_answered_in_place_of_the_one_before() -> None:
@@ -343,7 +335,7 @@ def test_a_bad_request_is_not_answered_in_place_of_the_one_before() -> None:
         await connection.sends(bad)
         return await connection.is_quiet()
 
-    answer = talk(CountingEndpoint, run)[0]
+    answer = talk(run)[0]
     assert answer.count(b"HTTP/1.1 200 ") == answer.count(b"HTTP/1.1 400 ") == 1
     assert b"400" not in said(post(b"hold") + bad)[0], "the first is not answered yet"
 
@@ -369,7 +361,7 @@ def test_who_is_gone_is_not_answered() -> None:
         assert not connection.protocol.tasks
         return written
 
-    answer, endpoint = talk(CountingEndpoint, run)
+    answer, endpoint = talk(run)
     assert (answer, endpoint.plain) == (b"", 1)
 
 
@@ -382,7 +374,7 @@ def test_a_call_in_progress_is_answered_before_the_node_stops() -> None:
         connection.protocol.app.hold.set()
         return await connection.is_quiet()
 
-    answer, endpoint = talk(CountingEndpoint, run)
+    answer, endpoint = talk(run)
     assert endpoint.plain == 1
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b"connection: close" in answer
@@ -396,7 +388,7 @@ def test_a_head_alone_is_no_plain_call_and_may_be_stopped() -> None:
         await connection.sends(CALL)
         return await connection.is_quiet()
 
-    answer, endpoint = talk(CountingEndpoint, run)
+    answer, endpoint = talk(run)
     assert endpoint.plain == 0
     assert b"connection: close" in answer
 
@@ -409,7 +401,7 @@ def test_who_does_not_read_is_sent_no_more() -> None:
         connection.protocol.resume_writing()
         return await connection.is_quiet()
 
-    assert talk(CountingEndpoint, run)[0].startswith(b"HTTP/1.1 200 ")
+    assert talk(run)[0].startswith(b"HTTP/1.1 200 ")
 
 
 def test_known_headers_do_not_frame_a_request() -> None:
