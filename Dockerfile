@@ -8,6 +8,7 @@ RUN python -m venv --without-pip /opt/cacp \
  && pip install --require-hashes -r requirements-build.lock
 COPY pyproject.toml README.md LICENSE cacp_launcher.py ./
 COPY schemas schemas
+COPY contracts contracts
 COPY peers peers
 COPY server server
 COPY threader threader

@@ -8,7 +8,7 @@ CACP_URL ?= http://127.0.0.1:8080
 COMPLY_CACHE ?= .cache/comply
 
 # Tests that run the core in their own process: their coverage is measured, see pyproject.toml.
-COVERED_BY := tests/schemas tests/peers tests/server/domain tests/server/store
+COVERED_BY := tests/schemas tests/contracts tests/peers tests/server/domain tests/server/store
 
 # Tests are compiled once, not by each worker at each run: overrides the environment.
 COMPILED := PYTHONDONTWRITEBYTECODE=

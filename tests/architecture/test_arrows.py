@@ -7,6 +7,7 @@ from tests.architecture.source import OURS, imports, modules, name_of, nodes, re
 
 FLOORS = (
     "schemas",
+    "contracts",
     "peers",
     "server.domain",
     "server.secret_files",
@@ -43,6 +44,7 @@ FLOORS = (
 
 ISOLATED = {
     "schemas": {"schemas"},
+    "contracts": {"contracts", "schemas"},
     "peers": {"peers", "schemas"},
     "threader": {"threader", "schemas"},
     "comply": {"comply", "schemas"},
@@ -66,7 +68,7 @@ def floor(name: str) -> int:
 def test_a_module_imports_only_what_is_below_it() -> None:
     found = [
         f"{name_of(module)} imports {imported}"
-        for module in modules("schemas", "peers", "server", "cli")
+        for module in modules("schemas", "contracts", "peers", "server", "cli")
         for imported in imports(module)
         if floor(imported) > floor(name_of(module))
     ]
@@ -104,7 +106,7 @@ def test_some_packages_know_nothing_of_the_node() -> None:
 def test_the_pure_core_has_no_clock_no_randomness_and_no_input_or_output() -> None:
     """Design §3: no await, clock, randomness or SQL in domain functions."""
     found = []
-    for module in modules("server/domain"):
+    for module in modules("server/domain", "contracts"):
         for node in nodes(module):
             names: list[str | None] = []
             if isinstance(node, ast.Import):
