@@ -57,6 +57,7 @@ MEANINGS = {
     "report": "What the runs found, in any form",
     "requestId": "The request's id",
     "role": "The agent's role",
+    "roles": "Who provides and who consumes, by the repo's name: provider, consumer or both",
     "runId": "The run's id, from its manifest",
     "sequence": "The message's number in its thread; given by the node if left out",
     "sha256": "The SHA-256 of the content, in hex",
@@ -72,5 +73,6 @@ MEANINGS = {
     "type": "What kind it is",
     "urgent": "Whether somebody waits for it",
     "url": "URL that the node calls for each message",
+    "verificationPolicy": "What verifies a contract: an agent's word, or receipts of runners",
     "wait": "Seconds to wait for a message, at most",
 }

@@ -12,14 +12,54 @@ from cli.project_board import board, history
 from cli.show import project_id_of
 from cli.terminal import REFUSED, USAGE, fail, print_json
 from schemas.plain import one_line
+from schemas.verification import VERIFIED_BY, VerificationPolicy
 
 app = typer.Typer(
     name="project",
     no_args_is_help=True,
-    help="Show who must act in a project and what was done; archive, unarchive or delete it.",
+    help="Show who must act in a project and what was done; say what verifies its contracts; "
+    "archive, unarchive or delete it.",
 )
 app.command()(board)
 app.command()(history)
+
+
+@app.command()
+def verification(
+    project: ProjectArgument,
+    policy: Annotated[
+        VerificationPolicy,
+        typer.Argument(
+            metavar="POLICY",
+            help="word: the word of a party's agent. receipt: a runner's receipt for each "
+            "provider; receipt_both: for each consumer too. independent, independent_both: the "
+            "same, of runners that are not the agents that built it.",
+        ),
+    ],
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set what verifies the versions of contracts that are written from now on.
+
+    Versions that are there keep what they have. It can be set by the agent that created the
+    project, and by the operator; only the operator and a person may ask for less proof than before.
+
+    \b
+    Examples:
+      cacp project verification "User Auth" receipt
+      cacp project verification 0198c0de independent_both --json
+    """
+    with connected(url, key or local_operator_key(url)) as node:
+        summary = project_summary(node, project)
+        params = {"projectId": summary["projectId"], "verificationPolicy": policy}
+        changed = node.call("cacp/project/updateVerificationPolicy", params)
+    if as_json:
+        print_json(changed)
+    else:
+        by = VERIFIED_BY[changed["verificationPolicy"]]
+        typer.echo(f"In project {_named(summary)} new versions are verified by {by}.")
+
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 

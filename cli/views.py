@@ -14,6 +14,7 @@ from cli.story import TONES, Json, Moment
 from cli.terminal import dump
 from cli.times import ago, clock
 from schemas.plain import clean, one_line
+from schemas.verification import VERIFIED_BY
 
 PIPED_WIDTH = 160
 WIDE = 120
@@ -220,6 +221,11 @@ def node(url: str, health: Json, card: Json, counts: str | None) -> Group:
     return Group(*lines)
 
 
+def _proof_asked(policy: str) -> list[Text]:
+    """What verifies a project's contracts, where that is more than a word."""
+    return [] if policy == "word" else [Text(f"Verified by {VERIFIED_BY[policy]}.", "dim")]
+
+
 def project_story(project: Json, moments: list[Moment], left_out: int, width: int) -> Group:
     """A project: its repos, its contracts and its packets, of which `left_out` are not shown."""
     parts: list[RenderableType] = [
@@ -231,6 +237,7 @@ def project_story(project: Json, moments: list[Moment], left_out: int, width: in
             (f"   created {ago(project['createdAt'])}", "dim"),
         ),
         Text(POLICIES.get(project["agreementPolicy"], ""), "dim"),
+        *_proof_asked(project["verificationPolicy"]),
         _head("Repos"),
         table(
             "REPO",

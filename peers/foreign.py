@@ -17,7 +17,12 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from schemas.base import JsonObject, stamp_of
-from schemas.contract import UNSETTLED, AgreementPolicy, ContractStatus, ResponseAction
+from schemas.contract import (
+    UNSETTLED,
+    AgreementPolicy,
+    ContractStatus,
+    ResponseAction,
+)
 from schemas.facts import (
     Fact,
     ImplementationFact,
@@ -27,6 +32,7 @@ from schemas.facts import (
     VersionFact,
 )
 from schemas.sync import PeerContract, PeerImplementation
+from schemas.verification import PartyRole, VerificationPolicy
 
 Digest: TypeAlias = Callable[[JsonObject], str]
 """SHA-256 of the canonical JSON. Its errors for content without one are passed on."""
@@ -386,13 +392,15 @@ def to_facts(
     agent_id: str,
     parties: tuple[str, ...],
     policy: AgreementPolicy,
+    verification: VerificationPolicy | None,
+    roles: dict[str, PartyRole] | None,
     round_number: int,
     stamp: int,
 ) -> list[Fact]:
     """The facts that the peer's repo would have written, with this node's `stamp`.
 
-    `current` and `round_number` are those of the contract here; `parties` and `policy` are for a
-    version that is new here.
+    `current` and `round_number` are those of the contract here; `parties`, `policy`, `verification`
+    and `roles` are for a version that is new here.
     """
     facts: list[Fact] = []
     for difference in differences:
@@ -405,6 +413,8 @@ def to_facts(
                 agent_id=agent_id,
                 parties=parties,
                 policy=policy,
+                verification=verification,
+                roles=roles,
                 parent=_parent_digest(difference, current),
                 stamp=stamp,
             )

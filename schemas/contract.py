@@ -16,6 +16,7 @@ from schemas.base import (
     Timestamp,
     WireObject,
 )
+from schemas.verification import PartyRole, VerificationPolicy
 
 ContractType = Literal[
     "api_endpoint", "event_schema", "data_model", "config_spec", "rpc_interface", "custom"
@@ -85,6 +86,11 @@ class Contract(WireObject):
     updated_at: Timestamp
 
 
+Roles = Annotated[dict[Identifier, PartyRole], Field(min_length=1, max_length=LIST_MAX)]
+"""The roles of parties, by the name or id of their repo. Of the others one provides if none named
+here does, by the roles of their repos; the rest consume."""
+
+
 class ContractParams(Params):
     project_id: Identifier
     contract_id: Identifier
@@ -97,12 +103,15 @@ class ProposeParams(Params):
     content: JsonObject
     parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
     """Names or ids of the repos that must agree and implement; all of the project's by default."""
+    roles: Roles | None = None
 
 
 class ProposeResult(Result):
     contract_id: Identifier
     version: int
     status: ContractStatus
+    roles: dict[Identifier, PartyRole]
+    """The role that each party has, by the repo's name."""
 
 
 class RespondParams(ContractParams):
@@ -128,12 +137,16 @@ class UpdateContractParams(ContractParams):
     version: Ordinal | None = None
     """The version that the caller read; if it is not current any more, the update is refused."""
     parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
+    roles: Roles | None = None
+    """As for cacp/contract/propose; those of the version before by default."""
 
 
 class UpdateContractResult(Result):
     contract_id: Identifier
     version: int
     status: ContractStatus
+    roles: dict[Identifier, PartyRole]
+    """The role that each party has, by the repo's name."""
 
 
 class GetContractParams(ContractParams):
@@ -209,6 +222,7 @@ class TimelineEntry(Result):
 class TimelineResult(Result):
     contract_id: Identifier
     agreement_policy: AgreementPolicy
+    verification_policy: VerificationPolicy
     parties: list[Identifier]
     """repo_ids that are bound by the current version."""
     timeline: list[TimelineEntry]

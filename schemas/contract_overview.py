@@ -11,7 +11,7 @@ from schemas.contract import (
     ResponseAction,
     VerificationResult,
 )
-from schemas.matrix import Side
+from schemas.verification import PartyRole, VerificationPolicy
 
 
 class OverviewParams(ContractParams):
@@ -20,12 +20,12 @@ class OverviewParams(ContractParams):
 
 class OverviewParty(Result):
     """A repo that the current version binds. `name`, `role` and `agent_id` are absent while unknown
-    here. `side` is taken from the repos' roles: a contract does not say it yet."""
+    here. `side` follows from the repos' roles where the version doesn't say it."""
 
     repo_id: Identifier
     name: Identifier | None = None
     role: Identifier | None = None
-    side: Side
+    side: PartyRole
     agent_id: Identifier | None = None
 
 
@@ -97,6 +97,7 @@ class ContractOverview(Result):
     project_name: Identifier
     change_note: Text | None = None
     agreement_policy: AgreementPolicy
+    verification_policy: VerificationPolicy
     parties: list[OverviewParty]
     round: int
     own_steps: list[OwnStep]

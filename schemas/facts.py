@@ -15,10 +15,16 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field, StringConstraints, TypeAdapter
 
 from schemas.base import LIST_MAX, Identifier, JsonObject, Ordinal, Stamp, Text
-from schemas.contract import AgreementPolicy, ResponseAction, VerificationResult
+from schemas.contract import (
+    AgreementPolicy,
+    ResponseAction,
+    VerificationResult,
+)
+from schemas.verification import PartyRole, VerificationPolicy
 
 Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Path = Annotated[str, StringConstraints(max_length=4_000)]
@@ -42,9 +48,13 @@ FEW_PARTIES = 16
 """Larger sets of parties are not kept: a version may name as many as a body holds."""
 
 
-def _hash(parties: Iterable[str]) -> str:
-    """The same for the same parties in any order."""
-    text = ",".join(sorted({party.encode().hex() for party in parties}))
+Commit = Annotated[str, StringConstraints(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+"""A git commit, in full."""
+
+
+def _hash(parties: Iterable[str], terms: str = "") -> str:
+    """The same for the same parties in any order. `terms` is what else binds them."""
+    text = ",".join(sorted({party.encode().hex() for party in parties})) + terms
     return sha256(text.encode()).hexdigest()
 
 
@@ -65,12 +75,20 @@ class VersionFact(VersionPlace):
     parent: Digest | None = None
     """Digest of the version that this one replaces; None for the first."""
     note: Text | None = None
+    verification: VerificationPolicy | None = None
+    """What verifies the version; None is `word`."""
+    roles: dict[Identifier, PartyRole] | None = None
+    """The role of each party; None where they follow from the repos' roles."""
     kind: Literal["version"] = "version"
 
     @property
     def key(self) -> str:
-        """A key for each set of parties: they decide who may write facts of the version, so a
-        version never replaces one with other parties."""
+        """A key for each set of parties and of terms: they decide who may write facts of the
+        version, and what verifies it, so a version never replaces one with others."""
+        if self.verification is not None or self.roles is not None:
+            roles = [f"{repo.encode().hex()}:{role}" for repo, role in (self.roles or {}).items()]
+            terms = " ".join([";", str(self.verification), *sorted(roles)])
+            return f"{self.place}/{_hash(self.parties, terms)}"
         few = len(self.parties) <= FEW_PARTIES
         return f"{self.place}/{(_kept_hash if few else _hash)(self.parties)}"
 
@@ -117,6 +135,8 @@ class ImplementationFact(VersionPlace):
     test_endpoint: Text | None = None
     started_at: Stamp | None = None
     completed_at: Stamp | None = None
+    commit: Commit | None = None
+    """What was declared complete."""
     kind: Literal["implementation"] = "implementation"
 
     @property
@@ -154,9 +174,24 @@ _NAMES: dict[type, tuple[str, ...]] = {
     for kind in (VersionFact, ResponseFact, RoundFact, ImplementationFact, VerificationFact)
 }
 _VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
+_ADDED: dict[type, tuple[str, ...]] = {
+    VersionFact: ("verification", "roles"),
+    ImplementationFact: ("commit",),
+}
+"""Members that earlier releases don't know. Where they say nothing they are absent, so that a fact
+without them keeps its digest and its signature, and every release takes it."""
 
 
 def members_of(fact: Fact) -> dict[str, Any]:
     """The members of a fact, of which its canonical JSON is made, without copies of the values."""
     kind = type(fact)
-    return dict(zip(_NAMES[kind], _VALUES[kind](fact), strict=True))
+    members = dict(zip(_NAMES[kind], _VALUES[kind](fact), strict=True))
+    for name in _ADDED.get(kind, ()):
+        if members[name] is None:
+            del members[name]
+    return members
+
+
+def json_of(fact: Fact) -> bytes:
+    """A fact as JSON, as it is stored and sent."""
+    return orjson.dumps(members_of(fact))

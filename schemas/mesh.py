@@ -16,7 +16,9 @@ from schemas.base import (
     Text,
     WireObject,
 )
+from schemas.contract import AgreementPolicy
 from schemas.facts import Fact
+from schemas.verification import VerificationPolicy
 
 MESH_VERSION = 1
 """Peers whose card says so in `extensions.cacp.mesh` know facts, signatures and digests."""
@@ -126,7 +128,9 @@ class ProjectRegister(WireObject):
     name: Identifier
     objective: Text
     status: Literal["planning", "implementing", "integrating", "complete"]
-    agreement_policy: Literal["any", "all"]
+    agreement_policy: AgreementPolicy
+    verification_policy: VerificationPolicy = "word"
+    """Absent where it is `word`, as from releases that know no other."""
     created_at: Stamp
     stamp: Stamp
     signature: Signature | None = None

@@ -17,7 +17,12 @@ from schemas.base import (
     WireObject,
 )
 from schemas.context import ContextPacket
-from schemas.contract import AgreementPolicy, Contract, ContractSummary
+from schemas.contract import (
+    AgreementPolicy,
+    Contract,
+    ContractSummary,
+)
+from schemas.verification import VerificationPolicy
 
 ProjectStatus = Literal["planning", "implementing", "integrating", "complete"]
 
@@ -43,6 +48,7 @@ class Project(WireObject):
     objective: Text
     status: ProjectStatus
     agreement_policy: AgreementPolicy = "any"
+    verification_policy: VerificationPolicy = "word"
     repos: list[RepoContext]
     contracts: list[Contract]
     context_history: list[ContextPacket]
@@ -67,6 +73,7 @@ class CreateProjectParams(Params):
     objective: Text
     repos: Annotated[list[RepoParams], Field(max_length=LIST_MAX)] = []
     agreement_policy: AgreementPolicy = "any"
+    verification_policy: VerificationPolicy = "word"
 
 
 class CreateProjectResult(Result):
@@ -103,6 +110,7 @@ class ProjectOutline(Result):
     objective: Text
     status: ProjectStatus
     agreement_policy: AgreementPolicy
+    verification_policy: VerificationPolicy
     repos: list[RepoContext]
     contracts: list[ContractSummary]
     contract_count: int
@@ -156,6 +164,16 @@ class UpdateProjectStatusParams(Params):
 class UpdateProjectStatusResult(Result):
     project_id: Identifier
     status: ProjectStatus
+
+
+class UpdateVerificationPolicyParams(Params):
+    project_id: Identifier
+    verification_policy: VerificationPolicy
+
+
+class UpdateVerificationPolicyResult(Result):
+    project_id: Identifier
+    verification_policy: VerificationPolicy
 
 
 class AddRepoParams(Params):

@@ -6,8 +6,14 @@ from pydantic import Field
 
 from schemas.attention import AttentionKind
 from schemas.base import Count, Cursor, Identifier, Params, Result, Text, Timestamp
-from schemas.contract import AgreementPolicy, ContractStatus, ContractType, TimelineStep
+from schemas.contract import (
+    AgreementPolicy,
+    ContractStatus,
+    ContractType,
+    TimelineStep,
+)
 from schemas.project import ProjectStatus
+from schemas.verification import VerificationPolicy
 
 ProjectStep = Literal[
     TimelineStep,
@@ -133,6 +139,7 @@ class ProjectBoard(Result):
     objective: Text
     status: ProjectStatus
     agreement_policy: AgreementPolicy
+    verification_policy: VerificationPolicy
     created_at: Timestamp
     archived_by: Identifier | None = None
     archived_at: Timestamp | None = None

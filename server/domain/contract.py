@@ -19,6 +19,7 @@ from schemas.facts import (
     RoundFact,
     VerificationFact,
     VersionFact,
+    json_of,
 )
 from server.domain.canonical import MAX_DEPTH, canonical
 from server.domain.errors import Refusal
@@ -44,7 +45,7 @@ def winner(first: Fact, second: Fact) -> Fact:
 def _order(fact: Fact) -> tuple[int, bytes]:
     # Equal stamps are ordered by the canonical text, the same on every node: members may have
     # changed their order on the way.
-    text = orjson.dumps(fact)
+    text = json_of(fact)
     try:
         return fact.stamp, canonical(orjson.loads(text), depth=MAX_DEPTH + 1)
     except Refusal:

@@ -37,6 +37,7 @@ from server.domain.contract import (
     status_of,
 )
 from server.domain.errors import Conflict, Forbidden, IllegalTransition
+from server.domain.terms import VersionTerms
 
 F = TypeVar("F", bound=Fact)
 
@@ -133,6 +134,7 @@ def update(
     parties: tuple[str, ...],
     stamp: int,
     note: str | None = None,
+    terms: VersionTerms | None = None,
 ) -> VersionFact:
     """The next version. Responses to the former one no longer count (design §7).
 
@@ -157,6 +159,8 @@ def update(
         agent_id=who.agent_id,
         parties=parties,
         policy=current.policy,
+        verification=terms and terms.verification,
+        roles=terms and terms.frozen,
         parent=current.digest,
         note=note,
         stamp=stamp,

@@ -9,8 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from schemas.contract import UNSETTLED, ContractStatus, ContractType
+from schemas.contract import (
+    UNSETTLED,
+    ContractStatus,
+    ContractType,
+)
 from schemas.matrix import AwaitedKind, CellState
+from schemas.verification import PartyRole
 
 StepKind = Literal["response", "round", "implementation", "verification"]
 
@@ -29,6 +34,8 @@ class ContractLine(NamedTuple):
     author: str
     first_author: str
     parties: tuple[str, ...]
+    roles: Mapping[str, PartyRole] | None = None
+    """Those that the version names (schemas.facts.VersionFact)."""
 
 
 class PartyStep(NamedTuple):

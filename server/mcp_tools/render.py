@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from schemas.context import ListContextParams
+from schemas.verification import VERIFIED_BY
 from server.domain.attention import text
 from server.domain.next_call import next_call
 from server.domain.untrusted import MEMBER, WARNING, Author, block, block_of_json, inline
@@ -64,7 +65,8 @@ def _project(result: Json) -> Iterator[str]:
     yield f"# Project {inline(result['name'])}\n"
     yield f"- projectId: `{result['projectId']}`"
     yield f"- status: {result['status']}"
-    yield f"- agreement: {result['agreementPolicy']} other party\n"
+    yield f"- agreement: {result['agreementPolicy']} other party"
+    yield f"- verified by: {VERIFIED_BY[result['verificationPolicy']]}\n"
     yield block(result["objective"], Author("the project's creator", trust=MEMBER))
     yield "\n## Repositories\n"
     for repo in result["repos"]:

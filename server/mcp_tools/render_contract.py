@@ -3,6 +3,7 @@ step comes before the content, which may be long."""
 
 from collections.abc import Iterator
 
+from schemas.verification import VERIFIED_BY
 from server.domain.attention import text
 from server.domain.next_call import next_call
 from server.domain.untrusted import MEMBER, Author, block, block_of_json, inline
@@ -30,6 +31,7 @@ def _overview(given: Json, result: Json) -> Iterator[str]:
     yield f"- written by: {inline(proposer)}"
     yield f"- parties: {listed_names(map(_party, result['parties']))}"
     yield f"- agreement: {result['agreementPolicy']} other party"
+    yield f"- verified by: {VERIFIED_BY[result['verificationPolicy']]}"
     if result["round"] > 1:
         yield f"- round of implementation: {result['round']}"
     if result["conflicts"]:

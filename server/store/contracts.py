@@ -8,7 +8,7 @@ import orjson
 
 from schemas.base import iso, present
 from schemas.contract import ContractStatus, ContractType
-from schemas.facts import FACT, Fact, ImplementationFact, VersionFact
+from schemas.facts import FACT, Fact, ImplementationFact, VersionFact, json_of
 from server.domain import contract as domain
 from server.domain.contract import FactKey, Facts
 from server.store import attention_index
@@ -268,7 +268,7 @@ def signature_of(db: Connection, contract_id: str, at: FactKey) -> str | None:
 def _fact_row(
     project_id: str, contract_id: str, fact: Fact, signature: str | None
 ) -> tuple[str | int | None, ...]:
-    body = orjson.dumps(fact).decode()
+    body = json_of(fact).decode()
     return contract_id, fact.kind, fact.key, project_id, fact.stamp, body, signature
 
 

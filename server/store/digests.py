@@ -154,6 +154,7 @@ def _state(db: Connection, name: Name) -> Iterable[bytes]:
     the entity is not stored."""
     if name.entity == "project":
         rows = [*SQL.project_state(db, project_id=name.project_id)]
+        rows += SQL.verification_policy_state(db, project_id=name.project_id)
         rows += SQL.repo_states(db, project_id=name.project_id)
         rows += SQL.lost_claim_states(db, project_id=name.project_id)
         rows += SQL.release_states(db, project_id=name.project_id)

@@ -20,8 +20,9 @@ def contract_lines(db: Connection, project_id: str) -> list[ContractLine]:
     """Every contract of a project, by id."""
     versions: dict[str, dict[str, tuple[str, ContractLine]]] = defaultdict(dict)
     for row in db.execute(_LINES, {"project_id": project_id}):
-        author, first_author, parties, key = row[7:]
-        read = (*row[:8], first_author or author, tuple(orjson.loads(parties)))
+        author, first_author, parties, roles, key = row[7:]
+        named = None if roles is None else orjson.loads(roles)
+        read = (*row[:8], first_author or author, tuple(orjson.loads(parties)), named)
         line = ContractLine._make(read)
         # As server.domain.contract decides: the earliest of equal contents, the latest of others.
         known = versions[line.contract_id].get(line.digest)

@@ -7,6 +7,7 @@ import orjson
 
 from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
+from schemas.verification import VerificationPolicy
 from server.domain.agent_list import RepoOfAgent
 from server.store import context_packets, contracts
 from server.store.connection import Connection
@@ -31,11 +32,16 @@ class ProjectHeader(NamedTuple):
     created_at: int
     stamp: int
     signature: str | None = None
+    verification_policy: VerificationPolicy = "word"
 
     def body(self) -> dict[str, str | int]:
-        """The members that are signed."""
+        """The members that are signed. A policy that verifies by word is absent, as in headers of
+        releases that know no other."""
         fields = self._asdict()
-        return {name: fields[name] for name in fields if name not in ("project_id", "signature")}
+        unsigned = {"project_id", "signature"}
+        if self.verification_policy == "word":
+            unsigned.add("verification_policy")
+        return {name: fields[name] for name in fields if name not in unsigned}
 
 
 class Repo(NamedTuple):
@@ -72,6 +78,7 @@ class RepoMember(NamedTuple):
     repo_id: str
     name: str
     agent_id: str | None
+    role: str = ""
 
 
 class Membership(NamedTuple):
@@ -81,14 +88,16 @@ class Membership(NamedTuple):
     agreement_policy: AgreementPolicy
     members: tuple[RepoMember, ...]
     is_archived: bool = False
+    verification_policy: VerificationPolicy = "word"
 
 
 def membership(db: Connection, project_id: str) -> Membership | None:
     rows = db.execute(_MEMBERSHIP, (project_id,)).fetchall()
     if not rows:
         return None
-    members = tuple(RepoMember(*row[3:]) for row in rows if row[3] is not None)
-    return Membership(rows[0][0], rows[0][1], members, rows[0][2] == "archived")
+    members = tuple(RepoMember(*row[4:]) for row in rows if row[4] is not None)
+    name, agreement, verification, state = rows[0][:4]
+    return Membership(name, agreement, members, state == "archived", verification)
 
 
 def header(db: Connection, project_id: str) -> ProjectHeader | None:
@@ -245,12 +254,20 @@ def bare(header: ProjectHeader, repos: list[Repo]) -> dict[str, Any]:
         "objective": header.objective,
         "status": header.status,
         "agreement_policy": header.agreement_policy,
+        **_unless_word(header),
         "repos": [repo_context(repo) for repo in repos],
         "contracts": [],
         "context_history": [],
         "created_at": iso(header.created_at),
         "updated_at": iso(_own_time(header, repos)),
     }
+
+
+def _unless_word(header: ProjectHeader) -> dict[str, str]:
+    """The verification policy as a member; none for the specification's own, which foreign peers
+    expect."""
+    policy = header.verification_policy
+    return {} if policy == "word" else {"verification_policy": policy}
 
 
 def summary(db: Connection, header: ProjectHeader) -> dict[str, Any]:
@@ -286,6 +303,7 @@ def outline(
         "objective": header.objective,
         "status": header.status,
         "agreementPolicy": header.agreement_policy,
+        "verificationPolicy": header.verification_policy,
         "repos": [repo_context(repo) for repo in members],
         "contracts": summaries[:limit],
         "contractCount": totals.contracts,

@@ -16,7 +16,7 @@ from uuid_utils import uuid7
 
 from peers.signing import SigningKey
 from schemas.acp_mesh import Directory
-from schemas.facts import Fact
+from schemas.facts import Fact, members_of
 from schemas.file import FileFact, FileRequestFact
 from server.domain.agents import identity
 from server.domain.authorship import statement
@@ -412,7 +412,7 @@ def _said(kind: str, place: Any, body: Any) -> bytes:
     """What a node checks the signature of: the body as its models read it, where they can."""
     try:
         if kind == "fact":
-            body = FACT.dump_python(FACT.validate_python(body), mode="json")
+            body = members_of(FACT.validate_python(body))
         elif kind in MODELS:
             body = MODELS[kind].model_validate(body).model_dump()
         return statement(kind, place, body)

@@ -77,3 +77,20 @@ def test_a_name_that_several_have_is_not_enough(node: Node) -> None:
     assert all(project in wrong.stderr for project in ids)
     none = cacp("project", "archive", "nothing like it", url=node.url)
     assert (none.exit_code, "no project here is named nothing like it" in none.stderr) == (1, True)
+
+
+def test_what_verifies_new_versions_is_set_by_name(node: Node) -> None:
+    project = made(node, "Proofs")
+    done = cacp("project", "verification", "Proofs", "receipt_both", url=node.url)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == (
+        f"In project Proofs ({project}) new versions are verified by a runner's receipts for each "
+        "provider and consumer.\n"
+    )
+    assert (
+        "a runner's receipts for each provider and consumer"
+        in cacp("show", "Proofs", url=node.url).stdout
+    )
+    answer = cacp("project", "verification", "Proofs", "independent", "--json", url=node.url)
+    assert answer.exit_code == 1, "by the node's own agent, it is less"
+    assert "less proof" in answer.stderr

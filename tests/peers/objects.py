@@ -67,6 +67,8 @@ def facts_from(found: list[Difference], facts: Facts | None, stamp: int = 500) -
         agent_id=WEB.agent_id,
         parties=current.parties if current else ("api", "web"),
         policy=current.policy if current else "any",
+        verification=current.verification if current else None,
+        roles=current.roles if current else None,
         round_number=contract.round_of(facts, current) if facts and current else 1,
         stamp=stamp,
     )

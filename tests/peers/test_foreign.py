@@ -362,6 +362,8 @@ def test_a_proposal_binds_the_parties_and_carries_their_work() -> None:
         "policy": "any",
         "parent": None,
         "note": None,
+        "verification": None,
+        "roles": None,
         "stamp": 500,
     }
     assert (done.kind, done.version, done.digest) == ("implementation", 1, version.digest)

@@ -1,6 +1,6 @@
 """Facts: their keys and how they travel (design §7, the table)."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +16,7 @@ from schemas.facts import (
     RoundFact,
     VerificationFact,
     VersionFact,
+    json_of,
     members_of,
 )
 
@@ -49,7 +50,34 @@ def test_a_fact_survives_as_json_and_its_kind_tells_what_it_is(fact: Fact) -> No
 
 @pytest.mark.parametrize("fact", [fact for fact, _ in FACTS])
 def test_its_members_are_those_of_its_json(fact: Fact) -> None:
-    assert orjson.dumps(members_of(fact)) == orjson.dumps(fact)
+    assert orjson.loads(json_of(fact)) == orjson.loads(orjson.dumps(members_of(fact)))
+
+
+VERSION = VersionFact(**PLACE, **AUTHOR, content={}, parties=("api", "web"), policy="any")
+TERMS = [
+    replace(VERSION, verification="receipt"),
+    replace(VERSION, roles={"api": "provider", "web": "consumer"}),
+    replace(VERSION, verification="receipt", roles={"api": "both", "web": "consumer"}),
+]
+
+
+def test_members_that_earlier_releases_lack_are_absent_where_they_say_nothing() -> None:
+    """So that what they have signed keeps its signature, and what says no more reaches them."""
+    assert {"verification", "roles"}.isdisjoint(members_of(VERSION))
+    work = ImplementationFact(**PLACE, **AUTHOR, round=1, status="complete")
+    assert "commit" not in members_of(work)
+    assert members_of(replace(work, commit="a" * 40))["commit"] == "a" * 40
+
+
+@pytest.mark.parametrize("fact", TERMS)
+def test_a_version_with_other_terms_replaces_none(fact: VersionFact) -> None:
+    assert ANY.validate_json(json_of(fact)) == fact
+    assert len({fact.key, *(other.key for other in TERMS), VERSION.key}) == 4
+
+
+def test_the_order_in_which_roles_are_named_makes_no_other_version() -> None:
+    turned = replace(TERMS[1], roles={"web": "consumer", "api": "provider"})
+    assert turned.key == TERMS[1].key
 
 
 @pytest.mark.parametrize("count", [2, FEW_PARTIES, FEW_PARTIES + 1, 200])

@@ -1,6 +1,6 @@
 """cacp/contract/*: interface agreements (CACP 2.0, Contract Methods; design §5, §7)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,8 @@ from schemas.contract import (
     UpdateContractParams,
     UpdateContractResult,
 )
-from schemas.facts import Fact, VersionFact
+from schemas.facts import Fact, VersionFact, members_of
+from schemas.verification import PartyRole
 from server.domain import contract as domain
 from server.domain import contract_steps as steps
 from server.domain.authorship import check_record, check_sendable
@@ -31,6 +32,7 @@ from server.domain.contract import Facts
 from server.domain.contract_steps import Party
 from server.domain.errors import InvalidInput, NotFound, TooLarge
 from server.domain.identifiers import begun_by
+from server.domain.terms import ProjectTerms, VersionTerms, terms_of
 from server.domain.timeline import timeline_of
 from server.methods.base import (
     Context,
@@ -62,6 +64,15 @@ class OpenContract:
     header: ContractHeader
     facts: Facts
 
+    def terms(self, parties: Sequence[str], named: Mapping[str, PartyRole] | None) -> VersionTerms:
+        """The terms of the next version. Raises InvalidInput for roles that don't fit."""
+        current = domain.current_of(self.facts)
+        first = [*domain.ancestors_of(self.facts), current][0]
+        project = project_terms(self.project)
+        return terms_of(
+            project, self.header.type, parties, named, first_author=first.repo_id, before=current
+        )
+
     def apply(self, more: Iterable[Fact]) -> ContractStatus:
         """Add a step's facts and record the change; returns the contract's status afterwards.
 
@@ -70,7 +81,7 @@ class OpenContract:
         ctx = self.ctx
         news = [fact for fact in more if self.facts.get((fact.kind, fact.key)) != fact]
         for fact in news:
-            check_record(fact, "params")
+            check_record(members_of(fact), "params")
         if not news:
             return domain.status_of(self.facts)
         self.facts = contracts.add(
@@ -119,21 +130,27 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
         partial(begun_by, ctx.node.agent_id, params.project_id),
         lambda candidate: contracts.project_of(ctx.db, candidate) is not None,
     )
+    parties = _parties(project, params.parties)
+    named = _roles(project, params.roles)
+    terms = terms_of(project_terms(project), params.type, parties, named, first_author=who.repo_id)
     version = VersionFact(
         version=1,
         digest=check_sendable(params.content),
         content=params.content,
         repo_id=who.repo_id,
         agent_id=who.agent_id,
-        parties=_parties(project, params.parties),
+        parties=parties,
         policy=project.agreement_policy,
+        verification=terms.verification,
+        roles=terms.frozen,
         stamp=ctx.stamp,
     )
-    check_record(version, "params")
+    check_record(members_of(version), "params")
     header = ContractHeader(params.type, params.name, ctx.stamp)
     contracts.insert(ctx.db, params.project_id, contract_id, header, version)
     ctx.record("contract", contract_id, params.project_id, "proposed")
-    return {"contractId": contract_id, "version": 1, "status": "proposed"}
+    shown = {"contractId": contract_id, "version": 1, "status": "proposed"}
+    return shown | {"roles": by_name(project, terms.roles)}
 
 
 @writes("cacp/contract/respond", RespondParams, RespondResult)
@@ -174,17 +191,21 @@ def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
             f"{HISTORY_MAX} characters: propose a new contract",
             limit=HISTORY_MAX,
         )
+    parties = _parties(contract.project, params.parties)
+    terms = contract.terms(parties, _roles(contract.project, params.roles))
     version = steps.update(
         contract.facts,
         contract.who,
         params.content,
         check_sendable(params.content),
-        _parties(contract.project, params.parties),
+        parties,
         ctx.stamp,
         params.change_note,
+        terms,
     )
     status = contract.apply([version])
-    return {"contractId": params.contract_id, "version": version.version, "status": status}
+    shown = {"contractId": params.contract_id, "version": version.version, "status": status}
+    return shown | {"roles": by_name(contract.project, terms.roles)}
 
 
 @reads(
@@ -233,6 +254,7 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     return {
         "contractId": params.contract_id,
         "agreementPolicy": current.policy,
+        "verificationPolicy": current.verification or "word",
         "parties": list(current.parties),
         "timeline": [
             present(
@@ -288,17 +310,44 @@ def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
     return {"conflicts": lost_races}
 
 
+def project_terms(project: Membership) -> ProjectTerms:
+    """What versions freeze of a project."""
+    roles = {member.repo_id: member.role for member in project.members}
+    return ProjectTerms(project.verification_policy, roles)
+
+
+def by_name(project: Membership, roles: Mapping[str, PartyRole]) -> dict[str, PartyRole]:
+    """Roles by the names of their repos."""
+    names = {member.repo_id: member.name for member in project.members}
+    return {names.get(repo_id, repo_id): role for repo_id, role in roles.items()}
+
+
+def _roles(
+    project: Membership, named: Mapping[str, PartyRole] | None
+) -> dict[str, PartyRole] | None:
+    """Roles by repo id, of repos that may be named by name or id. Raises InvalidInput."""
+    if named is None:
+        return None
+    ids = _repo_ids(project, list(named), "roles")
+    return dict(zip(ids, named.values(), strict=True))
+
+
 def _parties(project: Membership, named: list[str] | None) -> tuple[str, ...]:
     """The repo ids of the parties, which may be named by repo name or id. Raises InvalidInput."""
     if named is None:
         return tuple(member.repo_id for member in project.members)
+    return tuple(dict.fromkeys(_repo_ids(project, named, "parties")))
+
+
+def _repo_ids(project: Membership, named: list[str], where: str) -> list[str]:
+    """The ids of repos that are named by name or id. Raises InvalidInput for others."""
     known = {member.name: member.repo_id for member in project.members}
     known |= {member.repo_id: member.repo_id for member in project.members}
     missing = [name for name in named if name not in known]
     if missing:
         raise InvalidInput(
-            f"parties: the project has no repos {', '.join(missing)}",
-            path="parties",
+            f"{where}: the project has no repos {', '.join(missing)}",
+            path=where,
             repos=[member.name for member in project.members],
         )
-    return tuple(dict.fromkeys(known[name] for name in named))
+    return [known[name] for name in named]

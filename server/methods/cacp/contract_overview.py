@@ -7,7 +7,7 @@ from schemas.base import iso, present
 from schemas.contract import ContractType
 from schemas.contract_overview import ContractOverview, OverviewParams
 from schemas.facts import ResponseFact, VerificationFact
-from schemas.matrix import Side
+from schemas.verification import PartyRole
 from server.domain import contract as domain
 from server.domain.attention.contract_view import ContractSubject
 from server.domain.attention.contracts import openings
@@ -21,7 +21,7 @@ from server.domain.contract_overview import (
     responses_to,
     verifications_of,
 )
-from server.domain.sides import provider_of
+from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp.attention import actor_of
 from server.methods.cacp.contract import no_contract
@@ -64,6 +64,7 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
         "projectName": project.name,
         "changeNote": current.note,
         "agreementPolicy": current.policy,
+        "verificationPolicy": current.verification or "word",
         "parties": _parties(header.type, facts, members),
         "round": domain.round_of(facts, current),
         "ownSteps": [_own_step(item) for item in attention([subject], who)],
@@ -100,15 +101,12 @@ def _parties(type: ContractType, facts: Facts, members: Mapping[str, Repo]) -> l
     """The OverviewParty objects of the current version."""
     current = domain.current_of(facts)
     first = [*domain.ancestors_of(facts), current][0]
-    roles = {repo_id: member.role for repo_id, member in members.items()}
-    provider = provider_of(type, current.parties, roles, first.repo_id)
-    return [
-        _party(repo_id, members.get(repo_id), "provider" if repo_id == provider else "consumer")
-        for repo_id in current.parties
-    ]
+    repo_roles = {repo_id: member.role for repo_id, member in members.items()}
+    roles = roles_of(type, current.parties, current.roles, repo_roles, first.repo_id)
+    return [_party(repo_id, members.get(repo_id), role) for repo_id, role in roles.items()]
 
 
-def _party(repo_id: str, member: Repo | None, side: Side) -> dict[str, Any]:
+def _party(repo_id: str, member: Repo | None, side: PartyRole) -> dict[str, Any]:
     return present(
         {
             "repoId": repo_id,

@@ -21,6 +21,8 @@ from schemas.project import (
     RepoParams,
     UpdateProjectStatusParams,
     UpdateProjectStatusResult,
+    UpdateVerificationPolicyParams,
+    UpdateVerificationPolicyResult,
 )
 from server.domain.agents import same_agent
 from server.domain.authorship import check_record
@@ -28,6 +30,7 @@ from server.domain.endpoints import check_endpoint
 from server.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, TooLarge
 from server.domain.identifiers import founded_by, repo_id_for
 from server.domain.registers import Weight
+from server.domain.terms import weakens
 from server.methods.base import (
     Context,
     check_member,
@@ -40,6 +43,7 @@ from server.methods.base import (
     writes,
 )
 from server.methods.cacp.authority import check_own, weight_of_repo
+from server.methods.cacp.lifecycle import check_owner
 from server.store import claims, lifecycle, projects
 from server.store.metered import metered
 from server.store.projects import Membership, ProjectHeader, Repo, RepoMember
@@ -67,6 +71,7 @@ def create(ctx: Context, params: CreateProjectParams) -> dict[str, Any]:
         objective=params.objective,
         status="planning",
         agreement_policy=params.agreement_policy,
+        verification_policy=params.verification_policy,
         created_at=ctx.stamp,
         stamp=ctx.stamp,
     )
@@ -267,6 +272,39 @@ def update_status(ctx: Context, params: UpdateProjectStatusParams) -> dict[str, 
     projects.update_header(ctx.db, updated)
     ctx.record("project", params.project_id, params.project_id, params.status)
     return {"projectId": params.project_id, "status": params.status}
+
+
+@writes(
+    "cacp/project/updateVerificationPolicy",
+    UpdateVerificationPolicyParams,
+    UpdateVerificationPolicyResult,
+)
+def update_verification_policy(
+    ctx: Context, params: UpdateVerificationPolicyParams
+) -> dict[str, Any]:
+    """Set what verifies the versions that are written from now on; versions keep what they have.
+    For the agent that created the project and for the operator. Only the operator and a person may
+    ask for less proof than before."""
+    project = open_project(ctx, params.project_id)
+    header = _header(ctx, params.project_id)
+    before, wanted = project.verification_policy, params.verification_policy
+    may_weaken = ctx.caller.operator or ctx.caller.human
+    if weakens(before, wanted) and not may_weaken:
+        raise Forbidden(
+            f"{wanted} asks for less proof than {before}: only the operator, and a person with a "
+            "human's key, may set it",
+            reason="weaker_policy",
+            verificationPolicy=before,
+        )
+    if not ctx.caller.human:
+        check_owner(ctx, params.project_id, "set what verifies its contracts")
+    check_own(ctx, header)
+    if before != wanted:
+        stamp = ctx.after(header.stamp)
+        updated = header._replace(verification_policy=wanted, stamp=stamp, signature=None)
+        projects.update_header(ctx.db, updated)
+        ctx.record("project", params.project_id, params.project_id, header.status)
+    return {"projectId": params.project_id, "verificationPolicy": wanted}
 
 
 @writes("cacp/project/addRepo", AddRepoParams, AddRepoResult)

@@ -71,6 +71,7 @@ def board(ctx: Context, params: BoardParams) -> Json:
         "objective": header.objective,
         "status": header.status,
         "agreementPolicy": header.agreement_policy,
+        "verificationPolicy": header.verification_policy,
         "createdAt": iso(header.created_at),
         "archivedBy": register and register.by,
         "archivedAt": register and iso(register.stamp),

@@ -19,7 +19,7 @@ from server.domain.matrix import (
     cells,
     totals,
 )
-from server.domain.sides import provider_of
+from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, page_of, reads
 from server.store import matrix as stored
 from server.store import projects
@@ -53,8 +53,11 @@ class _Project:
     def roles(self) -> dict[str, str]:
         return {repo_id: repo.role for repo_id, repo in self.repos.items()}
 
-    def provider_of(self, line: ContractLine) -> str:
-        return provider_of(line.type, line.parties, self.roles, line.first_author)
+    def providers_of(self, line: ContractLine) -> list[str]:
+        """At least one of the parties."""
+        roles = roles_of(line.type, line.parties, line.roles, self.roles, line.first_author)
+        provide = [repo_id for repo_id, role in roles.items() if role != "consumer"]
+        return provide or list(line.parties)
 
     def cells_of(
         self, ctx: Context, project_id: str, lines: list[ContractLine]
@@ -123,7 +126,7 @@ def matrix(ctx: Context, params: MatrixParams) -> dict[str, Any]:
             project.shown_repo(repo_id) | _count(count) for repo_id, count in counted.repos.items()
         ],
         "contracts": [
-            _row(line, cells_of[line.contract_id], project.provider_of(line)) for line in page
+            _row(line, cells_of[line.contract_id], project.providers_of(line)) for line in page
         ],
         "matching": len(asked),
         **more,
@@ -134,9 +137,9 @@ def _count(count: MatrixCount) -> dict[str, Any]:
     return {"contracts": count.all, "verified": count.verified, "awaited": dict(count.awaited)}
 
 
-def _row(line: ContractLine, cells: list[PartyCell], provider_id: str) -> dict[str, Any]:
+def _row(line: ContractLine, cells: list[PartyCell], providers: list[str]) -> dict[str, Any]:
     return _contract(line) | {
-        "cells": [_cell(cell, cell.repo_id == provider_id) for cell in cells],
+        "cells": [_cell(cell, cell.repo_id in providers) for cell in cells],
         "verified": sum(cell.state == "verified" for cell in cells),
     }
 
@@ -182,7 +185,7 @@ def graph(ctx: Context, params: GraphParams) -> dict[str, Any]:
         )
     cells_of = project.cells_of(ctx, params.project_id, project.lines)
     contracts = [
-        provided(line.contract_id, cells_of[line.contract_id], project.provider_of(line))
+        provided(line.contract_id, cells_of[line.contract_id], project.providers_of(line)[0])
         for line in project.lines
     ]
     asked = _asked(project, contracts, params)

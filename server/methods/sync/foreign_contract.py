@@ -14,7 +14,9 @@ from server.domain.authorship import check_sendable
 from server.domain.errors import Refusal
 from server.domain.identifiers import names_beginner
 from server.domain.lineage import VERSION_JUMP_MAX
+from server.domain.terms import terms_of
 from server.methods.base import Context
+from server.methods.cacp.contract import project_terms
 from server.methods.sync.sending_peer import SendingPeer
 from server.store import contracts, peers
 from server.store.contracts import ContractHeader
@@ -58,13 +60,24 @@ def _apply(
     header = contracts.header_of(ctx.db, project_id, contract_id)
     facts = contracts.facts_of(ctx.db, contract_id) if header else {}
     current = domain.current_of(facts) if facts else None
+    parties = tuple(member.repo_id for member in source.project.members)
+    terms = terms_of(
+        project_terms(source.project),
+        header.type if header else shown.type,
+        parties,
+        None,
+        first_author=domain.versions_of(facts)[0].repo_id if facts else repo_id,
+        before=current,
+    )
     new = to_facts(
         differences,
         current,
         repo_id=repo_id,
         agent_id=source.agent_id,
-        parties=tuple(member.repo_id for member in source.project.members),
+        parties=parties,
         policy=source.project.agreement_policy,
+        verification=terms.verification,
+        roles=terms.frozen,
         round_number=domain.round_of(facts, current) if current else 1,
         stamp=ctx.stamp,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from schemas.facts import Fact, RoundFact, VersionFact, members_of
+from schemas.facts import Fact, RoundFact, VersionFact, json_of, members_of
 from schemas.mesh import Signature, SignedFact
 from schemas.sync import ContractSyncParams
 from server.domain import contract as domain
@@ -259,7 +259,7 @@ class ContractMerge:
 
 
 def _body_of(fact: Fact) -> dict[str, Any]:
-    body: dict[str, Any] = orjson.loads(orjson.dumps(fact))
+    body: dict[str, Any] = orjson.loads(json_of(fact))
     return body
 
 

@@ -80,7 +80,7 @@ class ProjectMerge:
         if signature is not None:
             at, stored = (project_id, project_id), (known.body(), known.signature or None)
             self._signers.note_contradiction("header", at, stored, sent.body(), None, signature)
-        states = (known.stamp, *known[1:6]), (sent.stamp, *sent[1:6])
+        states = _state_of(known), _state_of(sent)
         if not later(*states, standing):
             if later(*states):
                 ctx.node.overruled[message.source] += 1
@@ -200,6 +200,13 @@ class ProjectMerge:
                 )
 
 
+def _state_of(header: ProjectHeader) -> tuple[str | int, ...]:
+    """By what two headers are compared, the stamp first. Of equal stamps earlier releases decide by
+    the members that they know."""
+    policy = header.verification_policy
+    return header.stamp, *header[1:6], *([] if policy == "word" else [policy])
+
+
 def _header_of(ctx: Context, project_id: str, register: ProjectRegister) -> ProjectHeader:
     return ProjectHeader(
         project_id=project_id,
@@ -207,6 +214,7 @@ def _header_of(ctx: Context, project_id: str, register: ProjectRegister) -> Proj
         objective=register.objective,
         status=register.status,
         agreement_policy=register.agreement_policy,
+        verification_policy=register.verification_policy,
         created_at=register.created_at,
         stamp=register.stamp,
         signature="" if register.signature is None else kept_of(ctx, register.signature),

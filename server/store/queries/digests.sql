@@ -25,6 +25,11 @@ ON CONFLICT (prefix) DO UPDATE SET digest = excluded.digest;
 SELECT 'project', name, objective, status, agreement_policy, created_at, stamp
 FROM projects WHERE project_id = :project_id;
 
+-- A policy of which older releases know nothing counts only where it is not theirs.
+-- name: verification_policy_state(project_id)
+SELECT 'verification', verification_policy
+FROM projects WHERE project_id = :project_id AND verification_policy <> 'word';
+
 -- name: repo_states(project_id)
 SELECT 'repo', repo_id, name, role, language, relevant_paths, url, stamp, agent_id, agent_endpoint,
        claimed_at, coalesce(renewed_at, claimed_at)

@@ -1,5 +1,5 @@
 -- name: export_projects()
-SELECT project_id, name, objective, status, agreement_policy, created_at, stamp
+SELECT project_id, name, objective, status, agreement_policy, verification_policy, created_at, stamp
 FROM projects ORDER BY created_at, project_id;
 
 -- name: export_repos()

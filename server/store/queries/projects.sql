@@ -1,17 +1,18 @@
--- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp, signature, created_by)!
+-- name: insert_project(project_id, name, objective, status, agreement_policy, created_at, stamp, signature, verification_policy, created_by)!
 INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at, stamp,
-                      signature, created_by)
+                      signature, verification_policy, created_by)
 VALUES (:project_id, :name, :objective, :status, :agreement_policy, :created_at, :stamp,
-        :signature, :created_by);
+        :signature, :verification_policy, :created_by);
 
--- name: update_project_header(name, objective, status, agreement_policy, created_at, stamp, signature, project_id)!
+-- name: update_project_header(name, objective, status, agreement_policy, created_at, stamp, signature, verification_policy, project_id)!
 UPDATE projects SET name = :name, objective = :objective, status = :status,
                     agreement_policy = :agreement_policy, created_at = :created_at, stamp = :stamp,
-                    signature = :signature
+                    signature = :signature, verification_policy = :verification_policy
 WHERE project_id = :project_id;
 
 -- name: project_header(project_id)^
-SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature
+SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature,
+       verification_policy
 FROM projects WHERE project_id = :project_id;
 
 -- name: is_known_project(project_id)$
@@ -19,7 +20,8 @@ SELECT 1 FROM projects WHERE project_id = :project_id
 UNION SELECT 1 FROM project_lifecycle WHERE project_id = :project_id;
 
 -- name: project_headers_before(created_at, project_id, with_archived, limit)
-SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature
+SELECT project_id, name, objective, status, agreement_policy, created_at, stamp, signature,
+       verification_policy
 FROM projects
 WHERE (created_at, project_id) < (:created_at, :project_id)
   AND (:with_archived OR project_id NOT IN (
@@ -62,7 +64,8 @@ WHERE r.agent_id IS NOT NULL AND (CAST(:project_id AS TEXT) IS NULL OR p.project
 SELECT DISTINCT project_id FROM repos WHERE agent_id = :agent_id ORDER BY project_id;
 
 -- name: membership(project_id)
-SELECT p.name, p.agreement_policy, l.state, r.repo_id, r.name, r.agent_id
+SELECT p.name, p.agreement_policy, p.verification_policy, l.state, r.repo_id, r.name, r.agent_id,
+       r.role
 FROM projects p LEFT JOIN repos r ON r.project_id = p.project_id
      LEFT JOIN project_lifecycle l ON l.project_id = p.project_id
 WHERE p.project_id = :project_id

@@ -191,6 +191,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/stateAt": ALL,
     "cacp/activity/list": ALL,
     "cacp/project/updateStatus": MEMBERS_AND_OPERATOR,
+    "cacp/project/updateVerificationPolicy": PERSONS_AND_OPERATOR,
     "cacp/project/addRepo": MEMBERS_AND_OPERATOR,
     "cacp/project/archive": OWNERS_AND_OPERATOR,
     "cacp/project/unarchive": OWNERS_AND_OPERATOR,

@@ -48,6 +48,7 @@ PROJECT: dict[str, Json] = {
     "cacp/project/matrix": {"missing": True},
     "cacp/project/graph": {"contractId": "contract"},
     "cacp/project/updateStatus": {"status": "planning"},
+    "cacp/project/updateVerificationPolicy": {"verificationPolicy": "receipt"},
     "cacp/project/addRepo": {"repo": REPO_GIVEN},
     "cacp/contract/propose": {"type": "api_endpoint", "name": "n", "content": {}},
     "cacp/contract/respond": {"contractId": "contract", "action": "agree"},

@@ -167,6 +167,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("project/join", repoName="backend-api", agentEndpoint="http://127.0.0.1:1")
     call("project/addRepo", repo={"name": "infra", "role": "infra", "language": "hcl"})
     call("project/updateStatus", status="implementing")
+    call("project/updateVerificationPolicy", verificationPolicy="word")
     contract = call("contract/propose", type="api_endpoint", name="n", content=CONTENT)
     at = {"contractId": contract["contractId"]}
     call("contract/respond", team.frontend, **at, action="request_change", comment="c")

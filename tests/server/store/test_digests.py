@@ -15,7 +15,7 @@ from peers import digest
 from peers.digest import Name
 from schemas.base import iso
 from schemas.context import ContextPacket
-from schemas.facts import ResponseFact, VersionFact
+from schemas.facts import ResponseFact, VersionFact, json_of
 from server.domain import contract as domain
 from server.domain.location import Location
 from server.domain.registers import RepoClaim
@@ -123,7 +123,7 @@ def test_conflicts_are_counted_as_the_facts_tell_them(found: list[VersionFact]) 
         for sql in TABLES:
             db.execute(sql)
         for (kind, key), fact in facts.items():
-            body = orjson.dumps(fact).decode()
+            body = json_of(fact).decode()
             db.execute("INSERT INTO facts VALUES ('c', ?, ?, ?, ?)", (kind, key, fact.stamp, body))
         assert SQL.held_counts(db)[4] == len(domain.conflicts_of(facts))
 

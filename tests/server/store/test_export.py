@@ -76,6 +76,7 @@ def test_times_are_readable_and_stamps_exact(db: Connection, project: ProjectHea
             "objective": "Login",
             "status": "planning",
             "agreement_policy": "any",
+            "verification_policy": "word",
             "created_at": "1970-01-01T00:00:00.001000+00:00",
             "stamp": 1_000,
         }

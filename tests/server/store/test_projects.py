@@ -20,17 +20,23 @@ def test_membership_names_the_repos_and_who_holds_them(
 ) -> None:
     backend = repo_id_for(PROJECT, "backend-api")
     found = projects.membership(db, PROJECT)
-    assert found == ("User Auth", "any", (RepoMember(backend, "backend-api", None),), False)
+    assert found == (
+        "User Auth",
+        "any",
+        (RepoMember(backend, "backend-api", None, "backend"),),
+        False,
+        "word",
+    )
     projects.update_claim(db, PROJECT, backend, "agent", "http://127.0.0.1:1", 3_000)
     found = projects.membership(db, PROJECT)
     assert found is not None
-    assert found.members == (RepoMember(backend, "backend-api", "agent"),)
+    assert found.members == (RepoMember(backend, "backend-api", "agent", "backend"),)
     assert projects.membership(db, "nothing") is None
 
 
 def test_a_project_without_repos_has_no_members(db: Connection, project: ProjectHeader) -> None:
     projects.insert(db, project._replace(project_id="p2"), [])
-    assert projects.membership(db, "p2") == ("User Auth", "any", (), False)
+    assert projects.membership(db, "p2") == ("User Auth", "any", (), False, "word")
 
 
 def test_repos_come_in_the_order_they_were_added(db: Connection, project: ProjectHeader) -> None:

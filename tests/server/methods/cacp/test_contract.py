@@ -20,7 +20,12 @@ NEXT = CONTENT | {"path": "/api/v2/users/profile"}
 def test_propose(team: Team) -> None:
     """CACP 2.0, cacp/contract/propose."""
     made = team.backend("contract/propose", type="api_endpoint", name="Get User", content=CONTENT)
-    assert made == {"contractId": made["contractId"], "version": 1, "status": "proposed"}
+    assert made == {
+        "contractId": made["contractId"],
+        "version": 1,
+        "status": "proposed",
+        "roles": {REPO: "provider", FRONTEND: "consumer"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -306,7 +311,8 @@ def test_update(team: Team) -> None:
     answer = team.backend(
         "contract/update", contractId=contract, content=NEXT, changeNote="Made avatar nullable"
     )
-    assert answer == {"contractId": contract, "version": 2, "status": "proposed"}
+    roles = {REPO: "provider", FRONTEND: "consumer"}
+    assert answer == {"contractId": contract, "version": 2, "status": "proposed", "roles": roles}
     assert team.contract(contract)["content"] == NEXT
 
 

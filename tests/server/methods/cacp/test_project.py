@@ -318,3 +318,43 @@ def test_a_key_acts_for_its_own_repo_only(node: Node, team: Team) -> None:
             name="x",
             content={},
         )
+
+
+# --- cacp/project/updateVerificationPolicy --------------------------------------------------------
+
+
+def policy_of(team: Team) -> str:
+    whole = team.backend("project/get")
+    outline = team.backend("project/get", summary=True)
+    board = team.backend("project/board")
+    assert {outline["verificationPolicy"], board["verificationPolicy"]} == {
+        whole.get("verification_policy", "word")
+    }
+    return str(outline["verificationPolicy"])
+
+
+def test_the_verification_policy_is_set_at_first_and_later(node: Node, frontend_key: str) -> None:
+    team = Team.on(node, frontend_key, verificationPolicy="independent")
+    assert policy_of(team) == "independent"
+    changed = team.backend(
+        "project/updateVerificationPolicy", verificationPolicy="independent_both"
+    )
+    assert changed == {"projectId": team.project, "verificationPolicy": "independent_both"}
+    assert policy_of(team) == "independent_both"
+
+
+def test_an_agent_may_not_ask_for_less_proof(team: Team, node: Node) -> None:
+    """Else it could verify by its word what a person wants proven."""
+    team.backend("project/updateVerificationPolicy", verificationPolicy="receipt")
+    with refused(-32003, "weaker_policy"):
+        team.backend("project/updateVerificationPolicy", verificationPolicy="word")
+    with refused(-32003, "not_project_owner"):
+        team.frontend("project/updateVerificationPolicy", verificationPolicy="independent")
+    params = {"projectId": team.project, "verificationPolicy": "word"}
+    node.call("cacp/project/updateVerificationPolicy", key=node.operator, **params)
+    assert policy_of(team) == "word"
+    ann = node.key("aid://example.com/ann@1.0.0", "", human=True)
+    for policy in ("receipt_both", "receipt"):
+        wanted = params | {"verificationPolicy": policy}
+        node.call("cacp/project/updateVerificationPolicy", key=ann, **wanted)
+        assert policy_of(team) == policy

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peers.digest import Name
-from schemas.facts import ResponseFact, VersionFact
+from schemas.facts import Fact, ResponseFact, VersionFact, json_of
 from server.domain.canonical import digest
 from server.store import contracts, digests
 from server.store.sqlite.schema import migrations
@@ -33,8 +33,8 @@ def version(*parties: str, number: int = 1) -> VersionFact:
     )
 
 
-def text(fact: object) -> str:
-    return orjson.dumps(fact).decode()
+def text(fact: Fact) -> str:
+    return json_of(fact).decode()
 
 
 def test_versions_from_before_are_found_by_their_keys_and_count_as_before(tmp_path: Path) -> None:

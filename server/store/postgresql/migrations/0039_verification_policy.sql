@@ -1,0 +1,3 @@
+-- needs: baseline
+-- What verifies the contracts of a project: an agent's word, or receipts of runners.
+ALTER TABLE projects ADD COLUMN verification_policy TEXT COLLATE "C" NOT NULL DEFAULT 'word';
