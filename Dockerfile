@@ -10,6 +10,7 @@ COPY pyproject.toml README.md LICENSE cacp_launcher.py ./
 COPY schemas schemas
 COPY contracts contracts
 COPY peers peers
+COPY proof proof
 COPY server server
 COPY threader threader
 COPY comply comply

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
@@ -41,7 +42,8 @@ class HolderOptions:
         str | None,
         typer.Option(
             callback=_checked_repo,
-            help="The repo that the agent represents. Required, except with --human.",
+            help="The repo that the agent represents. Required, except with --human, and with "
+            "--runner: a runner without it runs for every repo.",
         ),
     ] = None
     trust: Annotated[
@@ -57,6 +59,21 @@ class HolderOptions:
             "--human", help="The holder is a person, who may approve mail with `cacp approve`."
         ),
     ] = False
+    runner: Annotated[
+        bool,
+        typer.Option(
+            "--runner",
+            help="The holder runs tests and signs their receipts (`cacp verify`). It may record "
+            "receipts and read, and nothing else.",
+        ),
+    ] = False
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="For --runner: the file to write its keys into, which must be new and only its "
+            "user can read.",
+        ),
+    ] = None
     projects: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,6 +94,8 @@ class MadeKey(NamedTuple):
     ended: "list[Peer]"
     """The registrations without a key that it ended."""
     home: str | None
+    public_key: str | None = None
+    """Of a runner: with which its receipts are checked."""
 
 
 @app.command()
@@ -103,8 +122,13 @@ def create(
     `cacp keys operator`), or with another human's. A key that is restricted to projects has access
     to them only: not to mail, teamspaces or handoffs.
 
+    A runner's key (--runner) comes with one that signs receipts, which this command makes: both go
+    into --file, and the node keeps only the public part. Keep the file where the tests run, such as
+    a secret of CI, and out of reach of the agents whose work is tested.
+
     \b
     Examples:
+      cacp keys create aid://example.com/ci@1.0.0 --runner --file runner.json
       cacp keys create aid://example.com/frontend@1.0.0 --repo frontend-app
       cacp keys create aid://example.com/ann@1.0.0 --human
     """
@@ -112,6 +136,12 @@ def create(
     made = make_key(holder, db, authority, create=create)
     if as_json:
         print_json(_created_json(holder, made))
+    elif holder.runner:
+        typer.echo(
+            f"{made.key_id}: for the runner {holder.agent_id}, {_reach(holder)}. Its keys are in "
+            f"{holder.file}; it signs as {made.public_key}.",
+            err=True,
+        )
     else:
         print_side_effects(holder.agent_id, made)
         _print_key(holder, made)
@@ -129,19 +159,45 @@ def make_key(
         project_ids = sorted({chosen_project(node.db, name) for name in holder.projects or ()})
         if holder.human:
             check_may_make_humans(node.db, node.path, authority)
+        public_key = _written_runner(holder, key) if holder.runner else None
         key_id = keys.add(
             node.db,
             key,
             agent_id=holder.agent_id,
             repo=holder.repo or "",
-            trust=holder.trust,
+            trust="runner" if holder.runner else holder.trust,
             human=holder.human,
+            public_key=public_key,
             projects=project_ids,
             now=node.now,
         )
+        if holder.runner:
+            return MadeKey(key_id, key, project_ids, [], None, public_key)
         ended = peers.take_back(node.db, holder.agent_id)
         home = mesh.home_at_peer(node.db, holder.agent_id)
     return MadeKey(key_id, key, project_ids, ended, home)
+
+
+def _written_runner(holder: HolderOptions, key: str) -> str:
+    """Make a runner's signing key, and write it into its file beside `key`; returns the public
+    part. Ends the command when the file is there already, or can't be written."""
+    from cli.key_file import write_private
+    from proof.runner_key import RunnerKeys
+
+    file = holder.file
+    assert file is not None
+    made = RunnerKeys.new(holder.agent_id, holder.repo or "", key)
+    if file.exists():
+        fail(REFUSED, f"{file} is there already: name a new file with --file")
+    try:
+        write_private(file, made.text())
+    except OSError as error:
+        fail(REFUSED, f"{file} can't be written: {error.strerror}")
+    return made.signing.public
+
+
+def _reach(holder: HolderOptions) -> str:
+    return f"repo {holder.repo}" if holder.repo else "every repo"
 
 
 @app.command("list")
@@ -196,7 +252,11 @@ def revoke_key(key_id: str, db: str | None) -> bool:
 
 
 def _check_use(holder: HolderOptions) -> None:
-    if holder.repo is None and not holder.human:
+    if holder.runner:
+        _check_runner(holder)
+    elif holder.file is not None:
+        raise typer.BadParameter("only a runner's keys go into a file", param_hint="--file")
+    if holder.repo is None and not holder.human and not holder.runner:
         raise typer.BadParameter(
             "name the repo that the agent speaks for; only a person's key, with --human, needs "
             "none",
@@ -209,7 +269,31 @@ def _check_use(holder: HolderOptions) -> None:
         )
 
 
+def _check_runner(holder: HolderOptions) -> None:
+    if holder.human or holder.trust != "verified":
+        raise typer.BadParameter(
+            "a runner is neither a person nor a peer: leave out --human and --trust",
+            param_hint="--runner",
+        )
+    if holder.file is None:
+        raise typer.BadParameter(
+            "name the file that its keys are written into with --file; the signing key is shown "
+            "nowhere else",
+            param_hint="--runner",
+        )
+
+
 def _created_json(holder: HolderOptions, made: MadeKey) -> dict[str, Any]:
+    if holder.runner:
+        return {
+            "keyId": made.key_id,
+            "agentId": holder.agent_id,
+            "repo": holder.repo or "",
+            "trust": "runner",
+            "publicKey": made.public_key,
+            "file": str(holder.file),
+            "projectIds": made.project_ids,
+        }
     return {
         "keyId": made.key_id,
         "key": made.key,

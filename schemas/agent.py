@@ -97,7 +97,7 @@ class AgentKey(Result):
     don't expire; they are revoked."""
 
     created_at: Timestamp
-    trust: Literal["verified", "known", "peer"]
+    trust: Literal["verified", "known", "peer", "runner"]
     active: Count
     project_count: Count | None = None
 

@@ -5,6 +5,7 @@
 | verified | an agent's key, or the node's own agent      | yes  | yes   |      |
 | known    | ADP and a challenge, no key exchanged        | yes  |       |      |
 | peer     | keys exchanged between nodes, or made for one | yes  |       | yes  |
+| runner   | a runner's key (`cacp keys create --runner`)  | yes  |       |      |
 | visitor  | a key of an agent whose home is another node  | yes  |       |      |
 | unkeyed  | a registered foreign peer without a key       | yes  |       | yes  |
 
@@ -21,19 +22,23 @@ The agents of a peer write on their own node, which signs what they write and sy
 node can't sign for them or for a visitor, and other nodes would refuse what they wrote here. An
 unknown caller has no trust level and is refused before this check. The sync methods limit what an
 unkeyed peer syncs to its own repo.
+
+A runner may record receipts, and read; so may a verified caller, which may carry one: what counts
+is the runner's signature. An unkeyed caller may not, nor one whose home is another node.
 """
 
 from typing import Literal
 
 from server.domain.errors import Forbidden
 
-Trust = Literal["verified", "known", "peer", "visitor", "unkeyed"]
-Access = Literal["read", "write", "sync"]
+Trust = Literal["verified", "known", "peer", "runner", "visitor", "unkeyed"]
+Access = Literal["read", "write", "sync", "record"]
 
 GRANTS: dict[Trust, frozenset[Access]] = {
-    "verified": frozenset({"read", "write"}),
+    "verified": frozenset({"read", "write", "record"}),
     "known": frozenset({"read"}),
     "peer": frozenset({"read", "sync"}),
+    "runner": frozenset({"read", "record"}),
     "visitor": frozenset({"read"}),
     "unkeyed": frozenset({"read", "sync"}),
 }

@@ -12,7 +12,7 @@ from server.domain.agents import identity, same_agent
 from server.store.connection import Connection
 from server.store.sql import SQL, Row
 
-KeyTrust = Literal["verified", "known", "peer"]
+KeyTrust = Literal["verified", "known", "peer", "runner"]
 
 PREFIX = "cacp_sk_"
 OPERATOR_PREFIX = "cacp_sk_operator_"
@@ -70,11 +70,12 @@ def add(
     repo: str,
     trust: KeyTrust = "verified",
     human: bool = False,
+    public_key: str | None = None,
     projects: Iterable[str] = (),
     now: int,
 ) -> str | None:
     """Register `key` and return its id; None when it was registered or revoked before. Without
-    `projects` the key is for all."""
+    `projects` the key is for all. `public_key` is that with which a runner signs receipts."""
     key_id = f"key_{secrets.token_hex(6)}"
     added = SQL.insert_key(
         db,
@@ -85,6 +86,7 @@ def add(
         trust=trust,
         created_at=now,
         human=human,
+        public_key=public_key,
     )
     if not added:
         return None
@@ -105,6 +107,26 @@ def _read(row: Row) -> list[Any]:
     return [*rest, frozenset(orjson.loads(projects)) or None, bool(human)]
 
 
+class RunnerKey(NamedTuple):
+    """The key of a runner: of `agent_id`, for one repo or for all (""), and for all projects or
+    some."""
+
+    key_id: str
+    agent_id: str
+    repo: str
+    revoked_at: int | None
+    projects: frozenset[str] | None
+
+
+def runner(db: Connection, public_key: str) -> RunnerKey | None:
+    """The runner's key with this public part, also a revoked one; None for an unknown one."""
+    row: Row | None = SQL.runner_key(db, public_key=public_key)
+    if row is None:
+        return None
+    *rest, projects = row
+    return RunnerKey._make([*rest, frozenset(orjson.loads(projects)) or None])
+
+
 def every(db: Connection) -> list[Key]:
     """Every key that was ever made, oldest first."""
     return [Key._make(_read(row)) for row in SQL.all_keys(db)]
@@ -121,7 +143,7 @@ def any_active(db: Connection) -> bool:
 
 
 def is_keyed(db: Connection, agent_id: str) -> bool:
-    """Whether the agent, in any of its versions, has an active key."""
+    """Whether the agent, in any of its versions, has an active key, other than as a runner."""
     alike = SQL.agents_with_key(db, identity=identity(agent_id))
     return any(same_agent(known_id, agent_id) for (known_id,) in alike)
 

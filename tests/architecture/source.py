@@ -7,8 +7,18 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "contracts", "peers", "server", "cli", "threader", "comply", "bench")
-OURS = ("schemas", "contracts", "peers", "server", "cli", "threader", "comply")
+PACKAGES = (
+    "schemas",
+    "contracts",
+    "peers",
+    "proof",
+    "server",
+    "cli",
+    "threader",
+    "comply",
+    "bench",
+)
+OURS = ("schemas", "contracts", "peers", "proof", "server", "cli", "threader", "comply")
 
 
 def modules(*packages: str) -> list[Path]:

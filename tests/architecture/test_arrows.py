@@ -38,6 +38,7 @@ FLOORS = (
     "server.serve",
     "threader",
     "comply",
+    "proof",
     "cli",
 )
 """Folders, and modules that stand in one alone: each imports itself and what is above it."""
@@ -46,6 +47,7 @@ ISOLATED = {
     "schemas": {"schemas"},
     "contracts": {"contracts", "schemas"},
     "peers": {"peers", "schemas"},
+    "proof": {"proof", "contracts", "peers", "schemas"},
     "threader": {"threader", "schemas"},
     "comply": {"comply", "schemas"},
 }

@@ -9,7 +9,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.keys import app
-from server.store import keys, mesh, peers
+from proof.runner_key import RunnerKeys
+from server.store import keys, mesh, peers, projects
+from server.store.projects import ProjectHeader
 from tests.cli.run import named, on_terminal
 from tests.support.located import connect, prepare
 
@@ -211,8 +213,8 @@ def test_an_agents_key_needs_one(run: Run, file: Path) -> None:
 
 def test_the_list_fits_a_terminal(run: Run, file: Path) -> None:
     with closing(connect(file)) as db:
-        insert = "INSERT INTO projects VALUES ('p1', 'Coupons', 'o', 'planning', 'any', 1, 1, ?, ?)"
-        db.execute(insert, (None, None))
+        header = ProjectHeader("p1", "Coupons", "o", "planning", "any", 1, 1)
+        projects.insert(db, header, [])
     agent = "aid://a-long-domain.example.com/frontend-application@1.0.0"
     assert run("create", agent, "--repo", "frontend-app", "--project", "coupons").exit_code == 0
     assert run("create", BETA, "--repo", "beta").exit_code == 0
@@ -224,3 +226,71 @@ def test_the_list_fits_a_terminal(run: Run, file: Path) -> None:
     assert lines[1].endswith("Coupons")
     assert lines[2].endswith("all")
     assert agent in on_terminal("keys", "list", columns=140, db=str(file))
+
+
+RUNNER = "aid://example.com/ci@1.0.0"
+
+
+def test_a_runners_keys_go_into_a_file_and_the_node_keeps_what_it_checks_with(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "runner.json"
+    done = run("create", RUNNER, "--runner", "--repo", "api", "--file", str(written))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert written.stat().st_mode & 0o777 == 0o600
+    kept = RunnerKeys.read(written)
+    assert (kept.agent_id, kept.repo) == (RUNNER, "api")
+    assert kept.api_key not in done.stderr
+    assert kept.seed not in done.stderr
+    with closing(connect(file)) as db:
+        holder = keys.holder(db, keys.hash_of(kept.api_key.encode()))
+        runner = keys.runner(db, kept.signing.public)
+        assert not keys.is_keyed(db, RUNNER), "nobody speaks for a runner"
+    assert holder == keys.Holder(RUNNER, "api", "runner", None)
+    assert runner is not None
+    assert (runner.agent_id, runner.repo, runner.revoked_at) == (RUNNER, "api", None)
+    listed = json.loads(run("list", "--json").stdout)
+    assert [key["trust"] for key in listed] == ["runner"]
+
+
+def test_a_runner_without_a_repo_runs_for_all_and_its_key_can_be_revoked(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "runner.json"
+    made = json.loads(run("create", RUNNER, "--runner", "--file", str(written), "--json").stdout)
+    key_id, public = made["keyId"], made["publicKey"]
+    assert "key" not in made
+    assert (made["repo"], made["trust"], made["file"]) == ("", "runner", str(written))
+    assert run("revoke", key_id).exit_code == 0
+    with closing(connect(file)) as db:
+        runner = keys.runner(db, public)
+    assert runner is not None
+    assert runner.revoked_at is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--runner"], "--file"),
+        (["--runner", "--human", "--file", "new.json"], "neither a person"),
+        (["--runner", "--trust", "peer", "--file", "new.json"], "neither a person"),
+        (["--repo", "api", "--file", "new.json"], "only a runner's"),
+    ],
+)
+def test_a_runner_is_made_with_a_file_and_nothing_else_is(
+    run: Run, words: list[str], problem: str
+) -> None:
+    refused = run("create", RUNNER, *words)
+    assert refused.exit_code == 2
+    assert problem in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_no_file_is_written_over(run: Run, file: Path, tmp_path: Path) -> None:
+    written = tmp_path / "runner.json"
+    written.write_text("another's")
+    refused = run("create", RUNNER, "--runner", "--file", str(written))
+    assert refused.exit_code == 1
+    assert "is there already" in refused.stderr
+    assert written.read_text() == "another's"
+    with closing(connect(file)) as db:
+        assert keys.every(db) == []

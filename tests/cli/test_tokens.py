@@ -26,7 +26,8 @@ def file(tmp_path: Path) -> Path:
     prepare(path)
     with closing(connect(path)) as db:
         db.execute(
-            "INSERT INTO projects VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1, NULL, NULL)"
+            "INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at, stamp)"
+            " VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1)"
         )
         keys.add(db, keys.new_key(), agent_id=AGENT, repo="frontend-app", now=1)
     return path

@@ -10,6 +10,9 @@ from server.domain.errors import Forbidden
 ALLOWED: list[tuple[Trust, Access]] = [
     ("verified", "read"),
     ("verified", "write"),
+    ("verified", "record"),
+    ("runner", "read"),
+    ("runner", "record"),
     ("known", "read"),
     ("peer", "read"),
     ("peer", "sync"),
@@ -21,9 +24,21 @@ REFUSED: list[tuple[Trust, Access]] = [
     ("known", "write"),
     ("peer", "write"),
     ("unkeyed", "write"),
+    ("runner", "write"),
+    ("known", "record"),
+    ("peer", "record"),
+    ("unkeyed", "record"),
 ]
-NO_PEERS: list[tuple[Trust, Access]] = [("verified", "sync"), ("known", "sync")]
-AT_HOME_ELSEWHERE: list[tuple[Trust, Access]] = [("visitor", "write"), ("visitor", "sync")]
+NO_PEERS: list[tuple[Trust, Access]] = [
+    ("verified", "sync"),
+    ("known", "sync"),
+    ("runner", "sync"),
+]
+AT_HOME_ELSEWHERE: list[tuple[Trust, Access]] = [
+    ("visitor", "write"),
+    ("visitor", "sync"),
+    ("visitor", "record"),
+]
 
 
 @pytest.mark.parametrize(("trust", "access"), ALLOWED)
