@@ -30,8 +30,11 @@ ParameterPlace = Literal["path", "query", "header", "cookie"]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A schema, and where it stands. `file` is the name of the file given along that holds it, empty
-    for the content itself. A `$ref` in it is resolved against that file."""
+    """A schema, and where it stands.
+
+    `file` is the name of the file given along that holds it, empty for the content itself. A `$ref`
+    in it is resolved against that file.
+    """
 
     schema: Any
     path: Path
@@ -104,6 +107,9 @@ class Interface:
 
     `document` is the content, `files` are those given along, by name; `$ref`s point into them.
     `problems` make it an invalid document of its dialect; `warnings` don't.
+
+    A value that should be a schema and can't be read as one stands in the schemas as it is: a value
+    that is neither an object nor a boolean. What a change of it means is unknown.
     """
 
     dialect: DialectName
@@ -117,3 +123,6 @@ class Interface:
     """Definitions of the security schemes that operations name."""
     servers: tuple[str, ...] = ()
     """Paths that stand before every route, from OpenAPI's `servers`; the first is the default."""
+    unread: tuple[Located, ...] = ()
+    """What the content says beyond the operations and is not only words for readers: what a change
+    of it means is unknown. Of opaque content that is all of it."""

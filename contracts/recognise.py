@@ -1,0 +1,85 @@
+"""Recognises what a content is written in, and reduces it to the inner form (`contracts.model`).
+
+`DIALECTS` is where a dialect is added.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from contracts.endpoint import is_endpoint, read_endpoint
+from contracts.json_schema import (
+    is_json_schema,
+    is_shorthand_model,
+    read_json_schema,
+    read_shorthand,
+)
+from contracts.model import DialectName, Interface, Located, Problem
+from contracts.openapi import is_openapi, read_openapi
+from contracts.reading import STEPS_MAX, TooMuchToRead, shown
+from contracts.refs import files_of
+
+
+class ContractDialect(NamedTuple):
+    """A way to write contracts.
+
+    `is_in` recognises it in a content of which nobody said what it is. `read` takes any content,
+    and the contract's type, None if it has none; what is wrong becomes the interface's problems.
+    """
+
+    name: DialectName
+    is_in: Callable[[Mapping[str, Any]], bool]
+    read: Callable[[Mapping[str, Any], str | None], Interface]
+
+
+DIALECTS = (
+    ContractDialect("openapi", is_openapi, read_openapi),
+    ContractDialect("endpoint", is_endpoint, read_endpoint),
+    ContractDialect("json-schema", is_json_schema, read_json_schema),
+    ContractDialect("shorthand", is_shorthand_model, read_shorthand),
+)
+"""Every dialect, the one that is recognised most surely first."""
+
+
+def read(
+    content: Mapping[str, Any], dialect: str | None = None, contract_type: str | None = None
+) -> Interface:
+    """The inner form of a content, of any JSON. Never raises; its work is bounded.
+
+    In a dialect that is named, what is wrong becomes `problems`. Else the dialect is recognised,
+    and the same are `warnings`: nothing is refused that nobody said to be anything. A content that
+    is in no dialect is opaque.
+
+    >>> read({"method": "GET", "path": "/users/{id}", "response": "string"}).operations[0].key
+    'GET /users/{}'
+    """
+    if dialect == "opaque":
+        return opaque(content)
+    if dialect is not None:
+        named = {known.name: known for known in DIALECTS}
+        if dialect not in named:
+            why = f"{shown(dialect)} is no dialect: it is one of {', '.join([*named, 'opaque'])}."
+            return replace(opaque(content), problems=(Problem((), why),))
+        return _bounded(named[dialect], content, contract_type)
+    for known in DIALECTS:
+        if known.is_in(content):
+            interface = _bounded(known, content, contract_type)
+            warnings = interface.problems + interface.warnings
+            return replace(interface, problems=(), warnings=warnings)
+    return opaque(content)
+
+
+def opaque(content: Mapping[str, Any]) -> Interface:
+    """A content of which nothing is known."""
+    unread = (Located(content, ()),)
+    return Interface("opaque", "2020-12", (), content, files_of(content), unread=unread)
+
+
+def _bounded(
+    dialect: ContractDialect, content: Mapping[str, Any], contract_type: str | None
+) -> Interface:
+    try:
+        return dialect.read(content, contract_type)
+    except TooMuchToRead:
+        why = f"It refers to its parts more than {STEPS_MAX} times, so it was not read."
+        return replace(opaque(content), problems=(Problem((), why),))

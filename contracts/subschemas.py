@@ -1,0 +1,36 @@
+"""The schemas that stand in a schema, by the keywords that hold them, in any of its drafts."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from contracts.model import Path
+
+ONE = frozenset(
+    {
+        "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if",
+        "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+    }
+)  # fmt: skip
+LISTS = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+NAMED = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+HOLDERS = ONE | LISTS | NAMED
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+    """The schemas directly in a schema, and where: `(("properties", "name"), {…})`.
+
+    What stands in the place of a schema and is none is among them.
+    """
+    for keyword in schema.keys() & HOLDERS:
+        value = schema[keyword]
+        if isinstance(value, list):
+            if keyword in LISTS:
+                yield from (((keyword, number), part) for number, part in enumerate(value))
+        elif keyword in ONE:
+            yield (keyword,), value
+        elif keyword in NAMED and isinstance(value, dict):
+            for name, part in value.items():
+                if not (keyword == "dependencies" and isinstance(part, list)):
+                    yield (keyword, name), part
