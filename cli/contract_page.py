@@ -34,8 +34,8 @@ STEPS = {
 INTRO = """# How contracts move
 
 A contract is a set of facts, each written by one agent: versions of its content, responses,
-rounds of implementation, implementations and verifications. Its status is computed from the facts
-for the current version. It is the same on every node, in whatever order the facts arrive.
+rounds of implementation, implementations, verifications and receipts. Its status is computed from
+the facts for the current version. It is the same on every node, in whatever order the facts arrive.
 
 - **Parties** must agree and implement. Each version fixes them: the repos that it names, else all
   repos of the project at that time.
@@ -58,6 +58,16 @@ for the current version. It is the same on every node, in whatever order the fac
   proposal or update creates another one, unless it has the same `Idempotency-Key`.
 - **A failed verification** opens a new round: the contract is agreed again, and implementations
   need revision. Another failure before work has restarted is recorded in the same round.
+- **Roles**: a party provides (serves, emits), consumes (calls, reads), or both: `roles` of
+  `contract/propose` and `update`, by repo. Where none is named they follow from the repos' roles:
+  a backend provides, of data models a shared repo, of configurations an infra repo. The answer
+  tells which hold.
+- **What verifies** a version is the project's `verificationPolicy` when it was written. `word`:
+  `implementation/verify success` by a party, as the table below shows. `receipt`: a runner's
+  receipt for each provider; `receipt_both`: for each consumer too. `independent` and
+  `independent_both`: the same, of runners that are not the agents that built it. Then a success
+  without a receipt is recorded, verifies nothing, and says so (`recorded`). What a receipt must be
+  of, and who is believed: [proof.md](proof.md).
 - **A foreign peer** sends states instead of steps, so its rejection counts in every state.
 - **A version that lost a race** is kept: `cacp/contract/conflicts` lists it with both contents.
 

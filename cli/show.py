@@ -18,6 +18,7 @@ SAID_MAX = 30
 """How many of a project's newest packets are shown; with --json it is PACKETS_MAX."""
 PACKETS_MAX = 1000
 UNAUTHENTICATED = -32001
+METHOD_NOT_FOUND = -32601
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -181,8 +182,9 @@ def tell(
     """What the node knows of a project or contract, in the shapes of its methods.
 
     For a project it is `{project, packets}`: the project in short with all its contracts, and the
-    `most` newest packets. For a contract it is `{project, contract, parties, timeline, packets,
-    conflicts}`. The project is fetched in pages: a whole one may be larger than a response may be.
+    `most` newest packets. For a contract it is `{project, contract, parties, timeline, proof,
+    packets, conflicts}`. The project is fetched in pages: a whole one may be larger than a
+    response may be.
     """
     in_short = {"projectId": project_id, "summary": True}
     project = node.call("cacp/project/get", in_short)
@@ -200,9 +202,21 @@ def tell(
         "contract": node.call("cacp/contract/get", which | {"includeHistory": True}),
         "parties": timeline["parties"],
         "timeline": timeline["timeline"],
+        "proof": _proof(node, which),
         "packets": node.call("cacp/context/list", which | {"limit": PACKETS_MAX})["packets"],
         "conflicts": node.call("cacp/contract/conflicts", which)["conflicts"],
     }
+
+
+def _proof(node: NodeClient, which: dict[str, str]) -> dict[str, Any] | None:
+    """The receipts of a contract and what they lack; None of a node of an earlier release."""
+    try:
+        listed: dict[str, Any] = node.call("cacp/receipt/list", which)
+    except CallRefused as refused:
+        if refused.code != METHOD_NOT_FOUND:
+            raise
+        return None
+    return listed
 
 
 def story(facts: dict[str, Any], width: int) -> Any:

@@ -26,6 +26,8 @@ _STEP_TONES = {
     "started": "blue",
     "needs_revision": "red",
     "completed": "blue",
+    "receipt_passed": "green",
+    "receipt_failed": "red",
     "failed": "red",
     "partly_verified": "yellow",
     "verified": "green",

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.proof_view import proof_lines
 from cli.story import TONES, Json, Moment
 from cli.terminal import dump
 from cli.times import ago, clock
@@ -283,6 +284,7 @@ def contract_story(
         ),
         _head("Parties"),
         _parties(contract, facts, project, width),
+        *_proof(facts.get("proof"), names),
         _head("Story"),
         timeline(moments),
     ]
@@ -375,6 +377,11 @@ def _parties(contract: Json, facts: Json, project: Json, width: int) -> Table:
 def _work(status: str) -> Text:
     tone = {"complete": "green", "needs_revision": "red"}.get(status, "blue")
     return Text(one_line(status.replace("_", " ")), tone)
+
+
+def _proof(proof: Json | None, names: dict[str, str]) -> list[RenderableType]:
+    lines = proof_lines(proof, names)
+    return [_head("Proof"), *lines] if lines else []
 
 
 def _conflict(lost: Json, names: dict[str, str]) -> Group:

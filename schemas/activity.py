@@ -10,6 +10,7 @@ ChangeKind = Literal[
     "project",
     "repo",
     "contract",
+    "receipt",
     "context",
     "file",
     "file_request",

@@ -30,6 +30,9 @@ Strings = Annotated[
 Endpoint = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 """An http(s) URL. Whether the node may call it is `server.domain.endpoints`' decision."""
 
+Commit = Annotated[str, StringConstraints(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+"""The hash of a git commit or tree, in full."""
+
 SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON implementation reads alike, and that has a canonical form
 (RFC 8785, 3.2.2.3): a larger one could be neither signed nor sent on."""

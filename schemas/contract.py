@@ -6,6 +6,7 @@ from pydantic import AliasChoices, Field
 
 from schemas.base import (
     LIST_MAX,
+    Commit,
     Identifier,
     JsonObject,
     Ordinal,
@@ -40,6 +41,8 @@ TimelineStep = Literal[
     "started",
     "needs_revision",
     "completed",
+    "receipt_passed",
+    "receipt_failed",
     "failed",
     "partly_verified",
     "verified",
@@ -58,6 +61,8 @@ class Implementation(WireObject):
     test_endpoint: Text | None = None
     started_at: Timestamp | None = None
     completed_at: Timestamp | None = None
+    commit: Commit | None = None
+    """What was declared complete."""
 
 
 class ContractVersion(WireObject):

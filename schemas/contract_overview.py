@@ -11,6 +11,7 @@ from schemas.contract import (
     ResponseAction,
     VerificationResult,
 )
+from schemas.receipt_calls import ListedReceipt, UnprovenSide
 from schemas.verification import PartyRole, VerificationPolicy
 
 
@@ -104,5 +105,9 @@ class ContractOverview(Result):
     awaited_steps: list[AwaitedStep]
     responses: list[ContractResponse]
     verifications: list[ContractVerification]
+    """By word."""
+    receipts: list[ListedReceipt]
+    """Proof, or what was meant to be."""
+    unproven: list[UnprovenSide]
     changes_since: ChangesSince | None = None
     conflicts: int

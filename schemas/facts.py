@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field, StringConstraints, TypeAdapter
 
-from schemas.base import LIST_MAX, Identifier, JsonObject, Ordinal, Stamp, Text
+from schemas.base import LIST_MAX, Commit, Identifier, JsonObject, Ordinal, Stamp, Text
 from schemas.contract import (
     AgreementPolicy,
     ResponseAction,
@@ -46,10 +46,6 @@ class VersionPlace:
 
 FEW_PARTIES = 16
 """Larger sets of parties are not kept: a version may name as many as a body holds."""
-
-
-Commit = Annotated[str, StringConstraints(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
-"""A git commit, in full."""
 
 
 def _hash(parties: Iterable[str], terms: str = "") -> str:
@@ -162,8 +158,33 @@ class VerificationFact(VersionPlace):
         return f"{self.place}/{self.repo_id}/{self.round}/{self.result}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptFact(VersionPlace):
+    """A runner's receipt of a round (schemas.receipt.ProofReceipt). `agent_id` is the runner.
+
+    There is one for each command that a runner ran on a commit, the latest run of it: so a failure
+    is hidden by no other command that passes. `stamp` is when a node first recorded it.
+    """
+
+    repo_id: Identifier
+    agent_id: Identifier
+    round: Ordinal
+    receipt: JsonObject
+    """As it was signed."""
+    kind: Literal["receipt"] = "receipt"
+
+    @property
+    def key(self) -> str:
+        ran = [self.receipt.get(name) for name in _RAN]
+        text = sha256(orjson.dumps(ran)).hexdigest()[:32]
+        return f"{self.place}/{self.repo_id}/{self.round}/{text}"
+
+
+_RAN = ("side", "commit", "tool", "command", "publicKey")
+"""The members of a receipt that tell by whom what was run on what."""
+
 Fact = Annotated[
-    VersionFact | ResponseFact | RoundFact | ImplementationFact | VerificationFact,
+    VersionFact | ResponseFact | RoundFact | ImplementationFact | VerificationFact | ReceiptFact,
     Field(discriminator="kind"),
 ]
 
@@ -171,7 +192,14 @@ FACT: TypeAdapter[Fact] = TypeAdapter(Fact)
 
 _NAMES: dict[type, tuple[str, ...]] = {
     kind: tuple(member.name for member in fields(kind))
-    for kind in (VersionFact, ResponseFact, RoundFact, ImplementationFact, VerificationFact)
+    for kind in (
+        VersionFact,
+        ResponseFact,
+        RoundFact,
+        ImplementationFact,
+        VerificationFact,
+        ReceiptFact,
+    )
 }
 _VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 _ADDED: dict[type, tuple[str, ...]] = {

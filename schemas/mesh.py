@@ -27,7 +27,7 @@ Hex = Annotated[str, StringConstraints(pattern="^[0-9a-f]{16,128}$")]
 Base64 = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Path = Annotated[str, StringConstraints(max_length=1_400)]
 Prefix = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,3}$")]
-EntityKind = Literal["project", "contract", "context", "file", "file_request"]
+EntityKind = Literal["project", "contract", "receipt", "context", "file", "file_request"]
 FIRST_KINDS: list[str] = ["project", "contract", "context"]
 """What a peer knows that does not say which kinds it knows: releases without files."""
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from schemas.base import SAFE_INTEGER, Count, Identifier, Model, Ordinal, Text, Timestamp
-from schemas.facts import Commit, Digest
+from schemas.base import SAFE_INTEGER, Commit, Count, Identifier, Model, Ordinal, Text, Timestamp
+from schemas.facts import Digest
 
 ReceiptOutcome = Literal[
     "passed", "regression", "inherited_failure", "missing_capability", "unclassified"

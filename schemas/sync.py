@@ -130,6 +130,18 @@ class ContractSyncParams(SyncParams):
     """Of the contract's type and name and of `created_at`."""
 
 
+class ReceiptSet(PeerObject):
+    """The receipts of a contract, or some of them."""
+
+    contract_id: Identifier
+    facts: Annotated[list[SignedFact], FailFast(), Field(max_length=100_000)]
+
+
+class ReceiptSyncParams(SyncParams):
+    project_id: Identifier
+    receipts: ReceiptSet
+
+
 class ContextSyncParams(SyncParams):
     project_id: Identifier
     packet: PeerPacket

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 KINDS = frozenset(
-    {"project", "repo", "contract", "context", "file", "file_request", "peer", "conflict"}
+    {
+        "project",
+        "repo",
+        "contract",
+        "receipt",
+        "context",
+        "file",
+        "file_request",
+        "peer",
+        "conflict",
+    }
 )
 """The entities whose changes any reader may see, as far as its projects go."""
 MESSAGE = "message"

@@ -4,6 +4,7 @@ form."""
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 from unicodedata import normalize
 
 from schemas.plain import one_line
@@ -12,6 +13,16 @@ from server.domain.errors import Forbidden, InvalidInput
 NAME_WIDTH = 60
 _AUTHORITY = re.compile("[Aa][Ii][Dd]://[^/]*")
 """The case-insensitive part of an id: its scheme and domain."""
+
+
+class RunnerKey(NamedTuple):
+    """The key of a runner as its node knows it: of `agent_id`, for the repo of one name or for all
+    (""), and for some projects or for all (None)."""
+
+    agent_id: str
+    repo: str
+    is_revoked: bool
+    projects: frozenset[str] | None
 
 
 @lru_cache(maxsize=4_096)

@@ -15,20 +15,23 @@ from schemas.contract import ContractStatus, ResponseAction
 from schemas.facts import (
     Fact,
     ImplementationFact,
+    ReceiptFact,
     ResponseFact,
     RoundFact,
     VerificationFact,
     VersionFact,
     json_of,
 )
+from schemas.verification import PartyRole
 from server.domain.canonical import MAX_DEPTH, canonical
 from server.domain.errors import Refusal
+from server.domain.proof import ProofGround, Side, ground_of, started_at, unproven
 
 FactKey = tuple[str, str]
 Facts = Mapping[FactKey, Fact]
 """Facts of one contract by (kind, key), with one winner for each."""
 
-Statement = TypeVar("Statement", ResponseFact, ImplementationFact, VerificationFact)
+Statement = TypeVar("Statement", ResponseFact, ImplementationFact, VerificationFact, ReceiptFact)
 
 # --- the join -----------------------------------------------------------------------------------
 
@@ -39,7 +42,21 @@ def winner(first: Fact, second: Fact) -> Fact:
         return min(first, second, key=_order)
     if isinstance(first, RoundFact):
         return max(first, second, key=lambda fact: (cast(RoundFact, fact).number, _order(fact)))
+    if isinstance(first, ReceiptFact):
+        return _latest_run(first, cast(ReceiptFact, second))
     return max(first, second, key=_order)
+
+
+def _latest_run(first: ReceiptFact, second: ReceiptFact) -> ReceiptFact:
+    """The later of two runs of one runner, by its own clock: a receipt that is recorded again can't
+    replace what the runner found since. Of one receipt that two nodes recorded, the first record
+    stays."""
+    ran, again = (
+        (started_at(fact), canonical(fact.receipt, depth=MAX_DEPTH)) for fact in (first, second)
+    )
+    if ran == again:
+        return min(first, second, key=_order)
+    return first if ran > again else second
 
 
 def _order(fact: Fact) -> tuple[int, bytes]:
@@ -138,7 +155,8 @@ def status_of(facts: Facts) -> ContractStatus:
     if not _agreed(current, responses):
         return "proposed"
     number = round_of(facts, current)
-    if any(
+    asks_proof = asks_for_receipts(facts, current)
+    if not asks_proof and any(
         fact.round == number and fact.result == "success" and fact.repo_id in current.parties
         for fact in facts_about(facts, current, VerificationFact)
     ):
@@ -148,7 +166,37 @@ def status_of(facts: Facts) -> ContractStatus:
         for fact in facts_about(facts, current, ImplementationFact)
         if fact.round == number and fact.status == "complete"
     }
-    return "implemented" if complete.issuperset(current.parties) else "agreed"
+    if not complete.issuperset(current.parties):
+        return "agreed"
+    return "verified" if asks_proof and not unproven_sides(facts) else "implemented"
+
+
+def asks_for_receipts(facts: Facts, current: VersionFact) -> bool:
+    """Whether receipts verify the current version, rather than an agent's word."""
+    return any(
+        isinstance(fact, VersionFact)
+        and fact.verification not in (None, "word")
+        and fact.place == current.place
+        for fact in facts.values()
+    )
+
+
+def ground_for_receipts(facts: Facts, roles: Mapping[str, PartyRole] | None = None) -> ProofGround:
+    """What receipts are held against. `roles` are for a version that freezes none."""
+    current = current_of(facts)
+    others = [
+        fact
+        for fact in facts.values()
+        if isinstance(fact, VersionFact) and fact.place == current.place and fact != current
+    ]
+    works = facts_about(facts, current, ImplementationFact)
+    return ground_of([current, *others], round_of(facts, current), works, roles)
+
+
+def unproven_sides(facts: Facts) -> list[Side]:
+    """The sides of the current version of which receipts are asked and lacking."""
+    receipts = facts_about(facts, current_of(facts), ReceiptFact)
+    return unproven(ground_for_receipts(facts), receipts)
 
 
 def others_of(version: VersionFact) -> frozenset[str]:

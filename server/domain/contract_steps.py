@@ -177,9 +177,10 @@ def implement(
     files: tuple[str, ...] | None = None,
     notes: str | None = None,
     test_endpoint: str | None = None,
+    commit: str | None = None,
 ) -> ImplementationFact:
     """The party's work in this round with the given changes; members that are None keep their
-    values."""
+    values. Another commit than the one declared complete is another completion."""
     current = current_of(facts)
     number = round_of(facts, current)
     begun = ImplementationFact(
@@ -199,9 +200,12 @@ def implement(
         "files": files,
         "notes": notes,
         "test_endpoint": test_endpoint,
+        "commit": commit,
     }
     # A repeated completion keeps the time of the first.
-    completed_at = (before.completed_at or stamp) if status == "complete" else None
+    is_repeated = commit is None or before.commit in (None, commit)
+    completed = (before.completed_at if is_repeated else None) or stamp
+    completed_at = completed if status == "complete" else None
     work = replace(
         before,
         agent_id=who.agent_id,

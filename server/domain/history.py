@@ -10,6 +10,7 @@ from dataclasses import replace
 from schemas.facts import (
     Fact,
     ImplementationFact,
+    ReceiptFact,
     ResponseFact,
     RoundFact,
     VerificationFact,
@@ -35,12 +36,12 @@ def facts_until(facts: Facts, at: int) -> dict[FactKey, Fact]:
 
 def lost_to(facts: Facts, at: int) -> int:
     """How many facts later than `at` may have replaced one of before, of which nothing is left:
-    responses to versions that were there then."""
+    responses to versions that were there then, and receipts of a command that was run again."""
     places = {
         fact.place for fact in facts.values() if isinstance(fact, VersionFact) and fact.stamp <= at
     }
     return sum(
-        isinstance(fact, ResponseFact) and fact.stamp > at and fact.place in places
+        isinstance(fact, ResponseFact | ReceiptFact) and fact.stamp > at and fact.place in places
         for fact in facts.values()
     )
 

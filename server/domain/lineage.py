@@ -14,6 +14,7 @@ its author, and sends both.
 | version that a node heard    | any version of which its repo is party, 1000 below at most      |
 | response                     | its version                                                     |
 | implementation, verification | its version, of which its repo is party, and its round          |
+| receipt                      | the same                                                        |
 | round n                      | a failed verification, by a party, of each round before         |
 
 A version that a node "heard" was written by a foreign peer and signed by the node that received it.
@@ -32,6 +33,7 @@ from typing import Any, NamedTuple, cast
 from schemas.facts import (
     Fact,
     ImplementationFact,
+    ReceiptFact,
     ResponseFact,
     RoundFact,
     VerificationFact,
@@ -101,8 +103,9 @@ def is_news(facts: Facts, fact: Fact) -> bool:
 
 
 def author_of(fact: Fact) -> str | None:
-    """The author of a fact; None for a round."""
-    return None if isinstance(fact, RoundFact) else fact.agent_id
+    """The author of a fact; None for a round, and for a receipt: nobody speaks for a runner, whose
+    own signature is in it."""
+    return None if isinstance(fact, RoundFact | ReceiptFact) else fact.agent_id
 
 
 def by_whom(sent: SignedFact) -> tuple[dict[str, Any], str | None, Signature]:
@@ -167,7 +170,7 @@ def _order(sent_fact: Sent) -> tuple[int, int]:
     return fact.version, 0 if isinstance(fact, VersionFact | ResponseFact) else _round(fact)
 
 
-def _round(fact: RoundFact | ImplementationFact | VerificationFact) -> int:
+def _round(fact: RoundFact | ImplementationFact | VerificationFact | ReceiptFact) -> int:
     return fact.number if isinstance(fact, RoundFact) else fact.round
 
 

@@ -14,6 +14,8 @@ DEEDS = {
     "started": "starts to implement it",
     "needs_revision": "must revise its implementation",
     "completed": "has implemented it",
+    "receipt_passed": "is proven by a runner's receipt",
+    "receipt_failed": "has a runner's receipt that proves nothing",
     "failed": "verifies, and it fails",
     "partly_verified": "verifies in part",
     "verified": "verifies: it works together",
@@ -64,10 +66,21 @@ def _text_of(content: Json) -> str:
     return texts[0] if len(content) == 1 and texts else json.dumps(content, ensure_ascii=False)
 
 
+def _ran(receipt: Json) -> str:
+    """What was run on what, and what came of it: a receipt's details of a timeline."""
+    what = receipt.get("command") or receipt.get("tool")
+    at = str(receipt.get("commit"))[:12]
+    ended = str(receipt.get("outcome")).replace("_", " ")
+    against = ", against a mock" if receipt.get("target") == "mock" else ""
+    return f"{receipt.get('side')}: {what} at {at}{against}: {ended}"
+
+
 def _why(entry: Json) -> str:
     details = entry.get("details")
     if entry["step"] == "completed" and isinstance(details, list):
         more = ", ".join(map(str, details))
+    elif entry["step"].startswith("receipt_") and isinstance(details, dict):
+        more = _ran(details)
     else:
         more = json.dumps(details, ensure_ascii=False) if details else ""
     return ": ".join(part for part in (entry.get("note") or "", more) if part)

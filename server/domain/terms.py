@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from schemas.contract import ContractType
 from schemas.facts import VersionFact
+from schemas.receipt import ReceiptSide
 from schemas.verification import PartyRole, VerificationPolicy
 from server.domain.sides import completed, provides, roles_of
 
@@ -66,12 +67,10 @@ def demands(policy: VerificationPolicy | None) -> frozenset[str]:
     return frozenset(asked)
 
 
-def sides_to_prove(
-    versions: Sequence[VersionFact],
-) -> frozenset[tuple[str, PartyRole]]:
+def sides_to_prove(versions: Sequence[VersionFact]) -> frozenset[tuple[str, ReceiptSide]]:
     """The repos and sides of which receipts are asked. Of several versions with one content, which
     only a race or a node that cheats can make, all that any asks for: so none weakens another."""
-    asked: set[tuple[str, PartyRole]] = set()
+    asked: set[tuple[str, ReceiptSide]] = set()
     for version in versions:
         demanded = demands(version.verification)
         roles = roles_of("custom", version.parties, version.roles or {}, {}, version.repo_id)

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args
 
 from schemas.contract import TimelineStep
-from schemas.facts import Fact, ImplementationFact, ResponseFact, VerificationFact, VersionFact
+from schemas.facts import (
+    Fact,
+    ImplementationFact,
+    ReceiptFact,
+    ResponseFact,
+    VerificationFact,
+    VersionFact,
+)
 from server.domain.contract import Facts
 
 _STEPS: dict[str, TimelineStep] = {
@@ -15,6 +22,8 @@ _STEPS: dict[str, TimelineStep] = {
     "failure": "failed",
     "partial": "partly_verified",
 }
+SHOWN = ("side", "outcome", "commit", "tool", "target", "command", "cases", "exitCode", "dirty")
+"""What a timeline tells of a receipt; its runner is the agent."""
 _ORDER = {step: place for place, step in enumerate(get_args(TimelineStep))}
 
 
@@ -67,10 +76,15 @@ def _entries(fact: Fact) -> Iterator[ContractEvent]:
             yield _entry(fact, fact.stamp, "needs_revision", fact.round, fact.notes)
     elif isinstance(fact, VerificationFact):
         yield _entry(fact, fact.stamp, _STEPS[fact.result], fact.round, fact.notes, fact.details)
+    elif isinstance(fact, ReceiptFact):
+        passed = fact.receipt.get("outcome") == "passed"
+        shown = {name: fact.receipt[name] for name in SHOWN if name in fact.receipt}
+        taken: TimelineStep = "receipt_passed" if passed else "receipt_failed"
+        yield _entry(fact, fact.stamp, taken, fact.round, None, shown)
 
 
 def _entry(
-    fact: VersionFact | ResponseFact | ImplementationFact | VerificationFact,
+    fact: VersionFact | ResponseFact | ImplementationFact | VerificationFact | ReceiptFact,
     at: int,
     step: TimelineStep,
     round: int | None,

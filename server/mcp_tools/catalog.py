@@ -145,6 +145,8 @@ _TABLE = (
         "Create a project: one feature across several repositories. List those that take part, "
         "then take yours with cacp_project_join.",
         {"": "cacp/project/create"},
+        # Whoever is verified does not decide by what.
+        left_out=frozenset({"verificationPolicy"}),
         brief=frozenset({"repos"}),
     ),
     McpTool(
@@ -189,6 +191,7 @@ _TABLE = (
         "Propose an interface between repositories (an endpoint, an event, a data model). It is "
         "agreed once another party agrees.",
         {"": "cacp/contract/propose"},
+        render.version,
     ),
     McpTool(
         "cacp_contract_respond",
@@ -205,6 +208,7 @@ _TABLE = (
         "Write a new version of a contract: the whole content, not a diff. Earlier agreement to it "
         "ends. Pass the version you read.",
         {"": "cacp/contract/update"},
+        render.version,
         about={"content": "The whole new content"},
     ),
     McpTool(
@@ -258,6 +262,8 @@ _TABLE = (
         },
         chooser="step",
         idempotent=True,
+        left_out=frozenset({"receipt"}),
+        about={"commit": "complete: the git commit, its whole hash"},
     ),
     McpTool(
         "acp_send",
@@ -390,6 +396,7 @@ ABOUT = {
     "since": "Only newer than this ISO 8601 time",
     "objective": "What the feature should do",
     "repos": "The repositories that take part",
+    "roles": "Who provides and who consumes, by repository",
     "plan": "How you will do it",
     "files": "Paths that you changed",
     "notes": "What the others should know",

@@ -39,6 +39,13 @@ def response(params: Json, result: Json) -> str:
     return text
 
 
+def version(params: Json, result: Json) -> str:
+    """cacp/contract/propose and update."""
+    roles = (f"{inline(repo)} {role}" for repo, role in result["roles"].items())
+    rest = {name: value for name, value in result.items() if name != "roles"}
+    return f"{facts(params, rest)}\n- roles: {', '.join(roles)}"
+
+
 def projects(params: Json, result: Json) -> str:
     """cacp/project/list, in summary."""
     if not result["projects"]:

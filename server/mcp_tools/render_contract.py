@@ -43,6 +43,7 @@ def _overview(given: Json, result: Json) -> Iterator[str]:
         yield block(result["changeNote"], Author(proposer, trust=MEMBER))
     yield from _responses(result)
     yield from _verifications(result)
+    yield from _proof(result)
     yield from _changes(result, proposer)
     yield "\n## Content\n"
     yield block_of_json(shown["content"], Author(proposer, trust=MEMBER))
@@ -84,13 +85,30 @@ def _responses(result: Json) -> Iterator[str]:
 
 def _verifications(result: Json) -> Iterator[str]:
     if result["verifications"]:
-        yield "\n## Verifications\n"
+        yield "\n## Verifications: what agents say\n"
     for check in result["verifications"]:
-        yield f"- {_repo(check)}: {check['result']} in round {check['round']}"
+        yield f"- {_repo(check)}: {check['result']} in round {check['round']}, by word"
         if check.get("notes"):
             yield block(check["notes"], _author(check))
         if check.get("failureDetails"):
             yield block_of_json(check["failureDetails"], _author(check))
+
+
+def _proof(result: Json) -> Iterator[str]:
+    if result["receipts"] or result["unproven"]:
+        yield "\n## Proof: what runners found\n"
+    for side in result["unproven"]:
+        yield f"- {_repo(side)} as {side['side']}: not proven; `cacp verify` makes a receipt"
+    for listed in result["receipts"]:
+        ran = listed["receipt"]
+        name = inline(listed.get("name") or ran["repo"])
+        what = inline(ran.get("command") or ran["tool"], 200)
+        proves = "it proves that side" if listed["proves"] else "it proves nothing"
+        why = f": {inline(listed['problem'], 300)}" if listed.get("problem") else ""
+        yield (
+            f"- {name} as {ran['side']}: {what} at commit {ran['commit'][:12]}, round "
+            f"{ran['round']}, by runner {inline(ran['runner'])}: {ran['outcome']}; {proves}{why}"
+        )
 
 
 def _changes(result: Json, proposer: str) -> Iterator[str]:

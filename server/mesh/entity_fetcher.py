@@ -16,6 +16,7 @@ IN_ORDER = (
     "cacp/project/sync",
     "cacp/project/syncState",
     "cacp/contract/sync",
+    "cacp/receipt/sync",
     "cacp/context/sync",
     "cacp/file/syncRequest",
     "cacp/file/sync",

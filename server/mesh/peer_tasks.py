@@ -111,11 +111,12 @@ class PeerTasks:
         return await database.read(read)
 
     def _concerns_peer(self, change: Change) -> bool:
-        """A mesh peer gets what was written here, a foreign peer all but its own and files."""
+        """A mesh peer gets what was written here, a foreign peer all but its own changes, files
+        and receipts."""
         peer = self.peer
         if peer.secret is not None:
             return change.origin == self._shared.node.agent_id
-        if change.entity in ("file", "file_request"):
+        if change.entity in ("file", "file_request", "receipt"):
             return False
         return change.actor != peer.agent_id and change.origin != peer.agent_id
 

@@ -17,7 +17,14 @@ Json = dict[str, Any]
 
 ANSWERS = {"agreed", "change_requested", "rejected"}
 WRITTEN = {"proposed", "updated"}
-OUTCOMES = {"completed", "verified", "failed", "partly_verified"}
+OUTCOMES = {
+    "completed",
+    "receipt_passed",
+    "receipt_failed",
+    "verified",
+    "failed",
+    "partly_verified",
+}
 WHY_MAX = 4_000
 RAW_MAX = 200_000
 """Characters of a version's JSON that are shown; all of it is in the view's twin."""
@@ -51,7 +58,8 @@ def proof(repo_id: str, overview: Json, work: Json | None) -> Json:
     """Whether a party's work is proven: `state`, and the verifications that decide it.
 
     `state` is `unagreed`, `unbuilt`, `building`, `built`, `failed` (its work must be repaired),
-    `own_word` (only it verified its work) or `verified` (another party did).
+    `own_word` (only it verified its work), `verified` (another party did, by word), or `proven` (by
+    receipts, which `by` has).
     """
     round = overview["round"]
     passed = [
@@ -63,8 +71,16 @@ def proof(repo_id: str, overview: Json, work: Json | None) -> Json:
     status = overview["contract"]["status"]
     state = "unbuilt"
     by: list[Json] = []
+    receipts = [
+        listed
+        for listed in overview["receipts"]
+        if listed["proves"] and listed["receipt"]["repo"] == repo_id
+    ]
+    lacking = any(side["repoId"] == repo_id for side in overview["unproven"])
     if status in ("proposed", "negotiating"):
         state = "unagreed"
+    elif receipts and not lacking:
+        state, by = "proven", receipts
     elif status == "verified" and passed:
         others = [check for check in passed if check["repoId"] != repo_id]
         state, by = ("verified", others) if others else ("own_word", passed)

@@ -8,7 +8,7 @@ import orjson
 
 from schemas.base import iso, present
 from schemas.contract import ContractStatus, ContractType
-from schemas.facts import FACT, Fact, ImplementationFact, VersionFact, json_of
+from schemas.facts import FACT, Fact, ImplementationFact, ReceiptFact, VersionFact, json_of
 from server.domain import contract as domain
 from server.domain.contract import FactKey, Facts
 from server.store import attention_index
@@ -118,16 +118,25 @@ def add(
     return joined
 
 
-def restamp(db: Connection, project_id: str, contract_id: str, moved: Callable[[int], int]) -> None:
-    """Move the stamps of this node's own facts, which no other node has received yet."""
+def restamp(
+    db: Connection,
+    project_id: str,
+    contract_id: str,
+    moved: Callable[[int], int],
+    *,
+    receipts: bool = False,
+) -> None:
+    """Move the stamps of this node's own facts, which no other node has received yet: of the
+    receipts, or of all others."""
     header = header_of(db, project_id, contract_id)
     if header is None:
         return
     facts = dict(facts_of(db, contract_id))
     own = [FACT.validate_json(body) for body, by in signed_facts(db, contract_id) if by is None]
-    fresh = [restamped for fact in own if (restamped := _moved(fact, moved)) != fact]
+    asked = [fact for fact in own if isinstance(fact, ReceiptFact) == receipts]
+    fresh = [restamped for fact in asked if (restamped := _moved(fact, moved)) != fact]
     facts |= {(fact.kind, fact.key): fact for fact in fresh}
-    if header.signature is None:
+    if header.signature is None and not receipts:
         header = header._replace(created_at=moved(header.created_at))
     _write(db, project_id, contract_id, header, facts, fresh, {})
 
@@ -333,6 +342,7 @@ def _implementation(fact: ImplementationFact) -> dict[str, Any]:
         "test_endpoint": fact.test_endpoint,
         "started_at": iso(fact.started_at) if fact.started_at else None,
         "completed_at": iso(fact.completed_at) if fact.completed_at else None,
+        "commit": fact.commit,
     }
     return present(work)
 

@@ -34,11 +34,13 @@ KINDS = {
     "project": "project",
     "repo": "project",
     "contract": "contract",
+    "receipt": "receipt",
     "context": "context",
     "file": "file",
     "file_request": "file_request",
 }
-"""The kind of entity that a change belongs to: repos and claims are part of their project."""
+"""The kind of entity that a change belongs to: repos and claims are part of their project. The
+receipts of a contract are one entity, and have its id."""
 
 
 def name_of(change: changes.Change) -> Name | None:
@@ -167,6 +169,9 @@ def _state(db: Connection, name: Name) -> Iterable[bytes]:
             else f"{kind}\n\n".encode() + _canonical(orjson.dumps([key, body, created_at]).decode())
             for kind, key, body, created_at in db.execute(_FACTS, name._asdict())
         ]
+    if name.entity == "receipt":
+        rows = SQL.receipt_states(db, entity_id=name.entity_id)
+        return [_canonical(body) for (body,) in rows]
     if name.entity == "context":
         packet = context_packets.signed(db, name.project_id, name.entity_id)
         return [] if packet is None else [_canonical(packet[0])]

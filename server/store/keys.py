@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from server.domain.agents import identity, same_agent
+from server.domain.agents import RunnerKey, identity, same_agent
 from server.store.connection import Connection
 from server.store.sql import SQL, Row
 
@@ -107,24 +107,14 @@ def _read(row: Row) -> list[Any]:
     return [*rest, frozenset(orjson.loads(projects)) or None, bool(human)]
 
 
-class RunnerKey(NamedTuple):
-    """The key of a runner: of `agent_id`, for one repo or for all (""), and for all projects or
-    some."""
-
-    key_id: str
-    agent_id: str
-    repo: str
-    revoked_at: int | None
-    projects: frozenset[str] | None
-
-
 def runner(db: Connection, public_key: str) -> RunnerKey | None:
     """The runner's key with this public part, also a revoked one; None for an unknown one."""
     row: Row | None = SQL.runner_key(db, public_key=public_key)
     if row is None:
         return None
-    *rest, projects = row
-    return RunnerKey._make([*rest, frozenset(orjson.loads(projects)) or None])
+    agent_id, repo, revoked_at, projects = row
+    limited = frozenset(orjson.loads(projects)) or None
+    return RunnerKey(agent_id, repo, revoked_at is not None, limited)
 
 
 def every(db: Connection) -> list[Key]:

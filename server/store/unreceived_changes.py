@@ -91,6 +91,8 @@ def _restamp(db: Connection, node: str, given: int, now: int) -> Shift | None:
     for entity, entity_id, project_id in entities:
         if entity == "contract":
             contracts.restamp(db, project_id, entity_id, moved.move)
+        elif entity == "receipt":
+            contracts.restamp(db, project_id, entity_id, moved.move, receipts=True)
         elif entity == "context":
             context_packets.restamp(db, project_id, entity_id, moved.move)
         elif entity in ("file", "file_request"):

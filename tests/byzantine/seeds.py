@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from uuid_utils import uuid7
 
+from peers.receipts import signed
 from peers.signing import SigningKey
 from schemas.acp_mesh import Directory
 from schemas.facts import Fact, members_of
 from schemas.file import FileFact, FileRequestFact
+from schemas.receipt import ProofRun
 from server.domain.agents import identity
 from server.domain.authorship import statement
 from server.domain.canonical import digest
@@ -35,6 +37,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "file_request": FileRequestFact,
     "directory": Directory,
 }
+RUNNER = SigningKey(bytes(32))
 PACKET: dict[str, Any] = {"related_contracts": [], "reply_to": None}
 
 Json = dict[str, Any]
@@ -198,6 +201,37 @@ def contract_of(at: Ground, contract_id: str, said: list[Json]) -> Json:
     return {"projectId": at.project, "contract": whole, "facts": signed} | more
 
 
+def receipt_sync(at: Ground) -> Json:
+    """What a runner of the member found of the honest contract's provider."""
+    repo, runner = repo_id_for(at.project, "alpha"), "aid://example.com/ci@1.0.0"
+    of_it = {"version": 1, "digest": digest(CONTENT), "round": 1}
+    run = of_it | {
+        "contractId": at.contract,
+        "repo": repo,
+        "side": "provider",
+        "commit": "a" * 40,
+        "tree": "b" * 40,
+        "dirty": False,
+        "tool": "verify",
+        "command": f"test {at.id()}",
+        "exitCode": 0,
+        "outcome": "passed",
+        "outputDigest": "c" * 64,
+        "startedAt": iso(at.now),
+        "duration": 0,
+        "runner": runner,
+    }
+    fact = of_it | {
+        "kind": "receipt",
+        "stamp": at.now + 1,
+        "repo_id": repo,
+        "agent_id": runner,
+        "receipt": run,
+    }
+    receipts = {"contract_id": at.contract, "facts": [{"fact": fact, "signature": SIGN}]}
+    return {"projectId": at.project, "receipts": receipts}
+
+
 def context_sync(at: Ground) -> Json:
     packet = {
         "packet_id": at.id(),
@@ -313,6 +347,7 @@ SEEDS: dict[str, Callable[[Ground], Json]] = {
     "cacp/project/sync": project_sync,
     "cacp/project/syncState": project_state,
     "cacp/contract/sync": contract_sync,
+    "cacp/receipt/sync": receipt_sync,
     "cacp/context/sync": context_sync,
     "cacp/repo/sync": repo_sync,
     "cacp/file/sync": file_sync,
@@ -360,6 +395,11 @@ def sealed(at: Ground, params: Any) -> Any:
     _seal(at, whole, "contract", contract, called, "headerSignature")
     for one in _objects(whole.get("facts")):
         _seal(at, one, "fact", contract, one.get("fact"))
+    for one in _objects(_member(whole, "receipts", "facts")):
+        if isinstance(one.get("fact"), dict):
+            one["fact"]["receipt"] = _run_by_its_runner(one["fact"].get("receipt"))
+        of_them = _member(whole, "receipts", "contract_id")
+        _seal(at, one, "fact", of_them, one.get("fact"))
     packet = whole.get("packet")
     if isinstance(packet, dict):
         packet = PACKET | packet
@@ -379,6 +419,14 @@ def sealed(at: Ground, params: Any) -> Any:
             one["text"] = text
             _seal(at, one, "mail", identity(at.node), {"text": text})
     return whole
+
+
+def _run_by_its_runner(run: Any) -> Any:
+    """The receipt of a run, signed, if it is one."""
+    try:
+        return signed(ProofRun.model_validate(run), RUNNER).wire()
+    except ValidationError:
+        return run
 
 
 def _seal_state(at: Ground, whole: Json) -> None:

@@ -248,7 +248,7 @@ def test_a_runners_keys_go_into_a_file_and_the_node_keeps_what_it_checks_with(
         assert not keys.is_keyed(db, RUNNER), "nobody speaks for a runner"
     assert holder == keys.Holder(RUNNER, "api", "runner", None)
     assert runner is not None
-    assert (runner.agent_id, runner.repo, runner.revoked_at) == (RUNNER, "api", None)
+    assert runner == (RUNNER, "api", False, None)
     listed = json.loads(run("list", "--json").stdout)
     assert [key["trust"] for key in listed] == ["runner"]
 
@@ -265,7 +265,7 @@ def test_a_runner_without_a_repo_runs_for_all_and_its_key_can_be_revoked(
     with closing(connect(file)) as db:
         runner = keys.runner(db, public)
     assert runner is not None
-    assert runner.revoked_at is not None
+    assert runner.is_revoked
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from cli.tokens import app, seconds
-from server.store import keys, tokens
+from server.store import keys, projects, tokens
+from server.store.projects import ProjectHeader
 from tests.cli.run import named
 from tests.support.located import connect, prepare
 
@@ -25,10 +26,7 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "cacp.db"
     prepare(path)
     with closing(connect(path)) as db:
-        db.execute(
-            "INSERT INTO projects (project_id, name, objective, status, agreement_policy, created_at, stamp)"
-            " VALUES ('p1', 'n', 'o', 'planning', 'any', 1, 1)"
-        )
+        projects.insert(db, ProjectHeader("p1", "n", "o", "planning", "any", 1, 1), [])
         keys.add(db, keys.new_key(), agent_id=AGENT, repo="frontend-app", now=1)
     return path
 

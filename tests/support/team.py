@@ -81,10 +81,11 @@ class Team:
         self.frontend("contract/respond", contractId=contract, action="agree")
         return contract
 
-    def implemented(self, **params: Any) -> str:
+    def implemented(self, *, commit: Any = None, **params: Any) -> str:
         contract = self.agreed(**params)
-        self.backend("implementation/complete", contractId=contract, files=["src/user.py"])
-        self.frontend("implementation/complete", contractId=contract, files=["src/user.ts"])
+        more = {} if commit is None else {"commit": commit}
+        self.backend("implementation/complete", contractId=contract, files=["src/user.py"], **more)
+        self.frontend("implementation/complete", contractId=contract, files=["src/user.ts"], **more)
         return contract
 
     def contract(self, contract: str, **params: Any) -> Any:

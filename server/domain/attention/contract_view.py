@@ -7,6 +7,8 @@ from typing import Any
 from schemas.base import iso, present
 from schemas.contract import UNSETTLED, ContractType
 from schemas.facts import ResponseFact, VerificationFact, VersionFact
+from schemas.receipt import ProofReceipt
+from schemas.verification import VERIFIED_BY
 from server.domain.agents import same_agent
 from server.domain.attention.contracts import has_moved_on, objections_of, openings
 from server.domain.attention.items import (
@@ -23,17 +25,24 @@ from server.domain.content_diff import bounded_diff
 from server.domain.contract import (
     Facts,
     ancestors_of,
+    asks_for_receipts,
     conflicts_of,
     current_of,
     facts_about,
+    ground_for_receipts,
     implementations_of,
     others_of,
     round_of,
     status_of,
+    unproven_sides,
 )
 from server.domain.contract_overview import compared_version
+from server.domain.proof import problem_of
+from server.domain.receipts import receipts_of
+from server.domain.timeline import SHOWN
 
 FILES_MAX = 50
+RECEIPTS_MAX = 20
 
 CHOICES = ("agree", "request_change (say what in comment)", "reject")
 
@@ -152,6 +161,9 @@ class _ContractView:
             "failures": self._failures(),
             "partial": self._verifications("partial", round_of(self.facts, self.current)),
         }
+        if asks_for_receipts(self.facts, self.current):
+            detail["receipts"] = self._receipts()
+            return self._prove(detail)
         step = NextStep(
             "cacp_implementation_report",
             "cacp/implementation/verify",
@@ -166,6 +178,24 @@ class _ContractView:
             {"step": "verify"},
         )
         return f"Verify {self.title}: every party has implemented it", detail, (step,)
+
+    def _prove(self, detail: dict[str, Any]) -> "_Shown":
+        """What is verified by a receipt rather than by a word."""
+        sides = [side for repo_id, side in unproven_sides(self.facts) if repo_id == self.repo_id]
+        at = f"--contract {self.subject.contract_id} --side {sides[0]}"
+        step = NextStep(
+            None,
+            "cacp/receipt/record",
+            self._at(),
+            {
+                "receipt": "what a runner signs: run your tests with "
+                f"`cacp verify {at} -- COMMAND` on the commit that you named as complete, "
+                "which records it"
+            },
+        )
+        by = VERIFIED_BY[self.current.verification or "receipt"]
+        summary = f"Prove your {' and '.join(sides)} side of {self.title}: it is verified by {by}"
+        return summary, {**detail, "unproven": sides}, (step,)
 
     def conflict(self) -> "_Shown":
         lost = [fact for fact in conflicts_of(self.facts) if fact.repo_id == self.repo_id]
@@ -238,9 +268,15 @@ class _ContractView:
                 "files": "the paths that you changed",
                 "notes": "what the other parties should know",
                 "testEndpoint": "optional: the URL at which others can test it",
+                **self._commit(),
             },
             {"step": "complete"},
         )
+
+    def _commit(self) -> dict[str, str]:
+        if not asks_for_receipts(self.facts, self.current):
+            return {}
+        return {"commit": "the git commit that is complete, its whole hash: receipts must be of it"}
 
     # --- facts ----------------------------------------------------------------------------------
 
@@ -294,6 +330,18 @@ class _ContractView:
             for work in implementations_of(self.facts)
         ]
         return shown or None
+
+    def _receipts(self) -> list[dict[str, Any]] | None:
+        """The receipts of the repo in this round, and why each proves nothing if so."""
+        ground = ground_for_receipts(self.facts)
+        shown = []
+        for fact in receipts_of(self.facts):
+            if (fact.repo_id, fact.round) == (self.repo_id, ground.round):
+                problem = problem_of(ground, ProofReceipt.model_validate(fact.receipt), fact.stamp)
+                ran = {name: bounded(fact.receipt.get(name)) for name in SHOWN}
+                why = {"at": iso(fact.stamp), "problem": problem and problem.why}
+                shown.append(present({**ran, "runner": fact.agent_id, **why}))
+        return shown[-RECEIPTS_MAX:] or None
 
     def _failures(self) -> list[dict[str, Any]]:
         """The failures that opened the current round."""

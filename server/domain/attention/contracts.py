@@ -10,12 +10,14 @@ from server.domain.attention.items import Opening, item_id
 from server.domain.contract import (
     Facts,
     ancestors_of,
+    asks_for_receipts,
     conflicts_of,
     current_of,
     facts_about,
     others_of,
     round_of,
     status_of,
+    unproven_sides,
 )
 
 
@@ -91,7 +93,8 @@ def _to_answer(place: _Place, facts: Facts) -> Iterator[Opening]:
 
 
 def _to_build(place: _Place, facts: Facts, *, is_agreed: bool) -> Iterator[Opening]:
-    """An agreed version: who must implement it or, once all have, who must verify it."""
+    """An agreed version: who must implement it or, once all have, who must verify it: where it is
+    verified by receipts, those whose work none proves."""
     project_id, _, current = place
     number = round_of(facts, current)
     work = [
@@ -108,6 +111,9 @@ def _to_build(place: _Place, facts: Facts, *, is_agreed: bool) -> Iterator[Openi
             else facts["round", current.place].stamp
         )
         waiting -= {fact.repo_id for fact in work if fact.status == "complete"}
+    elif asks_for_receipts(facts, current):
+        # A word would be recorded, and close nothing.
+        waiting = {repo_id for repo_id, _ in unproven_sides(facts)}
     for repo_id in sorted(waiting):
         yield Opening(
             place.item_id(kind, number, repo_id),

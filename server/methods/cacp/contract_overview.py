@@ -25,6 +25,7 @@ from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp.attention import actor_of
 from server.methods.cacp.contract import no_contract
+from server.methods.cacp.receipt import shown_receipts, shown_sides
 from server.store import contracts, projects
 from server.store.projects import Repo
 
@@ -38,9 +39,10 @@ from server.store.projects import Repo
 )
 def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
     """Return a contract with the caller's next steps (`ownSteps`), the steps of all repos that it
-    waits for (`awaitedSteps`), the responses to its current version, its verifications, and what
-    changed since the version that the caller's repo agreed to. `conflicts` counts the versions that
-    lost a race, which cacp/contract/conflicts lists.
+    waits for (`awaitedSteps`), the responses to its current version, its verifications (by an
+    agent's word) and receipts (a runner's proof), and what changed since the version that the
+    caller's repo agreed to. `conflicts` counts the versions that lost a race, which
+    cacp/contract/conflicts lists.
     """
     project = open_project(ctx, params.project_id)
     header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
@@ -82,6 +84,8 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
         ],
         "responses": [_response(fact, names) for fact in responses_to(facts, current)],
         "verifications": [_verification(fact, names) for fact in verifications_of(facts, current)],
+        "receipts": shown_receipts(ctx, params.contract_id, project, header, facts),
+        "unproven": shown_sides(domain.unproven_sides(facts), names.repos),
         "changesSince": _changes(facts, own),
         "conflicts": len(domain.conflicts_of(facts)),
     }

@@ -7,6 +7,7 @@ from schemas import wire
 from schemas.base import iso, present
 from schemas.context import AskQuestionParams
 from schemas.contract import ContractParams
+from schemas.facts import ImplementationFact, ReceiptFact
 from schemas.implementation import (
     CompleteParams,
     CompleteResult,
@@ -18,6 +19,7 @@ from schemas.implementation import (
     VerifyParams,
     VerifyResult,
 )
+from schemas.verification import VERIFIED_BY
 from server.domain import contract as domain
 from server.domain import contract_steps as steps
 from server.domain import report_status
@@ -25,7 +27,8 @@ from server.domain.authorship import check_sendable
 from server.domain.errors import InvalidInput
 from server.methods.base import Context, reads, writes
 from server.methods.cacp import context
-from server.methods.cacp.contract import no_contract, open_contract
+from server.methods.cacp.contract import OpenContract, no_contract, open_contract
+from server.methods.cacp.receipt import add_receipt, names_of, receipt_fact, shown_sides
 from server.store import contracts
 
 OUTCOMES = {"success": "verified", "failure": "failed", "partial": "partial"}
@@ -63,24 +66,70 @@ def complete(ctx: Context, params: CompleteParams) -> dict[str, Any]:
         files=_files(params.files),
         notes=params.notes,
         test_endpoint=params.test_endpoint,
+        commit=params.commit,
     )
-    return {"status": "complete", "contractStatus": contract.apply([work])}
+    status = contract.apply([work])
+    shown = {"status": "complete", "contractStatus": status, "note": _commit_note(contract, work)}
+    return present(shown)
 
 
 @writes("cacp/implementation/verify", VerifyParams, VerifyResult)
 def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
-    """Report whether the implementations work together; a failure opens a new round."""
+    """Report whether the implementations work together; a failure opens a new round. Where the
+    version is verified by receipts, this is recorded as an agent's word, and verifies nothing; a
+    `receipt` of the result may come with it."""
     check_sendable(params.failure_details, "failureDetails")
     contract = open_contract(ctx, params)
+    receipt = _brought_receipt(contract, params)
     facts = steps.verify(
-        contract.facts,
+        domain.join(contract.facts, [] if receipt is None else [receipt]),
         contract.who,
         params.result,
         ctx.stamp,
         notes=params.notes,
         details=params.failure_details,
     )
-    return {"status": OUTCOMES[params.result], "contractStatus": contract.apply(facts)}
+    if receipt is not None:
+        contract.facts = add_receipt(ctx, params, contract.header, contract.facts, receipt)
+    status = contract.apply(facts)
+    shown: dict[str, Any] = {"status": OUTCOMES[params.result], "contractStatus": status}
+    current = domain.current_of(contract.facts)
+    if params.result == "success" and domain.asks_for_receipts(contract.facts, current):
+        sides = domain.unproven_sides(contract.facts)
+        shown |= {
+            "status": "recorded" if sides else "verified",
+            "unproven": shown_sides(sides, names_of(contract.project)),
+            "note": f"This is recorded as your word. Version {current.version} is verified by "
+            f"{VERIFIED_BY[current.verification or 'receipt']}: `cacp verify` makes one, "
+            "cacp/receipt/record takes it",
+        }
+    return shown
+
+
+def _brought_receipt(contract: OpenContract, params: VerifyParams) -> ReceiptFact | None:
+    """The receipt that comes with a result. Raises InvalidInput when it says otherwise, and as
+    cacp/receipt/record does."""
+    receipt = params.receipt
+    if receipt is None:
+        return None
+    if (receipt.outcome == "passed") != (params.result == "success"):
+        raise InvalidInput(
+            f"receipt: its outcome is {receipt.outcome}, and the result is {params.result}",
+            path="receipt.outcome",
+        )
+    return receipt_fact(
+        contract.ctx, params, contract.project, contract.header, contract.facts, receipt
+    )
+
+
+def _commit_note(contract: OpenContract, work: ImplementationFact) -> str | None:
+    current = domain.current_of(contract.facts)
+    if work.commit is not None or not domain.asks_for_receipts(contract.facts, current):
+        return None
+    return (
+        f"Version {current.version} is verified by receipts of the commit that is complete, and "
+        "you have named none: call it again with `commit`"
+    )
 
 
 @reads("cacp/implementation/getStatus", ContractParams, GetStatusResult, wide=True)
@@ -124,6 +173,7 @@ def report(ctx: Context, params: ReportParams) -> dict[str, Any]:
         ctx.stamp,
         files=step.files,
         notes=step.notes,
+        commit=params.commit if step.status == "complete" else None,
     )
     result: dict[str, Any] = {
         "status": "started" if step.status == "in_progress" else step.status,

@@ -17,6 +17,7 @@ _SIGNED: Any = {
     "signature": True,
     "header_signature": True,
     "facts": {"__all__": {"signature"}},
+    "receipts": {"facts": {"__all__": {"signature"}}},
     "registers": {"signature": True, "repos": _REPOS},
     "state": {"lifecycle": {"signature"}, "releases": {"__all__": {"signature"}}},
 }
@@ -24,6 +25,7 @@ _SIGNED: Any = {
 
 SUBJECTS = {
     "contract": "contract_id",
+    "receipts": "contract_id",
     "packet": "packet_id",
     "file": "file_id",
     "request": "request_id",

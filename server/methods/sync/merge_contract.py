@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from schemas.facts import Fact, RoundFact, VersionFact, json_of, members_of
+from schemas.facts import Fact, ReceiptFact, RoundFact, VersionFact, json_of, members_of
 from schemas.mesh import Signature, SignedFact
 from schemas.sync import ContractSyncParams
 from server.domain import contract as domain
@@ -51,6 +51,7 @@ class ContractMerge:
             message.skip("contract", contract_id, "the contract belongs to another project")
             return UNCHANGED
         facts = {} if known_project is None else contracts.facts_of(ctx.db, contract_id)
+        sent = [signed for signed in sent if not self._is_receipt(contract_id, signed)]
         self._note_contradictions(contract_id, facts, sent)
         news = [
             signed
@@ -69,6 +70,13 @@ class ContractMerge:
             deferred.wake(ctx.db, contract_id, ctx.now)
         new_contracts.forget(message.transaction, contract_id)
         return outcome
+
+    def _is_receipt(self, contract_id: str, signed: SignedFact) -> bool:
+        """Whether a fact is a receipt, which is skipped here: cacp/receipt/sync checks those."""
+        if not isinstance(signed.fact, ReceiptFact):
+            return False
+        self._message.skip("contract", contract_id, "receipts come by cacp/receipt/sync")
+        return True
 
     def _is_good_now(self, params: ContractSyncParams, signed: SignedFact) -> bool:
         """Whether its author wrote the fact, and it is due. A fact that is not due is deferred."""

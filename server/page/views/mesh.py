@@ -20,7 +20,7 @@ ORDER: tuple[PeerStanding, ...] = ("down", "differs", "unknown", "behind", "equa
     "mesh",
     "/ui/mesh",
     title="Mesh",
-    kinds=("peer", "project", "repo", "contract", "context", "file", "file_request"),
+    kinds=("peer", "project", "repo", "contract", "receipt", "context", "file", "file_request"),
 )
 def mesh_(call: PageCall) -> Page:
     """Whether the nodes of the mesh hold the same, and how the exchange with each goes."""

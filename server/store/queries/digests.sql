@@ -41,13 +41,17 @@ FROM claim_conflicts WHERE project_id = :project_id;
 
 -- The parties in a version's key are left out, as its body has them. So nodes of older releases, whose
 -- keys had no parties, count the same.
+-- Receipts are an entity of their own, which older releases don't know.
 -- The last is the contract's own: its type, its name, and when it was made.
 -- name: fact_states(project_id, entity_id)
 SELECT kind, CASE kind WHEN 'version' THEN substr(key, 1, length(key) - 65) ELSE key END, body, NULL
-FROM facts WHERE contract_id = :entity_id
+FROM facts WHERE contract_id = :entity_id AND kind <> 'receipt'
 UNION ALL
 SELECT 'contract', type, name, created_at FROM contracts
 WHERE project_id = :project_id AND contract_id = :entity_id;
+
+-- name: receipt_states(entity_id)
+SELECT body FROM facts WHERE contract_id = :entity_id AND kind = 'receipt';
 
 -- name: file_state(project_id, entity_id)
 SELECT 'file', name, content_type, size, sha256, purpose, related_contracts, from_repo, from_agent,

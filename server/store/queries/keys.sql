@@ -27,12 +27,12 @@ SELECT key_id, agent_id, repo, trust, created_at, revoked_at,
 FROM keys ORDER BY created_at, key_id;
 
 -- name: runner_key(public_key)^
-SELECT key_id, agent_id, repo, revoked_at,
+SELECT agent_id, repo, revoked_at,
        (SELECT json_group_array(project_id) FROM key_projects WHERE key_id = keys.key_id)
 FROM keys WHERE public_key = :public_key;
 
 -- name: runner_key_postgresql(public_key)^
-SELECT key_id, agent_id, repo, revoked_at,
+SELECT agent_id, repo, revoked_at,
        (SELECT coalesce(CAST(json_agg(project_id) AS TEXT), '[]') FROM key_projects WHERE key_id = keys.key_id)
 FROM keys WHERE public_key = :public_key;
 

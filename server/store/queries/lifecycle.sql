@@ -75,11 +75,11 @@ DELETE FROM projects WHERE project_id = :project_id;
 
 -- name: content_digests(project_id)
 SELECT place, digest FROM digests
-WHERE entity IN ('contract', 'context', 'file', 'file_request') AND project_id = :project_id;
+WHERE entity IN ('contract', 'receipt', 'context', 'file', 'file_request') AND project_id = :project_id;
 
 -- name: drop_content_digests(project_id)!
 DELETE FROM digests
-WHERE entity IN ('contract', 'context', 'file', 'file_request') AND project_id = :project_id;
+WHERE entity IN ('contract', 'receipt', 'context', 'file', 'file_request') AND project_id = :project_id;
 
 -- name: end_alarms_of_project(project_id)!
 DELETE FROM alarms

@@ -174,6 +174,8 @@ PERSONS_AND_OPERATOR = (*("not_project_owner",) * 3, "ok", "ok")
 COORDINATORS = (*("not_found",) * 3, "ok", "ok")
 HUMANS = (*("not_human",) * 3, "ok", "not_human")
 PARTIES = ("not_found",) * 5
+RUNNERS_ONLY = ("receipt_edited",) * 5
+"""Whoever brings it, a receipt counts by its runner's signature."""
 KEYED_PEERS = ("unknown_peer", *("not_a_peer",) * 3, "unknown_peer")
 PEERS_AT_THEIR_WORD = ("unknown_peer", *("not_a_peer",) * 3, "source_agent_mismatch")
 
@@ -221,6 +223,8 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/implementation/verify": MEMBERS,
     "cacp/implementation/getStatus": ALL,
     "cacp/implementation/report": MEMBERS,
+    "cacp/receipt/record": RUNNERS_ONLY,
+    "cacp/receipt/list": ALL,
     "cacp/file/share": MEMBERS,
     "cacp/file/request": MEMBERS,
     "cacp/file/listRequests": ALL,
@@ -237,6 +241,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/project/sync": PEERS_AT_THEIR_WORD,
     "cacp/contract/sync": PEERS_AT_THEIR_WORD,
     "cacp/context/sync": PEERS_AT_THEIR_WORD,
+    "cacp/receipt/sync": KEYED_PEERS,
     "cacp/repo/sync": PEERS_AT_THEIR_WORD,
     "cacp/repo/sync as a peer": ("ok", *PEERS_AT_THEIR_WORD[1:]),
     "cacp/file/sync": KEYED_PEERS,

@@ -40,6 +40,7 @@ def derived(facts: Facts) -> Any:
         contract.conflicts_of(facts),
         contract.implementations_of(facts),
         contract.updated_at(facts),
+        contract.unproven_sides(facts),
     )
 
 

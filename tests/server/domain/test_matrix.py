@@ -34,6 +34,7 @@ def line_of(facts: Facts, contract_id: str = "c") -> ContractLine:
         current.repo_id,
         (versions_of(facts)[0] if current.version > 1 else current).repo_id,
         current.parties,
+        current.roles,
     )
 
 

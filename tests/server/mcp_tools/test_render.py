@@ -3,7 +3,7 @@
 from typing import Any
 
 from server.mcp_tools import render
-from tests.support.team import FRONTEND, FRONTEND_AGENT, Team
+from tests.support.team import FRONTEND, FRONTEND_AGENT, REPO, Team
 
 
 def test_facts_are_a_line_each() -> None:
@@ -11,6 +11,13 @@ def test_facts_are_a_line_each() -> None:
     assert render.facts({}, result) == (
         "- status: `agreed`\n- version: 2\n- ids: `a`, `b'`\n- ok: true"
     )
+
+
+def test_the_roles_of_a_version_are_told_by_repo(team: Team) -> None:
+    made = team.backend("contract/propose", type="custom", name="n", content={})
+    text = render.version({}, made)
+    assert text.startswith(f"- contractId: `{made['contractId']}`\n- version: 1\n")
+    assert text.endswith(f"- roles: `{REPO}` provider, `{FRONTEND}` consumer")
 
 
 def test_projects_in_short() -> None:

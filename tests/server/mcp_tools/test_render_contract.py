@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from server.mcp_tools import render_contract
+from tests.support.runner import COMMIT, Runner
 from tests.support.team import CONTENT, FRONTEND, Team
 
 
@@ -115,3 +116,27 @@ def test_a_conflict_is_announced(team: Team) -> None:
         "- conflicts: 2 versions lost a race; see cacp_contract_get with "
         '`{"projectId": "p", "contractId": "c", "view": "conflicts"}`'
     ) in text
+
+
+def test_proof_is_told_from_word(team: Team) -> None:
+    key = team.key
+    proven = Team.on(team.node, key, verificationPolicy="receipt")
+    contract = proven.implemented(commit=COMMIT)
+    text = shown(proven.frontend, contract)
+    assert "- verified by: a runner's receipt for each provider" in text
+    assert "`backend-api` as provider: not proven; `cacp verify` makes a receipt" in text
+    proven.frontend("implementation/verify", contractId=contract, result="success", notes="Fine")
+    assert f"`{FRONTEND}`: success in round 1, by word" in shown(proven.frontend, contract)
+    backend, runner = proven.repo_id("backend-api"), Runner.on(team.node)
+    runner.proves(proven.project, contract, backend, outcome="regression", exit_code=1)
+    failed = shown(proven.backend, contract)
+    assert "## Proof: what runners found" in failed
+    assert "regression; it proves nothing" in failed
+    runner.proves(proven.project, contract, backend)
+    text = shown(proven.backend, contract)
+    assert "- status: verified" in text
+    assert (
+        f"`backend-api` as provider: `make test` at commit {COMMIT[:12]}, round 1, by runner "
+        "`aid://example.com/ci@1.0.0`: passed; it proves that side" in text
+    )
+    assert "not proven" not in text

@@ -29,6 +29,7 @@ from tests.cli.run import cacp
 from tests.server.mcp_tools.test_endpoint import answer_of, post, using
 from tests.support.located import connect, prepare
 from tests.support.node import AGENT, Node, bearer
+from tests.support.runner import UNSIGNED
 from tests.support.shared_files import inline
 from tests.support.team import FRONTEND, FRONTEND_AGENT, REPOS, Team
 
@@ -76,6 +77,8 @@ PROJECT: dict[str, Json] = {
     "cacp/implementation/complete": {"contractId": "contract"},
     "cacp/implementation/verify": {"contractId": "contract", "result": "success"},
     "cacp/implementation/getStatus": {"contractId": "contract"},
+    "cacp/receipt/record": {"contractId": "contract", "receipt": UNSIGNED},
+    "cacp/receipt/list": {"contractId": "contract"},
     "cacp/implementation/report": {"contractId": "contract", "report": "STATUS:ok"},
     "cacp/run/report": {"runId": "n", "status": "RUNNING", "startedAt": "2026-01-01T00:00:00Z"},
     "cacp/run/get": {"runId": "run"},
@@ -99,6 +102,7 @@ PROJECT: dict[str, Json] = {
         }
     },
     "cacp/context/sync": PEER | {"packet": PACKET | {"packet_id": "packet", "type": "decision"}},
+    "cacp/receipt/sync": PEER | {"receipts": {"contract_id": "contract", "facts": []}},
     "cacp/repo/sync": PEER | {"repo": REPO_GIVEN | {"repo_id": "repo"}},
     "cacp/file/sync": PEER
     | {

@@ -141,6 +141,8 @@ def called_elsewhere() -> set[str]:
     # Mail and handoffs have parties of their own; `Node.call` checks every result of theirs.
     elsewhere |= {name for name in METHODS if name.startswith("acp/")}
     elsewhere |= {"rpc.discover", "cacp/peer/announce", "cacp/implementation/verify"}
+    # They need a runner: tests/server/methods/cacp/test_receipt.py.
+    elsewhere |= {"cacp/receipt/record"}
     # For people: tests/server/methods/cacp/test_agent_keys.py.
     elsewhere |= {"cacp/agent/revokeKeys"}
     return elsewhere
@@ -180,6 +182,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("implementation/report", **at, report="STATUS:needs_decision\nQUESTION:Why?")
     call("implementation/complete", **at, files=["a"])
     call("implementation/getStatus", **at)
+    call("receipt/list", **at)
     call("contract/get", **at, includeHistory=True)
     call("contract/list", limit=1)
     call("contract/conflicts")

@@ -42,7 +42,14 @@ def overview(status: str = "verified", **more: Any) -> Json:
         "history": [{"version": 1, "proposed_by": "api", "content": {"path": "/a"}}],
     }
     parties = [{"repoId": "api", "side": "provider"}, {"repoId": "web", "side": "consumer"}]
-    return {"contract": contract, "parties": parties, "round": 1, "verifications": []} | more
+    return {
+        "contract": contract,
+        "parties": parties,
+        "round": 1,
+        "verifications": [],
+        "receipts": [],
+        "unproven": [],
+    } | more
 
 
 def check(repo: str, result: str = "success", round: int = 1) -> Json:
@@ -71,6 +78,24 @@ def test_whether_a_partys_work_is_proven(
     known = overview(status, verifications=checks, round=round)
     shown = proof("api", known, {"status": work} if work else None)
     assert (shown["state"], [each["repoId"] for each in shown["by"]]) == (state, by)
+
+
+@pytest.mark.parametrize(
+    ("repo", "proves", "lacking", "state"),
+    [
+        ("api", True, [], "proven"),
+        ("web", True, [], "built"),
+        ("api", False, [], "built"),
+        ("api", True, [{"repoId": "api", "side": "consumer"}], "built"),
+    ],
+)
+def test_a_receipt_proves_what_a_word_only_claims(
+    repo: str, proves: bool, lacking: list[Json], state: str
+) -> None:
+    receipt = {"proves": proves, "receipt": {"repo": "api", "side": "provider"}}
+    known = overview("implemented", receipts=[receipt], unproven=lacking)
+    shown = proof(repo, known, {"status": "complete"})
+    assert shown == {"state": state, "by": [receipt] if state == "proven" else []}
 
 
 def test_where_each_party_stands() -> None:

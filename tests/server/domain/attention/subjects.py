@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from peers.receipts import signed
+from schemas.base import iso
 from schemas.contract import ResponseAction
 from schemas.facts import Fact
 from server.domain import contract_steps
@@ -10,9 +12,10 @@ from server.domain.attention.contract_view import ContractSubject
 from server.domain.attention.derive import attention
 from server.domain.attention.items import Actor, NextStep, ProjectNames, WaitingItem
 from server.domain.canonical import digest
-from server.domain.contract import Facts, join
+from server.domain.contract import Facts, join, unproven_sides
 from server.domain.contract_steps import Party
-from tests.server.domain.histories import PARTIES
+from server.domain.receipts import fact_of
+from tests.server.domain.histories import COMMITS, PARTIES, RUNNERS, run_of
 
 PROJECT = "project-1"
 CONTRACT = "contract-1"
@@ -53,10 +56,30 @@ def taken(facts: Facts, who: Party, step: NextStep) -> Iterator[Facts]:
         yield join(facts, [version])
     elif step.method == "cacp/implementation/complete":
         yield join(facts, [contract_steps.implement(facts, who, "complete", LATE)])
+    elif step.method == "cacp/receipt/record":
+        assert "cacp verify --contract" in step.fill["receipt"]
+        yield join(facts, _proof(facts, who))
     else:
         assert step.method == "cacp/implementation/verify"
         yield join(facts, contract_steps.verify(facts, who, "success", LATE))
         yield join(facts, contract_steps.verify(facts, who, "failure", LATE))
+
+
+def _proof(facts: Facts, who: Party) -> Iterator[Fact]:
+    """The commit that the repo has completed, and passed receipts of its sides."""
+    work = contract_steps.implement(facts, who, "complete", LATE, commit=COMMITS[0])
+    yield work
+    for repo_id, side in unproven_sides(facts):
+        if repo_id == who.repo_id:
+            run = run_of(
+                version=work.version,
+                digest=work.digest,
+                round=work.round,
+                repo=repo_id,
+                side=side,
+                started_at=iso(LATE),
+            )
+            yield fact_of(signed(run, RUNNERS[0]), LATE + 1)
 
 
 def _response(facts: Facts, who: Party, action: ResponseAction) -> Fact:
